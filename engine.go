@@ -30,13 +30,9 @@ import (
 
 // Engine ranks candidates. Any goroutine.
 type Engine struct {
-	options  Options
-	registry *registry.Registry
-	library  *plan.Library
-	plan     *plan.Graph         // for requests that name none; nil if there is none
-	encoders [2]*request.Encoder // by Format
-	requests *request.Parser
-	allowed  [request.GrantCount]bool // what a request may ask for
+	*generation
+	options Options
+	allowed [request.GrantCount]bool // what a request may ask for
 
 	clock        clock.Clock
 	scheduler    scheduler.Engine
@@ -54,6 +50,17 @@ type Engine struct {
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 
 	malformed malformedLog
+}
+
+// generation is what was loaded together: the tables, the plans that work with them, and what reads requests and shows answers by them. A
+// request holds the generation that it began with, and so does its answer. Any goroutine.
+type generation struct {
+	registry  *registry.Registry
+	library   *plan.Library
+	plan      *plan.Graph // for requests that name none; nil if there is none
+	synthetic bool        // without one, such a request has a synthetic answer
+	requests  *request.Parser
+	encoders  [2]*request.Encoder // by Format
 }
 
 // Open reads registry, models and plans and starts an engine. It connects to Redis when a request first
@@ -76,44 +83,11 @@ func Open(o Options) (*Engine, error) {
 
 func (e *Engine) open() (err error) {
 	o := &e.options
-	if e.registry, err = e.loadRegistry(); err != nil {
+	if e.generation, err = e.load(); err != nil {
 		return err
 	}
-	var models *gbdt.Set
-	if o.Models != nil {
-		if models, err = gbdt.ReadFolder(o.Models, o.ModelsName); err != nil {
-			return err
-		}
-	}
-	tasks, err := task.Engine(taskrun.Key{}).NewTrustingCatalog(builtin.SpecsWith(models), o.Tasks...)
-	if err != nil {
-		return err
-	}
-	folder := o.Plans
-	if folder == nil {
-		folder = artifacts.Plans()
-	}
-	e.library = plan.NewLibrary(folder, o.PlansName, tasks, e.registry, e.compile(folder, o.PlansDir, tasks))
-	switch {
-	case o.PlanFile != "":
-		if o.PlanText == nil { // only once: it may be a pipe
-			o.PlanText, err = e.readPlanFile(tasks)
-		}
-		if err == nil {
-			e.plan, err = plan.Load(o.PlanFile, o.PlanText, tasks, e.registry)
-		}
-	case o.Plan != "":
-		e.plan, err = e.library.Get(o.Plan)
-	}
-	if err != nil {
-		return err
-	}
-	e.requests = request.NewParser(e.registry)
 	e.allowed = [...]bool{
 		request.GrantScheduling: o.AllowRequestScheduling, request.GrantTrace: o.AllowRequestTrace, request.GrantExplain: o.AllowRequestExplain,
-	}
-	for _, f := range [...]Format{FormatFlat, FormatFields} {
-		e.encoders[f] = request.NewEncoder(e.registry, f)
 	}
 	e.chooser, _ = o.TraceSink.(trace.Chooser)
 	e.calls.New = func() any {
@@ -125,24 +99,63 @@ func (e *Engine) open() (err error) {
 	return err
 }
 
-// compile returns how plans of a folder are compiled, nil if the engine has no compiler. dir is the path
-// of the folder, "" if it has none.
-func (e *Engine) compile(folder fs.FS, dir string, tasks *task.Catalog) plan.Compile {
-	c := e.options.Compiler
+// load reads the tables, the models and the plans.
+func (e *Engine) load() (*generation, error) {
+	o := &e.options
+	reg, err := e.loadRegistry()
+	if err != nil {
+		return nil, err
+	}
+	var models *gbdt.Set
+	if o.Models != nil {
+		if models, err = gbdt.ReadFolder(o.Models, o.ModelsName); err != nil {
+			return nil, err
+		}
+	}
+	tasks, err := task.Engine(taskrun.Key{}).NewTrustingCatalog(builtin.SpecsWith(models), o.Tasks...)
+	if err != nil {
+		return nil, err
+	}
+	folder := o.Plans
+	if folder == nil {
+		folder = artifacts.Plans()
+	}
+	g := &generation{registry: reg, synthetic: o.Synthetic, requests: request.NewParser(reg)}
+	g.library = plan.NewLibrary(folder, o.PlansName, tasks, reg, o.compile(folder, o.PlansDir, tasks, reg))
+	for _, f := range [...]Format{FormatFlat, FormatFields} {
+		g.encoders[f] = request.NewEncoder(reg, f)
+	}
+	switch {
+	case o.PlanFile != "":
+		if o.PlanText == nil { // only once: it may be a pipe
+			o.PlanText, err = o.readPlanFile(tasks, reg)
+		}
+		if err == nil {
+			g.plan, err = plan.Load(o.PlanFile, o.PlanText, tasks, reg)
+		}
+	case o.Plan != "":
+		g.plan, err = g.library.Get(o.Plan)
+	}
+	return g, err
+}
+
+// compile returns how plans of a folder are compiled, nil if there is no compiler. dir is the path of the folder, "" if it has none.
+func (o *Options) compile(folder fs.FS, dir string, tasks *task.Catalog, reg *registry.Registry) plan.Compile {
+	c := o.Compiler
 	if c == nil {
 		return nil
 	}
-	return func(file string) ([]byte, error) { return c.Compile(folder, dir, file, tasks, e.registry) }
+	return func(file string) ([]byte, error) { return c.Compile(folder, dir, file, tasks, reg) }
 }
 
-// readPlanFile returns the artifact of Options.PlanFile. It compiles a source.
-func (e *Engine) readPlanFile(tasks *task.Catalog) ([]byte, error) {
-	path := e.options.PlanFile
+// readPlanFile returns the artifact of PlanFile. It compiles a source.
+func (o *Options) readPlanFile(tasks *task.Catalog, reg *registry.Registry) ([]byte, error) {
+	path := o.PlanFile
 	if !strings.HasSuffix(path, plan.SourceSuffix) {
 		return plan.ReadFile(path)
 	}
 	dir, file := filepath.Dir(path), filepath.Base(path)
-	compile := e.compile(os.DirFS(dir), dir, tasks)
+	compile := o.compile(os.DirFS(dir), dir, tasks, reg)
 	if compile == nil {
 		return nil, fmt.Errorf("%s: %w", excerpt.Name(path), plan.ErrNoCompiler)
 	}
@@ -291,22 +304,22 @@ var errNoPlan = errors.New("plan is missing, and the engine has none of its own"
 
 // choose returns the plan for a request that asks for name, "" if it asks for none. A nil plan
 // without error means the synthetic answer.
-func (e *Engine) choose(name string) (*plan.Graph, error) {
-	if graph, err, ok := e.loaded(name); ok {
+func (g *generation) choose(name string) (*plan.Graph, error) {
+	if graph, err, ok := g.loaded(name); ok {
 		return graph, err
 	}
-	return e.library.Get(name)
+	return g.library.Get(name)
 }
 
 // loaded is choose without a wait. It reports false if the library has not loaded the plan yet.
-func (e *Engine) loaded(name string) (graph *plan.Graph, err error, ok bool) {
+func (g *generation) loaded(name string) (graph *plan.Graph, err error, ok bool) {
 	switch {
-	case name == "" && e.plan == nil && !e.options.Synthetic:
+	case name == "" && g.plan == nil && !g.synthetic:
 		return nil, errNoPlan, true
-	case name == "" || e.plan != nil && name == e.plan.Name:
-		return e.plan, nil, true
+	case name == "" || g.plan != nil && name == g.plan.Name:
+		return g.plan, nil, true
 	}
-	return e.library.Loaded(name)
+	return g.library.Loaded(name)
 }
 
 // Plan is a plan that the engine offers, or a file of the plan folder that was refused.

@@ -71,14 +71,14 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 		return cancelled(r.ID, ctx)
 	}
 	c := e.calls.Get().(*call)
-	c.id, c.done, c.run.Context, c.run.Arrived = r.ID, done, ctx, e.clock.Now()
+	c.generation, c.RequestID, c.done, c.Context, c.Arrived = e.generation, r.ID, done, ctx, e.clock.Now()
 	if end, ok := ctx.Deadline(); ok {
 		left := max(time.Until(end), 1)
 		if own := e.options.Timeout; (own == 0 || left < own) && (r.Timeout == 0 || left < r.Timeout) {
 			r.Timeout, c.shortened = left, true
 		}
 	}
-	if graph, err, ok := e.loaded(r.Plan); ok {
+	if graph, err, ok := c.generation.loaded(r.Plan); ok {
 		return c.start(&r, graph, err)
 	}
 	if !e.loads.begin() {
@@ -88,7 +88,7 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 	later := r // so that only this branch moves the request to the heap
 	go func() {
 		defer e.loads.end()
-		graph, err := e.library.Get(later.Plan)
+		graph, err := c.generation.library.Get(later.Plan)
 		if err := c.start(&later, graph, err); err != nil {
 			e.deliver(done, nil, err)
 		}
@@ -112,19 +112,18 @@ func (in Intake) Reactor() *reactor.Reactor {
 	return nil
 }
 
-// call is one request on its way through the scheduler. It is used again, so that a request
-// allocates its answer and nothing else. It belongs to submit, then to the scheduler, then to
-// deliver.
+// call is one request from Start to its answer: what the scheduler runs, and what its answer needs. It is used again, so that a request
+// allocates its answer and nothing else. It belongs to Start, then to the scheduler, then to deliver.
 type call struct {
-	engine    *Engine
-	run       scheduler.Execution
-	id        string
-	explain   Explain
-	traced    bool // the request asked for its trace
-	sampled   bool // the engine's sink gets a recording
-	shortened bool // the caller's context has set the deadline
-	done      func(*Answer, error)
-	deliverFn func(*scheduler.Result) // the method deliver, bound once
+	scheduler.Execution
+	engine     *Engine
+	generation *generation
+	explain    Explain
+	traced     bool // the request asked for its trace
+	sampled    bool // the engine's sink gets a recording
+	shortened  bool // the caller's context has set the deadline
+	done       func(*Answer, error)
+	deliverFn  func(*scheduler.Result) // the method deliver, bound once
 }
 
 // start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
@@ -138,24 +137,24 @@ func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 		c.answerWithoutPlan()
 		return nil
 	}
-	if err := c.engine.scheduler.Submit(&c.run, c.deliverFn); err != nil {
+	if err := c.engine.scheduler.Submit(&c.Execution, c.deliverFn); err != nil {
 		c.free()
 		return runError(r.ID, err, graph)
 	}
 	return nil
 }
 
-// prepare checks the request, and is the one place that fills in run.
+// prepare checks the request, and is the one place that fills in what the scheduler runs.
 func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
-	e, arrived := c.engine, c.run.Arrived
+	e, arrived := c.engine, c.Arrived
 	if refused := e.check(r); refused != nil {
 		return refused
 	}
-	c.run.Mode = r.Scheduling
+	c.Mode = r.Scheduling
 	if r.Explain.Asked() {
-		c.explain, c.run.KeepRows = r.Explain, true
+		c.explain, c.KeepRows = r.Explain, true
 	}
-	params, refused := request.Values(r, e.registry)
+	params, refused := request.Values(r, c.generation.registry)
 	if refused != nil {
 		return e.Intake().Refused(refused)
 	}
@@ -171,17 +170,17 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		if err != nil {
 			return invalid(r.ID, request.CodeInvalid, err)
 		}
-		c.run.Required = indices
+		c.Required = indices
 	}
-	c.run.Flow = r.Flow
-	c.run.Graph, c.run.UserID, c.run.RequestID, c.run.Params, c.run.Deltas = graph, r.UserID, r.ID, params, r.SchemaDeltas
-	c.traced, c.sampled = r.Trace, e.sample(c.run.Context)
+	c.Flow = r.Flow
+	c.Graph, c.UserID, c.Params, c.Deltas = graph, r.UserID, params, r.SchemaDeltas
+	c.traced, c.sampled = r.Trace, e.sample(c.Context)
 	if c.traced || c.sampled {
-		c.run.Record = e.options.TraceDetail
+		c.Record = e.options.TraceDetail
 	}
 	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
 		if limit > 0 {
-			c.run.Deadline = c.run.Deadline.Earlier(arrived.Add(limit))
+			c.Deadline = c.Deadline.Earlier(arrived.Add(limit))
 		}
 	}
 	return nil
@@ -295,8 +294,8 @@ func synthetic() []rowset.RowSet {
 
 // deliver receives the scheduler's result.
 func (c *call) deliver(result *scheduler.Result) {
-	e, id, done := c.engine, c.id, c.done
-	recording, elapsed := c.recording(result), e.ended(result).Sub(c.run.Arrived)
+	e, done := c.engine, c.done
+	recording, elapsed := c.recording(result), e.ended(result).Sub(c.Arrived)
 	if result.Err != nil {
 		failed := c.failed(result.Err)
 		failed.Elapsed, failed.QueueDelay, failed.recording = elapsed, result.QueueDelay, recording
@@ -304,16 +303,16 @@ func (c *call) deliver(result *scheduler.Result) {
 		e.deliver(done, nil, failed)
 		return
 	}
-	if c.run.Graph != nil {
-		e.logMalformed(c.run.Graph.Name, result)
+	if c.Graph != nil {
+		e.logMalformed(c.Graph.Name, result)
 	}
 	a := &Answer{
-		RequestID: id, Elapsed: elapsed, engine: e, result: result, showDeltas: c.run.Deltas, recording: recording,
+		RequestID: c.RequestID, Elapsed: elapsed, generation: c.generation, result: result, showDeltas: c.Deltas, recording: recording,
 	}
-	if c.run.Graph != nil {
-		a.Plan = c.run.Graph.Name
-		if c.run.KeepRows {
-			a.explained = newExplained(&c.run, result, c.explain)
+	if c.Graph != nil {
+		a.Plan = c.Graph.Name
+		if c.KeepRows {
+			a.explained = newExplained(&c.Execution, result, c.explain)
 		}
 	}
 	c.free()
@@ -323,11 +322,11 @@ func (c *call) deliver(result *scheduler.Result) {
 // failed returns the *Error for the error of a run.
 func (c *call) failed(err error) *Error {
 	if err == scheduler.ErrAbandoned {
-		return cancelled(c.id, c.run.Context)
+		return cancelled(c.RequestID, c.Context)
 	}
-	e := runError(c.id, err, c.run.Graph)
+	e := runError(c.RequestID, err, c.Graph)
 	if late := (*scheduler.TimeoutError)(nil); c.shortened && errors.As(err, &late) && late.OfRequest() {
-		e.causes = append(e.causes, context.DeadlineExceeded, context.Cause(c.run.Context))
+		e.causes = append(e.causes, context.DeadlineExceeded, context.Cause(c.Context))
 	}
 	return e
 }
@@ -344,8 +343,7 @@ func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
 }
 
 func (c *call) free() {
-	c.run, c.id, c.done = scheduler.Execution{}, "", nil
-	c.explain, c.traced, c.sampled, c.shortened = Explain{}, false, false, false
+	*c = call{engine: c.engine, deliverFn: c.deliverFn}
 	c.engine.calls.Put(c)
 }
 
@@ -356,8 +354,8 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if r == nil {
 		return nil
 	}
-	arrived, _ := c.run.Params.Now()
-	r.Context, r.RequestID, r.At = c.run.Context, c.id, time.UnixMicro(int64(math.Round(arrived*1e6))).UTC()
+	arrived, _ := c.Params.Now()
+	r.Context, r.RequestID, r.At = c.Context, c.RequestID, time.UnixMicro(int64(math.Round(arrived*1e6))).UTC()
 	if c.sampled {
 		c.engine.emit(r)
 	}

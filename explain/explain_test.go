@@ -18,8 +18,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// lostAt finds where an id went the plain way: on all ways back from the outputs, the nodes of which an input has the id and
-// the result does not. Of several the one with the longest way from a source, those that expand last. -1: no node that leads to an output has it.
+// lostAt finds where an id went the plain way: on all ways back from the outputs, but for the right sides of joins, the nodes of which an input has the id and
+// the result does not. Of several the one with the longest way from a source, those that expand last. -1: no such node has it.
 // If that is an inner join, the node on its right side where the id went before.
 func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 	has := func(node int) bool {
@@ -40,10 +40,14 @@ func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 		return d
 	}
 	var lost []int
+	aside := false // the right sides of joins count, too
 	var walk func(node int)
 	walk = func(node int) {
 		found := false
-		for _, b := range before(node) {
+		for i, b := range before(node) {
+			if g.Nodes[node].Op == "core::join" && i > 0 && !aside {
+				continue
+			}
 			found = found || has(b)
 			walk(b)
 		}
@@ -72,7 +76,7 @@ func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 	}
 	// An inner join loses what its right side has lost.
 	for best >= 0 && g.Nodes[best].Op == "core::join" && g.Nodes[best].Params.String("how") == "inner" && has(g.Nodes[best].Inputs[0]) {
-		lost = nil
+		lost, aside = nil, true
 		if right := g.Nodes[best].Refs[0]; !has(right) {
 			walk(right)
 		}
@@ -384,6 +388,18 @@ func TestAJoinByAColumn(t *testing.T) {
 		written[c.Name] = c.Node
 	}
 	assert.Equal(t, map[string]string{"final_score": "quarter", "model_score_1": "wanted"}, written)
+	assert.Equal(t, explain.NeverACandidate, e.Missing[0].Kind, "a join only looks at the rows of its right side")
+
+	inner := w.load([]string{
+		node("src", "fixed_source", `"row_count": 8`),
+		node("quarter", "vm", `"out_key": 2001, "expr_id": "half"`, "src"),
+		node("other", "fixed_source", `"row_count": 99`),
+		node("rest", "vm", `"out_key": 2002, "expr_id": "back"`, "other"),
+		node("few", "take", `"count": 2`, "rest"),
+		node("met", "join", `"right": "few", "how": "inner", "on": "final_score", "right_on": "score", "columns": ["score"]`, "quarter"),
+	}, "met")
+	e, _ = w.explain("sequential", inner, explain.Asked{IDs: []int64{3}})
+	require.Len(t, e.Missing, 1)
 	assert.Equal(t, task.Unmatched, e.Missing[0].Kind, "a join by another column says nothing of ids")
 	assert.Equal(t, "met", e.Missing[0].At.Node)
 }

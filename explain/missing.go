@@ -13,6 +13,7 @@ type gone struct {
 	node  int
 	row   task.RowAt // the first such row
 	depth int        // of the node, from the sources
+	aside bool       // no row that goes there may become one of an output: only a join's right side has it
 }
 
 // missing explains an id that no output has.
@@ -55,7 +56,12 @@ func (r *Run) preferOtherSide(losses []gone) {
 				r.markBefore(before, ref)
 			}
 		}
-		i := slices.IndexFunc(losses, func(l gone) bool { return before[l.node] && !r.expands(l.node) })
+		i := -1
+		for k, l := range losses {
+			if before[l.node] && !r.expands(l.node) && (i < 0 || nearer(l, losses[i]) < 0) {
+				i = k
+			}
+		}
 		if i < 0 {
 			return
 		}
@@ -84,11 +90,11 @@ func (r *Run) markBefore(marks []bool, node int) {
 func (r *Run) expands(node int) bool { return tasks.SpecOf(r.Graph.Nodes[node]).Output == task.Expand }
 
 // losses returns the nodes that lead to an output and at which the id went, the nearest to an output first; nodes
-// that put other rows in the place of theirs come last. stopped is a node that has the id in an input and no result,
-// -1 if there is none.
+// that put other rows in the place of theirs come last, and behind them those whose rows are only looked at. There are none if
+// the id is among such rows alone. stopped is a node that has the id in an input and no result, -1 if there is none.
 func (r *Run) losses(it *item) (losses []gone, stopped int) {
 	stopped = -1
-	depths := r.depths()
+	depths, candidates := r.depths(), r.candidates()
 	for node, depth := range depths {
 		if depth < 0 {
 			continue
@@ -99,7 +105,7 @@ func (r *Run) losses(it *item) (losses []gone, stopped int) {
 		}
 		if !r.Rows[node].Ran {
 			for s := range len(c.Node.Inputs) + len(c.Node.Refs) {
-				if before := r.before(node, s); r.Rows[before].Ran && it.in(r.Graph.Nodes[before], r.Rows[before].Out) >= 0 {
+				if before := r.before(node, s); candidates[before] && r.Rows[before].Ran && it.in(r.Graph.Nodes[before], r.Rows[before].Out) >= 0 {
 					stopped = node
 				}
 			}
@@ -110,21 +116,55 @@ func (r *Run) losses(it *item) (losses []gone, stopped int) {
 		}
 		for s := range c.Sides() {
 			if pos := it.in(r.Graph.Nodes[r.before(node, s)], c.SideRows(out, s)); pos >= 0 {
-				losses = append(losses, gone{node, task.RowAt{Side: s, Pos: pos}, depth})
+				losses = append(losses, gone{node, task.RowAt{Side: s, Pos: pos}, depth, !candidates[node] || !passes(c.Node, s)})
 				break
 			}
 		}
 	}
-	expands := func(g gone) int {
-		if r.expands(g.node) {
+	if !slices.ContainsFunc(losses, func(g gone) bool { return !g.aside }) {
+		return nil, stopped
+	}
+	last := func(g gone) int {
+		switch {
+		case g.aside:
+			return 2
+		case r.expands(g.node):
 			return 1
 		}
 		return 0
 	}
 	slices.SortFunc(losses, func(a, b gone) int {
-		return cmp.Or(cmp.Compare(expands(a), expands(b)), cmp.Compare(b.depth, a.depth), cmp.Compare(a.node, b.node))
+		return cmp.Or(cmp.Compare(last(a), last(b)), nearer(a, b))
 	})
 	return losses, stopped
+}
+
+// nearer orders losses by how near to an output they are.
+func nearer(a, b gone) int { return cmp.Or(cmp.Compare(b.depth, a.depth), cmp.Compare(a.node, b.node)) }
+
+// candidates reports for each node whether its rows may become rows of an output.
+func (r *Run) candidates() []bool {
+	marks := make([]bool, len(r.Graph.Nodes))
+	var visit func(node int)
+	visit = func(node int) {
+		if marks[node] {
+			return
+		}
+		marks[node] = true
+		n := r.Graph.Nodes[node]
+		for s := range len(n.Inputs) + len(n.Refs) {
+			if passes(n, s) {
+				visit(r.before(node, s))
+			}
+		}
+		if n.Fallback != nil {
+			visit(n.Fallback.Index)
+		}
+	}
+	for _, output := range r.Graph.Outputs {
+		visit(output)
+	}
+	return marks
 }
 
 // depths returns the length of the longest way from a source to each node, -1 for a node that leads to no output.

@@ -84,16 +84,22 @@ func (r *Run) from(here at) (rows, joined []at) {
 	if r.Rows[here.node].StoodIn {
 		return standIn(n, here.pos), nil
 	}
-	shape := tasks.SpecOf(n).Output
 	for _, row := range r.sides(here.node, here.pos) {
 		before := at{r.before(here.node, row.Side), row.Pos}
-		if row.Side >= len(n.Inputs) && (shape == task.Pick || shape == task.SameRows) {
+		if !passes(n, row.Side) {
 			joined = append(joined, before)
 		} else {
 			rows = append(rows, before)
 		}
 	}
 	return rows, joined
+}
+
+// passes reports whether rows of a side of a node may become rows of its result. A node that keeps the rows of its input looks at those
+// of its node references, as a join does at its right side.
+func passes(n *plan.Node, side int) bool {
+	shape := tasks.SpecOf(n).Output
+	return side < len(n.Inputs) || shape != task.Pick && shape != task.SameRows
 }
 
 // standIn returns the row that stands in for a row of a node that has failed.

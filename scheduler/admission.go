@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/rankd/rankd/internal/list"
-	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/latency"
 )
@@ -53,30 +52,6 @@ type AdmissionStats struct {
 	QueueDelay latency.Quantiles // of the requests that waited and were let in
 }
 
-// Waiting is a request that waits to be let in. It belongs to the engine; the Admission links it.
-type Waiting struct {
-	Request *Execution
-	Arrived clock.Time
-	Done    func(*Result)
-	Left    func() // The Admission calls it when the request leaves the queue, to stop the timer of its deadline; nil: there is none.
-
-	since clock.Time
-	timer *loop.Timer        // Async's, for this wait and the next ones
-	share *share             // nil: it does not wait
-	place list.Link[Waiting] // in share.queue
-}
-
-// Since returns when the wait began.
-func (w *Waiting) Since() clock.Time { return w.since }
-
-// An Entry is the right with which a request has entered. It belongs to the engine, which hands it to TakeUp or to Retract, once.
-type Entry struct {
-	share *share // with a claim of the request; nil: it entered while there were places to run at
-}
-
-// Contends reports whether others may have to leave the queue for the request.
-func (e Entry) Contends() bool { return e.share != nil }
-
 // Verdict is what becomes of a request that is taken up.
 type Verdict uint8
 
@@ -95,19 +70,19 @@ func (a *Admission) Bound(inflightMax, queueMax int) {
 }
 
 // Enter counts one more request in, or refuses it. Any goroutine.
-func (a *Admission) Enter(f Flow) (Entry, bool) {
+func (a *Admission) Enter(x *Execution) bool {
 	if a.inflightMax == 0 || a.hold(int64(a.inflightMax)) {
-		return Entry{}, true
+		return true
 	}
 	if a.heldMax > int64(a.inflightMax) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if s := a.claim(f); s != nil {
-			return Entry{s}, true
+		if x.share = a.claim(x.Flow); x.share != nil {
+			return true
 		}
 	}
 	a.refused.Add(1) // A refusal writes nothing else that other requests read.
-	return Entry{}, false
+	return false
 }
 
 // hold counts one more request if fewer than most are counted.
@@ -144,10 +119,11 @@ func (a *Admission) claim(f Flow) *share {
 }
 
 // Retract takes back an Enter that TakeUp has not followed. Any goroutine.
-func (a *Admission) Retract(e Entry) {
-	if s := e.share; s != nil {
+func (a *Admission) Retract(x *Execution) {
+	if s := x.share; s != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
+		x.share = nil
 		s.coming--
 		a.leave(s)
 		a.restore()
@@ -181,60 +157,63 @@ func (a *Admission) leave(s *share) {
 	a.release(s)
 }
 
-// TakeUp decides on a request that has entered.
-func (a *Admission) TakeUp(e Entry) Verdict {
+// TakeUp decides on a request that has entered. If it contends, others may have to leave the queue for it: Displaced says which.
+func (a *Admission) TakeUp(x *Execution) (v Verdict, contends bool) {
 	runs := a.inflightMax == 0 || a.running < a.inflightMax && a.waiting == 0
-	if s := e.share; s != nil {
+	if s := x.share; s != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
+		contends = true
 		if s.coming--; s.owed > s.coming {
+			x.share = nil
 			a.refused.Add(1)
 			a.leave(s)
-			return Refused
+			return Refused, true
 		}
 		if runs {
+			x.share = nil
 			s.add(-1)
 			a.release(s)
 		}
 	}
 	if !runs {
-		return Waits
+		return Waits, contends
 	}
 	a.running++
-	return Runs
+	return Runs, contends
 }
 
-// Wait puts a request at the end of its connection's queue.
-func (a *Admission) Wait(e Entry, w *Waiting, now clock.Time) {
-	w.since, w.share = now, e.share
-	if w.share == nil {
+// Wait puts a request at the end of its connection's queue. It calls left when the request leaves the queue; nil: nobody asks.
+func (a *Admission) Wait(x *Execution, now clock.Time, left func()) {
+	x.since, x.left = now, left
+	if x.share == nil {
 		a.mu.Lock()
-		w.share = a.shareOf(w.Request.Flow)
-		w.share.add(1)
+		x.share = a.shareOf(x.Flow)
+		x.share.add(1)
 		a.mu.Unlock()
 	}
-	w.share.enqueue(w)
+	x.share.enqueue(x)
 	a.waiting++
 }
 
 // Next takes the request whose turn it is out of the queue if one more may run. It returns nil if none may. An error means that
 // the request fails with it and never runs: it has lost its place, its deadline has passed, or its caller has gone.
-func (a *Admission) Next(now clock.Time) (*Waiting, error) {
+func (a *Admission) Next(now clock.Time) (*Execution, error) {
 	if a.waiting == 0 || a.running >= a.inflightMax {
 		return nil, nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if w := a.displaced(); w != nil {
-		return w, ErrOverloaded
+	if x := a.displaced(); x != nil {
+		return x, ErrOverloaded
 	}
-	w := a.all.next()
-	if err := a.expire(w, now); err != nil {
-		return w, err
+	x := a.all.next()
+	if err := a.expire(x, now); err != nil {
+		return x, err
 	}
-	if err := w.Request.contextErr(); err != nil {
-		a.remove(w)
-		limits := bounds{arrived: w.Arrived, deadline: w.Request.Deadline}
+	if err := x.contextErr(); err != nil {
+		a.remove(x)
+		limits := bounds{arrived: x.arrived, deadline: x.Deadline}
 		err = limits.abandoned(err, now)
 		if timeout, ok := err.(*TimeoutError); ok {
 			timeout.Waiting = true
@@ -242,32 +221,33 @@ func (a *Admission) Next(now clock.Time) (*Waiting, error) {
 		} else {
 			a.dropped++
 		}
-		return w, err
+		return x, err
 	}
-	s := w.share
-	a.unlink(w, true)
+	s := x.share
+	a.unlink(x, true)
 	s.add(-1)
 	a.release(s)
 	a.running++
-	a.delays.Add(now.Sub(w.since))
-	return w, nil
+	x.delay = now.Sub(x.since)
+	a.delays.Add(x.delay)
+	return x, nil
 }
 
 // Displaced takes a request out of the queue that has lost its place to another, to be refused with ErrOverloaded. It returns nil if
 // there is none. It follows the TakeUp of each request that contends.
-func (a *Admission) Displaced() *Waiting {
+func (a *Admission) Displaced() *Execution {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.displaced()
 }
 
-func (a *Admission) displaced() *Waiting {
+func (a *Admission) displaced() *Execution {
 	for s := a.debtors.First(); s != nil; s = a.debtors.First() {
 		if s.owed > s.coming { // Otherwise those that are coming are newer.
-			w := s.queue.Last()
+			x := s.queue.Last()
 			a.refused.Add(1)
-			a.remove(w)
-			return w
+			a.remove(x)
+			return x
 		}
 		a.settled(s)
 	}
@@ -276,35 +256,34 @@ func (a *Admission) displaced() *Waiting {
 
 // Expire takes a request whose deadline has passed out of the queue, and returns the error that it fails with. It
 // returns nil, and does nothing, if the deadline is still to come or the request does not wait any more.
-func (a *Admission) Expire(w *Waiting, now clock.Time) error {
+func (a *Admission) Expire(x *Execution, now clock.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.expire(w, now)
+	return a.expire(x, now)
 }
 
-func (a *Admission) expire(w *Waiting, now clock.Time) error {
-	deadline := w.Request.Deadline
-	if w.share == nil || !deadline.Passed(now) {
+func (a *Admission) expire(x *Execution, now clock.Time) error {
+	if x.share == nil || !x.Deadline.Passed(now) {
 		return nil
 	}
-	a.remove(w)
+	a.remove(x)
 	a.expired++
-	timeout := late(ErrRequestDeadline, w.Arrived, deadline, now)
+	timeout := late(ErrRequestDeadline, x.arrived, x.Deadline, now)
 	timeout.Waiting = true
 	return timeout
 }
 
 // Drop takes a request out of the queue, whatever its deadline. It returns nil if none waits.
-func (a *Admission) Drop() *Waiting {
+func (a *Admission) Drop() *Execution {
 	if a.waiting == 0 {
 		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	w := a.all.next()
-	a.remove(w)
+	x := a.all.next()
+	a.remove(x)
 	a.dropped++
-	return w
+	return x
 }
 
 // End counts the end of a request that ran. It reports whether Next may let another one in.
@@ -331,17 +310,18 @@ func (a *Admission) Stats() AdmissionStats {
 }
 
 // remove takes a request that will not run out of the queue. The caller holds mu.
-func (a *Admission) remove(w *Waiting) {
-	s := w.share
-	a.unlink(w, false)
+func (a *Admission) remove(x *Execution) {
+	s := x.share
+	a.unlink(x, false)
 	a.leave(s)
 }
 
-func (a *Admission) unlink(w *Waiting, ran bool) {
-	w.share.dequeue(w, ran)
-	w.share = nil
+func (a *Admission) unlink(x *Execution, ran bool) {
+	x.share.dequeue(x, ran)
+	x.share = nil
 	a.waiting--
-	if w.Left != nil {
-		w.Left()
+	if x.left != nil {
+		x.left()
+		x.left = nil
 	}
 }

@@ -1,51 +1,69 @@
 package scheduler
 
-import "github.com/rankd/rankd/loop/clock"
+import "github.com/rankd/rankd/loop"
 
 // This file has what the loop does with a request before it begins.
 
 // admit takes up a request that has entered: it begins at once, it waits, or it has lost its place. Others may have lost theirs to
 // it.
-func (e *Async) admit(req *Execution, entry Entry, arrived clock.Time, done func(*Result)) {
+func (e *Async) admit(x *Execution) {
 	if e.closing {
-		e.admission.Retract(entry)
-		done(&Result{Err: ErrShuttingDown})
+		e.admission.Retract(x)
+		e.deliver(x, &Result{Err: ErrShuttingDown})
 		return
 	}
-	switch e.admission.TakeUp(entry) {
+	verdict, contends := e.admission.TakeUp(x)
+	switch verdict {
 	case Runs:
-		e.begin(req, arrived, 0, done)
+		e.begin(x)
 	case Waits:
-		e.wait(req, entry, arrived, done)
+		e.wait(x)
 	default:
-		e.deliver(&Result{Err: ErrOverloaded}, done)
+		e.deliver(x, &Result{Err: ErrOverloaded})
 	}
-	if entry.Contends() {
-		for w := e.admission.Displaced(); w != nil; w = e.admission.Displaced() {
-			e.failWaiting(w, ErrOverloaded)
+	if contends {
+		for x := e.admission.Displaced(); x != nil; x = e.admission.Displaced() {
+			e.turnAway(x, ErrOverloaded)
 		}
 	}
 }
 
+// waitTimer is the timer of a request that waits, or of none. Loop only.
+type waitTimer struct {
+	timer *loop.Timer
+	x     *Execution // nil: free
+	stop  func()     // the end of the wait, bound once
+}
+
 // wait puts a request into the queue, until its deadline at most.
-func (e *Async) wait(req *Execution, entry Entry, arrived clock.Time, done func(*Result)) {
-	w := e.freeWaiting.take()
-	if w == nil {
-		w = new(Waiting)
-		w.timer = e.loop.NewTimer(func() { e.expire(w) })
-		w.Left = w.timer.Stop
+func (e *Async) wait(x *Execution) {
+	now := e.loop.Clock().Now()
+	if x.Deadline == 0 {
+		e.admission.Wait(x, now, nil)
+		return
 	}
-	w.Request, w.Arrived, w.Done = req, arrived, done
-	e.admission.Wait(entry, w, e.loop.Clock().Now())
-	if req.Deadline != 0 {
-		_ = w.timer.StartAt(req.Deadline) // Only a stopped loop refuses, and it ends all anyway.
+	w := e.freeWaits.take()
+	if w == nil {
+		w = new(waitTimer)
+		w.timer = e.loop.NewTimer(func() { e.expire(w.x) })
+		w.stop = func() { e.stopWait(w) }
+	}
+	w.x = x
+	e.admission.Wait(x, now, w.stop)
+	_ = w.timer.StartAt(x.Deadline) // Only a stopped loop refuses, and it ends all anyway.
+}
+
+func (e *Async) stopWait(w *waitTimer) {
+	w.timer.Stop()
+	if w.x = nil; !e.freeWaits.put(w) {
+		w.timer.Close(nil)
 	}
 }
 
 // expire fails a request whose deadline has passed while it waited.
-func (e *Async) expire(w *Waiting) {
-	if err := e.admission.Expire(w, e.loop.Clock().Now()); err != nil {
-		e.failWaiting(w, err)
+func (e *Async) expire(x *Execution) {
+	if err := e.admission.Expire(x, e.loop.Clock().Now()); err != nil {
+		e.turnAway(x, err)
 	}
 }
 
@@ -64,40 +82,29 @@ func (e *Async) admitNext() {
 	e.admitting = false
 	now := e.loop.Clock().Now()
 	for free := e.admission.Free(); free > 0; {
-		w, err := e.admission.Next(now)
+		x, err := e.admission.Next(now)
 		switch {
-		case w == nil:
+		case x == nil:
 			return
 		case err != nil:
-			e.failWaiting(w, err)
+			e.turnAway(x, err)
 		default:
 			free--
-			req, arrived, delay, done := w.Request, w.Arrived, now.Sub(w.Since()), w.Done
-			e.freeWait(w)
-			e.begin(req, arrived, delay, done)
+			e.begin(x)
 		}
 	}
 }
 
-// failWaiting delivers the error of a request that has left the queue and will not run.
-func (e *Async) failWaiting(w *Waiting, err error) {
-	result, done := &Result{Err: err, QueueDelay: e.loop.Clock().Now().Sub(w.Since())}, w.Done
-	e.freeWait(w)
-	e.deliver(result, done)
+// turnAway delivers the error of a request that has left the queue and will not run.
+func (e *Async) turnAway(x *Execution, err error) {
+	e.deliver(x, x.TurnedAway(err, e.loop.Clock().Now()))
 	e.checkDrained()
-}
-
-func (e *Async) freeWait(w *Waiting) {
-	w.Request, w.Done = nil, nil
-	if !e.freeWaiting.put(w) {
-		w.timer.Close(nil)
-	}
 }
 
 // dropWaiting fails all requests that wait, because the engine gives up.
 func (e *Async) dropWaiting() {
-	for w := e.admission.Drop(); w != nil; w = e.admission.Drop() {
-		e.failWaiting(w, ErrShuttingDown)
+	for x := e.admission.Drop(); x != nil; x = e.admission.Drop() {
+		e.turnAway(x, ErrShuttingDown)
 	}
 }
 

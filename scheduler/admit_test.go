@@ -68,25 +68,26 @@ func TestARefusalIsCheap(t *testing.T) {
 func TestFlowsAllocateNothing(t *testing.T) {
 	var a Admission
 	a.Bound(1, 2)
-	first, _ := a.Enter(Flow{})
-	require.Equal(t, Runs, a.TakeUp(first))
+	takeUp := func(x *Execution) Verdict {
+		require.True(t, a.Enter(x))
+		verdict, _ := a.TakeUp(x)
+		return verdict
+	}
+	require.Equal(t, Runs, takeUp(new(Execution)))
 	n := uint64(0)
-	var x, y Execution
-	one, two := Waiting{Request: &x}, Waiting{Request: &y}
+	var one, two Execution
 	turn := func() {
-		for _, w := range []*Waiting{&one, &two} {
+		for _, x := range []*Execution{&one, &two} {
 			n++
-			w.Request.Flow = Flow{Caller: n % 512, Connection: n}
-			entry, ok := a.Enter(w.Request.Flow)
-			require.True(t, ok)
-			require.Equal(t, Waits, a.TakeUp(entry))
-			a.Wait(entry, w, 0)
+			x.Flow = Flow{Caller: n % 512, Connection: n}
+			require.Equal(t, Waits, takeUp(x))
+			a.Wait(x, 0, nil)
 		}
 		for range 2 {
 			a.End()
-			w, err := a.Next(0)
+			x, err := a.Next(0)
 			require.NoError(t, err)
-			require.NotNil(t, w)
+			require.NotNil(t, x)
 		}
 	}
 	for range 1000 {

@@ -85,7 +85,7 @@ type Async struct {
 	release  func() // ends loop and pool if OpenAsync started them; otherwise nil
 
 	// The free lists keep state, batches and coroutines of a request warm for the next one.
-	freeWaiting    freeList[Waiting]
+	freeWaits      freeList[waitTimer]
 	freeRuns       freeList[run]
 	freeJobs       [2]freeList[asyncJob] // by place: onLoop or onPool
 	freeRedisCalls freeList[redisCall]
@@ -160,20 +160,12 @@ func (e *Async) Clock() clock.Clock { return e.loop.Clock() }
 func (e *Async) Post(fn func()) bool { return e.loop.Post(fn) }
 
 // Submit implements Engine. done runs on the loop.
-func (e *Async) Submit(req *Execution, done func(*Result)) error {
-	if err := req.Check(e.reg); err != nil {
+func (e *Async) Submit(x *Execution, done func(*Result)) error {
+	if err := x.Enter(e.reg, &e.admission, e.loop.Clock(), done); err != nil {
 		return err
 	}
-	entry, ok := e.admission.Enter(req.Flow)
-	if !ok {
-		return ErrOverloaded
-	}
-	arrived := req.Arrived
-	if arrived == 0 {
-		arrived = e.loop.Clock().Now()
-	}
-	if !e.loop.Post(func() { e.admit(req, entry, arrived, done) }) {
-		e.admission.Retract(entry)
+	if !e.loop.Post(func() { e.admit(x) }) {
+		e.admission.Retract(x)
 		return ErrShuttingDown
 	}
 	return nil
@@ -265,10 +257,10 @@ func (e *Async) checkDrained() {
 		}
 		e.freeJobs[i] = freeList[asyncJob]{}
 	}
-	for _, w := range e.freeWaiting.items {
+	for _, w := range e.freeWaits.items {
 		w.timer.Close(nil)
 	}
-	e.freeWaiting, e.freeRuns = freeList[Waiting]{}, freeList[run]{}
+	e.freeWaits, e.freeRuns = freeList[waitTimer]{}, freeList[run]{}
 	if e.grace != nil {
 		e.grace.Close(nil)
 	}

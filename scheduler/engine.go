@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -11,8 +12,8 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// Execution is one run of a plan. The engine only reads it, until it calls done.
-// Any goroutine may read it until then.
+// Execution is one request, from Submit to done: what its caller asks for, and where it stands. It belongs to the engine until that calls
+// done. The engine only reads the exported fields, and any goroutine may read them until then.
 type Execution struct {
 	Graph  *plan.Graph
 	UserID int64
@@ -37,6 +38,40 @@ type Execution struct {
 	// itself only polls it, and arms no timer: Deadline should not be later than the context's. Nil means that the caller
 	// waits to the end.
 	Context context.Context
+
+	done    func(*Result)
+	arrived clock.Time    // Arrived, or when it was submitted
+	delay   time.Duration // until it was let in
+
+	// Of the Admission.
+	share *share               // with a claim of the request; nil: it entered while there were places to run at, and does not wait
+	since clock.Time           // when it began to wait
+	place list.Link[Execution] // in share.queue
+	left  func()               // called when it leaves the queue, to stop the timer of its deadline; nil: there is none
+}
+
+// Enter takes x up for an engine of that registry: it checks x, notes who waits for it, and counts it in. The error is that of Check, or
+// ErrOverloaded. Any goroutine.
+func (x *Execution) Enter(reg *registry.Registry, a *Admission, c clock.Clock, done func(*Result)) error {
+	if err := x.Check(reg); err != nil {
+		return err
+	}
+	if !a.Enter(x) {
+		return ErrOverloaded
+	}
+	x.done, x.arrived, x.delay = done, x.Arrived, 0
+	if x.arrived == 0 {
+		x.arrived = c.Now()
+	}
+	return nil
+}
+
+// Deliver calls done, for which x is the caller's again.
+func (x *Execution) Deliver(result *Result) { x.done(result) }
+
+// TurnedAway returns the outcome of a request that waited in vain until now.
+func (x *Execution) TurnedAway(err error, now clock.Time) *Result {
+	return &Result{Err: err, QueueDelay: now.Sub(x.since)}
 }
 
 // contextErr returns why the caller's context has ended, nil if it has not, or if there is none.
@@ -64,7 +99,7 @@ type Engine interface {
 	// Submit starts a request. Either it returns an error and never calls done: that of Execution.Check,
 	// ErrOverloaded or ErrShuttingDown. Or it calls done exactly once, on a goroutine of the engine's choosing, never
 	// inside Submit, with ErrOverloaded if the request waited and had to leave to one of a caller with fewer. done must not block.
-	Submit(req *Execution, done func(*Result)) error
+	Submit(x *Execution, done func(*Result)) error
 	// Close refuses new requests, waits up to grace for those that run or wait, fails the rest with
 	// ErrShuttingDown, waits until abandoned work has ended, and frees all that the engine holds.
 	// done must not call it. Several calls may wait side by side; the grace that ends first counts.

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
@@ -36,6 +37,13 @@ type Run struct {
 	Params *expr.Params // a copy: an answered request is its caller's again
 	Rows   *taskrun.RowBudget
 	Memory *rowset.Memory // nil: none
+}
+
+// Begin starts the run of a request that was let in. Params is set. nodeTimeout is the engine's; engine and mode are their names in a trace.
+func (r *Run) Begin(x *Execution, nodeTimeout time.Duration, journals *trace.Journals, engine, mode string) {
+	r.Req, *r.Params = x, x.Params
+	r.State.Begin(x, nodeTimeout)
+	r.Journal = journals.Begin(x.Record, x.Graph, engine, mode, x.arrived, x.delay)
 }
 
 // Next is State.Next, now.
@@ -145,6 +153,7 @@ func (r *Run) note(j *Job) {
 // Result returns the answer of a finished run.
 func (r *Run) Result() *Result {
 	result := r.State.Result()
+	result.QueueDelay = r.Req.delay
 	result.Recording = r.Journal.Finish(result.Err)
 	return result
 }

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"sync/atomic"
-	"time"
 
 	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop/clock"
@@ -16,8 +15,6 @@ import (
 type run struct {
 	Run
 	engine  *Async
-	done    func(*Result)
-	delay   time.Duration       // until it was let in
 	policy  *policy             // the engine's, or own
 	own     policy              // of a request with a mode of its own
 	profile *profile            // of its plan
@@ -38,18 +35,16 @@ type shared struct {
 	failed atomic.Bool // tells workers that the request has failed
 }
 
-// begin starts a request that was let in after it had waited for delay.
-func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, done func(*Result)) {
+// begin starts a request that was let in.
+func (e *Async) begin(x *Execution) {
 	r := e.newRun()
-	r.Req, r.done, r.delay = req, done, delay
-	if r.policy = &e.policy; req.Mode != "" {
-		r.own = e.placement.policy(req.Mode)
+	if r.policy = &e.policy; x.Mode != "" {
+		r.own = e.placement.policy(x.Mode)
 		r.policy = &r.own
 	}
-	r.profile = e.profileOf(req.Graph)
+	r.profile = e.profileOf(x.Graph)
 	r.profile.live++
-	r.profile.begun(req.Graph)
-	r.State.Begin(req, arrived, e.nodeTimeout)
+	r.profile.begun(x.Graph)
 	if r.shared == nil {
 		r.shared = new(shared)
 		r.Params, r.Rows, r.Memory = &r.shared.params, tasks.NewRowBudget(e.maxRows), rowset.NewMemory(e.memory)
@@ -57,9 +52,8 @@ func (e *Async) begin(req *Execution, arrived clock.Time, delay time.Duration, d
 		r.shared.failed.Store(false)
 		r.Rows.Refill()
 	}
-	*r.Params = req.Params
-	r.Memory.SetLending(r.profile.forgets && !req.KeepRows)
-	r.Journal = e.journals.Begin(req.Record, req.Graph, trace.Reactor, string(r.policy.mode), arrived, delay)
+	r.Memory.SetLending(r.profile.forgets && !x.KeepRows)
+	r.Begin(x, e.nodeTimeout, e.journals, trace.Reactor, string(r.policy.mode))
 	e.counts.Requests++
 	e.runs.Push(r, &r.link)
 	r.pump()
@@ -113,7 +107,7 @@ func (r *run) startReady() {
 
 // readyAt returns when a node became ready that was handed out. The first nodes are not ready before the request is let in.
 func (r *run) readyAt(node int) clock.Time {
-	return max(r.State.ReadyAt(node), r.State.arrived.Add(r.delay))
+	return max(r.State.ReadyAt(node), r.State.arrived.Add(r.Req.delay))
 }
 
 // giveUpOptional gives up on the optional nodes that run, if the plan waits for nothing else. It reports whether it did. Nodes that
@@ -140,8 +134,7 @@ func (r *run) giveUp(err error) {
 // finish delivers the result, once, and frees the run.
 func (r *run) finish() {
 	e := r.engine
-	result, done, journal := r.Result(), r.done, r.Journal
-	result.QueueDelay = r.delay
+	result, x, journal := r.Result(), r.Req, r.Journal
 	if result.Err != nil {
 		e.counts.Failed++
 	} else if result.Degraded() {
@@ -155,22 +148,22 @@ func (r *run) finish() {
 		r.Memory.Release(result.Outputs)
 	}
 	r.free()
-	e.deliver(result, done)
+	e.deliver(x, result)
 	journal.Free()
 	e.checkDrained()
 }
 
 // deliver calls done with the result. A done that panics must not unwind its caller, which has
 // other requests to give up, or replies of a connection to deliver.
-func (e *Async) deliver(result *Result, done func(*Result)) {
+func (e *Async) deliver(x *Execution, result *Result) {
 	defer e.loop.Contain()
-	done(result)
+	x.done(result)
 }
 
 func (r *run) free() {
 	r.State.Release()
 	r.profile.live--
-	r.Req, r.done, r.profile, r.Journal = nil, nil, nil, nil
+	r.Req, r.profile, r.Journal = nil, nil, nil
 	r.asker.Renew()
 	if r.orphaned {
 		r.shared, r.Params, r.Rows, r.Memory, r.orphaned = nil, nil, nil, nil, false

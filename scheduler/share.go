@@ -25,9 +25,9 @@ type share struct {
 	debt   list.Link[share] // in Admission.debtors
 
 	// Loop only, or for the holder of the engine's lock.
-	turns list.List[share]   // the shares below that have requests in queue: the first is next
-	turn  list.Link[share]   // in parent.turns
-	queue list.List[Waiting] // of a share without others below
+	turns list.List[share]     // the shares below that have requests in queue: the first is next
+	turn  list.Link[share]     // in parent.turns
+	queue list.List[Execution] // of a share without others below
 }
 
 // add changes the claim by 1 or -1, and those of all above.
@@ -70,8 +70,8 @@ func (s *share) rival() *share {
 }
 
 // enqueue adds a request to the queue. A share whose first it is gets its turn after all others.
-func (s *share) enqueue(w *Waiting) {
-	s.queue.Push(w, &w.place)
+func (s *share) enqueue(x *Execution) {
+	s.queue.Push(x, &x.place)
 	for ; s.parent != nil && !s.turn.In(); s = s.parent {
 		s.parent.turns.Push(s, &s.turn)
 	}
@@ -79,8 +79,8 @@ func (s *share) enqueue(w *Waiting) {
 
 // dequeue takes a request out of the queue. If the request ran, that was the turn of its share, and of all above. Otherwise the turn
 // is left to the next request.
-func (s *share) dequeue(w *Waiting, ran bool) {
-	s.queue.Remove(&w.place)
+func (s *share) dequeue(x *Execution, ran bool) {
+	s.queue.Remove(&x.place)
 	for ; s.parent != nil; s = s.parent {
 		waits := s.queue.Len() > 0 || s.turns.Len() > 0
 		if waits && !ran {
@@ -94,7 +94,7 @@ func (s *share) dequeue(w *Waiting, ran bool) {
 }
 
 // next returns the request whose turn it is, nil if none waits.
-func (s *share) next() *Waiting {
+func (s *share) next() *Execution {
 	for s.turns.Len() > 0 {
 		s = s.turns.First()
 	}

@@ -63,8 +63,8 @@ func (w *simWorld) queue() simQueue {
 	}
 	for _, s := range a.shares {
 		for waiting := s.queue.First(); waiting != nil; waiting = waiting.place.Next() {
-			waits[waiting.Request.UserID] = true
-			w.requests[waiting.Request.UserID-1].since = waiting.since
+			waits[waiting.UserID] = true
+			w.requests[waiting.UserID-1].since = waiting.since
 		}
 	}
 	for _, q := range w.requests {
@@ -164,7 +164,7 @@ func (w *simWorld) leaves(q *simRequest, r *Result) {
 	w.check(len(q.begun) == 0, "request %d was refused, and has begun", q.user)
 	if s := w.engine.admission.shares[q.flow]; s != nil {
 		for waiting := s.queue.First(); waiting != nil; waiting = waiting.place.Next() {
-			w.check(waiting.Request.UserID < q.user, "request %d was refused, and request %d of the same flow waits", q.user, waiting.Request.UserID)
+			w.check(waiting.UserID < q.user, "request %d was refused, and request %d of the same flow waits", q.user, waiting.UserID)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (w *simWorld) checkAdmission() {
 	w.check(a.Queued() == 0 || a.Running() == w.cfg.maxInflight, "%d requests wait, and only %d of %d run", a.Queued(), a.Running(), w.cfg.maxInflight)
 	for r := e.runs.First(); r != nil; r = r.link.Next() {
 		if s := a.shares[w.requests[r.Req.UserID-1].flow]; s != nil && s.queue.Len() > 0 {
-			waits := s.queue.First().Request.UserID
+			waits := s.queue.First().UserID
 			w.check(r.Req.UserID < waits, "request %d runs, and request %d of the same flow, which came before, waits", r.Req.UserID, waits)
 		}
 	}
@@ -190,10 +190,10 @@ func (w *simWorld) checkAdmission() {
 		claims += s.claim
 		last := int64(0)
 		for waiting := s.queue.First(); waiting != nil; waiting = waiting.place.Next() {
-			q := w.requests[waiting.Request.UserID-1]
+			q := w.requests[waiting.UserID-1]
 			w.check(q.flow == flow, "request %d of %v waits as one of %v", q.user, q.flow, flow)
 			w.check(q.user > last, "request %d waits behind request %d", q.user, last)
-			w.check(!waiting.Request.Deadline.Passed(w.sim.Now()), "request %d waits past its deadline", q.user)
+			w.check(!waiting.Deadline.Passed(w.sim.Now()), "request %d waits past its deadline", q.user)
 			w.check(len(q.begun) == 0, "request %d waits, and has begun", q.user)
 			q.since = waiting.since
 			last = q.user

@@ -330,8 +330,8 @@ func (w *simWorld) checkFree() {
 			}
 		}
 	}
-	for _, waiting := range e.freeWaiting.items {
-		w.check(waiting.Request == nil && waiting.Done == nil && !waiting.timer.Active(), "a free place in the queue is not reset")
+	for _, wait := range e.freeWaits.items {
+		w.check(wait.x == nil && !wait.timer.Active(), "the timer of a free place in the queue is not reset")
 	}
 	runs := map[*run]bool{}
 	for _, r := range e.freeRuns.items {

@@ -69,9 +69,9 @@ type nodeState struct {
 	cached  rowcache.Use // of its values
 }
 
-// Begin prepares s for a request that arrived at that time, reusing its memory. nodeTimeout bounds each node; zero does not.
-func (s *State) Begin(x *Execution, arrived clock.Time, nodeTimeout time.Duration) {
-	s.Reset(x.Graph, arrived, x.Deadline)
+// Begin prepares s for a request, reusing its memory. nodeTimeout bounds each node; zero does not.
+func (s *State) Begin(x *Execution, nodeTimeout time.Duration) {
+	s.Reset(x.Graph, x.arrived, x.Deadline)
 	s.nodeTimeout, s.required, s.notes = nodeTimeout, x.Required, notesFor(x)
 	if x.Graph.TextIDs {
 		s.ids = rowset.NewIDDict()

@@ -3,27 +3,33 @@ package blocking
 import (
 	"time"
 
-	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/scheduler"
 )
 
 // wait puts a request into the queue, until its deadline at most. mu is held.
-func (e *engine) wait(exec *scheduler.Execution, entry scheduler.Entry, arrived clock.Time, done func(*scheduler.Result)) {
-	w, now := &scheduler.Waiting{Request: exec, Arrived: arrived, Done: done}, e.clock.Now()
-	e.admission.Wait(entry, w, now)
-	if exec.Deadline != 0 {
-		timer := time.AfterFunc(exec.Deadline.Sub(now), func() { e.expire(w) })
-		w.Left = func() { timer.Stop() }
+func (e *engine) wait(x *scheduler.Execution) {
+	now, waits := e.clock.Now(), new(true) // guarded by mu
+	var left func()
+	if x.Deadline != 0 {
+		timer := time.AfterFunc(x.Deadline.Sub(now), func() { e.expire(x, waits) })
+		left = func() {
+			timer.Stop()
+			*waits = false
+		}
 	}
+	e.admission.Wait(x, now, left)
 }
 
-// expire fails a request whose deadline has passed while it waited.
-func (e *engine) expire(w *scheduler.Waiting) {
+// expire fails a request whose deadline has passed while it waited. If it waits no more, it is its caller's already.
+func (e *engine) expire(x *scheduler.Execution, waits *bool) {
 	e.mu.Lock()
-	err := e.admission.Expire(w, e.clock.Now())
+	var err error
+	if *waits {
+		err = e.admission.Expire(x, e.clock.Now())
+	}
 	e.mu.Unlock()
 	if err != nil {
-		e.fail(w, err)
+		e.turnAway(x, err)
 	}
 }
 
@@ -35,17 +41,17 @@ func (e *engine) admitNext() {
 		return
 	}
 	now := e.clock.Now()
-	for w, err := e.admission.Next(now); w != nil; w, err = e.admission.Next(now) {
+	for x, err := e.admission.Next(now); x != nil; x, err = e.admission.Next(now) {
 		if err != nil {
-			go e.fail(w, err)
+			go e.turnAway(x, err)
 			continue
 		}
-		go e.run(w.Request, w.Arrived, now.Sub(w.Since()), w.Done)
+		go e.run(x)
 	}
 }
 
-// fail delivers the error of a request that has left the queue and will not run.
-func (e *engine) fail(w *scheduler.Waiting, err error) {
+// turnAway delivers the error of a request that has left the queue and will not run.
+func (e *engine) turnAway(x *scheduler.Execution, err error) {
 	defer e.live.Done()
-	w.Done(&scheduler.Result{Err: err, QueueDelay: e.clock.Now().Sub(w.Since())})
+	x.Deliver(x.TurnedAway(err, e.clock.Now()))
 }

@@ -104,37 +104,29 @@ func (e *engine) init(cfg *scheduler.Config, model string) {
 func (e *engine) Clock() clock.Clock { return e.clock }
 
 // Submit implements scheduler.Engine. Each request that runs has a goroutine.
-func (e *engine) Submit(exec *scheduler.Execution, done func(*scheduler.Result)) error {
-	if err := exec.Check(e.reg); err != nil {
+func (e *engine) Submit(x *scheduler.Execution, done func(*scheduler.Result)) error {
+	if err := x.Enter(e.reg, &e.admission, e.clock, done); err != nil {
 		return err
-	}
-	arrived := exec.Arrived
-	if arrived == 0 {
-		arrived = e.clock.Now()
-	}
-	entry, ok := e.admission.Enter(exec.Flow)
-	if !ok {
-		return scheduler.ErrOverloaded
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closing {
-		e.admission.Retract(entry)
+		e.admission.Retract(x)
 		return scheduler.ErrShuttingDown
 	}
-	verdict := e.admission.TakeUp(entry)
-	if entry.Contends() {
-		for w := e.admission.Displaced(); w != nil; w = e.admission.Displaced() {
-			go e.fail(w, scheduler.ErrOverloaded)
+	verdict, contends := e.admission.TakeUp(x)
+	if contends {
+		for x := e.admission.Displaced(); x != nil; x = e.admission.Displaced() {
+			go e.turnAway(x, scheduler.ErrOverloaded)
 		}
 	}
 	switch verdict {
 	case scheduler.Runs:
 		e.live.Add(1)
-		go e.run(exec, arrived, 0, done)
+		go e.run(x)
 	case scheduler.Waits:
 		e.live.Add(1)
-		e.wait(exec, entry, arrived, done)
+		e.wait(x)
 	default:
 		return scheduler.ErrOverloaded
 	}

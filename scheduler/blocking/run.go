@@ -32,23 +32,20 @@ type run struct {
 	returned []int     // recorded nodes that have settled since dispatch last looked
 }
 
-// run runs a request that was let in after it had waited for delay, on its goroutine. It delivers the result even if a body ends the
-// goroutine by runtime.Goexit.
-func (e *engine) run(exec *scheduler.Execution, arrived clock.Time, delay time.Duration, done func(*scheduler.Result)) {
+// run runs a request that was let in, on its goroutine. It delivers the result even if a body ends the goroutine by runtime.Goexit.
+func (e *engine) run(x *scheduler.Execution) {
 	defer e.live.Done()
-	r := &run{engine: e, params: exec.Params}
-	r.Req, r.Params, r.Rows, r.changed.L = exec, &r.params, tasks.NewRowBudget(e.maxRows), &r.mu
-	r.Journal = e.journals.Begin(exec.Record, exec.Graph, e.model, "", arrived, delay)
+	r := &run{engine: e}
+	r.Params, r.Rows, r.changed.L = &r.params, tasks.NewRowBudget(e.maxRows), &r.mu
+	r.Begin(x, e.nodeTimeout, e.journals, e.model, "")
 	r.Journal.Enter()
-	r.State.Begin(exec, arrived, e.nodeTimeout)
 	defer func() {
 		result := r.Result()
 		if result.Err == nil && result.Degraded() {
-			e.countDegraded(exec.Graph.Name)
+			e.countDegraded(x.Graph.Name)
 		}
-		result.QueueDelay = delay
 		e.admitNext()
-		done(result)
+		x.Deliver(result)
 		r.Journal.Free()
 	}()
 	r.dispatch()
