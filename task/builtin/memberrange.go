@@ -1,11 +1,13 @@
 package builtin
 
 import (
+	"errors"
 	"math"
 	"strconv"
 
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -145,12 +147,14 @@ func (b *rangeBound) argument(c *task.Ctx) (string, error) {
 	case b.score != nil:
 		value, ok := b.score.Value(c.Params)
 		if !ok || math.IsNaN(value) {
-			return "", b.fault(c, nullOrNaN(ok))
+			return "", b.fault(c, b.score.Params(), nullOrNaN(ok))
 		}
 		return b.scoreText(value), nil
 	case b.member != nil:
 		text, err := c.RedisKey(b.member)
-		if err != nil {
+		if lacked := (*expr.ParamError)(nil); errors.As(err, &lacked) && !c.Params.Has(lacked.Param) {
+			return "", b.fault(c, []registry.ParamID{lacked.Param}, "null")
+		} else if err != nil {
 			return "", err
 		}
 		return b.memberText(text.Prefix), nil
@@ -158,10 +162,10 @@ func (b *rangeBound) argument(c *task.Ctx) (string, error) {
 	return b.open, nil
 }
 
-// fault returns the error for a score that this request leaves without a value. The request is at fault if it lacks a parameter.
-func (b *rangeBound) fault(c *task.Ctx, what string) error {
+// fault returns the error for a bound that this request leaves without a value. The request is at fault if it lacks a parameter.
+func (b *rangeBound) fault(c *task.Ctx, params []registry.ParamID, what string) error {
 	err := task.Invalidf("%s is %s", b.param, what)
-	for _, id := range b.score.Params() {
+	for _, id := range params {
 		if !c.Params.Has(id) {
 			return &expr.ParamError{Param: id, Err: err}
 		}
