@@ -144,6 +144,7 @@ func Endless() Fault {
 		for sent := 0; sent < total && !w.mute; sent += len(block) {
 			w.Write(block[:min(len(block), total-sent)])
 		}
+		w.Write([]byte("\r\n")) // Whoever reads all of it stays in step.
 	}
 }
 
