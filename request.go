@@ -172,6 +172,9 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		}
 		c.Required = indices
 	}
+	if graph != nil && graph.TextIDs {
+		params.SetIDs(rowset.NewIDDict())
+	}
 	c.Flow = r.Flow
 	c.Graph, c.UserID, c.Params, c.Deltas = graph, r.UserID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample(c.Context)

@@ -23,7 +23,6 @@ type remarks struct {
 	rows         []NodeRows
 	completeness []Completeness
 	ids          [][]string // see Result.IDTexts
-	texts        []string   // see Result.Texts
 }
 
 // Deltas says which columns each node that was due took in and gave out, in the plan's order. It is nil unless asked for, and
@@ -42,14 +41,6 @@ func (r *Result) IDTexts() [][]string {
 		return nil
 	}
 	return r.remarks.ids
-}
-
-// Texts returns the ids of the rows of all nodes that are texts, by the numbers that the rows have in their place; nil: there are none.
-func (r *Result) Texts() []string {
-	if r.remarks == nil {
-		return nil
-	}
-	return r.remarks.texts
 }
 
 // Rows returns the rows of each node, in the plan's order. It is nil unless asked for, and on error.
@@ -124,8 +115,7 @@ func (s *State) remarks() *remarks {
 	}
 	m := &remarks{deltas: deltas, rows: rows, completeness: completeness}
 	if s.ids != nil {
-		m.texts = s.ids.Texts()
-		m.ids = s.idTexts(m.texts)
+		m.ids = s.idTexts(s.ids.Texts())
 	}
 	return m
 }
