@@ -58,7 +58,19 @@ func (a *Answer) Output(i int) Output {
 	if texts := a.result.IDTexts(); texts != nil {
 		o.texts = texts[i]
 	}
+	if names := a.result.OutputNames(); names != nil {
+		o.name = names[i]
+	}
 	return o
+}
+
+// OutputNamed returns the candidates of the output of that name. ok is false if the plan names none so.
+func (a *Answer) OutputNamed(name string) (o Output, ok bool) {
+	i := slices.Index(a.result.OutputNames(), name)
+	if i < 0 {
+		return Output{}, false
+	}
+	return a.Output(i), true
 }
 
 // Len returns the number of candidates over all outputs.
@@ -129,7 +141,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.outputs(),
 		Deltas: a.SchemaDeltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
-		Completeness: a.Completeness(), IDTexts: a.result.IDTexts(),
+		Completeness: a.Completeness(), IDTexts: a.result.IDTexts(), OutputNames: a.result.OutputNames(),
 	}
 	dst = a.grow(dst)
 	if a.generation == nil {
@@ -143,7 +155,11 @@ type Output struct {
 	rows     rowset.RowSet
 	registry *registry.Registry
 	texts    []string // the ids, by the numbers in their place; nil: they are integers
+	name     string
 }
+
+// Name returns the name that the plan gives the output, "home"; empty: none.
+func (o Output) Name() string { return o.name }
 
 // Len returns the number of candidates.
 func (o Output) Len() int { return o.rows.Len() }
@@ -209,12 +225,12 @@ func (o Output) Columns() []Column {
 	}
 	columns := make([]Column, 0, o.rows.Batch.Count())
 	for _, c := range o.rows.Batch.Columns() {
-		columns = append(columns, Column{o.name(c.KeyID()), ColumnType(c.Type().String())})
+		columns = append(columns, Column{o.keyName(c.KeyID()), ColumnType(c.Type().String())})
 	}
 	return columns
 }
 
-func (o Output) name(id registry.KeyID) string {
+func (o Output) keyName(id registry.KeyID) string {
 	if key, ok := o.registry.Key(id); ok {
 		return key.Name
 	}

@@ -1,6 +1,8 @@
 package rankd_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -255,6 +257,108 @@ func TestReturns(t *testing.T) {
 			assert.Equal(t, c.first != nil, strings.Contains(text, `"score"`), c.plan)
 			assert.Equal(t, all.Explanation().Rows[0].Columns, a.Explanation().Rows[0].Columns, c.plan)
 		}
+	})
+}
+
+// namedTwin returns a plan with its outputs, and more of its nodes, under names, and the same plan without names.
+func namedTwin(rng *rand.Rand, plan string) (named, plain string) {
+	const last = `"outputs": ["n11", "n10"],`
+	nodes, names := []string{}, []string{}
+	for i := range 1 + rng.IntN(4) {
+		nodes, names = append(nodes, fmt.Sprintf(`"n%d"`, rng.IntN(12))), append(names, fmt.Sprintf(`"shelf_%d"`, 9-i))
+	}
+	outputs := fmt.Sprintf(`"outputs": [%s],`, strings.Join(nodes, ","))
+	plain = strings.Replace(plan, last, outputs, 1)
+	return strings.Replace(plain, outputs, outputs+fmt.Sprintf(`"output_names": [%s], "capabilities_required": ["cap.rankd.output_names.v1"],`, strings.Join(names, ",")), 1), plain
+}
+
+// Named outputs are those of the plan without names, on each engine in each mode and in both formats: by name and by position.
+func TestNamedOutputsOnEveryModel(t *testing.T) {
+	const plans = 20
+	folder := fstest.MapFS{}
+	for i := range plans {
+		rng := rand.New(rand.NewPCG(uint64(i), 6))
+		named, plain := namedTwin(rng, columnsPlan(rng, fmt.Sprintf("named%d", i)))
+		plain = strings.Replace(plain, fmt.Sprintf(`"named%d"`, i), fmt.Sprintf(`"plain%d"`, i), 1)
+		folder[fmt.Sprintf("named%d.plan.json", i)], folder[fmt.Sprintf("plain%d.plan.json", i)] = &fstest.MapFile{Data: []byte(named)}, &fstest.MapFile{Data: []byte(plain)}
+	}
+	o := rankd.Options{Plans: folder, Registry: typedTables(t), Tasks: []task.Spec{typedSource}, AllowRequestScheduling: true}
+	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+		for i := range plans {
+			for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
+				rank := func(name string) *rankd.Answer {
+					r, err := e.ParseRequest(fmt.Appendf(nil, `{"user_id": 1, "request_id": "r", "plan": %q, "scheduling": %q, "context": {"my_int": 5,
+						"my_bool": true, "my_int_list": [7, -5, 17], "my_string_list": ["b", "a"], "my_string": "D", "my_float": 0.25}}`, fmt.Sprint(name, i), mode))
+					require.NoError(t, err)
+					a, err := e.Rank(t.Context(), r)
+					require.NoError(t, err)
+					return a
+				}
+				named, plain := rank("named"), rank("plain")
+				require.Equal(t, plain.Outputs(), named.Outputs())
+				for _, format := range []rankd.Format{rankd.FormatFlat, rankd.FormatFields} {
+					var members []string
+					for k := range named.Outputs() {
+						name := fmt.Sprintf("shelf_%d", 9-k)
+						output, ok := named.OutputNamed(name)
+						require.True(t, ok)
+						require.Equal(t, name, output.Name())
+						require.Equal(t, named.Output(k), output)
+						require.Equal(t, slices.Collect(ids(plain.Output(k))), slices.Collect(ids(output)))
+						require.Empty(t, plain.Output(k).Name())
+						rows := jsonMember(t, string(named.AppendJSON(nil, format)), "outputs", name)
+						members = append(members, strings.TrimSuffix(strings.TrimPrefix(rows, "["), "]"))
+					}
+					members = slices.DeleteFunc(members, func(rows string) bool { return rows == "" })
+					text := string(plain.AppendJSON(nil, format))
+					require.Equal(t, jsonMember(t, text, "candidates"), "["+strings.Join(members, ",")+"]")
+					require.NotContains(t, text, `"outputs"`)
+					require.NotContains(t, string(named.AppendJSON(nil, format)), `"candidates"`)
+				}
+				_, ok := named.OutputNamed("n11")
+				require.False(t, ok)
+				_, ok = plain.OutputNamed("")
+				require.False(t, ok)
+			}
+		}
+	})
+}
+
+// jsonMember returns the text of a member of a member of a JSON object, and so on.
+func jsonMember(t *testing.T, text string, path ...string) string {
+	for _, name := range path {
+		var object map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(text), &object), text)
+		text = string(object[name])
+	}
+	return text
+}
+
+// Named outputs are explained by their names, and an answer that lacks something says so; a node that the request requires fails it.
+func TestNamedOutputsPartsAndExplanation(t *testing.T) {
+	o := rankd.Options{AllowRequestExplain: true, Tasks: []task.Spec{{Op: "test::fails", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) {
+		return rowset.RowSet{}, errors.New("broken")
+	}}}, Plans: fstest.MapFS{"p.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "p",
+		"capabilities_required": ["cap.rankd.on_error.v1", "cap.rankd.output_names.v1"], "outputs": ["few", "broken", "all", "few"], "output_names": ["home", "deals", "rest", "again"],
+		"nodes": [{"node_id": "all", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}},
+			{"node_id": "few", "op": "take", "inputs": ["all"], "params": {"count": 2}},
+			{"node_id": "broken", "op": "test::fails", "inputs": [], "params": {}, "on_error": "empty"}]}`)}}}
+	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Explain: rankd.Explain{All: true, IDs: []int64{9}}})
+		require.NoError(t, err)
+		require.True(t, a.Degraded())
+		text := string(a.AppendJSON(nil, rankd.FormatFlat))
+		require.Equal(t, `{"home":[{"id":1},{"id":2}],"deals":[],"rest":[{"id":1},{"id":2},{"id":3}],"again":[{"id":1},{"id":2}]}`, jsonMember(t, text, "outputs"))
+		require.Contains(t, jsonMember(t, text, "completeness", "broken"), `"status":"failed"`)
+		var names []string
+		for _, row := range a.Explanation().Rows {
+			names = append(names, fmt.Sprint(row.Name, row.Rank))
+		}
+		require.Equal(t, []string{"home1", "home2", "rest1", "rest2", "rest3", "again1", "again2"}, names)
+		require.Equal(t, 3, strings.Count(jsonMember(t, text, "explain", "rows"), `"output_name":"rest"`))
+
+		_, err = e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Require: []string{"broken"}})
+		require.Error(t, err)
 	})
 }
 

@@ -385,6 +385,27 @@ func TestHugeExpressions(t *testing.T) {
 	assert.Contains(t, d.Message, "more than 10000 nodes")
 }
 
+// TestNamedOutputs: an object names the outputs, in its order; what they need is there once.
+func TestNamedOutputs(t *testing.T) {
+	r := one(t, newCompiler(t), map[string]string{"a.plan.ts": bodied("a", "const v = ctx.fixed_source(), few = v.take({ count: 1 }); return { home: few, deals: v, again: few };")})
+	require.Empty(t, r.Errors)
+	var artifact struct {
+		Outputs      []string `json:"outputs"`
+		Names        []string `json:"output_names"`
+		Capabilities []string `json:"capabilities_required"`
+	}
+	require.NoError(t, json.Unmarshal(r.Artifact, &artifact))
+	assert.Equal(t, []string{"n1", "n0", "n1"}, artifact.Outputs)
+	assert.Equal(t, []string{"home", "deals", "again"}, artifact.Names)
+	assert.Equal(t, []string{plan.OutputNamesCapability}, artifact.Capabilities)
+	for _, body := range []string{"return ctx.fixed_source();", "return [ctx.fixed_source(), ctx.fixed_source()];"} {
+		r := one(t, newCompiler(t), map[string]string{"a.plan.ts": bodied("a", body)})
+		require.Empty(t, r.Errors)
+		assert.NotContains(t, string(r.Artifact), "output_names")
+	}
+	requireError(t, one(t, newCompiler(t), map[string]string{"a.plan.ts": bodied("a", "return {};")}), "outputs")
+}
+
 // TestHostileValues: code of the plan that runs while the compiler reads what the plan made. Only what never
 // ends has little time: a busy machine may take long over the rest.
 func TestHostileValues(t *testing.T) {
@@ -396,6 +417,9 @@ func TestHostileValues(t *testing.T) {
 		`const a: any = []; a.length = 4e9; return a;`:                                                 "too-large",
 		`const a: any = []; a.length = 4e9; return ctx.fixed_source().filter({ pred: Key.id.in(a) });`: "too-large",
 		`throw { get message() { throw new Error("again") } };`:                                        "exception",
+		`return { get home() { throw new Error("no") } };`:                                             "exception",
+		`return { get home() { for (;;) {} } };`:                                                       "timeout",
+		`return new Proxy({}, { ownKeys() { throw new Error("no") } });`:                               "exception",
 		`throw null;`:   "exception",
 		`throw Key.id;`: "exception",
 		`return ctx.fixed_source({ get rowCount() { throw new Error("no") } });`:                                "exception",

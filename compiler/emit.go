@@ -148,6 +148,9 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	if d.returns != nil {
 		capabilities = append(capabilities, plan.ReturnsCapability)
 	}
+	if d.names != nil {
+		capabilities = append(capabilities, plan.OutputNamesCapability)
+	}
 	slices.Sort(capabilities)
 	digest, _ := u.folder.digest()
 	artifact := map[string]any{
@@ -163,6 +166,12 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	}
 	if d.returns != nil {
 		artifact["returns"] = d.returns
+	}
+	if d.names != nil {
+		artifact["output_names"] = d.names
+		for i := range d.names {
+			w.places[fmt.Sprintf("output_names[%d]", i)] = u.placed(d.at, "the name of an output")
+		}
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -122,6 +122,7 @@ type definition struct {
 	at      int
 	build   goja.Callable
 	outputs []*node
+	names   []string         // of the outputs; nil: they have none
 	returns []registry.KeyID // nil: all columns
 }
 
@@ -257,7 +258,9 @@ func (h *host) define(main goja.Callable) (*definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.outputs(d, result)
+	if bad := h.vm.Try(func() { h.outputs(d, result) }); bad != nil { // a getter
+		return nil, bad
+	}
 	return d, nil
 }
 
@@ -268,27 +271,38 @@ func (h *host) outputs(d *definition, result goja.Value) {
 		d.outputs = []*node{n}
 		return
 	}
-	array := arrayOf(result)
-	if h.isBroken(result) {
-		return
+	array, named := arrayOf(result), objectOf(result)
+	if named != nil {
+		d.names = named.Keys()
 	}
-	if isPromise(result) {
+	switch {
+	case h.isBroken(result):
+		return
+	case isPromise(result):
 		h.u.failAt(at, "outputs", "build must not be async: it returned a promise, and nothing waits for that",
 			"build runs once, from start to end, when the plan is compiled: leave out async and await")
 		return
-	}
-	if array == nil {
-		h.u.failAt(at, "outputs", "build must return a candidate set or an array of them, not "+plainWords(result),
+	case array == nil && len(d.names) == 0:
+		h.u.failAt(at, "outputs", "build must return a candidate set, or an array or object of them, not "+plainWords(result),
 			"an arrow function with braces needs a return")
 		return
 	}
-	length := array.Get("length").ToInteger()
+	length := int64(len(d.names))
+	if named == nil {
+		length = array.Get("length").ToInteger()
+	}
 	if length > nodesMax {
-		h.u.failAt(at, "too-large", fmt.Sprintf("build returned an array of %d elements, more than %d", length, nodesMax), "look for a loop that makes outputs")
+		h.u.failAt(at, "too-large", fmt.Sprintf("build returned %d outputs, more than %d", length, nodesMax), "look for a loop that makes outputs")
 		return
 	}
 	for i := range length {
-		item := array.Get(itoa(int(i)))
+		var item goja.Value
+		var of, hint string
+		if named != nil {
+			item, of, hint = named.Get(d.names[i]), quote(d.names[i]), "return { home: a, deals: b } with a and b from ctx.viewer(...) and its methods"
+		} else {
+			item, of, hint = array.Get(itoa(int(i))), fmt.Sprintf("element %d", i), "return [a, b] with a and b from ctx.viewer(...) and its methods"
+		}
 		if item == nil {
 			item = goja.Undefined()
 		}
@@ -296,7 +310,7 @@ func (h *host) outputs(d *definition, result goja.Value) {
 		switch {
 		case h.isBroken(item):
 		case !ok || n.method == nil:
-			h.u.failAt(at, "outputs", fmt.Sprintf("build must return candidate sets, but element %d is %s", i, plainWords(item)), "return [a, b] with a and b from ctx.viewer(...) and its methods")
+			h.u.failAt(at, "outputs", fmt.Sprintf("build must return candidate sets, but %s is %s", of, plainWords(item)), hint)
 		default:
 			d.outputs = append(d.outputs, n)
 		}

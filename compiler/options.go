@@ -33,11 +33,11 @@ type optionReader struct {
 
 func (o *optionReader) read(v goja.Value) {
 	m := o.node.method
-	object, ok := v.(*goja.Object)
+	object := objectOf(v)
 	switch {
 	case v == nil || goja.IsUndefined(v):
 		object = o.host.vm.NewObject()
-	case !ok || object.ClassName() != "Object" || hosted(v):
+	case object == nil:
 		if !o.host.isBroken(v) {
 			o.host.u.failAt(o.site.arg(0), "type", fmt.Sprintf("%s takes an object of options, not %s", o.node.call, plainWords(v)),
 				fmt.Sprintf("write %s({ %s })", o.node.call, o.host.u.language.example(m.Options)))
@@ -180,7 +180,7 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 			return n
 		}
 	case option.Type == plan.Object:
-		if object, ok := v.(*goja.Object); ok && object.ClassName() == "Object" && !hosted(v) {
+		if object := objectOf(v); object != nil {
 			fields := make(map[string]any)
 			o.members(option.Fields, object, name, path, name+".", fields)
 			return fields
@@ -223,6 +223,14 @@ func (o *optionReader) tree(option *Option, path, name string, v goja.Value) any
 // arrayOf returns v if it is an array, or nil.
 func arrayOf(v goja.Value) *goja.Object {
 	if object, ok := v.(*goja.Object); ok && object.ClassName() == "Array" {
+		return object
+	}
+	return nil
+}
+
+// objectOf returns v if it is an object of the plan's own, or nil.
+func objectOf(v goja.Value) *goja.Object {
+	if object, ok := v.(*goja.Object); ok && object.ClassName() == "Object" && !hosted(v) {
 		return object
 	}
 	return nil

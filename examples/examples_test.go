@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
@@ -24,13 +25,20 @@ func TestMain(m *testing.M) {
 //
 //	rankd compile examples/feed/plans -o examples/feed/artifacts --registry_dir examples/feed/registry
 func TestPlansAreCurrent(t *testing.T) {
-	for _, example := range []string{"articles", "feed"} {
+	for _, example := range []string{"articles", "feed", "shop"} {
 		t.Run(example, func(t *testing.T) {
 			tables, err := Registry(example)
 			require.NoError(t, err)
 			reg, err := registry.Load(tables, "dev")
 			require.NoError(t, err)
-			c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
+			folder, err := Models(example)
+			require.NoError(t, err)
+			var models *gbdt.Set
+			if folder != nil {
+				models, err = gbdt.ReadFolder(folder, "models")
+				require.NoError(t, err)
+			}
+			c, err := compiler.New(compiler.Config{Tasks: builtin.CatalogWith(models), Registry: reg})
 			require.NoError(t, err)
 			defer c.Close()
 			file := path.Join(example, "plans", example+compiler.Extension)
@@ -46,7 +54,18 @@ func TestPlansAreCurrent(t *testing.T) {
 			require.NoError(t, err)
 			source, err := os.ReadFile(file)
 			require.NoError(t, err)
-			assert.Contains(t, string(page), "```typescript\n"+string(source)+"```")
+			assert.Contains(t, string(page), "\n"+string(source)+"```")
 		})
+	}
+}
+
+// TestTheShopsPageShowsItsTables compares the tables that the page of the shop leads through with those that the example has.
+func TestTheShopsPageShowsItsTables(t *testing.T) {
+	page, err := os.ReadFile("shop/README.md")
+	require.NoError(t, err)
+	for _, file := range []string{"registry/keys.toml", "registry/params.toml", "registry/entities.toml", "registry/endpoints.dev.toml", "rankd.toml"} {
+		text, err := os.ReadFile(path.Join("shop", file))
+		require.NoError(t, err)
+		assert.Contains(t, string(page), "```toml\n# "+file+"\n"+string(text)+"```")
 	}
 }

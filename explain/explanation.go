@@ -59,10 +59,11 @@ func marshal(v any) ([]byte, error) {
 // Row explains one returned row. Immutable; any goroutine.
 type Row struct {
 	ID      int64    `json:"id"`
-	Text    string   `json:"-"`               // the id of a row whose ids are strings, and then the "id" in JSON; ID means nothing
-	Output  string   `json:"output"`          // the node that is the output of the plan
-	Label   string   `json:"label,omitempty"` // of that node, the common parameter "trace"
-	Rank    int      `json:"rank"`            // in the output, from 1
+	Text    string   `json:"-"`                     // the id of a row whose ids are strings, and then the "id" in JSON; ID means nothing
+	Output  string   `json:"output"`                // the node that is the output of the plan
+	Name    string   `json:"output_name,omitempty"` // that the plan gives the output
+	Label   string   `json:"label,omitempty"`       // of that node, the common parameter "trace"
+	Rank    int      `json:"rank"`                  // in the output, from 1
 	Of      int      `json:"of"`
 	Sources []Source `json:"sources"`
 	Columns []Column `json:"columns,omitempty"`

@@ -92,13 +92,13 @@ func (r *Run) Of(asked Asked) *Explanation {
 		items = append(items, r.item(text))
 	}
 	returned := make([]bool, len(items))
-	for _, output := range r.Graph.Outputs {
+	for i, output := range r.Graph.Outputs {
 		out := r.Rows[output].Out
 		for pos := range out.Len() {
 			wanted := false
-			for i := range items {
-				if it := &items[i]; it.id == out.ID(pos) && it.of(r.Graph.Nodes[output]) {
-					wanted, returned[i] = true, true
+			for k := range items {
+				if it := &items[k]; it.id == out.ID(pos) && it.of(r.Graph.Nodes[output]) {
+					wanted, returned[k] = true, true
 				}
 			}
 			switch {
@@ -106,7 +106,7 @@ func (r *Run) Of(asked Asked) *Explanation {
 			case len(e.Rows) == RowsMax:
 				e.LeftOut++
 			default:
-				e.Rows = append(e.Rows, r.row(output, pos))
+				e.Rows = append(e.Rows, r.row(i, pos))
 			}
 		}
 	}
@@ -118,12 +118,16 @@ func (r *Run) Of(asked Asked) *Explanation {
 	return e
 }
 
-// row explains one returned row.
-func (r *Run) row(output, pos int) Row {
-	out := r.Rows[output].Out
+// row explains one row of the i-th output.
+func (r *Run) row(i, pos int) Row {
+	end := at{r.Graph.Outputs[i], pos}
+	n, out := r.Graph.Nodes[end.node], r.Rows[end.node].Out
 	row := Row{
-		ID: out.ID(pos), Text: r.idText(r.Graph.Nodes[output], out.ID(pos)), Output: r.Graph.Nodes[output].ID, Label: r.Graph.Nodes[output].Trace, Rank: pos + 1, Of: out.Len(),
-		Sources: r.sources(at{output, pos}), Columns: r.columns(at{output, pos}), Steps: r.steps(at{output, pos}),
+		ID: out.ID(pos), Text: r.idText(n, out.ID(pos)), Output: n.ID, Label: n.Trace, Rank: pos + 1, Of: out.Len(),
+		Sources: r.sources(end), Columns: r.columns(end), Steps: r.steps(end),
+	}
+	if r.Graph.OutputNames != nil {
+		row.Name = r.Graph.OutputNames[i]
 	}
 	return row
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -38,11 +39,7 @@ func (t *text) line(indent int, format string, args ...any) {
 }
 
 func (t *text) row(r *Row) {
-	output := r.Label
-	if output == "" {
-		output = r.Output
-	}
-	t.line(0, "%d. id %s, of the %d rows of %s", r.Rank, idOf(r.ID, r.Text), r.Of, excerpt.Text(output))
+	t.line(0, "%d. id %s, of the %d rows of %s", r.Rank, idOf(r.ID, r.Text), r.Of, excerpt.Text(cmp.Or(r.Name, r.Label, r.Output)))
 	for i, s := range r.Sources {
 		first := "source"
 		if i > 0 {

@@ -205,7 +205,7 @@ func (c *compiler) prepare(n *Node, path string) *Error {
 }
 
 func (c *compiler) outputs() {
-	c.graph.Outputs, c.graph.Returns = make([]int, len(c.doc.outputs)), c.doc.returns
+	c.graph.Outputs, c.graph.OutputNames, c.graph.Returns = make([]int, len(c.doc.outputs)), c.doc.outputNames, c.doc.returns
 	for i, id := range c.doc.outputs {
 		index, ok := c.byID[id]
 		if !ok {

@@ -15,10 +15,12 @@ type Graph struct {
 	Nodes   []*Node          // in the plan's order; position i has Index i
 	Returns []registry.KeyID // the columns that go out; nil: all. Each once, without the id
 	Outputs []int            // indices of nodes, in order; may repeat
-	Sources []int            // nodes without dependencies, in the plan's order; not those on demand
-	Order   []int            // indices of all nodes, each behind those before it
-	Due     int              // nodes that have to settle: all but those on demand
-	Lenient bool             // some node is lenient: see Node.Lenient
+	// OutputNames are the names of Outputs, in order and each once; nil: they have none.
+	OutputNames []string
+	Sources     []int // nodes without dependencies, in the plan's order; not those on demand
+	Order       []int // indices of all nodes, each behind those before it
+	Due         int   // nodes that have to settle: all but those on demand
+	Lenient     bool  // some node is lenient: see Node.Lenient
 
 	Registry *registry.Registry // for which it is compiled
 	Typed    bool               // its expressions are typed: see expr.Capability

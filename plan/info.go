@@ -10,6 +10,8 @@ type Info struct {
 	Nodes   []NodeInfo `json:"nodes"`  // in the plan's order
 	Sources []string   `json:"sources"`
 	Outputs []string   `json:"outputs"`
+	// OutputNames are the names of Outputs, in order; nil: they have none.
+	OutputNames []string `json:"output_names,omitempty"`
 }
 
 // NodeInfo describes one node. Immutable once built; any goroutine.
@@ -40,7 +42,7 @@ func (g *Graph) Info() Info {
 	info := Info{
 		Name: g.Name, Digest: g.Digest,
 		Nodes:   make([]NodeInfo, len(g.Nodes)),
-		Sources: g.ids(g.Sources), Outputs: g.ids(g.Outputs),
+		Sources: g.ids(g.Sources), Outputs: g.ids(g.Outputs), OutputNames: g.OutputNames,
 	}
 	for i, n := range g.Nodes {
 		info.Nodes[i] = NodeInfo{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type document struct {
 	name          string
 	nodes         []nodeDocument
 	outputs       []string
+	outputNames   []string         // nil: the outputs have none
 	returns       []registry.KeyID // nil: all columns
 	exprs         map[string]*expr.Expr
 	preds         map[string]*expr.Pred
@@ -134,6 +136,7 @@ func (r *reader) read(artifact []byte) *document {
 		r.report(bad)
 		return d
 	}
+	r.outputNames(&root, d)
 	r.returns(&root, d)
 	r.report(r.extensions(&root, "", "", d.capabilities))
 	for i := range nodes.Items {
@@ -142,16 +145,50 @@ func (r *reader) read(artifact []byte) *document {
 	return d
 }
 
+// capable returns a member of the plan that needs a capability, or nil if the plan lacks the member, or the capability.
+func (r *reader) capable(root *jsondoc.Value, d *document, name, capability string) *jsondoc.Value {
+	v := root.Get(name)
+	if v != nil && !slices.Contains(d.capabilities, capability) {
+		r.report(r.fail("", name, "needs %s in capabilities_required", excerpt.Quote(capability)))
+		return nil
+	}
+	return v
+}
+
+// OutputName is what the name of an output matches. It is also a name in TypeScript, where numbers would change the order.
+const OutputName = `^[A-Za-z_][A-Za-z0-9_]{0,63}$`
+
+var outputName = regexp.MustCompile(OutputName)
+
+// outputNames reads the names of the outputs, if the plan names them.
+func (r *reader) outputNames(root *jsondoc.Value, d *document) {
+	const field = "output_names"
+	if r.capable(root, d, field, OutputNamesCapability) == nil {
+		return
+	}
+	names, bad := r.texts(root, "", "", field, "a string")
+	r.report(bad)
+	if bad == nil && len(names) != len(d.outputs) {
+		r.report(r.fail("", field, "must name each of the %d outputs, and has %d names", len(d.outputs), len(names)))
+	}
+	for i, name := range names {
+		switch {
+		case !outputName.MatchString(name):
+			r.report(r.fail("", element(field, i), "%s must be 1 to 64 letters, digits and _, and begin with no digit", excerpt.Quote(name)))
+		case slices.Contains(names[:i], name):
+			r.report(r.fail("", element(field, i), "%s is there twice", excerpt.Quote(name)))
+		}
+	}
+	d.outputNames = names
+}
+
 // returns reads which columns go out, if the plan says so.
 func (r *reader) returns(root *jsondoc.Value, d *document) {
-	list := root.Get("returns")
-	switch {
-	case list == nil:
+	list := r.capable(root, d, "returns", ReturnsCapability)
+	if list == nil {
 		return
-	case !slices.Contains(d.capabilities, ReturnsCapability):
-		r.report(r.fail("", "returns", "needs %s in capabilities_required", excerpt.Quote(ReturnsCapability)))
-		return
-	case list.Kind != jsondoc.Array:
+	}
+	if list.Kind != jsondoc.Array {
 		r.report(r.wrongKind("", "returns", "an array of key ids", list))
 		return
 	}

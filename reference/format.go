@@ -32,6 +32,10 @@ var (
 			doc: "The nodes of the graph. Their order means nothing. The graph has no cycle."},
 		{name: "outputs", kind: "array of strings", schema: arrayOf("string"), required: true,
 			doc: "The ids of the nodes whose rows are the answer, one after the other. An id may repeat."},
+		{name: "output_names", kind: "array of strings",
+			schema: object{"type": "array", "uniqueItems": true, "items": object{"type": "string", "pattern": plan.OutputName}},
+			doc: "The names of the outputs, in their order. The answer then has each output under its name in `outputs`, in place of `candidates`. It needs the capability `" +
+				plan.OutputNamesCapability + "`, so that an older engine, which would show one list, refuses the plan."},
 		{name: "returns", kind: "array of integers", schema: object{"type": "array", "uniqueItems": true, "items": object{"type": "integer", "minimum": 2}},
 			doc: "The ids of the keys whose columns go out, beside the id of each row. Without it all columns go out. It needs the capability `" +
 				plan.ReturnsCapability + "`, so that an older engine, which would send them all, refuses the plan."},

@@ -22,7 +22,7 @@ func Schema(catalog *task.Catalog, reg *registry.Registry) []byte {
 		"pred_table": object{"type": "object"},
 		"built_by":   object{},
 	})
-	root["allOf"] = []object{s.trees(), onErrorRule(), returnsRule()}
+	root["allOf"] = []object{s.trees(), onErrorRule(), needs("output_names", plan.OutputNamesCapability), needs("returns", plan.ReturnsCapability)}
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "rankd plan"
 	root["description"] = "A compiled plan of rankd."
@@ -54,9 +54,9 @@ func onErrorRule() object {
 	return object{"if": listing(plan.OnErrorCapability), "else": object{"properties": object{"nodes": object{"items": silent}}}}
 }
 
-// returnsRule returns the rule that only plans with the capability say which columns go out.
-func returnsRule() object {
-	return object{"if": listing(plan.ReturnsCapability), "else": object{"properties": object{"returns": false}}}
+// needs returns the rule that only plans with the capability have a member.
+func needs(name, capability string) object {
+	return object{"if": listing(capability), "else": object{"properties": object{name: false}}}
 }
 
 func ref(definition string) object { return object{"$ref": "#/$defs/" + definition} }

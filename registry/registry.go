@@ -68,7 +68,8 @@ type Key struct {
 	Type     Type   `json:"type"`
 	Nullable bool   `json:"nullable"`
 	Writable bool   `json:"writable"`
-	// Field is the field of a Redis hash that has the value: the key's name unless the table names another.
+	// Field is the field of a Redis hash that has the value, or its place in a JSON document: a member's name, or a JSON pointer if it
+	// begins with "/". It is the key's name unless the table names another.
 	// The row id has none.
 	Field string `json:"field,omitempty"`
 	// Default is the value of a missing field where a task is told to write it: an int64, a float64, a string,

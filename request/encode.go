@@ -26,6 +26,7 @@ type Response struct {
 	RequestID       string
 	EngineRequestID string               // new for each answer
 	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
+	OutputNames     []string             // in the order of Outputs, each then shown under its name; nil: they have none
 	IDTexts         [][]string           // of each output the ids that are texts, by the numbers that rows have in their place; nil: they are integers
 	Deltas          []rowset.SchemaDelta // shown if ShowDeltas
 	ShowDeltas      bool
@@ -98,36 +99,50 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 		}
 		dst = append(dst, ']')
 	}
-	dst = append(dst, `,"candidates":[`...)
-	n := 0
-	var few [8]string
-	for i := range r.Outputs {
-		output := &r.Outputs[i]
-		// Look names up once per output, not once per row.
-		c := candidates{names: few[:0]}
-		if output.Batch != nil {
-			e.look(&c, output.Batch)
+	if r.OutputNames == nil {
+		dst = append(dst, `,"candidates":[`...)
+		n := 0
+		for i := range r.Outputs {
+			dst = e.appendOutput(dst, r, i, n)
+			n += r.Outputs[i].Len()
 		}
-		if i < len(r.IDTexts) && r.IDTexts[i] != nil {
-			for at := range output.Len() {
-				dst = append(jsondoc.AppendComma(dst, n), `{"id":`...)
-				dst = jsondoc.AppendString(dst, r.IDTexts[i][output.ID(at)])
-				dst = e.appendColumns(dst, &c, output.Row(at))
-				n++
-			}
-			continue
+		dst = append(dst, ']')
+	} else {
+		dst = append(dst, `,"outputs":{`...)
+		for i, name := range r.OutputNames {
+			dst = jsondoc.AppendString(jsondoc.AppendComma(dst, i), name)
+			dst = append(e.appendOutput(append(dst, ":["...), r, i, 0), ']')
 		}
-		for i := range output.Len() {
-			dst = jsondoc.AppendComma(dst, n)
-			dst = e.appendCandidate(dst, &c, output.Row(i))
-			n++
-		}
+		dst = append(dst, '}')
 	}
-	dst = appendCompleteness(append(dst, ']'), r.Completeness)
+	dst = appendCompleteness(dst, r.Completeness)
 	if r.Explanation != nil {
 		dst = append(append(dst, `,"explain":`...), r.Explanation...)
 	}
 	return append(appendTrace(dst, r.Trace), "}\n"...)
+}
+
+// appendOutput appends the candidates of the i-th output, behind n others of their list.
+func (e *Encoder) appendOutput(dst []byte, r *Response, i, n int) []byte {
+	output := &r.Outputs[i]
+	// Look names up once per output, not once per row.
+	var few [8]string
+	c := candidates{names: few[:0]}
+	if output.Batch != nil {
+		e.look(&c, output.Batch)
+	}
+	if i < len(r.IDTexts) && r.IDTexts[i] != nil {
+		for at := range output.Len() {
+			dst = append(jsondoc.AppendComma(dst, n+at), `{"id":`...)
+			dst = jsondoc.AppendString(dst, r.IDTexts[i][output.ID(at)])
+			dst = e.appendColumns(dst, &c, output.Row(at))
+		}
+		return dst
+	}
+	for at := range output.Len() {
+		dst = e.appendCandidate(jsondoc.AppendComma(dst, n+at), &c, output.Row(at))
+	}
+	return dst
 }
 
 // appendCompleteness appends the member about nodes, by their ids, if there is one.

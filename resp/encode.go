@@ -215,8 +215,11 @@ func newTemplate(front []string, before, after string, back []string) *Template 
 	for _, a := range front {
 		t.front = redcon.AppendBulkString(t.front, a)
 	}
+	heads := make([]byte, 0, maxDecimalLen*(len(t.front)+len(before)+len("$100\r\n"))) // one allocation: a key with {user} has a template for each request
 	for n := 1; n <= maxDecimalLen; n++ {
-		t.heads[n] = t.head(nil, n)
+		from := len(heads)
+		heads = t.head(heads, n)
+		t.heads[n] = heads[from:len(heads):len(heads)]
 	}
 	return t
 }

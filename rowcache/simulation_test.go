@@ -226,8 +226,9 @@ func (w *world) read() {
 	}
 	command := []string{"GET", "HGETALL"}[w.rng.IntN(2)]
 	allowed := []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[w.rng.IntN(4)]
-	recall := taskrun.NewRecall(w.table, w, new(rowcache.Use), command, wanted[0].key[:len("a:")], allowed)
-	recall.Look(len(wanted), func(dst []byte, i int) []byte { return append(dst, wanted[i].key...) })
+	recall := new(taskrun.Recall)
+	require.True(w.t, recall.Open(w.table, w, new(rowcache.Use), command, wanted[0].key[:len("a:")], allowed))
+	recall.Look(0, len(wanted), func(dst []byte, i int) []byte { return append(dst, wanted[i].key...) })
 	call := new(resp.Call)
 	var missing []*record
 	for i, r := range wanted {

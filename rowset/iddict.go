@@ -30,10 +30,10 @@ type IDDict struct {
 func NewIDDict() *IDDict { return &IDDict{texts: dictBuilder{dict: newDict(), many: new(manyValues)}} }
 
 // Number appends the numbers of texts to ids, in their order. It copies those that are new. The error is ErrTooManyIDs.
-func (d *IDDict) Number(ids []int64, texts func(yield func(text []byte) bool)) ([]int64, error) {
+func (d *IDDict) Number(ids []int64, texts ...[]byte) ([]int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for text := range texts {
+	for _, text := range texts {
 		before := len(d.texts.dict.Values)
 		id := d.texts.internBytes(text)
 		if int(id) == before {

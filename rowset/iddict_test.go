@@ -26,7 +26,7 @@ func TestIDDict(t *testing.T) {
 				for i := range 40 {
 					texts = append(texts, fmt.Appendf(nil, "%d-%s", (i*7+round*worker)%900, strings.Repeat("x", i%30)))
 				}
-				ids, err := d.Number([]int64{-1}, slices.Values(texts))
+				ids, err := d.Number([]int64{-1}, texts...)
 				assert.NoError(t, err)
 				known := d.Texts()
 				for i, text := range texts {
@@ -56,7 +56,7 @@ func TestIDDictIsBounded(t *testing.T) {
 			texts[i] = fmt.Appendf(nil, "%0*d", rowset.IDBytesMax, n)
 			n++
 		}
-		_, err := d.Number(nil, slices.Values(texts))
+		_, err := d.Number(nil, texts...)
 		return err
 	}
 	for n < 64<<20/rowset.IDBytesMax {
@@ -77,7 +77,7 @@ func FuzzIDs(f *testing.F) {
 				t.Fatalf("%q is refused", entry)
 			}
 		}
-		ids, err := d.Number(nil, slices.Values(valid))
+		ids, err := d.Number(nil, valid...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func aheadTables(addr string) fstest.MapFS {
 
 // aheadData are hashes with values that are there, missing, or none of their type, and some keys of a wrong kind.
 func aheadData(rng *rand.Rand) map[string]any {
-	data := map[string]any{}
+	data := map[string]any{"members": rankdtest.Set{"1", "4", "7"}}
 	texts := map[string][]string{
 		"int": {"1", "2", "3", "7", "x"}, "float": {"0.5", "2", "nan"}, "string": {"a", "b", ""}, "bool": {"1", "0", "?"},
 		"string_set": {"a,b", "[1]", ""},
@@ -85,6 +85,7 @@ func aheadData(rng *rand.Rand) map[string]any {
 			}
 		}
 		data[fmt.Sprintf("count:%d", id)] = strconv.Itoa(id)
+		data[fmt.Sprintf("doc:%d", id)] = []string{`{"author": 2, "likes": "7", "title": "a", "at": 940}`, `{"hot": true, "tags": ["a"], "price": null}`, "{"}[id%3]
 		for _, text := range []string{"a", "b", "1", "2", "7"} {
 			data[fmt.Sprintf("stats:%d:%s", id, text)] = map[string]string{"likes": strconv.Itoa(id), "title": text}
 		}
@@ -118,7 +119,11 @@ func aheadPlan(t *testing.T, rng *rand.Rand, tasks *task.Catalog, reg *registry.
 		}
 		what := fmt.Sprintf(`"key": %q, "fields": [%s]`, pick("item:{id}", "item:{id}", "item:{id}", habit[2], habit[2], habit[2], pick(templates...)), strings.Join(keys, ","))
 		if len(keys) == 0 || rng.IntN(6) == 0 {
-			what = fmt.Sprintf(`"key": "count:{id}", "value": %q`, pick("likes", "owner"))
+			what = fmt.Sprintf(`"key": "count:{id}", "value": %q%s`, pick("likes", "owner"), pick("", `, "kind": "counter"`, `, "kind": "string_length"`))
+		} else if rng.IntN(12) == 0 {
+			what = fmt.Sprintf(`"key": "doc:{id}", "kind": "json", "fields": [%s]`, strings.Join(keys, ","))
+		} else if missing != "default" && rng.IntN(24) == 0 {
+			what = pick(`"key": "members", "kind": "member", "value": "hot"`, `"key": "item:{id}", "kind": "hash_length", "value": "likes"`)
 		} else if slices.Contains(keys, `"at"`) && rng.IntN(2) == 0 {
 			what += `, "timestamp": "at", "max_age": 50`
 		}
@@ -334,6 +339,9 @@ func TestWhatIsReadAhead(t *testing.T) {
 	lookup := func(key, fields, more string) string {
 		return fmt.Sprintf(`"op": "lookup", "params": {"endpoint": "ep_0001", "key": %q, "fields": [%s]%s`, key, fields, more)
 	}
+	value := func(kind, key, column string) string {
+		return fmt.Sprintf(`"op": "lookup", "params": {"endpoint": "ep_0001", "key": %q, "kind": %q, "value": %q}`, key, kind, column)
+	}
 	const title, likes, author = `"title"`, `"likes"`, `"author"`
 	for name, c := range map[string]struct {
 		chain          []string // behind the source
@@ -350,6 +358,9 @@ func TestWhatIsReadAhead(t *testing.T) {
 			commands: 3, calls: 1, alone: 6, callsOf: 2},
 		"a score between": {chain: []string{lookup("item:{id}", title, "}"), `"op": "vm", "params": {"out_key": 108, "expr_id": "score"}`,
 			lookup("item:{id}", likes, "}")}, commands: 3, calls: 1, alone: 6, callsOf: 2},
+		"the same command of another kind": {chain: []string{value("hash_length", "item:{id}", "likes"), value("hash_length", "item:{id}", "author"),
+			value("counter", "count:{id}", "at"), value("string", "count:{id}", "title")}, commands: 6, calls: 1, alone: 12, callsOf: 4},
+		"a collection": {chain: []string{value("score", "scores", "price"), lookup("item:{id}", likes, "}"), value("score", "scores", "price")}, commands: 5, calls: 3},
 		"a take between": {chain: []string{lookup("item:{id}", title, "}"), `"op": "take", "params": {"count": 2}`, lookup("item:{id}", likes, "}")},
 			commands: 5, calls: 2},
 		"another endpoint": {chain: []string{lookup("item:{id}", title, "}"), strings.Replace(lookup("item:{id}", likes, "}"), "0001", "0002", 1)},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,22 +17,24 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
 
 // BenchmarkRequest measures what a request costs the loop: the engine, its tasks and its Redis client, by hand and with a
 // Redis that costs next to nothing. Every run takes the same steps, so that the instructions of two commits can be
-// compared on a busy machine, too.
+// compared on a busy machine, too. With memory all reads are hits of the engine's table.
 func BenchmarkRequest(b *testing.B) {
 	for _, name := range []string{"concat_plan", "complex_dag"} {
 		for _, inflight := range []int{1, 64} {
-			b.Run(fmt.Sprintf("%s/inflight=%d", name, inflight), func(b *testing.B) { benchmarkRequest(b, name, inflight) })
+			b.Run(fmt.Sprintf("%s/inflight=%d", name, inflight), func(b *testing.B) { benchmarkRequest(b, name, inflight, false) })
+			b.Run(fmt.Sprintf("%s/inflight=%d/memory", name, inflight), func(b *testing.B) { benchmarkRequest(b, name, inflight, true) })
 		}
 	}
 }
 
-func benchmarkRequest(b *testing.B, name string, inflight int) {
+func benchmarkRequest(b *testing.B, name string, inflight int, memory bool) {
 	w := newPlacedWorld(b, 0, Placement{})
 	w.cpu.auto = true
 	reg := testRegistry(b)
@@ -41,6 +44,10 @@ func benchmarkRequest(b *testing.B, name string, inflight int) {
 			redis := &cannedRedis{loop: w.Loop}
 			redis.serve(w.Harness)
 			w.clients[i] = resp.NewClient(w.Loop, redis, resp.Options{Addr: "redis", NoCoalesceReads: true})
+			if memory {
+				w.tables = make([]*rowcache.Table, len(w.clients))
+				w.tables[i] = rowcache.NewTable(rowcache.BytesMin, time.Hour)
+			}
 			break // The plans read one endpoint.
 		}
 	}

@@ -23,6 +23,7 @@ type remarks struct {
 	rows         []NodeRows
 	completeness []Completeness
 	ids          [][]string // see Result.IDTexts
+	names        []string   // see Result.OutputNames
 }
 
 // Deltas says which columns each node that was due took in and gave out, in the plan's order. It is nil unless asked for, and
@@ -41,6 +42,14 @@ func (r *Result) IDTexts() [][]string {
 		return nil
 	}
 	return r.remarks.ids
+}
+
+// OutputNames returns the names of Outputs, in order; nil: they have none.
+func (r *Result) OutputNames() []string {
+	if r == nil || r.remarks == nil {
+		return nil
+	}
+	return r.remarks.names
 }
 
 // Rows returns the rows of each node, in the plan's order. It is nil unless asked for, and on error.
@@ -101,7 +110,7 @@ func newResult(outputs int) *Result {
 
 // remarks returns what there is to say of the nodes. Of a request that has failed that is its completeness alone.
 func (s *State) remarks() *remarks {
-	if s.notes == nil && !s.graph.Lenient && len(s.lacks) == 0 && s.ids == nil {
+	if s.notes == nil && !s.graph.Lenient && len(s.lacks) == 0 && s.ids == nil && s.graph.OutputNames == nil {
 		return nil
 	}
 	var deltas []rowset.SchemaDelta
@@ -110,10 +119,10 @@ func (s *State) remarks() *remarks {
 		deltas, rows = s.dueDeltas(), s.notes.rows
 	}
 	completeness := s.completeness()
-	if deltas == nil && rows == nil && completeness == nil && s.ids == nil {
+	if deltas == nil && rows == nil && completeness == nil && s.ids == nil && s.graph.OutputNames == nil {
 		return nil
 	}
-	m := &remarks{deltas: deltas, rows: rows, completeness: completeness}
+	m := &remarks{deltas: deltas, rows: rows, completeness: completeness, names: s.graph.OutputNames}
 	if s.ids != nil {
 		m.ids = s.idTexts(s.ids.Texts())
 	}

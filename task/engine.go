@@ -45,6 +45,7 @@ type env struct {
 	Outside *Outside
 	// Cached is what the body of this node has taken from the engine's memory so far.
 	Cached rowcache.Use
+	recall *taskrun.Recall // of all bodies of this Ctx, one after the other; nil before the first that asks for it
 }
 
 // Env returns the engine's part of c, for the engine to fill before Invoke.
@@ -151,11 +152,18 @@ func panicOf(recovered any) error {
 	return &PanicError{Value: recovered, Stack: debug.Stack()}
 }
 
-// Recall returns what the engine keeps of an endpoint's keys, no older than maxAge, or nil if it keeps nothing. See
-// taskrun.NewRecall.
+// Recall returns what the engine keeps of an endpoint's keys, no older than maxAge, or nil if it keeps nothing. It is valid until the next
+// call or the end of the body. See taskrun.Recall.Open.
 func (engine) Recall(c *Ctx, ep *registry.Endpoint, shape, prefix string, maxAge time.Duration) *taskrun.Recall {
-	if c.env.Tables == nil {
+	env := &c.env
+	if env.Tables == nil {
 		return nil
 	}
-	return taskrun.NewRecall(c.env.Tables[ep.Index], c.env.Clock, &c.env.Cached, shape, prefix, maxAge)
+	if env.recall == nil {
+		env.recall = new(taskrun.Recall)
+	}
+	if !env.recall.Open(env.Tables[ep.Index], env.Clock, &env.Cached, shape, prefix, maxAge) {
+		return nil
+	}
+	return env.recall
 }

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"iter"
 	"strconv"
 
 	"github.com/rankd/rankd/resp"
@@ -27,11 +26,11 @@ func (c *Ctx) IDTexts() []string {
 // NumberIDs appends to ids the numbers that stand for these texts in rows of the request, in order. It is for a body that makes rows whose
 // ids are texts (Node.Entity). Each text has 1 to rowset.IDBytesMax bytes. The error, of class ErrTooManyRows, says that the texts
 // of the request are too many.
-func (c *Ctx) NumberIDs(ids []int64, texts iter.Seq[[]byte]) ([]int64, error) {
+func (c *Ctx) NumberIDs(ids []int64, texts ...[]byte) ([]int64, error) {
 	if c.Params.IDs() == nil {
 		return nil, Invalidf("no rows of this plan have texts as ids")
 	}
-	ids, err := c.Params.IDs().Number(ids, texts)
+	ids, err := c.Params.IDs().Number(ids, texts...)
 	if err != nil {
 		return nil, withKind(ErrTooManyRows, err)
 	}
@@ -56,5 +55,24 @@ func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
 	}
 	for _, id := range ids {
 		b.CmdID(t, id)
+	}
+}
+
+// Text returns what a row of that number fills in: its text, or the digits of the number.
+func (k RedisKey) Text(id int64) string {
+	if k.texts != nil {
+		return k.texts[id]
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// AskFor appends what rows of these numbers fill in, each as an argument of a command.
+func (k RedisKey) AskFor(b *resp.Batch, ids []int64) {
+	for _, id := range ids {
+		if k.texts != nil {
+			b.ArgString(k.texts[id])
+		} else {
+			b.ArgInt(id)
+		}
 	}
 }

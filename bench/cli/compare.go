@@ -315,11 +315,12 @@ func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []
 		return "", nil, err
 	}
 	if s := o.standing; s != nil {
-		var plansErr, tablesErr error
+		var plansErr, tablesErr, modelsErr error
 		engine.Plan = s.Name
 		engine.Plans, plansErr = s.Plans()
 		engine.Registry, tablesErr = s.Registry()
-		if err := errors.Join(plansErr, tablesErr); err != nil {
+		engine.Models, modelsErr = s.Models()
+		if err := errors.Join(plansErr, tablesErr, modelsErr); err != nil {
 			return "", nil, err
 		}
 	}
@@ -368,7 +369,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	if err != nil {
 		return err
 	}
-	folder, err := o.writeRegistry()
+	folder, err := o.writeScenario()
 	defer os.RemoveAll(folder)
 	if err != nil {
 		return &command.RuntimeError{Err: err}
@@ -446,21 +447,26 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	return p.publish(o, c)
 }
 
-// writeRegistry writes the tables of the scenario into a temporary folder, from which all workers read them. The caller removes the folder, whose
-// name is empty where the tables come from elsewhere.
-func (o *compareOptions) writeRegistry() (folder string, err error) {
+// writeScenario writes the tables and models of the scenario into a temporary folder, from which all workers read them. The caller removes the folder, whose
+// name is empty where they come from elsewhere.
+func (o *compareOptions) writeScenario() (folder string, err error) {
 	if o.standing == nil {
 		return "", nil
 	}
-	tables, err := o.standing.Registry()
-	if tables == nil || err != nil {
+	tables, tablesErr := o.standing.Registry()
+	models, modelsErr := o.standing.Models()
+	if err := errors.Join(tablesErr, modelsErr); tables == nil || err != nil {
 		return "", err
 	}
-	if folder, err = os.MkdirTemp("", "rankd-registry-"); err != nil {
+	if folder, err = os.MkdirTemp("", "rankd-scenario-"); err != nil {
 		return "", err
 	}
-	o.registryDir = folder
-	return folder, os.CopyFS(folder, tables)
+	o.registryDir = filepath.Join(folder, "registry")
+	if err := os.CopyFS(o.registryDir, tables); models == nil || err != nil {
+		return folder, err
+	}
+	o.modelDir = filepath.Join(folder, "models")
+	return folder, os.CopyFS(o.modelDir, models)
 }
 
 // publish writes the comparison in the forms that are asked for.

@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/examples"
 	articles "github.com/rankd/rankd/examples/articles/data"
 	feed "github.com/rankd/rankd/examples/feed/data"
+	shop "github.com/rankd/rankd/examples/shop/data"
 	"github.com/rankd/rankd/internal/devredis"
 )
 
@@ -44,6 +45,12 @@ func All() []Scenario {
 				return articles.Fill(ctx, server, articles.Size{Articles: 100_000, Users: users}, time.Now())
 			},
 		},
+		{
+			Name: "shop", Doc: "the example shop: ids that are strings, features of user and item, a model, two shelves", Example: true, Users: fmt.Sprintf("u-{1-%d}", users),
+			Fill: func(ctx context.Context, server string) error {
+				return shop.Fill(ctx, server, shop.Size{Products: 20_000, Users: users}, time.Now())
+			},
+		},
 		{Name: "concat_plan", Doc: "a small plan on the demo data, some 10 commands", Users: demo, Fill: devredis.Load},
 		{Name: "complex_dag", Doc: "a wide plan on the demo data, up to 400 commands", Users: demo, Fill: devredis.Load},
 	}
@@ -55,6 +62,14 @@ func (s *Scenario) Registry() (fs.FS, error) {
 		return nil, nil
 	}
 	return examples.Registry(s.Name)
+}
+
+// Models returns the folder of the models of the plan; nil means none.
+func (s *Scenario) Models() (fs.FS, error) {
+	if !s.Example {
+		return nil, nil
+	}
+	return examples.Models(s.Name)
 }
 
 // Plans returns the folder of the plan; nil means the built-in one.

@@ -1,7 +1,10 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,16 +33,19 @@ func TestScenarios(t *testing.T) {
 			require.NoError(t, err)
 			plans, err := s.Plans()
 			require.NoError(t, err)
-			e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Model: rankd.Sequential, Registry: tables, Plans: plans, Plan: s.Name})
+			models, err := s.Models()
+			require.NoError(t, err)
+			e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Model: rankd.Sequential, Registry: tables, Plans: plans, Models: models, Plan: s.Name})
 			require.NoError(t, err)
 			defer e.Close()
 			all, err := load.ParseUsers(s.Users, "")
 			require.NoError(t, err)
 			last := all.IDs[len(all.IDs)-1]
-			doc := fmt.Sprintf(`{"user_id": %d, "context": {}}`, last)
-			if s.Context != "" {
-				doc = fmt.Sprintf(`{"user_id": %d, "context": %s}`, last, s.Context)
+			user := fmt.Sprint(last)
+			if all.Name != "" {
+				user = strconv.Quote(strings.Replace(all.Name, "{}", user, 1))
 			}
+			doc := fmt.Sprintf(`{"user_id": %s, "context": %s}`, user, cmp.Or(s.Context, "{}"))
 			request, err := e.ParseRequest([]byte(doc))
 			require.NoError(t, err)
 			answer, err := e.Rank(t.Context(), request)

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -15,8 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/examples"
 	"github.com/rankd/rankd/examples/feed/data"
+	"github.com/rankd/rankd/internal/redistest"
 	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/registry"
 )
 
 func TestMain(m *testing.M) { looptest.Main(m) }
@@ -274,4 +280,47 @@ func TestTheFeedSurvivesItsSources(t *testing.T) {
 	require.NoError(t, redis.Set("inbox:7", "not what the plan reads"))
 	_, err = e.Rank(t.Context(), rankd.Request{UserID: 7, Context: map[string]any{"country": "DE"}})
 	assert.ErrorIs(t, err, rankd.ErrRedis, "the inbox is required")
+}
+
+// BenchmarkFeed measures a feed of users in turn, from a real Redis and from memory.
+func BenchmarkFeed(b *testing.B) {
+	redis := redistest.Start(b)
+	require.NoError(b, fill(b.Context(), redis.Addr, data.Size{Posts: 20_000, Users: 1000}, time.Now()))
+	tables, err := examples.Registry("feed")
+	require.NoError(b, err)
+	for _, mode := range []registry.CacheMode{registry.CacheOff, registry.CacheTTL, registry.CacheBroadcast} {
+		b.Run("cache="+string(mode), func(b *testing.B) {
+			e, err := open(rankd.Options{Redis: redis.Addr, Registry: withCache(b, tables, mode)})
+			require.NoError(b, err)
+			defer e.Close()
+			rank := func(user int) {
+				_, err := e.Rank(b.Context(), rankd.Request{UserID: int64(user%1000) + 1, Context: map[string]any{"country": "DE", "topics": []string{"music"}}})
+				require.NoError(b, err)
+			}
+			for user := range 2000 {
+				rank(user)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for user := range b.N {
+				rank(user)
+			}
+		})
+	}
+}
+
+// withCache returns tables whose endpoint has that cache.
+func withCache(t testing.TB, tables fs.FS, mode registry.CacheMode) fs.FS {
+	changed := fstest.MapFS{}
+	files, err := fs.ReadDir(tables, ".")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := fs.ReadFile(tables, file.Name())
+		require.NoError(t, err)
+		if strings.HasPrefix(file.Name(), "endpoints.") && mode != registry.CacheOff {
+			text = fmt.Appendf(text, "[endpoint.policy]\ncache = %q\ncache_max_age_ms = 3600000\n", mode)
+		}
+		changed[file.Name()] = &fstest.MapFile{Data: text}
+	}
+	return changed
 }

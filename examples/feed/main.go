@@ -110,8 +110,10 @@ func listed(text string) []string {
 // open opens an engine with the registry and the plan of the feed.
 func open(o rankd.Options) (*rankd.Engine, error) {
 	var err error
-	if o.Registry, err = examples.Registry("feed"); err != nil {
-		return nil, err
+	if o.Registry == nil {
+		if o.Registry, err = examples.Registry("feed"); err != nil {
+			return nil, err
+		}
 	}
 	if o.Plans, err = examples.Plans("feed"); err != nil {
 		return nil, err

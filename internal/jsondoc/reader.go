@@ -27,6 +27,9 @@ func NewReader(text []byte, faults Faults) Reader {
 	return Reader{jsontext.NewDecoder(bytes.NewBuffer(text)), faults}
 }
 
+// Begin goes on with another document, as NewReader begins with its first.
+func (r *Reader) Begin(text []byte) { r.Decoder.Reset(bytes.NewBuffer(text)) }
+
 // Object reads an object and calls member for each name. member reads or skips the value.
 func (r *Reader) Object(path string, member func(name string) error) error {
 	if r.PeekKind() != jsontext.KindBeginObject {

@@ -29,7 +29,7 @@ func TestIDsThatAreTexts(t *testing.T) {
 	require.NoError(t, err)
 
 	ids := rowset.NewIDDict()
-	numbers, err := ids.Number(nil, slices.Values([][]byte{[]byte("x"), []byte("a"), []byte("b"), []byte("a"), []byte("7")}))
+	numbers, err := ids.Number(nil, []byte("x"), []byte("a"), []byte("b"), []byte("a"), []byte("7"))
 	require.NoError(t, err)
 	sku, tags := rowset.NewStringBuilder(2, 5), rowset.NewSetBuilder(3, 5)
 	for _, text := range []string{"x", "b", "b", "a", "7"} {

@@ -33,13 +33,17 @@ func requestMembers() []member {
 	return all
 }
 
+// rowsSchema is the schema of a list of ranked rows.
+var rowsSchema = object{"type": "array", "items": object{
+	"type": "object", "required": []string{"id"}, "properties": object{"id": object{"type": []string{"integer", "string"}}},
+}}
+
 // answerMembers are the members of an answer.
 var answerMembers = []member{
 	{"request_id", true, object{"type": "string"}, "The id of the request."},
 	{"engine_request_id", true, object{"type": "string"}, "An id that is new with each answer."},
-	{"candidates", true, object{"type": "array", "items": object{
-		"type": "object", "required": []string{"id"}, "properties": object{"id": object{"type": "integer"}},
-	}}, "The ranked rows: id, and the columns of the plan that are not null, by name."},
+	{"candidates", false, rowsSchema, "The ranked rows: id, and the columns of the plan that are not null, by name. Absent if the plan names its outputs."},
+	{"outputs", false, object{"type": "object", "additionalProperties": rowsSchema}, "The ranked rows of each output, by its name, if the plan names its outputs."},
 	{"completeness", false, object{"type": "object"}, "Which nodes lack something, if the plan goes on without them."},
 	{"explain", false, object{"type": "object"}, "What the request's explain asked for."},
 	{"trace", false, object{"type": "object"}, "What the request's trace asked for."},

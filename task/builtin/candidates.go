@@ -196,8 +196,8 @@ func (r *candidateReader) commands() int {
 func (r *candidateReader) read(keys int) error {
 	each := r.commands()
 	var recall *taskrun.Recall
-	if shape := r.c.Node.Prepared.(*preparedCandidates).shape; each == 1 && shape != "" {
-		recall = recallOf(r.c, shape, r.c.Node.Params.Template("key").Start())
+	if each == 1 {
+		recall = recallOf(r.c, r.c.Node.Prepared.(*preparedCandidates).shape, r.c.Node.Params.Template("key").Start())
 	}
 	for from, to := 0, 0; from < keys; from = to {
 		room := max(r.c.RowsLeft(), askedMin) / int64(r.limit)
@@ -205,8 +205,8 @@ func (r *candidateReader) read(keys int) error {
 		b := r.redis.NewBatch()
 		b.ExpectReplies(min(r.limit, listPart) * entryBytes)
 		if recall != nil {
-			kept := &keptCandidates{candidateReader: *r}
-			if err := recallKeys(r.c, r.redis, recall, kept, b, from, to); err != nil {
+			kept := keptCandidates{candidateReader: *r}
+			if err := recallKeys(r.c, r.redis, recall, keyReads{kept.key, kept.ask, kept.encode, kept.refuse, kept.take}, b, from, to); err != nil {
 				return err
 			}
 			*r = kept.candidateReader // A pointer to r would cost an allocation of those that keep nothing, too.
@@ -354,9 +354,9 @@ func (k *keptCandidates) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
 
 func (k *keptCandidates) refuse(reply resp.Reply, key int) error { return k.dropKey(reply, key) }
 
-func (k *keptCandidates) take(values *keptValues) error {
+func (k *keptCandidates) take(values *taskrun.Values) error {
 	entries := 0
-	for _, value := range values.all {
+	for _, value := range values.All {
 		_, size := binary.Uvarint(value)
 		n, _ := binary.Uvarint(value[size:])
 		entries += int(n)
@@ -365,7 +365,7 @@ func (k *keptCandidates) take(values *keptValues) error {
 		return err
 	}
 	k.ids.grow(k.c, entries)
-	for key, value := range values.all {
+	for key, value := range values.All {
 		var counts [4]int
 		for i := range counts {
 			n, size := binary.Uvarint(value)
@@ -437,7 +437,7 @@ func (r *candidateReader) add(reply resp.Reply) error {
 // number adds the ids that are texts.
 func (r *candidateReader) number() (err error) {
 	if r.texts {
-		r.ids.last, err = r.c.NumberIDs(r.ids.last, slices.Values(r.entryTexts))
+		r.ids.last, err = r.c.NumberIDs(r.ids.last, r.entryTexts...)
 		r.entryTexts = r.entryTexts[:0]
 	}
 	return err
@@ -480,6 +480,7 @@ func (r *candidateReader) gather(reply resp.Reply) {
 
 // gatherTexts adds the entries of a reply whose ids are texts.
 func (r *candidateReader) gatherTexts(reply resp.Reply) {
+	r.entryTexts = slices.Grow(r.entryTexts, reply.Len())
 	add := func(entry []byte) bool {
 		ok := rowset.ValidID(entry)
 		if ok {

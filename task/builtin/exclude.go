@@ -170,35 +170,29 @@ func (e *excludeNode) withoutList(c *task.Ctx, in rowset.RowSet) (rowset.RowSet,
 	return rowset.Where(c.Memory, in, keep), nil
 }
 
-// How many rows one command and one round trip ask for. A command of 1,024 members keeps Redis
-// from others for some 0.1 ms, and encoding 64 such commands takes the loop some 1 ms.
-const (
-	excludeCommandRows = 1 << 10
-	excludeBatchRows   = 64 * excludeCommandRows
-)
-
 // withoutMembers drops the rows that the set in Redis has.
 func (e *excludeNode) withoutMembers(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
 	key, ok, err := c.RedisKey(e.key)
 	if err != nil || !ok {
 		return in, err
 	}
-	m := membership{excludeNode: e, c: c, redis: c.Redis(c.Node.Endpoint), key: key.Prefix, command: "SMISMEMBER", keep: rowset.NewBitmapOf(in.Len(), in.Len())}
-	if e.sorted {
-		m.command = "ZMSCORE"
-	}
+	m := membership{excludeNode: e, c: c, keep: rowset.NewBitmapOf(in.Len(), in.Len())}
 	now, _ := c.Params.Now()
 	m.oldest = math.Inf(-1)
 	if e.aged {
 		m.oldest = now - e.maxAge
 	}
 	asked := e.rowsToAsk(c, in)
-	for len(asked) > 0 {
-		n := min(len(asked), excludeBatchRows)
-		if err := m.ask(in, asked[:n]); err != nil {
-			return rowset.RowSet{}, err
-		}
-		asked = asked[n:]
+	reads := memberReads{
+		redis: c.Redis(c.Node.Endpoint), command: "SMISMEMBER", key: key.Prefix, each: memberCommandMax,
+		arguments: func(b *resp.Batch, from, to int) { m.members(b, in, asked[from:to]) },
+		take:      func(from, to int, reply resp.Reply) error { return m.take(reply, asked[from:to]) },
+	}
+	if e.sorted {
+		reads.command = "ZMSCORE"
+	}
+	if err := reads.read(len(asked)); err != nil {
+		return rowset.RowSet{}, err
 	}
 	return rowset.Where(c.Memory, in, m.keep), nil
 }
@@ -216,41 +210,12 @@ func (e *excludeNode) rowsToAsk(c *task.Ctx, in rowset.RowSet) []int32 {
 	return asked
 }
 
-// answerBytes is about how long a reply is for each row: a score of ten digits, and what RESP adds.
-const answerBytes = 16
-
-// membership asks one set for the members among the rows. Only its body uses it.
+// membership notes which rows are members of a set. Only its body uses it.
 type membership struct {
 	*excludeNode
-	c       *task.Ctx
-	redis   task.Redis
-	key     string
-	command string
-	oldest  float64       // the least score that excludes
-	keep    rowset.Bitmap // by position
-}
-
-// ask clears the bits of the rows at these positions that are members. It takes one round trip.
-func (m *membership) ask(in rowset.RowSet, asked []int32) error {
-	b := m.redis.NewBatch()
-	b.ExpectReplies(excludeCommandRows * answerBytes)
-	for from := 0; from < len(asked); from += excludeCommandRows {
-		part := asked[from:min(len(asked), from+excludeCommandRows)]
-		b.Begin(2 + len(part))
-		b.ArgString(m.command)
-		b.ArgString(m.key)
-		m.members(b, in, part)
-	}
-	parts := m.redis.Parts(b)
-	for parts.Next() {
-		for i, reply := range parts.Replies().All() {
-			from := (parts.From() + i) * excludeCommandRows
-			if err := m.take(reply, asked[from:min(len(asked), from+excludeCommandRows)]); err != nil {
-				return err
-			}
-		}
-	}
-	return parts.Err()
+	c      *task.Ctx
+	oldest float64       // the least score that excludes
+	keep   rowset.Bitmap // by position
 }
 
 // members appends the members to ask for.
@@ -271,14 +236,8 @@ func (m *membership) members(b *resp.Batch, in rowset.RowSet, asked []int32) {
 	}
 }
 
-// take clears the bits of the rows that a reply calls members.
+// take clears the bits of the rows that an array of answers calls members.
 func (m *membership) take(reply resp.Reply, asked []int32) error {
-	if err := reply.Err(); err != nil {
-		return m.redis.Errorf("%s %s: %w", m.command, excerpt.Text(m.key), err)
-	}
-	if reply.Kind() != resp.Array || reply.Len() != len(asked) {
-		return m.redis.Errorf("%s %s: reply is %s of %d, want an array of %d", m.command, excerpt.Text(m.key), reply.Kind(), reply.Len(), len(asked))
-	}
 	i := 0
 	for answer := range reply.All() {
 		if m.excludes(answer) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -95,8 +96,8 @@ func readLists(c *task.Ctx, prefix, shape string, fanoutMax int64) ([]int64, err
 		to = from + int(min(int64(in.Len()-from), max(1, max(left, askedMin)/most), task.PartCommands))
 		b := r.newBatch(most)
 		if recall != nil && most == fanout { // A shorter part of a list is of no use to others.
-			lists := &keptLists{r, in, fanout}
-			if err := recallKeys(c, r.redis, recall, lists, b, from, to); err != nil {
+			lists := keptLists{r, in, fanout}
+			if err := recallKeys(c, r.redis, recall, keyReads{lists.key, lists.ask, lists.encode, lists.refuse, lists.take}, b, from, to); err != nil {
 				return nil, err
 			}
 			r = lists.listReader // A pointer to r would cost an allocation of those that keep nothing, too.
@@ -214,9 +215,9 @@ func (l *keptLists) refuse(reply resp.Reply, k int) error {
 	return l.c.DropKey(l.redis, reply, resp.Array, "LRANGE", l.prefix, l.in.ID(k))
 }
 
-func (l *keptLists) take(values *keptValues) error {
+func (l *keptLists) take(values *taskrun.Values) error {
 	entries := 0
-	for _, value := range values.all {
+	for _, value := range values.All {
 		n, _ := binary.Uvarint(value)
 		entries += int(n)
 	}
@@ -224,7 +225,7 @@ func (l *keptLists) take(values *keptValues) error {
 		return err
 	}
 	l.ids.grow(l.c, entries)
-	for k, value := range values.all {
+	for k, value := range values.All {
 		read, n := binary.Uvarint(value)
 		l.unread.Of += int(read)
 		for value = l.unread.decode(value[n:]); len(value) > 0; value = value[8:] {

@@ -25,23 +25,25 @@ const lookupFieldsMax = 256
 // lookupTypes are the types of the columns that lookup writes.
 var lookupTypes = rowset.Types()
 
-// lookup reads one hash, or one string, for each distinct id into typed columns.
+// lookup reads values for each distinct id into typed columns.
 func lookup() task.Spec {
 	age := 0.001
 	return tasks.ReadsAhead(task.Spec{
 		Op:  "core::lookup",
-		Doc: "Reads columns of each row from a Redis hash, or one column from a string.",
+		Doc: "Reads columns of each row from Redis: from a hash, a JSON document, a string, or what a collection says of the row's id.",
 		Params: withRecallParams([]plan.ParamSchema{
 			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the keys."},
 			{Name: "key", Type: plan.Template, Required: true, Columns: true, Doc: "The key of a row: `item:{id}`, `stat:{user}:{category}`. A name in braces other than `id` and `user` is a " +
 				"field of the request's context, or else a column. `{Key.name}` is always a column."},
+			{Name: "kind", Type: plan.Enum, Added: true, Source: plan.SourceRule{OneOf: lookupKindNames()},
+				Doc: "What the node reads: see above. Without it that is `hash` with `fields`, and `string` with `value`."},
 			{Name: "fields", Type: plan.Key, List: true, MinItems: 1, MaxItems: lookupFieldsMax,
 				Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
-				Doc:    "The columns to read from the hash at the key. The registry names the hash field of each."},
+				Doc:    "The columns to read from the hash or the JSON document at the key. The registry names the field of each."},
 			{Name: "value", Type: plan.Key, Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
-				Doc: "The column to read from the string at the key. It stands in place of `fields`."},
-			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int}},
-				Doc: "The column whose value is the `{id}` of a row. Without it that is the id of the row."},
+				Doc: "The column that a kind of one value makes. It stands in place of `fields`."},
+			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.String}},
+				Doc: "The column whose value is the `{id}` of a row, or what a collection is asked for. Without it that is the id of the row."},
 			{Name: "missing", Type: plan.Enum, StrValue: missingNull,
 				Source: plan.SourceRule{OneOf: []string{missingNull, missingDefault, missingDrop, missingFail}},
 				Doc: "The effect of a missing value: `null` makes a null, `default` the default of the key in the registry. `drop` drops " +
@@ -54,9 +56,9 @@ func lookup() task.Spec {
 		Inputs:    1,
 		Strict:    true,
 		Prepare:   prepareLookup,
-		IDs:       plan.ReadsTextIDs,
+		IDs:       plan.MovesTextIDs,
 		Output:    task.Pick,
-		Reads:     task.KeyParams("by", "key"),
+		Reads:     lookupReads,
 		Writes:    task.KeyParams("fields", "value"),
 		Place:     task.Waits,
 		Partial:   true,
@@ -70,26 +72,29 @@ func lookup() task.Spec {
 // lookupReference documents lookup.
 func lookupReference() task.Reference {
 	return task.Reference{
-		Text: "`lookup` reads one hash for each distinct key and makes a column of each of `fields`. The registry names the hash field of a key (`field`; the key's name if it does not) and " +
-			"its type. With `value` in place of `fields` it reads a string for each key into one column.\n\n" +
+		Text: "`lookup` reads values for each distinct id and makes columns of them. `kind` says what it reads:\n\n" + lookupKindTable() + "\n" +
+			"The kinds of `fields` make a column of each. The registry names the hash field of a key (`field`; the key's name if it does not) and its type. Of a JSON document that is the name of a " +
+			"member, or a JSON pointer if it begins with `/`: `/author/name`, `/images/0`.\n\n" +
+			"The kinds `score`, `member` and `bit` ask one key for all rows, such as `seen:{user}`.\n\n" +
 			"The type says which texts are values: an int is a decimal integer of 64 bits; a float a finite decimal number; a bool `1`, `0`, `true` or `false`; a string any bytes. A string set is a " +
-			"list with commas between its members, or a JSON array of strings. A value is missing if the key does not exist, if it lacks the field, if its text is not such a value (as " +
-			"`nan`, `inf` and numbers out of range), or if the row is too old. `missing` says what becomes of it; `drop` drops a row if one of its values is missing.\n\n" +
-			"`max_age` and `timestamp` leave out stale hashes: a row is too old if its timestamp is more than `max_age` before the arrival of the request, and also if it has none. " +
+			"list with commas between its members, or a JSON array of strings. A value of a JSON document has the JSON type for it: a number, a boolean, a string or an array of strings.\n\n" +
+			"A value is missing if the key does not exist and the table does not say otherwise, if it lacks the field or the member, if its text is not such a value (as " +
+			"`nan`, `inf` and numbers out of range), or if the row is too old. A member of a JSON document that is null is missing, too. `missing` says what becomes of it; `drop` drops a row if one of its values is missing.\n\n" +
+			"`max_age` and `timestamp` leave out stale hashes and documents: a row is too old if its timestamp is more than `max_age` before the arrival of the request, and also if it has none. " +
 			"All its values are then missing.\n\n" +
 			"A `key` holds the marks of [candidates](candidates.md), and besides them columns of the row that are ints or strings: `stat:{user}:{category}` reads what is known of the user and the " +
 			"category of each row. `{category}` is the field of the context, if there is one of that name; `{Key.category}` is always the column. A `key` with neither `{id}` nor a " +
 			"column is one key: `user:{user}` gives all rows the columns of the user. `by` takes the id from a column: a lookup of `author:{id}` by `author_id` reads the authors of items.",
 		Reads:  "the columns in `key`, and that of `by`, if given",
 		Writes: "the columns of `fields`, or of `value`; a column of the input with such a key is replaced",
-		Redis:  "One `HMGET`, or one `GET`, for each distinct key: up to 4,096 in one round trip. Several lookups of the same rows may share commands and calls: see [Redis](../../redis.md#lookups-of-a-chain-leave-together).",
+		Redis:  "One command for each distinct key: up to 4,096 in one round trip. `ZMSCORE` and `SMISMEMBER`, since Redis 6.2, ask for up to 1,024 ids each, and one round trip for up to 65,536. Several lookups of the same rows may share commands and calls: see [Redis](../../redis.md#lookups-of-a-chain-leave-together).",
 		Order:  "The rows keep their order and their places.",
-		Nulls: "A row has no key if its `by`, or a column in the `key`, is null: its values are missing. All values of all rows are missing if a field of the context in the key is null. " +
+		Nulls: "A row has no key if its `by`, or a column in the `key`, is null: its values are missing. All values of all rows are missing if a field of the context in the key is null. An id below 0 or above 4,294,967,295 has no bit. " +
 			"A plan does not load if `missing` is `null` and a key is not nullable, or if it is `default` and a key has no default.",
 		Empty:      "The result of an input without rows has none, and Redis is asked nothing.",
-		Duplicates: "Rows with the same key read it once and get the same values.",
-		Failures: "The node fails if a key is not a hash (with `value`: not a string; `on_error` `partial` drops the rows of that key and counts them), if Redis cannot be reached, and with `missing` `fail` at the first missing value, whose key and field the error names. " +
-			"Otherwise a text that does not parse does not fail the node. It is counted: `malformed` of `--metrics`.",
+		Duplicates: "Rows with the same key, or the same member of a collection, read it once and get the same values.",
+		Failures: "The node fails if a key has another type than `kind` says (`on_error` `partial` drops the rows of that key and counts them), if the server is too old, if Redis cannot be reached, and with `missing` `fail` at the first missing value, whose key and field the error names. " +
+			"Otherwise a text that does not parse does not fail the node, nor a string that is not a JSON document. It is counted: `malformed` of `--metrics`.",
 		Example: task.Example{
 			Plan: "ctx.candidates({ endpoint: redis, key: \"inbox:{user}\" })\n" +
 				"  .lookup({ endpoint: redis, key: \"article:{id}\", fields: [Key.title, Key.likes], missing: \"drop\" })",
@@ -102,7 +107,9 @@ func lookupReference() task.Reference {
 // preparedLookup is a lookup as its node states it. Immutable once built; any goroutine.
 type preparedLookup struct {
 	keys    []*registry.Key // of the columns, in the order of the reply
-	hash    bool            // HMGET; otherwise GET
+	kind    *lookupKind
+	hash    bool          // of that kind
+	paths   *documentPath // of the kind json
 	missing string
 	row     []plan.TemplatePart // of the key: from the first to the last mark that a row fills in; {id} is the column of by, if given
 	maxAge  float64             // 0: any age
@@ -112,22 +119,44 @@ type preparedLookup struct {
 	reads   []lookupRead        // of a node that reads for later ones, too; nil: of any other
 }
 
+// lookupReads returns the columns of by and of the key, and the id if it is the offset of a bit. Elsewhere it becomes a text, as ids may be.
+func lookupReads(n *plan.Node, reg *registry.Registry) []registry.KeyID {
+	keys := slices.DeleteFunc(task.KeyParams("by", "key")(n, reg), func(key registry.KeyID) bool { return key == registry.IDKey })
+	if l := n.Prepared.(*preparedLookup); l.kind.asks == 1 && len(keys) == 0 {
+		keys = append(keys, registry.IDKey)
+	}
+	return keys
+}
+
 // prepareLookup checks that the parameters fit together.
-func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
+func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 	p := &n.Params
-	l := &preparedLookup{keys: p.Keys("fields"), hash: p.Given("fields"), missing: p.String("missing"), maxAge: p.Float("max_age")}
+	l := &preparedLookup{keys: p.Keys("fields"), kind: lookupKindOf(p), missing: p.String("missing"), maxAge: p.Float("max_age")}
+	l.hash = l.kind == &lookupKinds[0]
 	value, timestamp, template, by := p.Key("value"), p.Key("timestamp"), p.Template("key"), p.Key("by")
 	l.row = slices.Clone(template.Row)
+	if l.kind.asks > 0 { // What rows fill in is what the key is asked for.
+		rowID, _ := reg.Key(registry.IDKey)
+		l.row = []plan.TemplatePart{{Column: rowID}}
+	}
 	id := slices.IndexFunc(l.row, func(part plan.TemplatePart) bool { return part.Column != nil && part.Column.ID == registry.IDKey })
 	if id >= 0 && by != nil {
 		l.row[id].Column = by
 	}
 	switch {
+	case l.kind.asks > 0 && template.PerRow():
+		return nil, plan.ParamErrorf("key", "differs by row, and kind %q asks one key for all rows", l.kind.name)
+	case l.kind.asks == 1 && by != nil && by.Type != registry.Int:
+		return nil, plan.ParamErrorf("by", "is %s of type %s, and kind %q is for int", by.Name, by.Type, l.kind.name)
 	case id < 0 && by != nil:
 		return nil, plan.ParamErrorf("by", "has no effect: the key has no {id}")
-	case l.hash == (value != nil):
+	case p.Given("kind") && (l.kind.fields != p.Given("fields") || l.kind.fields == (value != nil)):
+		return nil, plan.ParamErrorf("kind", "is %q, which takes %s alone", l.kind.name, l.kind.param())
+	case p.Given("fields") == (value != nil):
 		return nil, plan.ParamErrorf("fields", "must be there or value, and not both")
-	case !l.hash && (timestamp != nil || p.Given("max_age")):
+	case value != nil && !l.kind.takesType(value.Type):
+		return nil, plan.ParamErrorf("value", "is %s of type %s, and kind %q is for %s", value.Name, value.Type, l.kind.name, l.kind.typeNames())
+	case !l.kind.fields && (timestamp != nil || p.Given("max_age")):
 		return nil, plan.ParamErrorf("max_age", "needs fields, and the timestamp among them")
 	case p.Given("max_age") != (timestamp != nil):
 		return nil, plan.ParamErrorf("max_age", "and timestamp need each other")
@@ -142,7 +171,7 @@ func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
 	}
 	for i, key := range l.keys {
 		at := plan.ItemPath("fields", i)
-		if !l.hash {
+		if value != nil {
 			at = "value"
 		}
 		switch {
@@ -154,21 +183,23 @@ func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
 			return nil, plan.ParamErrorf(at, "key %s has no default in the registry, so missing cannot be %q", key.Name, missingDefault)
 		}
 	}
-	l.shape = "HMGET "
-	for _, key := range l.keys {
-		l.shape += key.Type.String() + " " + strconv.Quote(key.Field) + ","
+	if l.kind.name == "json" {
+		var err error
+		if l.paths, err = newDocumentPaths(l.keys); err != nil {
+			return nil, err
+		}
 	}
-	if !l.hash {
-		l.shape = "GET " + l.keys[0].Type.String()
+	if l.kind.asks == 0 { // Of collections a change of the key does not tell whose value has changed.
+		l.shape = l.kind.shape(l.keys)
 	}
 	if timestamp != nil {
 		l.shape += " stamp " + strconv.Itoa(l.ageAt)
 	}
-	if l.missing == missingFail { // It keeps no row with a missing value, and finds none.
+	if l.missing == missingFail && l.shape != "" { // It keeps no row with a missing value, and finds none.
 		l.shape += " whole"
 	}
 	if prefix, suffix, ok := template.Literal(); ok {
-		l.command = keyCommand(prefix, suffix, l.fields())
+		l.command = l.kind.keyCommand(prefix, suffix, l.fields())
 	}
 	if len(n.Ahead) > 0 {
 		l.reads = readsOf(n, l)
@@ -176,7 +207,7 @@ func prepareLookup(n *plan.Node, _ *registry.Registry) (any, error) {
 	return l, nil
 }
 
-// width returns the number of fields of the hash, or 0 for a lookup of strings.
+// width returns the number of fields of the hash, or 0 for a lookup of another kind.
 func (l *preparedLookup) width() int {
 	if l.hash {
 		return len(l.keys)
@@ -191,14 +222,6 @@ func (l *preparedLookup) fields() []string {
 		fields[i] = l.keys[i].Field
 	}
 	return fields
-}
-
-// keyCommand returns the command that reads these fields of keys with this prefix and suffix, or strings if there are none.
-func keyCommand(prefix, suffix string, fields []string) *resp.Template {
-	if len(fields) == 0 {
-		return resp.NewKeyTemplate("GET", prefix, suffix)
-	}
-	return resp.NewKeyTemplate("HMGET", prefix, suffix, fields...)
 }
 
 func runLookup(c *task.Ctx) (rowset.RowSet, error) {

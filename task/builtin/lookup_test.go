@@ -406,10 +406,14 @@ func TestLookupAsReference(t *testing.T) {
 
 // withTable returns the task on an engine that keeps what it reads in a table.
 func withTable(spec task.Spec, table *rowcache.Table) task.Spec {
-	run := spec.Run
+	run, now := spec.Run, clock.NewManual()
+	var tables []*rowcache.Table
 	spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+		if tables == nil {
+			tables = slices.Repeat([]*rowcache.Table{table}, len(c.Registry.Endpoints()))
+		}
 		env := tasks.Env(c)
-		env.Clock, env.Tables = clock.NewManual(), slices.Repeat([]*rowcache.Table{table}, len(c.Registry.Endpoints()))
+		env.Clock, env.Tables = now, tables
 		return run(c)
 	}
 	return spec
@@ -568,7 +572,7 @@ func TestLookupRefusesParameters(t *testing.T) {
 		{map[string]any{"fields": fields, "max_age": 5, "timestamp": "at"}, "params.timestamp: key at is not among fields"},
 		{map[string]any{"fields": fields, "max_age": 0, "timestamp": "likes"}, "params.max_age: must be at least 0.001"},
 		{map[string]any{"value": "likes", "max_age": 5}, "params.max_age: needs fields"},
-		{map[string]any{"fields": fields, "by": "title"}, "params.by: must be a key of type int, not key 6003 (title) of type string"},
+		{map[string]any{"fields": fields, "by": "price"}, "params.by: must be a key of type int or string, not key 6002 (price) of type float"},
 		{map[string]any{"fields": fields, "by": "i1"}, `params.by: reads column "i1" (5001), which no node before it writes`},
 	} {
 		_, err := runLookup(t, lookupCase(tt.params, 7))

@@ -30,9 +30,9 @@ var tasks = task.Engine(taskrun.Key{})
 func lookupSharing(n, later *plan.Node) plan.Sharing {
 	a, b := n.Prepared.(*preparedLookup), later.Prepared.(*preparedLookup)
 	switch {
-	case n.Endpoint != later.Endpoint, a.missing == missingFail && n.Lenient():
+	case n.Endpoint != later.Endpoint, a.kind.asks > 0 || b.kind.asks > 0, a.missing == missingFail && n.Lenient():
 		return plan.Apart
-	case a.hash == b.hash && sameKeys(n, later):
+	case a.kind.command == b.kind.command && sameKeys(n, later):
 		return plan.Together
 	case n.Timeout == 0:
 		return plan.Beside
@@ -54,7 +54,7 @@ func sameRow(n, later *plan.Node) bool {
 // A lookupRead is one command for each id, for one lookup or several. Immutable once built; any goroutine.
 type lookupRead struct {
 	nodes   []*plan.Node // in the plan's order, whose keys are the same
-	fields  []string     // of all; none: GET
+	fields  []string     // of all hashes
 	command *resp.Template
 }
 
@@ -71,7 +71,7 @@ func readsOf(n *plan.Node, own *preparedLookup) []lookupRead {
 	}
 	for i := range reads {
 		if prefix, suffix, ok := reads[i].nodes[0].Params.Template("key").Literal(); ok {
-			reads[i].command = keyCommand(prefix, suffix, reads[i].fields)
+			reads[i].command = reads[i].nodes[0].Prepared.(*preparedLookup).kind.keyCommand(prefix, suffix, reads[i].fields)
 		}
 	}
 	return reads
@@ -151,7 +151,7 @@ func (g *lookupGroup) add(read *lookupRead, headKey task.RedisKey) error {
 	}
 	r.ids, r.key = ids.values, key
 	if r.command == nil {
-		r.command = keyCommand(key.Prefix, key.Suffix, read.fields)
+		r.command = first.Prepared.(*preparedLookup).kind.keyCommand(key.Prefix, key.Suffix, read.fields)
 	}
 	fields := 0
 	for _, n := range read.nodes {
@@ -237,7 +237,7 @@ func (d *lookupDecoder) takeFrom(reply resp.Reply, first, width int, id int64) e
 		return d.dropKey(reply, id, resp.Array, width)
 	}
 	if d.maxAge > 0 {
-		if _, fresh := d.fresh(reply.At(first + d.ageAt)); !fresh {
+		if _, fresh := d.fresh(textOf(reply.At(first + d.ageAt))); !fresh {
 			return d.tooOld(id)
 		}
 	}

@@ -3,6 +3,7 @@ package builtin
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
 
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/resp"
@@ -32,7 +33,9 @@ type lookupDecoder struct {
 	recall *taskrun.Recall // nil: the engine keeps nothing
 	kept   []keptRow       // the rows to keep; nil without recall
 	states []byte          // of the values of kept, column by column
-	text   []byte          // of a key
+	text   []byte          // of a key, or of an integer
+
+	document *documentReader // made for the first document
 }
 
 // keptRow is a row that a read has brought, to be kept. Only the body uses it.
@@ -71,8 +74,8 @@ func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int
 		preparedLookup: l, c: c, redis: c.Redis(c.Node.Endpoint), key: key, command: l.command,
 		columns: make([]rowset.Builder, len(l.keys)), ids: ids + 1,
 	}
-	if d.command == nil {
-		d.command = keyCommand(key.Prefix, key.Suffix, l.fields())
+	if d.command == nil && l.kind.asks == 0 {
+		d.command = l.kind.keyCommand(key.Prefix, key.Suffix, l.fields())
 	}
 	for i, key := range l.keys {
 		d.columns[i] = rowset.NewBuilder(c.Memory, key, ids)
@@ -150,11 +153,11 @@ func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 
 // find hands what the engine has in memory of each id to found, up to its first error.
 func (d *lookupDecoder) find(ids []int64, found func(i int, value []byte, ok bool) error) error {
-	return findKeys(d.recall, len(ids), func(dst []byte, i int) []byte { return d.key.Append(dst, ids[i]) }, found)
+	return findKeys(d.recall, 0, len(ids), func(dst []byte, i int) []byte { return d.key.Append(dst, ids[i]) }, found)
 }
 
 // takeKept takes a row from memory: see keep.
-func (d *lookupDecoder) takeKept(value []byte, id int64) (err error) {
+func (d *lookupDecoder) takeKept(value []byte, id int64) error {
 	if d.maxAge > 0 {
 		stamp := math.Float64frombits(binary.LittleEndian.Uint64(value))
 		if value = value[8:]; stamp < d.oldest {
@@ -163,23 +166,24 @@ func (d *lookupDecoder) takeKept(value []byte, id int64) (err error) {
 	}
 	for i, column := range d.columns {
 		state := value[0]
-		value = value[1:]
-		switch state {
-		case valueThere:
+		if value = value[1:]; state == valueThere {
 			value = column.AppendBinary(value)
-		case valueMissing:
-			d.lacks(i).missing++
-			err = d.missed(i, id, "is missing")
-		default:
-			d.lacks(i).malformed++
-			err = d.missed(i, id, "")
-		}
-		if err != nil {
+		} else if err := d.missedKept(i, id, state); err != nil {
 			return err
 		}
 	}
 	d.rows++
 	return nil
+}
+
+// missedKept takes a value from memory that is not there.
+func (d *lookupDecoder) missedKept(i int, id int64, state byte) error {
+	if state == valueMissing {
+		d.lacks(i).missing++
+		return d.missed(i, id, "is missing")
+	}
+	d.lacks(i).malformed++
+	return d.missed(i, id, "")
 }
 
 // keep keeps the rows that were read. A row that was too old, or that failed, is not among them. With max_age a value begins with the timestamp.
@@ -211,6 +215,9 @@ func (d *lookupDecoder) tooOld(id int64) error {
 
 // ask reads the values of these ids from Redis, in batches of task.PartCommands.
 func (d *lookupDecoder) ask(ids []int64) error {
+	if d.kind.asks > 0 {
+		return d.askMembers(ids)
+	}
 	for from := 0; from < len(ids); from += task.PartCommands {
 		batch := ids[from:min(len(ids), from+task.PartCommands)]
 		b := d.redis.NewBatch()
@@ -234,22 +241,16 @@ func (d *lookupDecoder) ask(ids []int64) error {
 
 // take takes the reply for one id.
 func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
-	kept := keptRow{id: id, row: d.rows}
 	if !d.hash {
-		switch reply.Kind() {
-		case resp.Bulk, resp.Null:
-			err := d.value(0, reply, id)
-			d.took(kept)
-			return err
-		}
-		return d.dropKey(reply, id, resp.Bulk, len(d.columns))
+		return d.takeOne(reply, id)
 	}
+	kept := keptRow{id: id, row: d.rows}
 	if reply.Kind() != resp.Array || reply.Len() != len(d.columns) {
 		return d.dropKey(reply, id, resp.Array, len(d.columns))
 	}
 	if d.maxAge > 0 {
 		var fresh bool
-		if kept.stamp, fresh = d.fresh(reply.At(d.ageAt)); !fresh {
+		if kept.stamp, fresh = d.fresh(textOf(reply.At(d.ageAt))); !fresh {
 			return d.tooOld(id)
 		}
 	}
@@ -272,12 +273,76 @@ func (d *lookupDecoder) took(row keptRow) {
 	}
 }
 
-// fresh returns a timestamp, and reports whether it is there and young enough.
-func (d *lookupDecoder) fresh(timestamp resp.Reply) (at float64, ok bool) {
-	if timestamp.Kind() != resp.Bulk {
+// takeOne takes the reply for one id that is not an array.
+func (d *lookupDecoder) takeOne(reply resp.Reply, id int64) error {
+	if kind := reply.Kind(); kind != d.kind.reply && (kind != resp.Null || d.kind.reply != resp.Bulk) {
+		return d.dropKey(reply, id, d.kind.reply, len(d.columns))
+	}
+	if d.paths != nil {
+		return d.takeDocument(reply, id)
+	}
+	kept := keptRow{id: id, row: d.rows}
+	err := d.value(0, reply, id)
+	d.took(kept)
+	return err
+}
+
+// takeDocument takes the JSON document of one id.
+func (d *lookupDecoder) takeDocument(reply resp.Reply, id int64) error {
+	if d.document == nil {
+		d.document = &documentReader{values: make([][]byte, len(d.columns))}
+	}
+	kept := keptRow{id: id, row: d.rows}
+	var err error
+	if reply.Kind() == resp.Bulk {
+		err = d.document.read(reply.Bytes(), d.paths)
+	} else {
+		clear(d.document.values)
+	}
+	if d.maxAge > 0 {
+		var fresh bool
+		if err != nil {
+			d.stamps++
+			return d.tooOld(id)
+		}
+		if kept.stamp, fresh = d.fresh(d.document.values[d.ageAt]); !fresh {
+			return d.tooOld(id)
+		}
+	}
+	for i, value := range d.document.values {
+		var bad error
+		switch {
+		case err != nil:
+			bad = d.malformed(i, reply.Bytes(), id, "a JSON document")
+		case value == nil || value[0] == 'n':
+			bad = d.absent(i, id)
+		case d.columns[i].AppendJSON(value):
+			d.state(valueThere)
+		default:
+			bad = d.malformed(i, value, id, "")
+		}
+		if bad != nil {
+			return bad
+		}
+	}
+	d.took(kept)
+	return nil
+}
+
+// textOf returns the text of a reply that is a string, or nil.
+func textOf(reply resp.Reply) []byte {
+	if reply.Kind() != resp.Bulk {
+		return nil
+	}
+	return reply.Bytes()
+}
+
+// fresh returns a timestamp, and reports whether it is there and young enough. A nil text stands for none.
+func (d *lookupDecoder) fresh(text []byte) (at float64, ok bool) {
+	if text == nil {
 		return 0, false
 	}
-	at, ok = rowset.ParseFloat(timestamp.Bytes())
+	at, ok = rowset.ParseFloat(text)
 	if !ok {
 		d.stamps++
 	}
@@ -287,18 +352,44 @@ func (d *lookupDecoder) fresh(timestamp resp.Reply) (at float64, ok bool) {
 // value appends a value to column i.
 func (d *lookupDecoder) value(i int, value resp.Reply, id int64) error {
 	if value.Kind() != resp.Bulk {
-		d.state(valueMissing)
-		d.lacks(i).missing++
-		return d.missed(i, id, "is missing")
+		return d.notText(i, value, id)
 	}
 	if d.columns[i].AppendText(value.Bytes()) {
 		d.state(valueThere)
 		return nil
 	}
+	return d.malformed(i, value.Bytes(), id, "")
+}
+
+// notText appends a value that is an integer, or none, to column i.
+func (d *lookupDecoder) notText(i int, value resp.Reply, id int64) error {
+	text := append(d.text[:0], d.kind.absent...)
+	if value.Kind() == resp.Integer && !d.hash {
+		text = strconv.AppendInt(text[:0], value.Int(), 10)
+	}
+	if d.text = text; len(text) > 0 && d.columns[i].AppendText(text) {
+		d.state(valueThere)
+		return nil
+	}
+	return d.absent(i, id)
+}
+
+// absent takes a value of column i that is not there.
+func (d *lookupDecoder) absent(i int, id int64) error {
+	d.state(valueMissing)
+	d.lacks(i).missing++
+	return d.missed(i, id, "is missing")
+}
+
+// malformed takes a text that has no value of column i, since it is not what it must be: "", of the type of the column.
+func (d *lookupDecoder) malformed(i int, text []byte, id int64, must string) error {
 	d.state(valueMalformed)
 	d.lacks(i).malformed++
 	if d.missing == missingFail {
-		return d.missed(i, id, "is "+task.Quote(string(value.Bytes()))+", which is not of type "+d.keys[i].Type.String())
+		if must == "" {
+			must = "of type " + d.keys[i].Type.String()
+		}
+		return d.missed(i, id, "is "+task.Quote(string(text))+", which is not "+must)
 	}
 	return d.missed(i, id, "")
 }
@@ -314,10 +405,14 @@ func (d *lookupDecoder) state(state byte) {
 func (d *lookupDecoder) missed(i int, id int64, why string) error {
 	switch d.missing {
 	case missingFail:
-		if !d.hash {
-			return task.Invalidf("%s %s", task.Quote(string(d.key.Append(nil, id))), why)
+		key := task.Quote(string(d.key.Append(nil, id)))
+		switch {
+		case d.kind.fields:
+			return task.Invalidf("field %s of %s %s", task.Quote(d.keys[i].Field), key, why)
+		case d.kind.asks > 0:
+			return task.Invalidf("%s of %s %s", task.Quote(d.key.Text(id)), key, why)
 		}
-		return task.Invalidf("field %s of %s %s", task.Quote(d.keys[i].Field), task.Quote(string(d.key.Append(nil, id))), why)
+		return task.Invalidf("%s %s", key, why)
 	case missingDefault:
 		d.columns[i].AppendAny(d.keys[i].Default)
 		return nil
@@ -347,11 +442,20 @@ func (d *lookupDecoder) noKey() error {
 
 // dropKey leaves the rows of an id out whose reply is not of that kind with so many elements, or returns the error.
 func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind, elements int) error {
+	var err error
+	if !d.c.Partial() || d.failed == nil { // else nobody asks for it
+		err = d.wrongReply(reply, id, want, elements)
+	}
+	return d.drop(err)
+}
+
+// drop leaves the rows of an id out for which there is this error, or returns it.
+func (d *lookupDecoder) drop(err error) error {
 	if !d.c.Partial() {
-		return d.wrongReply(reply, id, want, elements)
+		return err
 	}
 	if d.failed == nil {
-		d.failed, d.failure = rowset.NewBitmap(d.ids), d.wrongReply(reply, id, want, elements)
+		d.failed, d.failure = rowset.NewBitmap(d.ids), err
 	}
 	d.failed.Set(d.rows)
 	for _, column := range d.columns {
@@ -363,10 +467,7 @@ func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind, elem
 
 // wrongReply returns the error for a reply of another kind.
 func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind, elements int) error {
-	name := "GET"
-	if d.hash {
-		name = "HMGET"
-	}
+	name := d.kind.command
 	key := task.Quote(string(d.key.Append(nil, id)))
 	if err := reply.Err(); err != nil {
 		return d.redis.Errorf("%s %s: %w", name, key, err)

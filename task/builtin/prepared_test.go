@@ -3,7 +3,7 @@ package builtin_test
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
+	"fmt"
 	"testing"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -94,23 +95,39 @@ func preparedRun(t testing.TB, spec task.Spec, params map[string]any, in rowset.
 	}
 }
 
-// BenchmarkLookup measures all of a lookup of eight fields but Redis: commands, replies that are decoded already, columns.
+// BenchmarkLookup measures all of a lookup but Redis: commands, replies that are decoded already, columns. With memory all rows are hits of
+// the engine's table.
 func BenchmarkLookup(b *testing.B) {
-	spec := specOf(b, "lookup")
-	params := map[string]any{"endpoint": "ep_0001", "key": "item:{id}", "fields": []any{"likes", "i1", "at", "i2", "price", "f1", "title", "premium"}}
-	reply := []byte("*8\r\n$5\r\n53120\r\n$6\r\n823411\r\n$10\r\n1793412098\r\n$4\r\n5310\r\n$5\r\n53.21\r\n$19\r\n0.53120984012948012\r\n$17\r\nTitle of item 312\r\n$1\r\n1\r\n")
-	for _, rows := range []int{100, 10_000} {
-		b.Run(strconv.Itoa(rows), func(b *testing.B) {
-			ids := make([]int64, rows)
-			for i := range ids {
-				ids[i] = int64(i * 7)
+	texts := map[string]string{
+		"likes": "53120", "i1": "823411", "at": "1793412098", "i2": "5310", "price": "53.21", "f1": "0.53120984012948012", "title": "Title of item 312", "premium": "1",
+	}
+	for _, fields := range [][]any{{"likes"}, {"likes", "i1", "at", "i2", "price", "f1", "title"}, {"likes", "i1", "at", "i2", "price", "f1", "title", "premium"}} {
+		reply := fmt.Appendf(nil, "*%d\r\n", len(fields))
+		for _, field := range fields {
+			text := texts[field.(string)]
+			reply = fmt.Appendf(reply, "$%d\r\n%s\r\n", len(text), text)
+		}
+		params := map[string]any{"endpoint": "ep_0001", "key": "item:{id}", "fields": fields}
+		for _, rows := range []int{100, 10_000} {
+			for _, memory := range []bool{false, true} {
+				b.Run(fmt.Sprintf("columns=%d/rows=%d/memory=%v", len(fields), rows, memory), func(b *testing.B) {
+					ids := make([]int64, rows)
+					for i := range ids {
+						ids[i] = int64(i * 7)
+					}
+					spec := specOf(b, "lookup")
+					if memory {
+						spec = withTable(spec, rowcache.NewTable(64<<20, time.Hour))
+					}
+					run := preparedRun(b, spec, params, rankdtest.Rows(ids...), reply)
+					run() // It fills the table.
+					b.ReportAllocs()
+					for b.Loop() {
+						run()
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
+				})
 			}
-			run := preparedRun(b, spec, params, rankdtest.Rows(ids...), reply)
-			b.ReportAllocs()
-			for b.Loop() {
-				run()
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
-		})
+		}
 	}
 }

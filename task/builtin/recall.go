@@ -21,10 +21,10 @@ func withRecallParams(params ...plan.ParamSchema) []plan.ParamSchema {
 }
 
 // recallOf returns what the engine keeps of the keys that a node reads, which begin with prefix, or nil. shape says what a read of a key
-// means.
+// means; "" stands for one that must not be kept.
 func recallOf(c *task.Ctx, shape, prefix string) *taskrun.Recall {
 	p := &c.Node.Params
-	if tasks.Env(c).Tables == nil || p.Bool("fresh") {
+	if tasks.Env(c).Tables == nil || shape == "" || p.Bool("fresh") {
 		return nil
 	}
 	return tasks.Recall(c, c.Node.Endpoint, shape, prefix, time.Duration(p.Float("cache_age")*float64(time.Second)))
@@ -46,11 +46,11 @@ func appendKept(dst []byte, state byte, column rowset.Column, row int) []byte {
 	return dst
 }
 
-// findKeys hands what the engine has in memory of each of n keys to found, up to its first error. key appends the text of key i to dst.
-func findKeys(recall *taskrun.Recall, n int, key func(dst []byte, i int) []byte, found func(i int, value []byte, ok bool) error) error {
-	for from := 0; from < n; from += taskrun.LookMax {
-		chunk := min(n-from, taskrun.LookMax)
-		recall.Look(chunk, func(dst []byte, i int) []byte { return key(dst, from+i) })
+// findKeys hands what the engine has in memory of keys from to to-1 to found, up to its first error. key appends the text of key i to dst.
+func findKeys(recall *taskrun.Recall, from, to int, key func(dst []byte, i int) []byte, found func(i int, value []byte, ok bool) error) error {
+	for ; from < to; from += taskrun.LookMax {
+		chunk := min(to-from, taskrun.LookMax)
+		recall.Look(from, from+chunk, key)
 		for i := range chunk {
 			value, ok := recall.Found(i)
 			if err := found(from+i, value, ok); err != nil {
@@ -61,88 +61,62 @@ func findKeys(recall *taskrun.Recall, n int, key func(dst []byte, i int) []byte,
 	return nil
 }
 
-// keyReads is how a node reads many keys, by a command each.
-type keyReads interface {
-	// key appends the text of key k.
-	key(dst []byte, k int) []byte
-	// ask appends the command that reads key k.
-	ask(b *resp.Batch, k int)
-	// encode appends what a reply says. It returns false if the reply is of a wrong kind.
-	encode(dst []byte, reply resp.Reply) (_ []byte, ok bool)
-	// refuse takes such a reply to the command for key k.
-	refuse(reply resp.Reply, k int) error
-	// take takes what encode has written.
-	take(values *keptValues) error
-}
-
-// keptValues are the values of several keys, in their order. Only the body uses it.
-type keptValues struct {
-	bytes []byte
-	from  int        // the first key
-	spans []keptSpan // by key, from that on
-}
-
-// keptSpan says where a value is in the bytes of a keptValues.
-type keptSpan struct {
-	from, to int
-	refused  bool // there is none
-}
-
-// add adds a value that ends the bytes.
-func (v *keptValues) add(i, from int) { v.spans[i] = keptSpan{from: from, to: len(v.bytes)} }
-
-// all yields the values by their keys, without those of keys that were refused.
-func (v *keptValues) all(yield func(key int, value []byte) bool) {
-	for i, s := range v.spans {
-		if !s.refused && !yield(v.from+i, v.bytes[s.from:s.to]) {
-			return
-		}
-	}
+// keyReads is how a node reads many keys, by a command each. As functions, not as an interface, they and what they refer to stay on the stack. Only
+// the body uses it.
+type keyReads struct {
+	key    func(dst []byte, k int) []byte                         // appends the text of key k
+	ask    func(b *resp.Batch, k int)                             // appends the command that reads key k
+	encode func(dst []byte, reply resp.Reply) (_ []byte, ok bool) // appends what a reply says; false if the reply is of a wrong kind
+	refuse func(reply resp.Reply, k int) error                    // takes such a reply to the command for key k
+	take   func(values *taskrun.Values) error                     // takes what encode has written
 }
 
 // recallKeys reads keys from to to-1: those that the engine has in memory from there, and the others by commands, in b, which is empty. Without a command it
 // waits for nothing, unless keys came before: others get their turns in between.
 func recallKeys(c *task.Ctx, redis task.Redis, recall *taskrun.Recall, r keyReads, b *resp.Batch, from, to int) error {
-	v := keptValues{from: from, spans: make([]keptSpan, to-from)}
-	var misses []int
-	var key []byte
-	_ = findKeys(recall, to-from, func(dst []byte, i int) []byte { return r.key(dst, from+i) }, func(i int, value []byte, ok bool) error {
+	v := recall.Values(from, to)
+	_ = findKeys(recall, from, to, r.key, func(k int, value []byte, ok bool) error {
 		if ok {
-			start := len(v.bytes)
-			v.bytes = append(v.bytes, value...)
-			v.add(i, start)
+			start := len(v.Bytes)
+			v.Bytes = append(v.Bytes, value...)
+			v.Add(k, start)
 		} else {
-			misses = append(misses, i)
-			r.ask(b, from+i)
+			v.Misses = append(v.Misses, k)
+			r.ask(b, k)
 		}
 		return nil
 	})
-	if len(misses) > 0 {
-		recall.Sending()
+	if len(v.Misses) > 0 {
+		if err := readMisses(redis, recall, r, b, v); err != nil {
+			return err
+		}
 	} else if from > 0 {
 		if err := c.Sleep(time.Nanosecond); err != nil {
 			return err
 		}
 	}
+	return r.take(v)
+}
+
+// readMisses reads the keys that were not found, by the commands of b, and keeps what it reads.
+func readMisses(redis task.Redis, recall *taskrun.Recall, r keyReads, b *resp.Batch, v *taskrun.Values) error {
+	recall.Sending()
+	var key []byte
 	parts := redis.Parts(b)
 	for parts.Next() {
 		replies := parts.Replies()
-		for k := range replies.Len() {
-			i, start, ok := misses[parts.From()+k], len(v.bytes), false
-			if v.bytes, ok = r.encode(v.bytes, replies.At(k)); !ok {
-				v.spans[i].refused = true
-				if err := r.refuse(replies.At(k), from+i); err != nil {
+		for i := range replies.Len() {
+			k, start, ok := v.Misses[parts.From()+i], len(v.Bytes), false
+			if v.Bytes, ok = r.encode(v.Bytes, replies.At(i)); !ok {
+				if err := r.refuse(replies.At(i), k); err != nil {
 					return err
 				}
 				continue
 			}
-			v.add(i, start)
-			key = r.key(key[:0], from+i)
-			recall.Put(key, v.bytes[start:])
+			v.Add(k, start)
+			key = r.key(key[:0], k)
+			recall.Put(key, v.Bytes[start:])
 		}
 	}
-	if err := parts.Err(); err != nil {
-		return err
-	}
-	return r.take(&v)
+	return parts.Err()
 }

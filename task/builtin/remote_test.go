@@ -136,7 +136,7 @@ func TestRemoteOfIDsThatAreStrings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ids := rowset.NewIDDict()
-			rows, err := ids.Number(nil, slices.Values([][]byte{[]byte("a"), []byte("b"), []byte("\"é"), []byte("b")}))
+			rows, err := ids.Number(nil, []byte("a"), []byte("b"), []byte("\"é"), []byte("b"))
 			require.NoError(t, err)
 			c.params["columns"] = []any{"f1"}
 			k := remoteCase(c.params, "", rankdtest.Rows(rows[1:]...))

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -243,7 +242,7 @@ func (a *answerIDs) rows(c *task.Ctx) ([]int64, error) {
 	if err := c.MakeRows(int64(len(a.ids) + len(a.texts))); err != nil || !a.text {
 		return a.ids, err
 	}
-	return c.NumberIDs(make([]int64, 0, len(a.texts)), slices.Values(a.texts))
+	return c.NumberIDs(make([]int64, 0, len(a.texts)), a.texts...)
 }
 
 // readCandidates reads an answer with ids, of which the first limit count.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -142,7 +143,7 @@ func readUsers(c *task.Ctx, keys userKeys, ids []int64) (rowset.RowSet, error) {
 		b, to := redis.NewBatch(), min(len(ids), from+task.PartCommands)
 		if recall != nil {
 			users := keptUsers{c: c, redis: redis, keys: keys, field: key.Field, ids: ids, countries: countries}
-			if err := recallKeys(c, redis, recall, &users, b, from, to); err != nil {
+			if err := recallKeys(c, redis, recall, keyReads{users.key, users.ask, users.encode, users.refuse, users.take}, b, from, to); err != nil {
 				return rowset.RowSet{}, err
 			}
 			refused = append(refused, users.refused...)
@@ -199,8 +200,8 @@ func (u *keptUsers) refuse(reply resp.Reply, k int) error {
 	return u.keys.drop(u.c, u.redis, reply, u.ids[k])
 }
 
-func (u *keptUsers) take(values *keptValues) error {
-	for _, value := range values.all {
+func (u *keptUsers) take(values *taskrun.Values) error {
+	for _, value := range values.All {
 		if len(value) > 0 {
 			u.countries.Append(value[1:])
 		} else {

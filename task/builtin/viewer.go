@@ -32,8 +32,7 @@ func viewer() task.Spec {
 			if !c.Node.Entity.TextIDs() {
 				return readUsers(c, users, []int64{c.UserID})
 			}
-			id := func(yield func([]byte) bool) { yield([]byte(c.UserIDText())) }
-			ids, err := c.NumberIDs(nil, id)
+			ids, err := c.NumberIDs(nil, []byte(c.UserIDText()))
 			if err != nil {
 				return rowset.RowSet{}, err
 			}

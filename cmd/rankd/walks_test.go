@@ -16,10 +16,10 @@ import (
 	"github.com/rankd/rankd/internal/redistest"
 )
 
-var updateYourOwnData = flag.Bool("update-your-own-data", false, "run the commands of docs/your-own-data.md, and write their outputs into the page")
+var updateWalks = flag.Bool("update-walks", false, "run the commands of the pages that lead through an empty folder, and write their outputs into the pages")
 
-// yourOwnData is the page whose commands follow each other in one folder.
-const yourOwnData = "../../docs/your-own-data.md"
+// walks are the pages whose commands follow each other in one folder, and how many each has at least.
+var walks = map[string]int{"docs/your-own-data.md": 15, "examples/shop/README.md": 8}
 
 var (
 	// shownFile is a file that the page shows: its first line is a comment with its path.
@@ -28,17 +28,24 @@ var (
 	pageBlock = regexp.MustCompile("(?s)```(toml|typescript|console)\n(.*?)```")
 )
 
-// TestYourOwnData follows docs/your-own-data.md in an empty folder, as a new user would, with an empty Redis and this program. It
-// compares each output. With -update-your-own-data it writes them.
-func TestYourOwnData(t *testing.T) {
+// TestWalks follows each page in an empty folder, as a new user would, with an empty Redis and this program. It
+// compares each output. With -update-walks it writes them.
+func TestWalks(t *testing.T) {
+	for page, least := range walks {
+		t.Run(page, func(t *testing.T) { walk(t, page, least) })
+	}
+}
+
+func walk(t *testing.T, name string, least int) {
 	redis := redistest.Start(t)
 	client, err := exec.LookPath("redis-cli")
 	if err != nil && os.Getenv("RANKD_REQUIRE_REDIS") != "1" {
 		t.Skip("redis-cli is missing")
 	}
 	require.NoError(t, err)
-	page, err := filepath.Abs(yourOwnData)
+	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
+	page := filepath.Join(root, name)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 
@@ -49,6 +56,12 @@ func TestYourOwnData(t *testing.T) {
 	}
 	// On a terminal redis-cli prints types, too.
 	script("redis-cli", fmt.Sprintf("exec '%s' --no-raw -p %s", client, port))
+	if strings.HasPrefix(name, "examples/") { // It has a program of its own.
+		build := exec.Command("go", "build", "-o", bin, "./"+filepath.Dir(name))
+		build.Dir = root
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
 	script("rankd", fmt.Sprintf("RANKD_TEST_RUN_MAIN=1 exec '%s'", os.Args[0]))
 
 	commands := 0
@@ -67,15 +80,15 @@ func TestYourOwnData(t *testing.T) {
 		shown := "```console\n"
 		for _, s := range sessions(block) {
 			commands++
-			run := exec.Command("sh", "-c", strings.ReplaceAll(s.command, "127.0.0.1:6379", redis.Addr))
+			run := exec.Command("sh", "-c", strings.NewReplacer("127.0.0.1:6379", redis.Addr, "~/rankd", root).Replace(s.command))
 			run.Dir = folder
 			run.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 			out, err := run.CombinedOutput()
 			if err != nil { // the page shows commands that fail
 				require.ErrorAs(t, err, new(*exec.ExitError), s.command)
 			}
-			got := strings.TrimSpace(string(out))
-			if !*updateYourOwnData {
+			got := strings.ReplaceAll(strings.TrimSpace(string(out)), redis.Addr, "127.0.0.1:6379")
+			if !*updateWalks {
 				assert.Equal(t, changing.ReplaceAllString(s.output, "*"), changing.ReplaceAllString(got, "*"), s.command)
 			}
 			shown += "$ " + s.command + "\n"
@@ -85,8 +98,8 @@ func TestYourOwnData(t *testing.T) {
 		}
 		return shown + "```"
 	})
-	assert.GreaterOrEqual(t, commands, 15)
-	if *updateYourOwnData && !t.Failed() {
+	assert.GreaterOrEqual(t, commands, least)
+	if *updateWalks && !t.Failed() {
 		require.NoError(t, os.WriteFile(page, []byte(updated), 0o644))
 	}
 }

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/examples"
+	"github.com/rankd/rankd/examples/shop/data"
+	"github.com/rankd/rankd/loop/looptest"
+)
+
+func TestMain(m *testing.M) { looptest.Main(m) }
+
+// A forest is the model's file, as far as a prediction needs it.
+type forest struct {
+	Learner struct {
+		Names   []string `json:"feature_names"`
+		Booster struct {
+			Model struct {
+				Trees []struct {
+					Left    []int     `json:"left_children"`
+					Right   []int     `json:"right_children"`
+					Feature []int     `json:"split_indices"`
+					Value   []float32 `json:"split_conditions"` // of a leaf: what it adds
+					Default []int     `json:"default_left"`
+				}
+			}
+		} `json:"gradient_booster"`
+	}
+}
+
+func readForest(t *testing.T) *forest {
+	text, err := os.ReadFile("models/clicks.json")
+	require.NoError(t, err)
+	f := new(forest)
+	require.NoError(t, json.Unmarshal(text, f))
+	require.NotEmpty(t, f.Learner.Booster.Model.Trees)
+	return f
+}
+
+// predict says how likely a click is; NaN is a missing feature.
+func (f *forest) predict(features map[string]float64) float64 {
+	var margin float32
+	for _, tree := range f.Learner.Booster.Model.Trees {
+		node := 0
+		for tree.Left[node] >= 0 {
+			v := float32(features[f.Learner.Names[tree.Feature[node]]])
+			if v < tree.Value[node] || v != v && tree.Default[node] == 1 {
+				node = tree.Left[node]
+			} else {
+				node = tree.Right[node]
+			}
+		}
+		margin += tree.Value[node]
+	}
+	return 1 / (1 + math.Exp(-float64(margin)))
+}
+
+// A shown product is a row of the ranking that the test states for itself.
+type shown struct {
+	sku, name, brand, category string
+	price, score               float64
+	source                     []string
+}
+
+// A naive shop ranks as the plan does, in the plainest way: with a command for each value and a loop for each rule.
+type naive struct {
+	redis *miniredis.Miniredis
+	model *forest
+	now   time.Time
+}
+
+// number reads a field that is a number; NaN if it is not.
+func (n naive) number(key, field string) float64 {
+	v, err := strconv.ParseFloat(n.redis.HGet(key, field), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// integer reads a field that is an integer; NaN if it is not.
+func (n naive) integer(key, field string) float64 {
+	v, err := strconv.ParseInt(n.redis.HGet(key, field), 10, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return float64(v)
+}
+
+// highest returns the members of a sorted set with the highest scores, at least least.
+func (n naive) highest(key string, least float64) (members []string) {
+	scores, _ := n.redis.SortedSet(key)
+	for member, score := range scores {
+		if score >= least {
+			members = append(members, member)
+		}
+	}
+	slices.SortFunc(members, func(a, b string) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), strings.Compare(b, a)) })
+	return members[:min(len(members), 100)]
+}
+
+// home returns the candidates of the start page.
+func (n naive) home(user string) (rows []shown) {
+	add := func(sku, source string) {
+		for i := range rows {
+			if rows[i].sku == sku {
+				if !slices.Contains(rows[i].source, source) {
+					rows[i].source = append(rows[i].source, source)
+				}
+				return
+			}
+		}
+		rows = append(rows, shown{sku: sku, source: []string{source}})
+	}
+	for _, sku := range n.highest("added", float64(n.now.Add(-14*24*time.Hour).Unix())) {
+		add(sku, "new")
+	}
+	viewed, _ := n.redis.List("viewed:" + user)
+	for _, sku := range viewed {
+		also, _ := n.redis.List("also:" + sku)
+		for _, other := range also[:min(len(also), 10)] {
+			add(other, "similar")
+		}
+	}
+	return rows
+}
+
+// rank returns the best rows in order.
+func (n naive) rank(user string, rows []shown, count int) (ranked []shown) {
+	var left []shown
+	for _, r := range rows {
+		product := "product:" + r.sku
+		r.name, r.brand, r.category = n.redis.HGet(product, "name"), n.redis.HGet(product, "brand"), n.redis.HGet(product, "category")
+		r.price = n.number(product, "price")
+		bought, _ := n.redis.SIsMember("bought:"+user, r.sku)
+		if bought || math.IsNaN(r.price) || !(n.integer(product, "stock") > 0) {
+			continue
+		}
+		known := func(field string) float64 {
+			if v := n.integer("stat:"+user+":"+r.category, field); v == v {
+				return v
+			}
+			return 0
+		}
+		r.score = n.model.predict(map[string]float64{
+			"price": r.price, "rating": n.number(product, "rating"), "sold": n.integer(product, "sold"), "views": known("views"), "buys": known("buys"),
+			"age_days": (float64(n.now.Unix()) - n.integer(product, "added")) / (24 * 3600), "over_budget": r.price / n.number("user:"+user, "budget"),
+		})
+		left = append(left, r)
+	}
+	slices.SortStableFunc(left, func(a, b shown) int { return cmp.Compare(b.score, a.score) })
+	for len(left) > 0 && len(ranked) < count {
+		next := slices.IndexFunc(left, func(r shown) bool { return newBrand(ranked, r) && fewOfCategory(ranked, r) })
+		if next < 0 {
+			next = max(0, slices.IndexFunc(left, func(r shown) bool { return newBrand(ranked, r) }))
+		}
+		ranked = append(ranked, left[next])
+		left = slices.Delete(left, next, next+1)
+	}
+	return ranked
+}
+
+func newBrand(before []shown, r shown) bool {
+	for _, b := range before[max(0, len(before)-2):] {
+		if b.brand == r.brand {
+			return false
+		}
+	}
+	return true
+}
+
+func fewOfCategory(before []shown, r shown) bool {
+	same := 0
+	for _, b := range before[max(0, len(before)-3):] {
+		if b.category == r.category {
+			same++
+		}
+	}
+	return same < 2
+}
+
+// damage does to the data what happens to data.
+func damage(r *rand.Rand, redis *miniredis.Miniredis) {
+	for _, key := range redis.Keys() {
+		switch kind, _, _ := strings.Cut(key, ":"); {
+		case kind == "product" && r.IntN(4) == 0:
+			field := []string{"price", "rating", "sold", "stock", "added"}[r.IntN(5)]
+			if r.IntN(2) == 0 {
+				redis.HDel(key, field)
+			} else {
+				redis.HSet(key, field, []string{"cheap", "", "nan", "-1", "1e3"}[r.IntN(5)])
+			}
+		case (kind == "user" || kind == "stat" || kind == "viewed" || kind == "bought" || kind == "also" || kind == "product") && r.IntN(12) == 0:
+			redis.Del(key)
+		}
+	}
+}
+
+// TestShop compares the start page with the same ranking, stated a second time, on all engines and in all modes.
+func TestShop(t *testing.T) {
+	registry, err := examples.Registry("shop")
+	require.NoError(t, err)
+	plans, err := examples.Plans("shop")
+	require.NoError(t, err)
+	models, err := examples.Models("shop")
+	require.NoError(t, err)
+	now := time.Date(2026, time.May, 2, 9, 30, 0, 0, time.UTC)
+	redis := miniredis.RunT(t)
+	options := rankd.Options{Redis: redis.Addr(), Registry: registry, Plans: plans, Plan: "shop", Models: models, Now: func() time.Time { return now }}
+	engines := make(map[string]*rankd.Engine)
+	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
+		o := options
+		o.Model = model
+		if engines[string(model)], err = rankd.Open(o); err != nil {
+			require.NoError(t, err)
+		}
+		defer engines[string(model)].Close()
+	}
+	for _, mode := range []rankd.SchedulingMode{rankd.OffloadAll, rankd.InlineAll} {
+		o := options
+		o.Scheduling.Mode = mode
+		if engines[string(mode)], err = rankd.Open(o); err != nil {
+			require.NoError(t, err)
+		}
+		defer engines[string(mode)].Close()
+	}
+	model := readForest(t)
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		size := data.Size{Products: 1 + r.IntN(600), Users: 8}
+		redis.FlushAll()
+		require.NoError(t, data.Fill(t.Context(), redis.Addr(), size, now))
+		if seed > 0 {
+			damage(r, redis)
+		}
+		want := naive{redis, model, now}
+		for user := range size.Users + 1 { // the last one is a stranger
+			id := fmt.Sprintf("u-%d", user+1)
+			shelves := map[string][]shown{"home": want.rank(id, want.home(id), 12)}
+			var deals []shown
+			for _, sku := range want.highest("deals", 0) {
+				deals = append(deals, shown{sku: sku})
+			}
+			shelves["deals"] = want.rank(id, deals, 4)
+			for name, e := range engines {
+				answer, err := e.Rank(t.Context(), rankd.Request{UserIDText: id})
+				require.NoError(t, err)
+				for shelf, rows := range shelves {
+					checkShelf(t, fmt.Sprintf("seed %d, %s, %s of %s", seed, name, shelf, id), answer, shelf, rows)
+				}
+			}
+		}
+	}
+}
+
+func checkShelf(t *testing.T, what string, answer *rankd.Answer, shelf string, want []shown) {
+	out, ok := answer.OutputNamed(shelf)
+	require.True(t, ok, what)
+	require.Equal(t, len(want), out.Len(), what)
+	i := 0
+	for c := range out.Candidates() {
+		w := want[i]
+		i++
+		sku := c.IDText()
+		name, _ := c.String("name")
+		score, _ := c.Float("score")
+		source, _ := c.Set("source")
+		slices.Sort(w.source)
+		require.Equal(t, []any{w.sku, w.name, w.source}, []any{sku, name, source}, "%s, place %d", what, i)
+		require.InEpsilon(t, w.score, score, 1e-6, "%s, place %d", what, i)
+		price, _ := c.Float("price")
+		require.Equal(t, w.price, price)
+		_, private := c.Float("budget")
+		require.False(t, private, "what the user pays goes out")
+	}
+}
+
+// TestTrain trains the model anew, with the XGBoost that the machine has.
+func TestTrain(t *testing.T) {
+	python := os.Getenv("RANKD_XGBOOST_PYTHON")
+	if python == "" && os.Getenv("RANKD_REQUIRE_XGBOOST") != "1" {
+		t.Skip("CI trains it: RANKD_XGBOOST_PYTHON")
+	}
+	folder := t.TempDir()
+	var log bytes.Buffer
+	require.NoError(t, run(t.Context(), &log, []string{"clicks"}, time.Now()))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "clicks.csv"), log.Bytes(), 0o644))
+	out, err := exec.Command(python, "train.py", filepath.Join(folder, "clicks.csv"), filepath.Join(folder, "clicks.json")).CombinedOutput()
+	require.NoError(t, err, string(out))
+	var round int
+	var auc float64
+	_, err = fmt.Sscanf(strings.ReplaceAll(string(out), ":", " "), "[%d] eval-auc %g", &round, &auc)
+	require.NoError(t, err, string(out))
+	assert.Greater(t, auc, 0.8, "it knows clicks that it has not seen")
+	assert.FileExists(t, filepath.Join(folder, "clicks.json"))
+}
+
+func TestTheProgramSaysWhatItLacks(t *testing.T) {
+	redis := miniredis.RunT(t)
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), &out, []string{"fill", "--redis", redis.Addr(), "--products", "20", "--users", "3"}, time.Now()))
+	assert.Equal(t, "wrote 20 products and 3 users to "+redis.Addr()+"\n", out.String())
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "say what to do: fill or clicks"},
+		{[]string{"serve"}, "cannot serve: say fill or clicks"},
+		{[]string{"clicks", "--rows", "0"}, "--rows must be at least 1"},
+		{[]string{"fill", "--products", "1", "--users", "1", "--redis", "127.0.0.1:1"}, "filling Redis at 127.0.0.1:1"},
+	} {
+		assert.ErrorContains(t, run(t.Context(), &out, c.args, time.Now()), c.want)
+	}
+}
