@@ -32,7 +32,7 @@ import (
 type Engine struct {
 	*generation
 	options Options
-	allowed [request.GrantCount]bool // what a request may ask for
+	allowed request.Grants // what a request may ask for
 
 	clock        clock.Clock
 	scheduler    scheduler.Engine
@@ -86,7 +86,7 @@ func (e *Engine) open() (err error) {
 	if e.generation, err = e.load(); err != nil {
 		return err
 	}
-	e.allowed = [...]bool{
+	e.allowed = request.Grants{
 		request.GrantScheduling: o.AllowRequestScheduling, request.GrantTrace: o.AllowRequestTrace, request.GrantExplain: o.AllowRequestExplain,
 	}
 	e.chooser, _ = o.TraceSink.(trace.Chooser)

@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
@@ -172,6 +173,9 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		}
 		c.Required = indices
 	}
+	if bad := givenInts(r.ID, graph, &params); bad != nil {
+		return bad
+	}
 	if graph != nil && graph.TextIDs {
 		params.SetIDs(rowset.NewIDDict())
 	}
@@ -189,15 +193,30 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	return nil
 }
 
+// givenInts returns the *Error of a request that lacks an integer which the plan leaves to requests, or that gives one out of bounds.
+func givenInts(id string, graph *plan.Graph, params *expr.Params) error {
+	if graph == nil {
+		return nil
+	}
+	for _, given := range graph.RequestInts {
+		if _, err := given.Of(params); err != nil {
+			code := request.CodeInvalidParams
+			if given.Param.Context {
+				code = request.CodeInvalid
+			}
+			return invalid(id, code, err)
+		}
+	}
+	return nil
+}
+
 // check returns the *Error of a request that no engine can run, or that asks for what this one does not let requests choose.
 func (e *Engine) check(r *Request) *Error {
 	if refused := request.Check(r, e.registry); refused != nil {
 		return e.Intake().Refused(refused)
 	}
-	for g := range request.GrantCount {
-		if g.AskedBy(r) && !e.allowed[g] {
-			return invalid(r.ID, request.CodeInvalid, fmt.Errorf("this engine does not allow %q in requests", g.String()))
-		}
+	if g, ok := e.allowed.Lacking(r); ok {
+		return invalid(r.ID, request.CodeInvalid, fmt.Errorf("this engine does not allow %q in requests", g.String()))
 	}
 	if r.Scheduling != "" {
 		if err := r.Scheduling.Check(); err != nil {

@@ -406,6 +406,45 @@ func TestNamedOutputs(t *testing.T) {
 	requireError(t, one(t, newCompiler(t), map[string]string{"a.plan.ts": bodied("a", "return {};")}), "outputs")
 }
 
+// TestIntegersThatRequestsGive: an object in place of an integer names the parameter that gives it, and its bounds.
+func TestIntegersThatRequestsGive(t *testing.T) {
+	reg, err := registry.Load(os.DirFS("testdata/tables"), "dev")
+	require.NoError(t, err)
+	c := newCompilerOf(t, compiler.Config{Registry: reg})
+	for take, want := range map[string]string{
+		`{ count: { param: P.hour, max: 50, default: 20 }, offset: { param: P.hour, max: 9 } }`: "",
+		`{ count: { param: P.hour, max: 0 } }`:                                                  "count.max must be at least 1, not 0",
+		`{ count: { param: P.hour } }`:                                                          "count.max is missing, must be an integer of 64 bits",
+		`{ count: { param: P.hour, max: 5, default: 7 } }`:                                      "count.default must be 1 to 5, not 7",
+		`{ count: { param: P.hour, maximum: 5 } }`:                                              `count has no option "maximum"`,
+		`{ count: { param: P.premium, max: 5 } }`:                                               "count.param must be a parameter of type int, not P.premium",
+		`{ count: { param: Key.id, max: 5 } }`:                                                  "count.param must be a parameter of type int, not Key.id",
+		`{ count: P.hour }`:                                                                     "count must be an integer of 64 bits, not P.hour",
+		`{ count: { get param() { throw new Error("x") } } }`:                                   "x",
+	} {
+		r := one(t, c, map[string]string{"a.plan.ts": bodied("a", "return ctx.fixed_source().take("+take+");")})
+		if want != "" {
+			if assert.NotEmpty(t, r.Errors, take) {
+				assert.Contains(t, r.Errors[0].Message, want, take)
+			}
+			continue
+		}
+		require.Empty(t, r.Errors)
+		assert.JSONEq(t, `{"count": {"param_id": 102, "max": 50, "default": 20}, "offset": {"param_id": 102, "max": 9}}`, jsonParams(t, r.Artifact, 1))
+	}
+}
+
+// jsonParams returns the parameters of a node of an artifact.
+func jsonParams(t *testing.T, artifact []byte, node int) string {
+	var a struct {
+		Nodes []struct {
+			Params json.RawMessage `json:"params"`
+		} `json:"nodes"`
+	}
+	require.NoError(t, json.Unmarshal(artifact, &a))
+	return string(a.Nodes[node].Params)
+}
+
 // TestHostileValues: code of the plan that runs while the compiler reads what the plan made. Only what never
 // ends has little time: a busy machine may take long over the rest.
 func TestHostileValues(t *testing.T) {

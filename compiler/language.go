@@ -38,7 +38,7 @@ type Method struct {
 type Option struct {
 	plan.ParamSchema          // Required says that a plan must write it
 	Names            []string // as plans write it: "outKey"; sort's "by" is also "key"
-	Fields           []Option // of a plan.Object
+	Fields           []Option // of a plan.Object, or of the object in place of an Int that is PerRequest
 
 	ofNode bool // it is a member of the node, beside params
 }
@@ -121,10 +121,13 @@ func newOptions(params []plan.ParamSchema) []Option {
 
 func newOption(p *plan.ParamSchema) Option {
 	name := p.Name
-	if p.Type == plan.ExprID || p.Type == plan.PredID {
-		name = strings.TrimSuffix(name, "_id") // plans write the expression itself
+	if p.Type == plan.ExprID || p.Type == plan.PredID || p.IsParam {
+		name = strings.TrimSuffix(name, "_id") // plans write the expression, or the parameter, itself
 	}
 	o := Option{ParamSchema: *p, Names: []string{CamelCase(name)}, Fields: newOptions(p.Fields)}
+	if p.PerRequest {
+		o.Fields = newOptions(plan.RequestIntFields)
+	}
 	o.Required = p.Required && p.Source.Default == nil
 	if p.Source.Alias != "" {
 		o.Names = append(o.Names, p.Source.Alias)

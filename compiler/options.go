@@ -167,6 +167,11 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 			o.word(path, name, plan.Word{Text: t.name})
 			return t.key.ID
 		}
+	case option.IsParam:
+		if t := tokenOf(v); t != nil && t.param != nil {
+			o.word(path, name, plan.Word{Text: t.name})
+			return t.param.ID
+		}
 	case option.Type == plan.Endpoint:
 		if e, ok := export[*endpoint](v); ok {
 			o.word(path, name, plan.Word{Text: e.describe()})
@@ -179,7 +184,7 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 			o.node.refs = append(o.node.refs, n)
 			return n
 		}
-	case option.Type == plan.Object:
+	case option.Type == plan.Object, option.PerRequest && objectOf(v) != nil:
 		if object := objectOf(v); object != nil {
 			fields := make(map[string]any)
 			o.members(option.Fields, object, name, path, name+".", fields)

@@ -108,6 +108,11 @@ func (c *Compiler) refusal(places map[string]place, bad *plan.Error) (d Diagnost
 	}
 	switch {
 	case option == nil:
+	case strings.HasPrefix(word, "P.") && option.PerRequest:
+		param, _, _ := strings.Cut(word, ",")
+		d.Hint = fmt.Sprintf("write %s: { param: %s, max: 100 }", name, param)
+	case option.IsParam:
+		d.Hint = "write " + name + ": P.… with an int parameter"
 	case strings.HasPrefix(word, "P."):
 		param, _, _ := strings.Cut(word, ",")
 		d.Hint = param + " has a value only when the plan runs; this option is fixed when the plan is built"

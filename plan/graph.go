@@ -22,6 +22,9 @@ type Graph struct {
 	Due         int   // nodes that have to settle: all but those on demand
 	Lenient     bool  // some node is lenient: see Node.Lenient
 
+	// RequestInts are the parameters of nodes that each request gives.
+	RequestInts []*RequestInt
+
 	Registry *registry.Registry // for which it is compiled
 	Typed    bool               // its expressions are typed: see expr.Capability
 	TextIDs  bool               // some node has rows whose ids are texts: see Node.Entity

@@ -104,6 +104,13 @@ func (p *NodeParams) info() map[string]any {
 func (v *paramValue) info() any {
 	switch v.schema.Type {
 	case Int:
+		if given, ok := v.object.(*RequestInt); ok {
+			info := map[string]any{"param": given.Param.Name, "max": given.Most}
+			if given.HasDefault {
+				info["default"] = given.Default
+			}
+			return info
+		}
 		return v.i
 	case Float:
 		return v.f

@@ -22,7 +22,7 @@ type paramValue struct {
 	f      float64
 	s      string
 	b      bool
-	object any // what a Key, Template, ExprID, PredID or Endpoint stands for; *NodeParams of an Object
+	object any // what a Key, Template, ExprID, PredID or Endpoint stands for; *NodeParams of an Object; *RequestInt of an Int, or nil
 
 	items []paramValue // of a List
 	list  any          // the items as a slice of the type that an accessor returns
@@ -52,8 +52,26 @@ func listOf[T any](p *NodeParams, name string) []T {
 // Given reports whether the plan gives a value other than null. A default does not count.
 func (p *NodeParams) Given(name string) bool { return p.get(name).stated }
 
-// Int returns an Int parameter.
+// Int returns an Int parameter, or the most that it may be if each request gives it: see IntIn.
 func (p *NodeParams) Int(name string) int64 { return p.get(name).i }
+
+// LeastInt returns an Int parameter, or the least that it may be if each request gives it.
+func (p *NodeParams) LeastInt(name string) int64 {
+	v := p.get(name)
+	if given, ok := v.object.(*RequestInt); ok {
+		return given.Least
+	}
+	return v.i
+}
+
+// IntIn returns an Int parameter in a request with these parameters. The error is that of RequestInt.Of.
+func (p *NodeParams) IntIn(name string, params *expr.Params) (int64, error) {
+	v := p.get(name)
+	if v.object == nil {
+		return v.i, nil
+	}
+	return v.object.(*RequestInt).Of(params)
+}
 
 // Float returns a Float parameter.
 func (p *NodeParams) Float(name string) float64 { return p.get(name).f }

@@ -117,6 +117,12 @@ func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (
 	var bad *Error
 	switch schema.Type {
 	case Int:
+		if schema.PerRequest && v.Kind == jsondoc.Object {
+			if given := r.requestInt(schema, v, path); given != nil {
+				value.i, value.object = given.Most, given
+			}
+			return value, nil
+		}
 		i, ok := integer(v)
 		if !ok {
 			return wrong()
@@ -143,12 +149,7 @@ func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (
 		if v.Kind != jsondoc.Object {
 			return wrong()
 		}
-		for i := range v.Members {
-			if name := v.Members[i].Name; !has(schema.Fields, name) {
-				return value, r.fail(member(path, name), "there is no such field; there are %s", names(schema.Fields))
-			}
-		}
-		fields := r.fields(schema.Fields, v, path)
+		fields := r.object(schema.Fields, v, path)
 		value.object = &fields
 	default:
 		isText := v.Kind == jsondoc.String
@@ -166,6 +167,16 @@ func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (
 	return value, nil
 }
 
+// object reads the members of an object, and refuses others.
+func (r *paramReader) object(schemas []ParamSchema, v *jsondoc.Value, path string) NodeParams {
+	for i := range v.Members {
+		if name := v.Members[i].Name; !has(schemas, name) {
+			r.report(r.fail(member(path, name), "there is no such field; there are %s", names(schemas)))
+		}
+	}
+	return r.fields(schemas, v, path)
+}
+
 // names lists the names of fields.
 func names(fields []ParamSchema) string {
 	all := make([]string, len(fields))
@@ -179,6 +190,12 @@ func names(fields []ParamSchema) string {
 func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, path string) *Error {
 	if schema.IsKey && i > math.MaxUint32 {
 		return r.fail(path, "must be a key id, and those end at %d", uint32(math.MaxUint32))
+	}
+	if schema.IsParam {
+		if p, ok := r.registry.Param(registry.ParamID(min(uint64(i), math.MaxUint32))); !ok || p.Type != registry.Int {
+			return r.refuse(path, fault{FaultType, "must be a parameter of type int, not " + r.source.shown(path, v.Describe())})
+		}
+		return nil
 	}
 	if !r.ruled() {
 		return nil
@@ -264,8 +281,12 @@ func (r *paramReader) want(p *ParamSchema) string {
 
 // wantItem says what a value of a parameter must be, or an item of it.
 func (r *paramReader) wantItem(p *ParamSchema) string {
-	if p.IsKey && r.source != nil {
-		return Key.describe() // An artifact has its id.
+	switch {
+	case r.source == nil: // An artifact has the ids.
+	case p.IsKey:
+		return Key.describe()
+	case p.IsParam:
+		return "a parameter of type int"
 	}
 	return p.Type.describe()
 }
@@ -297,6 +318,10 @@ func (c *compiler) references(n *Node, path string) {
 func (c *compiler) reference(n *Node, v *paramValue, path string) *Error {
 	missing := func(where string) *Error { return c.fail(n.ID, path, "%s %s", where, excerpt.Quote(v.s)) }
 	switch v.schema.Type {
+	case Int:
+		if given, ok := v.object.(*RequestInt); ok {
+			c.graph.RequestInts = append(c.graph.RequestInts, given)
+		}
 	case ExprID:
 		e, ok := c.doc.exprs[v.s]
 		if !ok || v.s == "" && n.Schema.Strict {

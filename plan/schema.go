@@ -32,11 +32,14 @@ const (
 
 // ParamSchema describes one parameter of an op. Immutable once built; any goroutine.
 type ParamSchema struct {
-	Name       string
-	Type       ParamType
-	Required   bool    // Load refuses an absent or null value
-	IsEntity   bool    // a String that names an entity of the registry, of which the rows of the node are
-	IsKey      bool    // an Int that is a key id; Load refuses one above 2^32-1
+	Name     string
+	Type     ParamType
+	Required bool // Load refuses an absent or null value
+	IsEntity bool // a String that names an entity of the registry, of which the rows of the node are
+	IsKey    bool // an Int that is a key id; Load refuses one above 2^32-1
+	IsParam  bool // an Int that is the id of an int parameter of the registry
+	// PerRequest says that each request may give the value of an Int: the plan then has a RequestInt. The body reads it by task.Ctx.Int.
+	PerRequest bool
 	IntValue   int64   // default of an optional Int
 	FloatValue float64 // default of an optional Float
 	StrValue   string  // default of an optional String, Enum, Key or Template; "" is none

@@ -165,7 +165,12 @@ func (s *schemaMaker) value(p *plan.ParamSchema) object {
 		if p.IsKey {
 			return s.keys(&p.Source, false)
 		}
-		return ranged("integer", bound(p.Source.Min), bound(p.Source.Max))
+		whole := ranged("integer", bound(p.Source.Min), bound(p.Source.Max))
+		if p.PerRequest {
+			all, required := s.params(plan.RequestIntFields)
+			return object{"anyOf": []object{whole, {"type": "object", "properties": all, "required": required, "additionalProperties": false}}}
+		}
+		return whole
 	case plan.Float:
 		return ranged("number", bound(p.Source.FloatMin), bound(p.Source.FloatMax))
 	case plan.Key:

@@ -199,6 +199,9 @@ func typeOf(p *plan.ParamSchema) string {
 	if p.Type == plan.Endpoint {
 		name += " of kind " + string(p.KindOfEndpoint())
 	}
+	if p.PerRequest {
+		name += ", [or of each request](../../writing-a-plan.md#integers-that-requests-give)"
+	}
 	if p.Source.KeyTypes != nil {
 		types := make([]string, len(p.Source.KeyTypes))
 		for i, t := range p.Source.KeyTypes {

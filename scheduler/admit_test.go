@@ -10,7 +10,7 @@ import (
 // Requests that end at once are let in over several iterations, so that neither the stack nor an iteration grows with the queue.
 func TestAQueueOfInstantRequestsTakesTurnsWithIO(t *testing.T) {
 	const inflight, n = 3, 100
-	w := newWorldOf(t, AsyncConfig{MaxInflight: inflight, MaxQueue: n})
+	w := newWorldOf(t, Config{MaxInflight: inflight, MaxQueue: n})
 	g := builtinGraph(t, "src", source(1))
 	answers := map[uint64]int{} // by iteration
 	blocker := w.start(w.within(builtinGraph(t, "s", source(1), sleepNode("s", "src", ms(5))), 0))
@@ -40,7 +40,7 @@ func TestAQueueOfInstantRequestsTakesTurnsWithIO(t *testing.T) {
 // A refusal costs no goroutine, no post and next to no memory: of one with nothing in the queue, and of one with its share.
 func TestARefusalIsCheap(t *testing.T) {
 	for _, queue := range []int{0, 1} {
-		w := newWorldOf(t, AsyncConfig{MaxInflight: 1, MaxQueue: queue})
+		w := newWorldOf(t, Config{MaxInflight: 1, MaxQueue: queue})
 		sleep := builtinGraph(t, "s", source(1), sleepNode("s", "src", ms(5)))
 		held := w.start(w.within(sleep, 0))
 		for range queue {

@@ -107,28 +107,17 @@ type Counts struct {
 
 // AsyncConfig sets an Async up. Immutable once given to NewAsync.
 type AsyncConfig struct {
-	Loop     *loop.Loop         // required
-	CPU      CPU                // required
-	Registry *registry.Registry // required
+	Config            // without what the loop, the CPU and the clients have been given: threads, connections, replies, clock and reports
+	Loop   *loop.Loop // required
+	CPU    CPU        // required
 	// Clients run the calls to Redis, by Endpoint.Index; nil for an endpoint that is not a Redis.
 	// The engine closes them.
 	Clients []Caller
 	// Remotes ask the services, by Endpoint.Index; nil for an endpoint of another kind than http. The engine closes
 	// them. Nil: there is none.
 	Remotes []Remote
-	// NodeTimeout bounds each node from its start. Zero means no bound.
-	NodeTimeout time.Duration
-	// MaxRows bounds the rows that the nodes of one request make together: see
-	// taskrun.RowBudget. Zero means task.DefaultMaxRows.
-	MaxRows int
-	// MaxInflight and MaxQueue bound the requests that run, and those that wait: see Config.
-	MaxInflight, MaxQueue int
-	// Placement says where computing nodes run.
-	Placement Placement
 	// Go runs the functions of task.Ctx.Await. Nil means a go statement.
 	Go func(fn func())
-	// Memory keeps big slices from one request to the next. Nil means a pool of the engine's own.
-	Memory *rowset.Pool
 	// TraceEvents bounds the events that recorded requests in flight hold together. Zero means
 	// trace.DefaultEvents.
 	TraceEvents int

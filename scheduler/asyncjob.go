@@ -64,7 +64,7 @@ func (e *Async) newAsyncJob(there where) *asyncJob {
 func (r *run) start(node int, there where) {
 	j, p := r.engine.newAsyncJob(there), &r.profile.nodes[node]
 	j.run, j.profile, j.node = r, r.profile, r.Req.Graph.Nodes[node]
-	j.ready, j.begun = r.readyAt(node), r.State.now
+	j.ready, j.begun = r.State.ReadyAt(node), r.State.now
 	if there == onPool || r.Journal != nil { // Nobody else asks for the rows.
 		rows := r.State.Rows(node)
 		r.Journal.Spawn(node, places[there], rows)

@@ -113,7 +113,9 @@ func openBubbleAsync(t testing.TB, cfg scheduler.Config) (e *scheduler.Async, st
 	go l.Run(loop.RunDefault, host.poll)
 	workers := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
 	e = scheduler.NewAsync(scheduler.AsyncConfig{
-		Loop: l, CPU: workers, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxInflight: cfg.MaxInflight, MaxQueue: cfg.MaxQueue,
+		Loop: l, CPU: workers, Config: scheduler.Config{
+			Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxInflight: cfg.MaxInflight, MaxQueue: cfg.MaxQueue,
+		},
 	})
 	return e, func() {
 		l.Stop()

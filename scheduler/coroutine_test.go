@@ -57,7 +57,7 @@ func TestGoexitInABodyOnTheLoop(t *testing.T) {
 	}}
 	g := graph(t, builtins(t, leave), "x", node("x", "leave", "", "", ""))
 	h := looptest.New(t)
-	e := NewAsync(AsyncConfig{Loop: h.Loop, CPU: &handCPU{loop: h.Loop}, Registry: testRegistry(t)})
+	e := NewAsync(AsyncConfig{Loop: h.Loop, CPU: &handCPU{loop: h.Loop}, Config: Config{Registry: testRegistry(t)}})
 	e.Submit(&Execution{Graph: g, UserID: 1}, func(*Result) { t.Error("answered") })
 	var recovered any
 	done := make(chan struct{})

@@ -55,7 +55,7 @@ func newDistant(t *testing.T) *distant {
 	})
 	pool := cpupool.New(d.sim.Loop, cpupool.Config{Clock: d.sim.Clock})
 	t.Cleanup(pool.Close)
-	d.Async = NewAsync(AsyncConfig{Loop: d.sim.Loop, CPU: pool, Registry: reg, Clients: clients})
+	d.Async = NewAsync(AsyncConfig{Loop: d.sim.Loop, CPU: pool, Clients: clients, Config: Config{Registry: reg}})
 	return d
 }
 

@@ -20,6 +20,7 @@
 //
 // Each file has one part of this:
 //
+//	engine.go    Execution: one request, from Submit to done
 //	async.go     the engine: intake and drain, with admit.go
 //	run.go       one request: it starts ready nodes and delivers the result
 //	place.go     decides where a node runs, by what the engine has learned about its plan

@@ -204,8 +204,10 @@ func TestAFullPool(t *testing.T) {
 	workers := cpupool.New(host.Loop(), cpupool.Config{Workers: 1, QueueMax: 1})
 	t.Cleanup(workers.Close)
 	e := closing(t, scheduler.NewAsync(scheduler.AsyncConfig{
-		Loop: host.Loop(), CPU: workers, Registry: reg,
-		Placement: scheduler.Placement{Mode: scheduler.OffloadAll}, // a slow first run would send the sources to the pool
+		Loop: host.Loop(), CPU: workers, Config: scheduler.Config{
+			Registry:  reg,
+			Placement: scheduler.Placement{Mode: scheduler.OffloadAll}, // a slow first run would send the sources to the pool
+		},
 	}))
 
 	// The first request holds the worker, until it is told; the second waits in the queue.

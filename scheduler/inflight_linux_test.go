@@ -126,7 +126,7 @@ func openThread(t *testing.T, reg *registry.Registry) *threadWorld {
 		NoCoalesceReads: true, // Requests ask for the same users.
 	})
 	w.engine = scheduler.NewAsync(scheduler.AsyncConfig{
-		Loop: w.host.Loop(), CPU: pool, Registry: reg, Clients: []scheduler.Caller{w.client},
+		Loop: w.host.Loop(), CPU: pool, Clients: []scheduler.Caller{w.client}, Config: scheduler.Config{Registry: reg},
 	})
 	t.Cleanup(func() {
 		w.engine.Close(0)

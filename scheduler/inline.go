@@ -94,7 +94,7 @@ func (in *inliner) load(node int, start clock.Time) {
 	r, p := in.run, &in.run.profile.nodes[node]
 	rows := r.State.Rows(node)
 	in.rows = rows + p.makes
-	r.profile.started(start.Sub(r.readyAt(node)))
+	r.profile.started(start.Sub(r.State.ReadyAt(node)))
 	r.Journal.Spawn(node, trace.Inline, rows)
 	r.Load(&in.job, node, p.spec, r.limitOf(node), start)
 	in.engine.noteRunning(in.job.Ctx.Node)

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/internal/taskrun"
@@ -32,17 +33,26 @@ type Run struct {
 	Req     *Execution
 	State   State
 	Journal *trace.Journal // nil: nobody records the request
-
-	// The bodies share these, also those that outlive the run.
-	Params *expr.Params // a copy: an answered request is its caller's again
-	Rows   *taskrun.RowBudget
-	Memory *rowset.Memory // nil: none
+	Shared  *Shared
 }
 
-// Begin starts the run of a request that was let in. Params is set. nodeTimeout is the engine's; engine and mode are their names in a trace.
-func (r *Run) Begin(x *Execution, nodeTimeout time.Duration, journals *trace.Journals, engine, mode string) {
-	r.Req, *r.Params = x, x.Params
+// Shared is what the bodies of a request use side by side, also those that outlive its run. Any goroutine.
+type Shared struct {
+	Params expr.Params        // a copy, immutable while the request runs: an answered request is its caller's again
+	Rows   *taskrun.RowBudget // of the request
+	Memory *rowset.Memory     // nil: none
+	failed atomic.Bool        // tells workers that the request has failed
+}
+
+// Begin starts the run of a request that was let in. Shared is there, and nodeTimeout is the engine's.
+func (r *Run) Begin(x *Execution, nodeTimeout time.Duration) {
+	r.Req, r.Shared.Params = x, x.Params
 	r.State.Begin(x, nodeTimeout)
+}
+
+// Record begins the journal of a run, if the request is recorded. engine and mode are their names in a trace.
+func (r *Run) Record(journals *trace.Journals, engine, mode string) {
+	x := r.Req
 	r.Journal = journals.Begin(x.Record, x.Graph, engine, mode, x.arrived, x.delay)
 }
 
@@ -83,11 +93,11 @@ func (r *Run) expireAs(now clock.Time, gone error) {
 // Load has j run a node that Next has handed out. It fills in the arguments of the body, whose timeout counts from start. limit is the
 // node's task.Ctx.Limit, if all may be left out that its reader does not look at.
 func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Time) {
-	x, c, env := r.Req, &j.Ctx, tasks.Env(&j.Ctx)
-	c.Node, c.UserID, c.RequestID, c.Params = x.Graph.Nodes[node], x.UserID, x.RequestID, r.Params
-	c.Memory, c.Limit = r.Memory, r.State.notes.limit(limit)
+	x, s, c, env := r.Req, r.Shared, &j.Ctx, tasks.Env(&j.Ctx)
+	c.Node, c.UserID, c.RequestID, c.Params = x.Graph.Nodes[node], x.UserID, x.RequestID, &s.Params
+	c.Memory, c.Limit = s.Memory, r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
-	env.Rows, env.Required, env.Caller, env.Deadline = r.Rows, x.Required, x.Context, j.Deadline
+	env.Rows, env.Required, env.Caller, env.Deadline = s.Rows, x.Required, x.Context, j.Deadline
 	if r.State.ahead != nil { // Usually nobody reads ahead, and clear has left no Ahead.
 		env.Ahead = r.State.takeAhead(node)
 	}

@@ -77,23 +77,26 @@ func (e *Async) lastMetrics() (m Metrics) {
 	return m
 }
 
+// StatsOf returns the counters of what there is for each endpoint, by its index; zero for an endpoint for which there is nothing.
+func StatsOf[C interface {
+	comparable
+	Stats() S
+}, S any](all []C) []S {
+	stats := make([]S, len(all))
+	var none C
+	for i, c := range all {
+		if c != none {
+			stats[i] = c.Stats()
+		}
+	}
+	return stats
+}
+
 // readMetrics reads what the loop owns. Loop only.
 func (e *Async) readMetrics(lag time.Duration) Metrics {
-	m := Metrics{Lag: lag, Redis: make([]resp.Stats, len(e.clients)), Caches: make([]rowcache.Stats, len(e.clients)), Remote: make([]remote.Stats, len(e.remotes))}
-	for i, c := range e.clients {
-		if c != nil {
-			m.Redis[i] = c.Stats()
-		}
-	}
-	for i, t := range e.tables {
-		if t != nil {
-			m.Caches[i] = t.Stats()
-		}
-	}
-	for i, c := range e.remotes {
-		if c != nil {
-			m.Remote[i] = c.Stats()
-		}
+	m := Metrics{Lag: lag, Redis: StatsOf(e.clients), Caches: StatsOf(e.tables), Remote: StatsOf(e.remotes)}
+	if e.tables == nil {
+		m.Caches = make([]rowcache.Stats, len(e.clients))
 	}
 	m.Counts, m.Live, m.Admission = e.counts, e.runs.Len(), e.admission.Stats()
 	m.Counts.Orphans, m.Bodies = e.orphans.Len(), e.orphans.Len()

@@ -56,7 +56,7 @@ func (o *offload) load(j *asyncJob, rows int) {
 	r := j.run
 	o.graph, o.head, o.bounds, o.context, o.notes = r.Req.Graph, j.node.Index, r.State.bounds, r.Req.Context, r.State.notes
 	if r.policy.skips {
-		o.failed = &r.shared.failed
+		o.failed = &r.Shared.failed
 	}
 	length := 1
 	if r.policy.chains {

@@ -101,10 +101,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 	}
 	l := host.Loop()
 	pool := cpupool.New(l, cpupool.Config{Workers: cfg.CPUThreads, Clock: cfg.Clock})
-	e := NewAsync(AsyncConfig{
-		Loop: l, CPU: pool, Registry: cfg.Registry, NodeTimeout: cfg.NodeTimeout, MaxRows: cfg.MaxRows,
-		MaxInflight: cfg.MaxInflight, MaxQueue: cfg.MaxQueue, Placement: cfg.Placement, Memory: cfg.Memory,
-	})
+	e := NewAsync(AsyncConfig{Config: cfg, Loop: l, CPU: pool})
 	e.reactor = host
 	e.watchdog = newWatchdog(l, cfg.OnStuck)
 	e.watchdog.start(time.NewTicker(stuckAfter).C)

@@ -1,10 +1,7 @@
 package scheduler
 
 import (
-	"sync/atomic"
-
 	"github.com/rankd/rankd/internal/list"
-	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -23,16 +20,8 @@ type run struct {
 	asker   resp.Asker     // its calls to Redis take turns with other requests'
 	link    list.Link[run] // in engine.runs
 
-	shared   *shared // kept for the next request, unless an orphan may still use it
-	orphaned bool    // a node has left an orphan
-	pumping  bool    // pump is on the stack
-}
-
-// shared is what the bodies of a request use side by side, workers' among them, besides Run.Rows and Run.Memory, which live as long. Any
-// goroutine.
-type shared struct {
-	params expr.Params // immutable while the request runs
-	failed atomic.Bool // tells workers that the request has failed
+	orphaned bool // a node has left an orphan, which may still use Shared; otherwise the next request has it
+	pumping  bool // pump is on the stack
 }
 
 // begin starts a request that was let in.
@@ -45,15 +34,15 @@ func (e *Async) begin(x *Execution) {
 	r.profile = e.profileOf(x.Graph)
 	r.profile.live++
 	r.profile.begun(x.Graph)
-	if r.shared == nil {
-		r.shared = new(shared)
-		r.Params, r.Rows, r.Memory = &r.shared.params, tasks.NewRowBudget(e.maxRows), rowset.NewMemory(e.memory)
+	if r.Shared == nil {
+		r.Shared = &Shared{Rows: tasks.NewRowBudget(e.maxRows), Memory: rowset.NewMemory(e.memory)}
 	} else {
-		r.shared.failed.Store(false)
-		r.Rows.Refill()
+		r.Shared.failed.Store(false)
+		r.Shared.Rows.Refill()
 	}
-	r.Memory.SetLending(r.profile.forgets && !x.KeepRows)
-	r.Begin(x, e.nodeTimeout, e.journals, trace.Reactor, string(r.policy.mode))
+	r.Shared.Memory.SetLending(r.profile.forgets && !x.KeepRows)
+	r.Begin(x, e.nodeTimeout)
+	r.Record(e.journals, trace.Reactor, string(r.policy.mode))
 	e.counts.Requests++
 	e.runs.Push(r, &r.link)
 	r.pump()
@@ -81,7 +70,7 @@ func (r *run) pump() {
 	}
 	r.pumping = false
 	if r.State.err != nil {
-		r.shared.failed.Store(true)
+		r.Shared.failed.Store(true)
 	}
 	if r.State.Finished() {
 		r.finish()
@@ -103,11 +92,6 @@ func (r *run) startReady() {
 			r.kept.add(node)
 		}
 	}
-}
-
-// readyAt returns when a node became ready that was handed out. The first nodes are not ready before the request is let in.
-func (r *run) readyAt(node int) clock.Time {
-	return max(r.State.ReadyAt(node), r.State.arrived.Add(r.Req.delay))
 }
 
 // giveUpOptional gives up on the optional nodes that run, if the plan waits for nothing else. It reports whether it did. Nodes that
@@ -145,7 +129,7 @@ func (r *run) finish() {
 		e.admitSoon()
 	}
 	if !r.orphaned {
-		r.Memory.Release(result.Outputs)
+		r.Shared.Memory.Release(result.Outputs)
 	}
 	r.free()
 	e.deliver(x, result)
@@ -166,9 +150,9 @@ func (r *run) free() {
 	r.Req, r.profile, r.Journal = nil, nil, nil
 	r.asker.Renew()
 	if r.orphaned {
-		r.shared, r.Params, r.Rows, r.Memory, r.orphaned = nil, nil, nil, nil, false
+		r.Shared, r.orphaned = nil, false
 	} else {
-		*r.Params = expr.Params{}
+		r.Shared.Params = expr.Params{}
 	}
 	if !r.kept.parked { // otherwise resumeParked still has it
 		r.engine.freeRuns.put(r)

@@ -341,9 +341,11 @@ func (w *simWorld) build() {
 		w.net.Listen(o.Addr, w.accept)
 	}
 	w.engine = NewAsync(AsyncConfig{
-		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Registry: w.lab.reg, Clients: w.clients, Remotes: w.remotes, NodeTimeout: c.nodeTimeout,
-		MaxRows: c.maxRows, MaxInflight: c.maxInflight, MaxQueue: c.maxQueue, Placement: c.placement, Memory: poisonedPool(), TraceEvents: w.traces.events,
-		Go: w.goAway,
+		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Clients: w.clients, Remotes: w.remotes, TraceEvents: w.traces.events, Go: w.goAway,
+		Config: Config{
+			Registry: w.lab.reg, NodeTimeout: c.nodeTimeout, MaxRows: c.maxRows, MaxInflight: c.maxInflight, MaxQueue: c.maxQueue,
+			Placement: c.placement, Memory: poisonedPool(),
+		},
 	})
 	w.drawPatience()
 	for i := range 1 + w.rng.IntN(3) {

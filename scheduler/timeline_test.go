@@ -103,7 +103,7 @@ func newTimeline(t *testing.T) *timeline {
 	clients := make([]Caller, len(reg.Endpoints()))
 	clients[0] = resp.NewClient(tl.sim.Loop, net, resp.Options{Addr: "redis:1", NoCoalesceReads: true})
 	pool := cpupool.New(tl.sim.Loop, cpupool.Config{Workers: timelineWorkersMax, Clock: tl.sim.Clock, Executor: &tl.workers})
-	tl.engine = NewAsync(AsyncConfig{Loop: tl.sim.Loop, CPU: pool, Registry: reg, Clients: clients, Placement: Placement{Mode: OffloadAll}})
+	tl.engine = NewAsync(AsyncConfig{Loop: tl.sim.Loop, CPU: pool, Clients: clients, Config: Config{Registry: reg, Placement: Placement{Mode: OffloadAll}}})
 	var specs []task.Spec
 	for _, spec := range builtin.Specs() {
 		spec.Run = tl.watched(spec.Run)

@@ -160,15 +160,15 @@ func newHandWorld(t testing.TB, nodeTimeout time.Duration) *handWorld {
 
 // newPlacedWorld returns a world in which nodes run where p says.
 func newPlacedWorld(t testing.TB, nodeTimeout time.Duration, p Placement) *handWorld {
-	return newWorldOf(t, AsyncConfig{NodeTimeout: nodeTimeout, Placement: p})
+	return newWorldOf(t, Config{NodeTimeout: nodeTimeout, Placement: p})
 }
 
 // newWorldOf returns a world with the rest of that configuration.
-func newWorldOf(t testing.TB, cfg AsyncConfig) *handWorld {
+func newWorldOf(t testing.TB, cfg Config) *handWorld {
 	h := looptest.New(t)
 	cpu := &handCPU{loop: h.Loop}
-	cfg.Loop, cfg.CPU, cfg.Registry = h.Loop, cpu, testRegistry(t)
-	w := &handWorld{Async: NewAsync(cfg), Harness: h, cpu: cpu, t: t}
+	cfg.Registry = testRegistry(t)
+	w := &handWorld{Async: NewAsync(AsyncConfig{Config: cfg, Loop: h.Loop, CPU: cpu}), Harness: h, cpu: cpu, t: t}
 	t.Cleanup(w.end)
 	return w
 }

@@ -68,10 +68,8 @@ func (q *Query) notGranted() (detail string) {
 	if name := q.planAsked(); name != "" && !c.MayPlan(name) {
 		return "the caller may not ask for plan " + excerpt.Quote(name)
 	}
-	for g := range request.GrantCount {
-		if g.AskedBy(r) && !c.May(g) {
-			return g.String() + " is set, and the caller may not set it"
-		}
+	if g, ok := c.Granted().Lacking(r); ok {
+		return g.String() + " is set, and the caller may not set it"
 	}
 	return ""
 }

@@ -76,6 +76,16 @@ func (o *Outside) add(key string, v Values) {
 	o.values[key] = Values{sum.Read + v.Read, sum.Missing + v.Missing, sum.Malformed + v.Malformed}
 }
 
+// Int returns an Int parameter of the node in this request, also where the plan leaves its value to requests
+// (plan.ParamSchema.PerRequest). An engine has refused requests that give no such value, or one out of bounds.
+func (c *Ctx) Int(name string) (int64, error) {
+	v, err := c.Node.Params.IntIn(name, c.Params)
+	if err != nil {
+		return 0, withKind(ErrInvalid, err)
+	}
+	return v, nil
+}
+
 // CountRead notes that n values were looked up for a key of that name, of which some were not there: they are null, or
 // have the key's default. The share tells a misspelt field from a rare one.
 func (c *Ctx) CountRead(key string, n, missing int) {

@@ -67,8 +67,8 @@ func simulate(s *Scenario, v Variant, cores int, duration time.Duration) (r Simu
 	r = Simulated{Scenario: s.Name, Variant: v.Name, Cores: cores, Workers: scheduler.DefaultCPUThreads(cores)}
 	pool := m.pool(r.Workers)
 	e := scheduler.NewAsync(scheduler.AsyncConfig{
-		Loop: m.sim.Loop, CPU: pool, Registry: reg, Placement: scheduler.Placement{Mode: o.Scheduling.Mode},
-		Clients: make([]scheduler.Caller, len(reg.Endpoints())), MaxInflight: s.Concurrency,
+		Loop: m.sim.Loop, CPU: pool, Clients: make([]scheduler.Caller, len(reg.Endpoints())),
+		Config: scheduler.Config{Registry: reg, Placement: scheduler.Placement{Mode: o.Scheduling.Mode}, MaxInflight: s.Concurrency},
 	})
 
 	warm := m.sim.Now().Add(duration / 5)

@@ -217,7 +217,8 @@ func TestHostileParameters(t *testing.T) {
 		{`"limit": 50`, `"limti": 50`, "shelf", "limti"},
 		{`"limit": 50`, `"score": "sold"`, "shelf", "score"},
 		{`"limit": 50`, `"endpoint": "ep_none"`, "shelf", "endpoint"},
-		{`"product:{id}"`, `"product"`, "look", "key"},
+		{`"product:{id}"`, `"product:{price}"`, "look", "key"}, // a float
+		{`"product:{id}"`, `"product", "by": "sold"`, "look", "by"},
 		{`["price", "sold"]`, `[]`, "look", "fields"},
 		{`["price", "sold"]`, `"price"`, "look", "fields"},
 		{`["price", "sold"]`, `["price", "price"]`, "look", "fields"},

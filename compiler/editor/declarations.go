@@ -56,7 +56,9 @@ func keyTypeName(t registry.Type) string { return "Rankd." + cmp.Or(keyTypes[t],
 
 func paramType(p registry.Param) string {
 	switch p.Type {
-	case registry.Int, registry.Float:
+	case registry.Int:
+		return "Rankd.IntParam"
+	case registry.Float:
 		return "Rankd.NumberParam"
 	case registry.String:
 		return "Rankd.StringParam"
@@ -131,8 +133,13 @@ func optionType(o compiler.Option) string {
 
 // itemType returns the type of an option's value, or of one item of a List.
 func itemType(o compiler.Option) string {
-	if o.TakesKey() {
+	switch {
+	case o.TakesKey():
 		return optionKeyType(o.Source)
+	case o.IsParam:
+		return "Rankd.IntParam"
+	case o.PerRequest:
+		return "Rankd.PlainNumber | " + fieldsType(o.Fields)
 	}
 	switch o.Type {
 	case plan.Int, plan.Float:

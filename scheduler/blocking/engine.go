@@ -11,7 +11,6 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
-	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -171,19 +170,7 @@ func (e *engine) endAll() {
 // Metrics implements scheduler.Engine: the counters of the clients, of the admission and of degraded answers; the rest
 // is zero.
 func (e *engine) Metrics() scheduler.Metrics {
-	stats := make([]resp.Stats, len(e.clients))
-	for i, c := range e.clients {
-		if c != nil {
-			stats[i] = c.Stats()
-		}
-	}
-	remotes := make([]remote.Stats, len(e.remotes))
-	for i, c := range e.remotes {
-		if c != nil {
-			remotes[i] = c.Stats()
-		}
-	}
-	m := scheduler.Metrics{Redis: stats, Remote: remotes, Malformed: uint64(e.outside.Malformed()), Values: e.outside.ByKey(), Awaits: e.awaits.Stats()}
+	m := scheduler.Metrics{Redis: scheduler.StatsOf(e.clients), Remote: scheduler.StatsOf(e.remotes), Malformed: uint64(e.outside.Malformed()), Values: e.outside.ByKey(), Awaits: e.awaits.Stats()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m.Live, m.Admission = e.admission.Running(), e.admission.Stats()

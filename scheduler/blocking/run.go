@@ -12,7 +12,6 @@ import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
@@ -24,7 +23,7 @@ import (
 type run struct {
 	scheduler.Run
 	engine *engine
-	params expr.Params // immutable
+	shared scheduler.Shared
 
 	mu       sync.Mutex
 	changed  sync.Cond // on mu: a node has settled
@@ -36,8 +35,9 @@ type run struct {
 func (e *engine) run(x *scheduler.Execution) {
 	defer e.live.Done()
 	r := &run{engine: e}
-	r.Params, r.Rows, r.changed.L = &r.params, tasks.NewRowBudget(e.maxRows), &r.mu
-	r.Begin(x, e.nodeTimeout, e.journals, e.model, "")
+	r.Shared, r.shared.Rows, r.changed.L = &r.shared, tasks.NewRowBudget(e.maxRows), &r.mu
+	r.Begin(x, e.nodeTimeout)
+	r.Record(e.journals, e.model, "")
 	r.Journal.Enter()
 	defer func() {
 		result := r.Result()

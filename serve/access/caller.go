@@ -36,7 +36,7 @@ const Anonymous = "anonymous"
 type Caller struct {
 	name             string
 	plans, overrides patterns
-	granted          [request.GrantCount]bool
+	granted          request.Grants
 	maxInflight      int64
 	inflight         *atomic.Int64 // requests under way, of all entries that the token has had
 
@@ -75,8 +75,8 @@ func (c *Caller) Name() string { return c.name }
 // Number tells callers with tokens apart, and stays the same when their rights change. It is zero without a token.
 func (c *Caller) Number() uint64 { return binary.LittleEndian.Uint64(c.digest[:]) }
 
-// May reports whether the caller may set a field of a request.
-func (c *Caller) May(g request.Grant) bool { return c.granted[g] }
+// Granted returns the fields of a request that the caller may set.
+func (c *Caller) Granted() *request.Grants { return &c.granted }
 
 // MayPlan reports whether the caller may ask for the plan.
 func (c *Caller) MayPlan(plan string) bool { return c.plans.match(plan) }

@@ -38,7 +38,7 @@ func TestRights(t *testing.T) {
 				assert.Equal(t, want, caller.MayOverride(param), "parameter %q", param)
 			}
 			for g := range request.GrantCount {
-				assert.Equal(t, slices.Contains(c.granted, g), caller.May(g), g)
+				assert.Equal(t, slices.Contains(c.granted, g), caller.Granted()[g], g)
 			}
 		})
 	}
@@ -67,7 +67,7 @@ func TestRightsAllocateNothing(t *testing.T) {
 	caller, err := NewCaller(Rules{Name: "n", Plans: []string{"a*", "feed_[0-9]*"}, Overrides: []string{"w*"}})
 	require.NoError(t, err)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		if !caller.MayPlan("feed_12") || !caller.MayOverride("weight") || caller.May(request.GrantTrace) {
+		if !caller.MayPlan("feed_12") || !caller.MayOverride("weight") || caller.Granted()[request.GrantTrace] {
 			panic("rights")
 		}
 	}))

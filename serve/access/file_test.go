@@ -20,10 +20,10 @@ func TestParse(t *testing.T) {
 	require.Len(t, callers, 2)
 	feed, ops := callers[0], callers[1]
 	assert.Equal(t, "feed", feed.Name())
-	assert.True(t, feed.MayPlan("feed_1") && feed.MayOverride("weight") && feed.May(request.GrantTrace) && feed.May(request.GrantExplain))
-	assert.False(t, feed.MayPlan("other") || feed.MayOverride("other") || feed.May(request.GrantScheduling))
+	assert.True(t, feed.MayPlan("feed_1") && feed.MayOverride("weight") && feed.Granted()[request.GrantTrace] && feed.Granted()[request.GrantExplain])
+	assert.False(t, feed.MayPlan("other") || feed.MayOverride("other") || feed.Granted()[request.GrantScheduling])
 	assert.True(t, ops.MayPlan("other"))
-	assert.False(t, ops.MayOverride("weight") || ops.May(request.GrantTrace) || ops.May(request.GrantExplain) || ops.May(request.GrantScheduling))
+	assert.False(t, ops.MayOverride("weight") || ops.Granted()[request.GrantTrace] || ops.Granted()[request.GrantExplain] || ops.Granted()[request.GrantScheduling])
 }
 
 // A token may stand where it does not belong: no problem quotes any of it.

@@ -37,7 +37,7 @@ func candidates() task.Spec {
 				"each row of the input. Another name in braces is a field of the request's context."},
 			{Name: "kind", Type: plan.Enum, StrValue: kindList, Source: plan.SourceRule{OneOf: []string{kindList, kindSet, kindSortedSet}},
 				Doc: "The type of the key."},
-			{Name: "limit", Type: plan.Int, IntValue: 100, Source: limit, Doc: "How many entries of each key become rows, at most."},
+			{Name: "limit", Type: plan.Int, PerRequest: true, IntValue: 100, Source: limit, Doc: "How many entries of each key become rows, at most."},
 			{Name: "reverse", Type: plan.Bool, Doc: "Takes the entries from the other end: of a list the last first, of a sorted set the lowest score first."},
 			entityParam,
 			{Name: "min", Type: plan.ExprID, Added: true, Doc: "The least score of a sorted set. Without it there is no bound. The expression reads no columns."},
@@ -123,6 +123,9 @@ func prepareCandidates(n *plan.Node, reg *registry.Registry) (any, error) {
 	if within != nil {
 		shape = within.shape(shape)
 	}
+	if p.LeastInt("limit") < p.Int("limit") {
+		shape = "" // each request has its own
+	}
 	return &preparedCandidates{shape, within}, nil
 }
 
@@ -134,12 +137,15 @@ type preparedCandidates struct {
 
 func runCandidates(c *task.Ctx) (rowset.RowSet, error) {
 	p := &c.Node.Params
+	limit, err := c.Int("limit")
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
 	r := candidateReader{
-		c: c, redis: c.Redis(c.Node.Endpoint), kind: p.String("kind"), reverse: p.Bool("reverse"), limit: int(p.Int("limit")),
+		c: c, redis: c.Redis(c.Node.Endpoint), kind: p.String("kind"), reverse: p.Bool("reverse"), limit: int(limit),
 		score: p.Key("score"), texts: c.Node.Entity.TextIDs(),
 	}
 	var ok bool
-	var err error
 	if within := c.Node.Prepared.(*preparedCandidates).within; within != nil {
 		if r.within, err = within.arguments(c); err != nil {
 			return rowset.RowSet{}, err

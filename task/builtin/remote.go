@@ -85,7 +85,7 @@ func remoteCandidates() task.Spec {
 		Params: remoteParams(
 			plan.ParamSchema{Name: "columns", Type: plan.Key, List: true, Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
 				Doc: "Columns that the answer has, and that the node writes."},
-			plan.ParamSchema{Name: "limit", Type: plan.Int, IntValue: 1000, Source: between(1, usersFanoutMax),
+			plan.ParamSchema{Name: "limit", Type: plan.Int, PerRequest: true, IntValue: 1000, Source: between(1, usersFanoutMax),
 				Doc: "The most rows. Ids behind the first `limit` of the answer are left out."},
 			entityParam,
 		),
@@ -189,11 +189,14 @@ func runRemoteCandidates(c *task.Ctx) (out rowset.RowSet, err error) {
 	if c.Inputs[0].Len() == 0 {
 		return out, nil
 	}
-	limit := int(c.Node.Params.Int("limit"))
+	limit, err := c.Int("limit")
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
 	err = r.exchange(c, func(body []byte) error {
 		answer := r.builders(0)
 		ids := answerIDs{text: c.Node.Entity.TextIDs()}
-		if err := readCandidates(body, answer, &ids, limit); err != nil {
+		if err := readCandidates(body, answer, &ids, int(limit)); err != nil {
 			return err
 		}
 		rows, err := ids.rows(c)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -14,16 +15,17 @@ func take() task.Spec {
 		Op:  "core::take",
 		Doc: "Keeps the first count rows, or those behind the first offset: a page.",
 		Params: []plan.ParamSchema{
-			{Name: "count", Type: plan.Int, Required: true, Source: atLeast(1), Doc: "The most rows that stay."},
-			{Name: "offset", Type: plan.Int, Added: true, Source: between(0, math.MaxInt32), Doc: "How many rows are passed over before those that stay."},
+			{Name: "count", Type: plan.Int, Required: true, PerRequest: true, Source: atLeast(1), Doc: "The most rows that stay."},
+			{Name: "offset", Type: plan.Int, Added: true, PerRequest: true, Source: between(0, math.MaxInt32), Doc: "How many rows are passed over before those that stay."},
 		},
 		Reference: takeReference(),
 		Inputs:    1,
 		IDs:       plan.MovesTextIDs,
 		Output:    task.Window,
 		RowsMax: func(n *plan.Node, in int64) int64 {
-			return min(max(0, in-n.Params.Int("offset")), max(0, n.Params.Int("count")))
+			return min(max(0, in-n.Params.LeastInt("offset")), max(0, n.Params.Int("count")))
 		},
+		Prepare: preparePage,
 		Cheap:   true,
 		Forgets: true,
 		First: func(n *plan.Node) (int64, bool) {
@@ -31,14 +33,41 @@ func take() task.Spec {
 			return plan.AddRows(n.Params.Int("offset"), count), count > 0
 		},
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			count, offset := c.Node.Params.Int("count"), c.Node.Params.Int("offset")
-			if count < 1 {
-				return rowset.RowSet{}, task.Invalidf("count is %d, must be at least 1", count)
+			p, stated := c.Node.Prepared.(*page)
+			if !stated {
+				var err error
+				if p, err = pageOf(c); err != nil {
+					return rowset.RowSet{}, err
+				}
 			}
-			in := rowset.Take(c.Inputs[0], int(min(plan.AddRows(offset, count), int64(c.Inputs[0].Len()))))
-			return rowset.Skip(c.Memory, in, int(offset)), nil
+			if p.count < 1 {
+				return rowset.RowSet{}, task.Invalidf("count is %d, must be at least 1", p.count)
+			}
+			in := rowset.Take(c.Inputs[0], int(min(plan.AddRows(p.offset, p.count), int64(c.Inputs[0].Len()))))
+			return rowset.Skip(c.Memory, in, int(p.offset)), nil
 		},
 	}
+}
+
+// page says which rows stay. Immutable.
+type page struct{ count, offset int64 }
+
+// preparePage returns the *page that the plan states, or nil if requests give a part of it.
+func preparePage(n *plan.Node, _ *registry.Registry) (any, error) {
+	p := &n.Params
+	if p.LeastInt("count") < p.Int("count") || p.LeastInt("offset") < p.Int("offset") {
+		return nil, nil
+	}
+	return &page{p.Int("count"), p.Int("offset")}, nil
+}
+
+// pageOf returns the page of a request.
+func pageOf(c *task.Ctx) (p *page, err error) {
+	p = new(page)
+	if p.count, err = c.Int("count"); err == nil {
+		p.offset, err = c.Int("offset")
+	}
+	return p, err
 }
 
 func takeReference() task.Reference {

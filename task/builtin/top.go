@@ -19,7 +19,7 @@ func top() task.Spec {
 		Params: []plan.ParamSchema{
 			{Name: "expr_id", Type: plan.ExprID, Required: true, Doc: "The score of a row. High scores are good."},
 			outKeyParam("The column for the score."),
-			{Name: "count", Type: plan.Int, Required: true, Source: between(1, math.MaxInt32), Doc: "How many rows stay at most."},
+			{Name: "count", Type: plan.Int, Required: true, PerRequest: true, Source: between(1, math.MaxInt32), Doc: "How many rows stay at most."},
 			{Name: "threshold", Type: plan.Float, Doc: "The least score that stays. Without it every score does."},
 			{Name: "rerank_expr_id", Type: plan.ExprID, Doc: "The second score, for the best `rerank_count` rows. It may read `out_key`."},
 			{Name: "rerank_count", Type: plan.Int, Source: between(1, math.MaxInt32), Doc: "How many of the best rows get the second score."},
@@ -96,8 +96,11 @@ func prepareTop(n *plan.Node, _ *registry.Registry) (any, error) {
 }
 
 func runTop(c *task.Ctx) (rowset.RowSet, error) {
-	p := &c.Node.Params
-	ranked, err := rankTop(c, max(int(p.Int("count")), int(p.Int("rerank_count"))))
+	count, err := c.Int("count")
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	ranked, err := rankTop(c, int(count), max(int(count), int(c.Node.Params.Int("rerank_count"))))
 	return ranked.out, err
 }
 
@@ -109,10 +112,10 @@ type ranking struct {
 	out    rowset.RowSet // the result
 }
 
-// rankTop ranks the rows. So many of the best by the first score are in order.
-func rankTop(c *task.Ctx, ordered int) (r ranking, err error) {
+// rankTop ranks the rows, of which count stay. So many of the best by the first score are in order.
+func rankTop(c *task.Ctx, count, ordered int) (r ranking, err error) {
 	p := &c.Node.Params
-	first, count := p.Key("out_key"), int(p.Int("count"))
+	first := p.Key("out_key")
 	scored, err := withScore(c, c.Inputs[0], p.Expr("expr_id"), first)
 	if err != nil {
 		return ranking{}, err
@@ -181,7 +184,12 @@ func atLeastScore(rows rowset.RowSet, key registry.KeyID, threshold float64) int
 // explainTop says how rows were scored, or why they did not stay. It ranks all rows, so that each has a rank.
 func explainTop(c *task.Ctx, out rowset.RowSet) task.Account {
 	p, in := &c.Node.Params, c.Inputs[0]
-	r, err := rankTop(c, in.Len())
+	asked, err := c.Int("count")
+	if err != nil {
+		return task.Account{}
+	}
+	count := int(asked)
+	r, err := rankTop(c, count, in.Len())
 	if err != nil {
 		return task.Account{}
 	}
@@ -194,7 +202,7 @@ func explainTop(c *task.Ctx, out rowset.RowSet) task.Account {
 		}
 		tree := e.Explain(r.best, pos, c.Params)
 		why := task.Reason{Kind: task.Cut, Tree: &tree, Column: key.ID}
-		switch count := int(p.Int("count")); {
+		switch {
 		case at.Side == task.InResult:
 			why.Kind = task.Sorted
 			if second >= 0 {
