@@ -36,7 +36,7 @@ func textID(id int64) string {
 // textWorld returns random data: ids renamed by name, and some entries that no entity has.
 func textWorld(seed uint64, name func(int64) string) map[string]any {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	data := make(map[string]any)
+	data := map[string]any{"item:sku 2": map[string]any{"quality": 0.5}, "item:sku 4": map[string]any{"quality": "x"}}
 	some := func() (list []string) {
 		for range rng.IntN(9) {
 			if list = append(list, name(100+rng.Int64N(30))); rng.IntN(9) == 0 {
@@ -73,6 +73,11 @@ func textWorld(seed uint64, name func(int64) string) map[string]any {
 		}
 		if rng.IntN(5) > 0 {
 			data["item:"+name(100+n)] = map[string]any{"ti": "title " + strconv.Itoa(rng.IntN(4)), "likes": rng.IntN(6), "quality": rng.Float64(), "author_id": rng.IntN(9)}
+		}
+		for pair := range 9 * 3 {
+			if rng.IntN(3) > 0 {
+				data[fmt.Sprintf("rel:%d/%s:%d", pair%9, name(100+n), pair/9)] = rng.IntN(100)
+			}
 		}
 		data[fmt.Sprintf("author:%d:n", n)] = rng.IntN(5)
 		data["pop:"+name(100+n)] = rng.IntN(100)
@@ -182,6 +187,8 @@ func textPlan(seed uint64, entity string, name func(int64) any) string {
 		default:
 			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "item:{id}", "fields": []string{"title", "quality", "author_id"}})
 			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "author:{id}:n", "value": "followers", "by": "author_id", "missing": "default"})
+			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "rel:{author_id}/{id}:{user}", "value": "likes"})
+			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "item:sku {user}", "fields": []string{"quality"}, "missing": "null"})
 			in = add("diversify", []string{in}, map[string]any{"by": "author_id", "max": 1, "window": 2})
 		}
 	}
