@@ -2,7 +2,10 @@ package registry
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/inputfile"
 )
 
 // fieldMax is the longest name of a Redis field, in bytes. A longer one is a slip of the pen.
@@ -128,6 +132,36 @@ func (l *loader) field(file, label string, row *keyRow) string {
 		l.problem(file, label, "field %s must be a name of 1 to %d bytes without control characters", excerpt.Quote(field), fieldMax)
 	}
 	return field
+}
+
+// constants reads what parameters are in an environment when no request gives them: lines such as weight = 0.3 in params.prod.toml, which take the place
+// of the defaults. It checks the files of all environments.
+func (l *loader) constants(r *Registry) {
+	for _, env := range environments {
+		file := "params." + env + ".toml"
+		text, err := inputfile.Read(l.tables, file, tableMaxBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			l.problem(file, "", "%w", err)
+			continue
+		}
+		var values map[string]any
+		if !l.unmarshal(file, text, &values) {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			param, ok := r.paramByName[name]
+			if !ok {
+				l.problem(file, excerpt.Name(name), "params.toml has no such parameter")
+				continue
+			}
+			if value := l.defaultOf(file, excerpt.Name(name), param.Type, values[name]); env == r.env {
+				param.Default = value
+			}
+		}
+	}
 }
 
 // defaultOf returns the default of a key or a parameter of that type from the value in the table; nil means that the table has none.

@@ -66,7 +66,7 @@ func DefaultTables() fs.FS {
 	return tables
 }
 
-// Load reads keys.toml, params.toml, entities.toml, if it is there, and endpoints.<env>.toml from the folder tables. env is "dev",
+// Load reads keys.toml, params.toml, endpoints.<env>.toml and, if they are there, entities.toml and params.<env>.toml from the folder tables. env is "dev",
 // "test" or "prod". The error joins all problems, one per line, each with file and entry.
 func Load(tables fs.FS, env string) (*Registry, error) {
 	if !slices.Contains(environments[:], env) {
@@ -78,6 +78,7 @@ func Load(tables fs.FS, env string) (*Registry, error) {
 	l.readLock()
 	l.keys(r)
 	l.params(r)
+	l.constants(r)
 	l.readEntities(r)
 	l.endpoints(r)
 	if err := l.failure(); err != nil {

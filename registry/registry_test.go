@@ -657,3 +657,29 @@ ep_b             b     http   b.example:80  0         -     none      1024      
 `, "\n"), text.String())
 	assert.NotContains(t, text.String(), "secret")
 }
+
+// TestConstantsOfAnEnvironment: params.<env>.toml says what a parameter is there when no request gives it.
+func TestConstantsOfAnEnvironment(t *testing.T) {
+	const params = "[overrides]\nweight = {type = \"float\", default = 0.5}\nname = \"string\"\nlimits = \"int_list\""
+	with := func(file, text string) fstest.MapFS {
+		return tables(map[string]string{"params.toml": params, registry.LockFile: "[params]\nweight = 1\nname = 2\nlimits = 3", file: text})
+	}
+	for env, want := range map[string][]any{"prod": {2.0, "x"}, "test": {0.5, nil}} {
+		r, err := registry.Load(with("params.prod.toml", "weight = 2\nname = \"x\""), env)
+		require.NoError(t, err)
+		for i, name := range []string{"weight", "name"} {
+			p, ok := r.ParamByName(name)
+			require.True(t, ok)
+			assert.Equal(t, want[i], p.Default, "%s in %s", name, env)
+		}
+	}
+	for text, want := range map[string]string{
+		"weigth = 1":      "params.dev.toml: weigth: params.toml has no such parameter",
+		"weight = \"x\"":  "params.dev.toml: weight: default must be a finite number, not \"x\"",
+		"limits = [1, 2]": "params.dev.toml: limits: default is not for a list",
+		"weight = ":       "params.dev.toml: line 1: ",
+	} {
+		_, err := registry.Load(with("params.dev.toml", text), "test")
+		assert.ErrorContains(t, err, want, "the files of all environments are checked")
+	}
+}
