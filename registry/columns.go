@@ -61,7 +61,9 @@ func (l *loader) keys(r *Registry) {
 		l.numericID(file, label, row.ID)
 		if row.ID == nil || *row.ID != int64(IDKey) {
 			key.Field = l.field(file, label, row)
-			key.Default = l.defaultOf(file, label, key, row.Default)
+			if key.Default = l.defaultOf(file, label, key.Type, row.Default); row.Default == nil && key.Type == Float && !key.Nullable {
+				key.Default = 0.0
+			}
 		}
 		if e.identify(label, row.ID, row.Name) {
 			key.ID = KeyID(*row.ID)
@@ -128,16 +130,13 @@ func (l *loader) field(file, label string, row *keyRow) string {
 	return field
 }
 
-// defaultOf returns the default of a key from the value in the table; nil means that the table has none.
-func (l *loader) defaultOf(file, label string, key *Key, given any) any {
+// defaultOf returns the default of a key or a parameter of that type from the value in the table; nil means that the table has none.
+func (l *loader) defaultOf(file, label string, typ Type, given any) any {
 	if given == nil {
-		if key.Type == Float && !key.Nullable {
-			return 0.0
-		}
 		return nil
 	}
 	want := ""
-	switch key.Type {
+	switch typ {
 	case Int:
 		if v, ok := given.(int64); ok {
 			return v
@@ -169,6 +168,9 @@ func (l *loader) defaultOf(file, label string, key *Key, given any) any {
 		want = "an array of strings"
 	case FeatureBundle:
 		l.problem(file, label, "default is not for a feature_bundle")
+		return nil
+	case IntList, StringList:
+		l.problem(file, label, "default is not for a list")
 		return nil
 	default: // an unknown type, which has been reported
 		return nil
@@ -202,6 +204,7 @@ type paramRow struct {
 	Nullable bool   `toml:"nullable"`
 	Context  bool   `toml:"context"`
 	Override *bool  `toml:"override"`
+	Default  any    `toml:"default"`
 }
 
 // shortParamRow is a parameter in the table context or overrides, whose key is its name.
@@ -210,6 +213,7 @@ type shortParamRow struct {
 	Type     string `toml:"type"`
 	Nullable bool   `toml:"nullable"`
 	Override *bool  `toml:"override"`
+	Default  any    `toml:"default"`
 }
 
 func (r *shortParamRow) setType(name string) { r.Type = name }
@@ -235,6 +239,7 @@ func (l *loader) params(r *Registry) {
 			l.problem(file, label, "nothing can set it: it is neither for the context nor for param_overrides")
 		}
 		param.Type = l.typeNamed(file, label, row.Type, Int, Float, String, Bool, IntList, StringList)
+		param.Default = l.defaultOf(file, label, param.Type, row.Default)
 		l.numericID(file, label, row.ID)
 		if e.identify(label, row.ID, row.Name) {
 			param.ID = ParamID(*row.ID)
@@ -257,7 +262,7 @@ func (l *loader) params(r *Registry) {
 		if s.table != "context" && s.table != "overrides" {
 			l.problem(file, s.label(), "a parameter belongs into [context] or [overrides]")
 		}
-		row := paramRow{s.row.ID, s.name, s.row.Type, s.row.Nullable, s.table == "context", s.row.Override}
+		row := paramRow{s.row.ID, s.name, s.row.Type, s.row.Nullable, s.table == "context", s.row.Override, s.row.Default}
 		if ids.complete(s.label(), s.name, &row.ID) {
 			add(s.label(), &row)
 		}

@@ -69,23 +69,16 @@ func (r *Registry) WriteText(w io.Writer) error {
 
 	fmt.Fprintln(tw, "KEY\tNAME\tTYPE\tNULLABLE\tWRITABLE\tFIELD\tDEFAULT")
 	for _, k := range r.keys {
-		field, ifMissing := "-", "-"
+		field := "-"
 		if k.Field != "" {
 			field = k.Field
 		}
-		if k.Default != nil {
-			text, err := jsonv2.Marshal(k.Default) // Unlike its elder it leaves "<" as it is.
-			if err != nil {
-				return err
-			}
-			ifMissing = string(text)
-		}
-		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Type, yes(k.Nullable), yes(k.Writable), field, ifMissing)
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Type, yes(k.Nullable), yes(k.Writable), field, defaultText(k.Default))
 	}
 
-	fmt.Fprintln(tw, "\nPARAM\tNAME\tTYPE\tNULLABLE\tCONTEXT\tOVERRIDE")
+	fmt.Fprintln(tw, "\nPARAM\tNAME\tTYPE\tNULLABLE\tCONTEXT\tOVERRIDE\tDEFAULT")
 	for _, p := range r.params {
-		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\n", p.ID, p.Name, p.Type, yes(p.Nullable), yes(p.Context), yes(p.Override))
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", p.ID, p.Name, p.Type, yes(p.Nullable), yes(p.Context), yes(p.Override), defaultText(p.Default))
 	}
 
 	if len(r.entities) > 0 {
@@ -118,6 +111,15 @@ func (r *Registry) WriteText(w io.Writer) error {
 			e.Policy.Database, user, secret, e.Policy.MaxInflight, e.Policy.Connections, e.Policy.ConnectTimeout, e.Policy.RequestTimeout)
 	}
 	return tw.Flush()
+}
+
+// defaultText returns a default as JSON, or a dash.
+func defaultText(value any) string {
+	if value == nil {
+		return "-"
+	}
+	text, _ := jsonv2.Marshal(value) // Unlike its elder it leaves "<" as it is; every default can be written.
+	return string(text)
 }
 
 func yes(b bool) string {

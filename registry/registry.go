@@ -87,6 +87,8 @@ type Param struct {
 	// At least one of them is true.
 	Context  bool `json:"context"`
 	Override bool `json:"override"`
+	// Default is the value in a request that gives none: an int64, a float64, a string or a bool. Nil: the value is null then.
+	Default any `json:"default,omitempty"`
 }
 
 // EndpointKind says which protocol an endpoint speaks.

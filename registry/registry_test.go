@@ -363,6 +363,10 @@ func TestLoadErrors(t *testing.T) {
 			[]string{"keys.toml: key 2: default must be an integer, not 1979-05-27"}},
 		{"default of a bundle", key("id = 2\nname = \"n\"\ntype = \"feature_bundle\"\ndefault = 1"),
 			[]string{"keys.toml: key 2: default is not for a feature_bundle"}},
+		{"default of a parameter of another type", param("id = 1\nname = \"n\"\ntype = \"string\"\ndefault = 1"),
+			[]string{"params.toml: param 1: default must be a string, not 1"}},
+		{"default of a list", param("id = 1\nname = \"n\"\ntype = \"int_list\"\ndefault = [1]"),
+			[]string{"params.toml: param 1: default is not for a list"}},
 		{"default of the row id", map[string]string{"keys.toml": id + "default = 1"},
 			[]string{"keys.toml: key 1: the row id has neither field nor default: it comes with the row"}},
 		{"field of the row id", map[string]string{"keys.toml": id + "field = \"key\""},
@@ -644,8 +648,8 @@ KEY  NAME   TYPE   NULLABLE  WRITABLE  FIELD  DEFAULT
 1    id     int    no        no        -      -
 7    seven  float  no        yes       seven  0.5
 
-PARAM       NAME  TYPE  NULLABLE  CONTEXT  OVERRIDE
-4294967295  last  bool  yes       no       yes
+PARAM       NAME  TYPE  NULLABLE  CONTEXT  OVERRIDE  DEFAULT
+4294967295  last  bool  yes       no       yes       -
 
 ENDPOINT (test)  NAME  KIND   ADDRESS       DATABASE  USER  PASSWORD  MAX INFLIGHT  CONNECTIONS  CONNECT TIMEOUT  REQUEST TIMEOUT
 ep_a             a     redis  [::1]:7000    3         u     hidden    5             2            20ms             30ms

@@ -53,7 +53,8 @@ type Request struct {
 	parsed expr.Params // what the document sets; Context and Params come on top
 }
 
-// Values returns the values of a request's parameters: those of its document, its Context and its Params. They tell the user if a text does.
+// Values returns the values of a request's parameters: those of its document, its Context and its Params, and the registry's defaults of the
+// others. They tell the user if a text does.
 func Values(r *Request, reg *registry.Registry) (expr.Params, *Error) {
 	params := r.parsed
 	params.SetUser(r.UserIDText)
@@ -69,7 +70,31 @@ func Values(r *Request, reg *registry.Registry) (expr.Params, *Error) {
 			return expr.Params{}, &Error{RequestID: r.ID, Code: given.by.code, Detail: err.Error(), Offset: -1}
 		}
 	}
-	return params, nil
+	return withDefaults(params, reg), nil
+}
+
+// withDefaults returns params with the registry's defaults of those that are null.
+func withDefaults(params expr.Params, reg *registry.Registry) expr.Params {
+	cloned := false
+	for _, p := range reg.Params() {
+		if p.Default == nil || params.Has(p.ID) {
+			continue
+		}
+		if !cloned { // The document's belong to the request, which may run again.
+			params, cloned = params.Clone(), true
+		}
+		switch v := p.Default.(type) {
+		case int64:
+			params.SetInt(p.ID, v)
+		case float64:
+			params.SetFloat(p.ID, v)
+		case string:
+			params.SetString(p.ID, v)
+		case bool:
+			params.SetBool(p.ID, v)
+		}
+	}
+	return params
 }
 
 // Check returns an error if a request has a value that no engine of that registry accepts.

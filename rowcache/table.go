@@ -29,16 +29,17 @@ const stayMax = 32
 
 // Stats count what a table did. Immutable once returned; any goroutine.
 type Stats struct {
-	Hits, Misses uint64 // of Get
-	Expired      uint64 // misses whose entry was too old
-	Untrusted    uint64 // misses because the source was not trusted
-	Kept         uint64 // of Put
-	Raced        uint64 // not kept: the key changed while it was read, or the table was dropped
-	Invalidated  uint64 // entries that Invalidate dropped
-	Evicted      uint64 // entries that left because others came
-	Dropped      uint64 // calls of InvalidateAll
-	Entries      int    // now, those that are too old among them
-	Bytes        int    // taken now, of all that the table has
+	Hits, Misses uint64  // of Get
+	HitAge       float64 // of all hits together, in ns: from when the read was sent to the hit
+	Expired      uint64  // misses whose entry was too old
+	Untrusted    uint64  // misses because the source was not trusted
+	Kept         uint64  // of Put
+	Raced        uint64  // not kept: the key changed while it was read, or the table was dropped
+	Invalidated  uint64  // entries that Invalidate dropped
+	Evicted      uint64  // entries that left because others came
+	Dropped      uint64  // calls of InvalidateAll
+	Entries      int     // now, those that are too old among them
+	Bytes        int     // taken now, of all that the table has
 }
 
 // A Source tells a table what changes: a *resp.Tracker. Loop only.
@@ -201,6 +202,7 @@ func (t *Table) Get(hash uint64, key []byte, shape Shape, now, oldest clock.Time
 			e[atUses]++
 		}
 		t.stats.Hits++
+		t.stats.HitAge += float64(now.Sub(sent))
 		return e.value(), sent, true
 	}
 }

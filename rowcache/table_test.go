@@ -185,7 +185,7 @@ func TestAges(t *testing.T) {
 			assert.Equal(t, sent, at)
 		}
 	}
-	assert.Equal(t, Stats{Hits: 3, Misses: 2, Expired: 2, Kept: 1, Entries: 1, Bytes: table.Stats().Bytes}, table.Stats())
+	assert.Equal(t, Stats{Hits: 3, Misses: 2, HitAge: 1e9 + 5, Expired: 2, Kept: 1, Entries: 1, Bytes: table.Stats().Bytes}, table.Stats())
 }
 
 // The bound is nearly used, and never exceeded.

@@ -1,10 +1,12 @@
 package task
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -42,43 +44,37 @@ func (k RedisKey) Append(dst []byte, id int64) []byte {
 	return append(strconv.AppendInt(dst, id, 10), k.Suffix...)
 }
 
-// RedisKey returns the keys of a template for this request. It returns false if a field of the context is
-// null: there is no key then, so it stands for one that does not exist. The error, of class ErrInvalid,
-// says that a field is too long for a key.
-func (c *Ctx) RedisKey(t *plan.KeyTemplate) (key RedisKey, ok bool, err error) {
+// RedisKey returns the keys of a template for this request. The error, a *expr.ParamError of class ErrInvalid, says that the request lacks a
+// field of the context that the template has, or that it is too long for a key.
+func (c *Ctx) RedisKey(t *plan.KeyTemplate) (key RedisKey, err error) {
 	key.perRow = t.PerRow()
-	if key.Prefix, ok, err = c.keyText(t.Before); !ok {
-		return RedisKey{}, false, err
+	if key.Prefix, err = c.keyText(t.Before); err != nil {
+		return RedisKey{}, err
 	}
-	if key.Suffix, ok, err = c.keyText(t.After); !ok {
-		return RedisKey{}, false, err
+	if key.Suffix, err = c.keyText(t.After); err != nil {
+		return RedisKey{}, err
 	}
-	if len(t.Row) > 1 {
-		return c.withBetween(key, t.Row)
+	if len(t.Row) == 1 {
+		return key, nil
 	}
-	return key, true, nil
-}
-
-// withBetween returns a key with what stands between the marks that a row fills in.
-func (c *Ctx) withBetween(key RedisKey, row []plan.TemplatePart) (_ RedisKey, ok bool, err error) {
 	from := 0
-	for i := range row {
-		if row[i].Column == nil {
+	for i := range t.Row {
+		if t.Row[i].Column == nil {
 			continue
 		}
-		between, ok, err := c.keyText(row[from:i])
-		if !ok {
-			return RedisKey{}, false, err
+		between, err := c.keyText(t.Row[from:i])
+		if err != nil {
+			return RedisKey{}, err
 		}
 		key.Between, from = append(key.Between, between), i+1
 	}
-	return key, true, nil
+	return key, nil
 }
 
 // keyText joins the parts of a template. A single literal costs no allocation.
-func (c *Ctx) keyText(parts []plan.TemplatePart) (text string, ok bool, err error) {
+func (c *Ctx) keyText(parts []plan.TemplatePart) (string, error) {
 	if len(parts) == 1 && parts[0].Param == nil && !parts[0].User {
-		return parts[0].Text, true, nil
+		return parts[0].Text, nil
 	}
 	var b strings.Builder
 	for i := range parts {
@@ -87,36 +83,40 @@ func (c *Ctx) keyText(parts []plan.TemplatePart) (text string, ok bool, err erro
 		case part.User:
 			b.WriteString(c.UserIDText())
 		case part.Param != nil:
-			value, ok := c.keyField(part)
-			if !ok {
-				return "", false, nil
-			}
-			if len(value) > keyTextMax {
-				return "", false, Invalidf("%s has %d bytes, and a Redis key takes %d at most", part.Param.Name, len(value), keyTextMax)
+			value, err := c.keyField(part.Param)
+			if err != nil {
+				return "", withKind(ErrInvalid, &expr.ParamError{Param: part.Param.ID, Err: err})
 			}
 			b.WriteString(value)
 		default:
 			b.WriteString(part.Text)
 		}
 	}
-	return b.String(), true, nil
+	return b.String(), nil
 }
 
-// keyField returns a field of the request's context as a key has it: a bool as 1 or 0. It returns false if
-// the field is null.
-func (c *Ctx) keyField(part *plan.TemplatePart) (text string, ok bool) {
-	id := part.Param.ID
-	switch part.Param.Type {
+// keyField returns a field of the request's context as a key has it: a bool as 1 or 0.
+func (c *Ctx) keyField(param *registry.Param) (text string, err error) {
+	ok := false
+	switch param.Type {
 	case registry.Int:
-		n, ok := c.Params.Int(id)
-		return strconv.FormatInt(n, 10), ok
+		var n int64
+		n, ok = c.Params.Int(param.ID)
+		text = strconv.FormatInt(n, 10)
 	case registry.Bool:
-		b, ok := c.Params.Bool(id)
-		if b {
-			return "1", ok
+		text = "0"
+		var yes bool
+		if yes, ok = c.Params.Bool(param.ID); yes {
+			text = "1"
 		}
-		return "0", ok
 	default:
-		return c.Params.String(id)
+		text, ok = c.Params.String(param.ID)
 	}
+	switch {
+	case !ok:
+		return "", fmt.Errorf("%s is missing, and a key template of the plan needs it", param.Name)
+	case len(text) > keyTextMax:
+		return "", fmt.Errorf("%s has %d bytes, and a Redis key takes %d at most", param.Name, len(text), keyTextMax)
+	}
+	return text, nil
 }

@@ -51,12 +51,16 @@ func TestRedisKey(t *testing.T) {
 		template, err := plan.ParseKeyTemplate(tt.template, reg, true)
 		require.NoError(t, err, tt.template)
 		c := &Ctx{UserID: 42, Registry: reg, Params: tt.params}
-		key, ok, err := c.RedisKey(template)
-		require.NoError(t, err)
-		assert.Equal(t, tt.want != "", ok, tt.template)
-		if ok {
-			assert.Equal(t, "x"+tt.want, string(key.Append([]byte("x"), -5)), tt.template)
+		key, err := c.RedisKey(template)
+		if tt.want == "" {
+			var missing *expr.ParamError
+			require.ErrorAs(t, err, &missing, tt.template)
+			assert.ErrorIs(t, err, ErrInvalid)
+			assert.ErrorContains(t, err, "is missing, and a key template of the plan needs it")
+			continue
 		}
+		require.NoError(t, err, tt.template)
+		assert.Equal(t, "x"+tt.want, string(key.Append([]byte("x"), -5)), tt.template)
 	}
 	_, err := plan.ParseKeyTemplate("s:{seen}", reg, false)
 	assert.ErrorContains(t, err, "{seen} has type int_list")
@@ -69,12 +73,10 @@ func TestRedisKeyBoundsTexts(t *testing.T) {
 	var params expr.Params
 	c := &Ctx{Registry: reg, Params: &params}
 	params.SetString(2, strings.Repeat("x", 512))
-	_, ok, err := c.RedisKey(template)
+	_, err = c.RedisKey(template)
 	require.NoError(t, err)
-	assert.True(t, ok)
 	params.SetString(2, strings.Repeat("x", 513))
-	_, ok, err = c.RedisKey(template)
-	assert.False(t, ok)
+	_, err = c.RedisKey(template)
 	assert.ErrorIs(t, err, ErrInvalid)
 	assert.EqualError(t, err, "country has 513 bytes, and a Redis key takes 512 at most")
 }
@@ -85,7 +87,7 @@ func TestRedisKeyAllocatesNothing(t *testing.T) {
 	require.NoError(t, err)
 	c, dst := new(Ctx), make([]byte, 0, 64)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		key, _, _ := c.RedisKey(template)
+		key, _ := c.RedisKey(template)
 		dst = key.Append(dst[:0], 7)
 	}))
 }

@@ -35,7 +35,8 @@ func reportOf(t testing.TB, latencies ...time.Duration) *worker.Report {
 		Elapsed: time.Second, Answered: n, Latency: string(encoded),
 		CPU: time.Duration(n) * 20 * time.Microsecond, RedisCPU: time.Duration(n) * 5 * time.Microsecond,
 		Allocs: uint64(n) * 30, AllocBytes: uint64(n) * 1500, RSSBytes: 64 << 20, LiveBytes: 24 << 20,
-		Traffic: &load.Traffic{RoundTrips: uint64(n) * 3, Asked: uint64(n) * 22, Commands: uint64(n) * 11, BytesSent: uint64(n) * 374, BytesReceived: uint64(n) * 519},
+		Traffic: &load.Traffic{RoundTrips: uint64(n) * 3, Asked: uint64(n) * 22, Commands: uint64(n) * 11, BytesSent: uint64(n) * 374, BytesReceived: uint64(n) * 519,
+			Cache: &load.Cache{Hits: uint64(n) * 9, Misses: uint64(n), Invalidated: uint64(n) * 2, Evicted: uint64(n) * 3, Bytes: 32 << 20, HitAge: float64(n) * 4.5}},
 	}
 }
 
@@ -100,7 +101,8 @@ func TestCell(t *testing.T) {
 	assert.Equal(t, 150.0, a.Rounds[5].Throughput)
 	assert.Equal(t, PerRequest{
 		CPU: 20, RedisCPU: 5, Allocs: 30, AllocBytes: 1500,
-		Traffic: &TrafficPerRequest{RoundTrips: 3, Asked: 22, Commands: 11, BytesSent: 374, BytesReceived: 519},
+		Traffic: &TrafficPerRequest{RoundTrips: 3, Asked: 22, Commands: 11, BytesSent: 374, BytesReceived: 519,
+			Cache: &CachePerRequest{Hits: 9, Misses: 1, Invalidated: 2, Evicted: 3, MB: 32, HitAge: 0.5}},
 	}, a.PerRequest)
 	assert.Equal(t, [2]float64{64, 24}, [2]float64{a.RSSMB, a.LiveMB})
 }
@@ -243,6 +245,9 @@ func fixedComparison() *Comparison {
 	}
 	c.Cells[0].Modes = Modes{Placement: "adaptive", Reads: "shared"}
 	c.Cells[1].Modes = Modes{Placement: "two pools", Reads: "each sent"}
+	kept := *c.Cells[0].PerRequest.Traffic
+	kept.Cache = &CachePerRequest{Hits: 287, Misses: 13, Invalidated: 0.25, Evicted: 1.5, MB: 63.9, HitAge: 3.01}
+	c.Cells[0].PerRequest.Traffic = &kept
 	c.Cells[1].Errors, c.Cells[1].FirstError = 7, "redis: timeout"
 	c.Cells[3].PerRequest.Traffic, c.Cells[3].PerRequest.RedisCPU = nil, 0
 	c.Settings.Ceiling = "redis-benchmark 7.0.15 -P 64 -c 4 HGETALL"

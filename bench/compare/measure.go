@@ -176,6 +176,19 @@ type TrafficPerRequest struct {
 	Commands      float64 `json:"commands"`
 	BytesSent     float64 `json:"bytes_sent"`
 	BytesReceived float64 `json:"bytes_received"`
+	// Cache is what comes from memory; nil if the engine keeps nothing.
+	Cache *CachePerRequest `json:"cache,omitempty"`
+}
+
+// CachePerRequest is what one request takes from the memory of its engine in place of reading it, and what becomes of that memory meanwhile.
+// Immutable.
+type CachePerRequest struct {
+	Hits        float64 `json:"hits"` // values
+	Misses      float64 `json:"misses"`
+	Invalidated float64 `json:"invalidated"` // values that were dropped since their keys changed
+	Evicted     float64 `json:"evicted"`     // values that left because others came
+	MB          float64 `json:"mb"`          // that the tables take at the end of a round
+	HitAge      float64 `json:"hit_age_s"`   // the mean of the hits
 }
 
 // RoundFigures are the figures of one round. Immutable.
@@ -248,6 +261,19 @@ func (s *sample) cell(engine string, at Point, base *sample) Cell {
 			Commands:      perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.Commands) }),
 			BytesSent:     perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.BytesSent) }),
 			BytesReceived: perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.BytesReceived) }),
+		}
+		if s.reports[0].Traffic.Cache != nil {
+			c.PerRequest.Traffic.Cache = &CachePerRequest{
+				Hits:        perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.Cache.Hits) }),
+				Misses:      perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.Cache.Misses) }),
+				Invalidated: perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.Cache.Invalidated) }),
+				Evicted:     perRequest(func(r *worker.Report) float64 { return float64(r.Traffic.Cache.Evicted) }),
+				MB:          median(s.each(func(i int, s *sample) float64 { return float64(s.reports[i].Traffic.Cache.Bytes) / (1 << 20) })),
+				HitAge: median(s.each(func(i int, s *sample) float64 {
+					cache := s.reports[i].Traffic.Cache
+					return cache.HitAge / float64(max(1, cache.Hits))
+				})),
+			}
 		}
 	}
 	c.RSSMB = median(s.each(func(i int, s *sample) float64 { return float64(s.reports[i].RSSBytes) / (1 << 20) }))

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,6 +19,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		}
 		c.writeSpeed(out, latency)
 		c.writeCosts(out, latency)
+		c.writeCaches(out, latency)
 	}
 	c.writeTroubles(out)
 	writeLines(out, "redis-server by itself:", c.CeilingLines())
@@ -112,6 +114,34 @@ func (c *Comparison) writeCosts(w io.Writer, latency time.Duration) {
 	table(w, rows)
 }
 
+// writeCaches writes what came from memory, if some engine keeps what it read.
+func (c *Comparison) writeCaches(w io.Writer, latency time.Duration) {
+	if !c.Keeps() {
+		return
+	}
+	rows := [][]string{CacheColumns}
+	for _, cell := range c.Cells {
+		if cell.RedisLatency == latency {
+			rows = append(rows, cell.CacheRow())
+		}
+	}
+	fmt.Fprintln(w, "\nfrom memory, per request:")
+	table(w, rows)
+}
+
+// Keeps reports whether some engine keeps what it read.
+func (c *Comparison) Keeps() bool {
+	return slices.ContainsFunc(c.Cells, func(cell Cell) bool { return cell.PerRequest.cache() != nil })
+}
+
+// cache returns what comes from memory, or nil.
+func (p *PerRequest) cache() *CachePerRequest {
+	if p.Traffic == nil {
+		return nil
+	}
+	return p.Traffic.Cache
+}
+
 // writeTroubles lists failures in sentences, so that nobody has to search the tables.
 func (c *Comparison) writeTroubles(w io.Writer) {
 	for _, t := range c.Troubles() {
@@ -195,6 +225,26 @@ func (c Cell) CostRow() []string {
 		row = append(row, "–", "–", "–", "–", "–")
 	}
 	return append(row, known(c.RSSMB > 0, fmt.Sprintf("%.0f MiB", c.RSSMB)), known(c.LiveMB > 0, fmt.Sprintf("%.0f MiB", c.LiveMB)))
+}
+
+// CacheColumns are the heads of CacheRow.
+var CacheColumns = []string{
+	"in flight", "engine", "placement", "reads", "hits", "misses", "hit ratio", "invalidated", "evicted", "table", "mean age",
+}
+
+// CacheRow returns what a request takes from memory as text. An engine that has no cache, as the blocking ones, says so.
+func (c Cell) CacheRow() []string {
+	row := c.rowHead()
+	cache := c.PerRequest.cache()
+	switch {
+	case c.Failure != "":
+		return append(row, "failed")
+	case cache == nil:
+		return append(row, "keeps nothing")
+	}
+	return append(row, fmt.Sprintf("%.1f", cache.Hits), fmt.Sprintf("%.1f", cache.Misses),
+		known(cache.Hits+cache.Misses > 0, fmt.Sprintf("%.3f", cache.Hits/(cache.Hits+cache.Misses))),
+		fmt.Sprintf("%.2f", cache.Invalidated), fmt.Sprintf("%.2f", cache.Evicted), fmt.Sprintf("%.1f MiB", cache.MB), fmt.Sprintf("%.2f s", cache.HitAge))
 }
 
 // known returns v as text, or a dash if it is unknown.

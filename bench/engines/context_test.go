@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -13,6 +14,31 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
+
+// TestACacheIsCounted reads a user twice: the second time from memory. An engine without a cache counts none.
+func TestACacheIsCounted(t *testing.T) {
+	redis := miniredis.RunT(t)
+	for _, mode := range []registry.CacheMode{registry.CacheOff, registry.CacheTTL} {
+		target, err := Open(rankd.Options{Redis: redis.Addr(), Plan: "simple_viewer", Cache: mode})
+		require.NoError(t, err)
+		answered := make(chan error, 2)
+		client := target.NewClient(func(err error) { answered <- err })
+		for range 2 {
+			client.Send(7)
+			require.NoError(t, <-answered)
+		}
+		cache := target.Traffic().Cache
+		target.Close()
+		if mode == registry.CacheOff {
+			assert.Nil(t, cache)
+			continue
+		}
+		require.NotNil(t, cache)
+		assert.Equal(t, [2]uint64{1, 1}, [2]uint64{cache.Hits, cache.Misses})
+		assert.Positive(t, cache.HitAge)
+		assert.Positive(t, cache.Bytes)
+	}
+}
 
 func TestEachRequestHasTheContext(t *testing.T) {
 	tables := fstest.MapFS{}

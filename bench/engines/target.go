@@ -79,12 +79,27 @@ func (t *Target) Close() { _ = t.engine.Close() } // fails only inside a callbac
 // Traffic implements load.Counting: the sum over the endpoints.
 func (t *Target) Traffic() load.Traffic {
 	var sum load.Traffic
-	for _, s := range t.engine.Metrics().Redis {
+	m := t.engine.Metrics()
+	for _, s := range m.Redis {
 		sum.RoundTrips += s.RoundTrips
 		sum.Asked += s.Asked
 		sum.Commands += s.Commands
 		sum.BytesSent += s.BytesSent
 		sum.BytesReceived += s.BytesReceived
+	}
+	for _, s := range m.Caches {
+		if s.Bytes == 0 { // The endpoint has no table.
+			continue
+		}
+		if sum.Cache == nil {
+			sum.Cache = new(load.Cache)
+		}
+		sum.Cache.Hits += s.Hits
+		sum.Cache.Misses += s.Misses
+		sum.Cache.Invalidated += s.Invalidated
+		sum.Cache.Evicted += s.Evicted
+		sum.Cache.Bytes += uint64(s.Bytes)
+		sum.Cache.HitAge += s.HitAge / 1e9
 	}
 	return sum
 }

@@ -23,6 +23,28 @@ type Traffic struct {
 	Commands      uint64 `json:"commands"`                 // commands sent
 	BytesSent     uint64 `json:"bytes_sent"`
 	BytesReceived uint64 `json:"bytes_received"`
+	Cache         *Cache `json:"cache,omitempty"` // absent if the target keeps nothing of what it has read
+}
+
+// Cache counts what a target takes from memory in place of reading it. Immutable.
+type Cache struct {
+	Hits        uint64  `json:"hits"` // values
+	Misses      uint64  `json:"misses"`
+	Invalidated uint64  `json:"invalidated"` // values that were dropped since their keys changed
+	Evicted     uint64  `json:"evicted"`     // values that left because others came
+	Bytes       uint64  `json:"bytes"`       // taken now
+	HitAge      float64 `json:"hit_age_s"`   // of all hits together
+}
+
+// Sub returns what was counted between two readings, and the bytes of the later one.
+func (c *Cache) Sub(before *Cache) *Cache {
+	if c == nil || before == nil {
+		return c
+	}
+	return &Cache{
+		Hits: c.Hits - before.Hits, Misses: c.Misses - before.Misses, Invalidated: c.Invalidated - before.Invalidated,
+		Evicted: c.Evicted - before.Evicted, Bytes: c.Bytes, HitAge: c.HitAge - before.HitAge,
+	}
 }
 
 // Sub returns the traffic between two readings.
@@ -30,6 +52,7 @@ func (t Traffic) Sub(before Traffic) Traffic {
 	return Traffic{
 		RoundTrips: t.RoundTrips - before.RoundTrips, Asked: t.Asked - before.Asked, Commands: t.Commands - before.Commands,
 		BytesSent: t.BytesSent - before.BytesSent, BytesReceived: t.BytesReceived - before.BytesReceived,
+		Cache: t.Cache.Sub(before.Cache),
 	}
 }
 

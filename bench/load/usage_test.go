@@ -49,5 +49,6 @@ func TestProcessCPUAgreesWithTheProcess(t *testing.T) {
 }
 
 func TestTrafficSub(t *testing.T) {
-	assert.Equal(t, Traffic{1, 5, 2, 3, 4}, Traffic{11, 55, 22, 33, 44}.Sub(Traffic{10, 50, 20, 30, 40}))
+	assert.Equal(t, Traffic{1, 5, 2, 3, 4, nil}, Traffic{11, 55, 22, 33, 44, nil}.Sub(Traffic{10, 50, 20, 30, 40, nil}))
+	assert.Equal(t, &Cache{1, 5, 2, 3, 44, 0.5}, Traffic{Cache: &Cache{11, 55, 22, 33, 44, 5.5}}.Sub(Traffic{Cache: &Cache{10, 50, 20, 30, 40, 5}}).Cache, "the bytes are those of the end")
 }

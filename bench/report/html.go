@@ -32,6 +32,8 @@ type section struct {
 	SpeedRows    [][]string
 	CostColumns  []string
 	CostRows     [][]string
+	CacheColumns []string
+	CacheRows    [][]string // none: no engine keeps what it read
 }
 
 // WriteHTML writes the page. The error is w's.
@@ -47,12 +49,15 @@ func WriteHTML(w io.Writer, c *compare.Comparison) error {
 	for _, latency := range c.Latencies() {
 		s := section{
 			Latency: latency, Charts: sectionCharts(c, latency),
-			SpeedColumns: compare.SpeedColumns, CostColumns: compare.CostColumns,
+			SpeedColumns: compare.SpeedColumns, CostColumns: compare.CostColumns, CacheColumns: compare.CacheColumns,
 		}
 		for _, cell := range c.Cells {
 			if cell.RedisLatency == latency {
 				s.SpeedRows = append(s.SpeedRows, cell.SpeedRow())
 				s.CostRows = append(s.CostRows, cell.CostRow())
+				if c.Keeps() {
+					s.CacheRows = append(s.CacheRows, cell.CacheRow())
+				}
 			}
 		}
 		p.Sections = append(p.Sections, s)

@@ -70,9 +70,14 @@ func TestThePageSaysWhatWasFound(t *testing.T) {
 	assert.Less(t, answer, strings.Index(text, "interleaved rounds"), "the answer comes before any figure")
 	assert.NotContains(t, page, "<script>alert", "what comes from outside is escaped")
 	assert.NotContains(t, text, "WARNING")
+	assert.NotContains(t, text, "keeps nothing", "no engine has a cache")
 	c := fixed()
 	c.Facts.Embedded = true
-	assert.Contains(t, html.UnescapeString(render(t, c)), compare.EmbeddedWarning)
+	c.Cells[0].PerRequest.Traffic = &compare.TrafficPerRequest{Cache: &compare.CachePerRequest{Hits: 287, Misses: 13}}
+	page = html.UnescapeString(render(t, c))
+	assert.Contains(t, page, compare.EmbeddedWarning)
+	assert.Contains(t, page, "<td>287.0</td><td>13.0</td><td>0.957</td>")
+	assert.Contains(t, page, "<td>keeps nothing</td>", "of the other engine")
 }
 
 func TestThePageNeedsNothingElse(t *testing.T) {

@@ -32,7 +32,7 @@ type EvalError struct {
 // ParamError says that a request's value of a parameter is at fault. Immutable; any goroutine.
 type ParamError struct {
 	Param registry.ParamID
-	Err   error // of a predicate: wraps ErrNullPattern or ErrBadPattern
+	Err   error // of a predicate: wraps ErrNullPattern or ErrBadPattern; of a key template: why it makes no key
 }
 
 // Error implements error. It does not name the parameter.

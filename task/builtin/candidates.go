@@ -87,7 +87,7 @@ func candidatesReference() task.Reference {
 			"fewer if their entries could exceed the rows that the request may still make.",
 		Order: "The keys follow the order of the input's rows. Within a key the rows follow the order of its list, or of its scores; Redis orders members of equal score by their bytes, descending, and " +
 			"ascending with `reverse`. Ids of a set ascend.",
-		Nulls: "A null field of the context, or one that the request lacks, makes no key. The result then has no rows. The column of `score` has no nulls.",
+		Nulls: "The column of `score` has no nulls.",
 		Empty: "A key that does not exist has no entries. An input without rows gives a result without rows and asks Redis nothing.",
 		Duplicates: "Each entry becomes a row: an id that is there twice, in one key or in two, has two rows. Rows of the input with the same id each bring the entries of its key. " +
 			"[dedupe](dedupe.md) removes the duplicates.",
@@ -145,24 +145,21 @@ func runCandidates(c *task.Ctx) (rowset.RowSet, error) {
 		c: c, redis: c.Redis(c.Node.Endpoint), kind: p.String("kind"), reverse: p.Bool("reverse"), limit: int(limit),
 		score: p.Key("score"), texts: c.Node.Entity.TextIDs(),
 	}
-	var ok bool
 	if within := c.Node.Prepared.(*preparedCandidates).within; within != nil {
 		if r.within, err = within.arguments(c); err != nil {
 			return rowset.RowSet{}, err
 		}
 	}
-	if r.key, ok, err = c.RedisKey(p.Template("key")); err != nil {
+	if r.key, err = c.RedisKey(p.Template("key")); err != nil {
 		return rowset.RowSet{}, err
 	}
 	r.key = r.key.OfTexts(c.IDTexts())
-	if ok {
-		keys := 1 // the one of a template without {id}
-		if len(c.Inputs) > 0 {
-			keys = c.Inputs[0].Len()
-		}
-		if err := r.read(keys); err != nil {
-			return rowset.RowSet{}, err
-		}
+	keys := 1 // the one of a template without {id}
+	if len(c.Inputs) > 0 {
+		keys = c.Inputs[0].Len()
+	}
+	if err := r.read(keys); err != nil {
+		return rowset.RowSet{}, err
 	}
 	return r.rows()
 }

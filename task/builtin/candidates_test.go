@@ -193,7 +193,6 @@ func TestCandidates(t *testing.T) {
 		{map[string]any{"key": "s", "kind": "set", "limit": 2}, []int64{-4, 7}, nil},
 		{map[string]any{"key": "none"}, []int64{}, nil},
 		{map[string]any{"key": "none", "kind": "sorted_set", "score": "f1"}, []int64{}, []any{}},
-		{map[string]any{"key": "{tab}"}, []int64{}, nil}, // the context has none
 	} {
 		tt.params["endpoint"] = "ep_0001"
 		out, err := runCandidates(t, rankdtest.Case{Params: tt.params, Redis: store.answer})

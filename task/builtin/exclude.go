@@ -29,12 +29,11 @@ func exclude() task.Spec {
 			Reads: "The column of `by`, if given.",
 			Redis: "`SMISMEMBER` for a set, `ZMSCORE` for a sorted set, both since Redis 6.2; an older server answers with an error. One command asks for up to 1,024 rows, and one " +
 				"round trip for up to 65,536. The node does not ask for rows that `context` has dropped, nor for nulls. Without rows it sends no command.",
-			Order: "The rows that stay keep their order.",
-			Nulls: "A row whose `by` is null is never dropped. A column that the input lacks counts as null in all rows.",
-			Empty: "The result of an input without rows has none. A key that does not exist is an empty set. A list that the request does not bring is an empty list, and a `key` that " +
-				"needs a context field which the request does not bring does not exist.",
+			Order:      "The rows that stay keep their order.",
+			Nulls:      "A row whose `by` is null is never dropped. A column that the input lacks counts as null in all rows.",
+			Empty:      "The result of an input without rows has none. A key that does not exist is an empty set. A list that the request does not bring is an empty list.",
 			Duplicates: "Rows with the same id are all dropped or all stay.",
-			Failures:   "The node fails if Redis does, if the key has another type than `kind` says, or if the server is too old; unless `fail_open` is true.",
+			Failures:   "The node fails if Redis does, if the key has another type than `kind` says, or if the server is too old; unless `fail_open` is true. It also fails if the request lacks a field of the context in the `key`.",
 			Example: task.Example{
 				Plan: "return ctx.viewer({ endpoint: redis }).follow({ endpoint: redis, fanout: 5 })\n" +
 					"  .exclude({ endpoint: redis, key: \"seen:{user}\", context: \"seen\" });",
@@ -172,8 +171,8 @@ func (e *excludeNode) withoutList(c *task.Ctx, in rowset.RowSet) (rowset.RowSet,
 
 // withoutMembers drops the rows that the set in Redis has.
 func (e *excludeNode) withoutMembers(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
-	key, ok, err := c.RedisKey(e.key)
-	if err != nil || !ok {
+	key, err := c.RedisKey(e.key)
+	if err != nil {
 		return in, err
 	}
 	m := membership{excludeNode: e, c: c, keep: rowset.NewBitmapOf(in.Len(), in.Len())}
@@ -183,15 +182,18 @@ func (e *excludeNode) withoutMembers(c *task.Ctx, in rowset.RowSet) (rowset.RowS
 		m.oldest = now - e.maxAge
 	}
 	asked := e.rowsToAsk(c, in)
-	reads := memberReads{
-		redis: c.Redis(c.Node.Endpoint), command: "SMISMEMBER", key: key.Prefix, each: memberCommandMax,
-		arguments: func(b *resp.Batch, from, to int) { m.members(b, in, asked[from:to]) },
-		take:      func(from, to int, reply resp.Reply) error { return m.take(reply, asked[from:to]) },
-	}
+	reads := memberReads{redis: c.Redis(c.Node.Endpoint), command: "SMISMEMBER", key: key.Prefix, each: memberCommandMax}
 	if e.sorted {
 		reads.command = "ZMSCORE"
 	}
-	if err := reads.read(len(asked)); err != nil {
+	err = reads.read(len(asked), func(b *resp.Batch, from, to int) { m.members(b, in, asked[from:to]) },
+		func(from, to int, reply resp.Reply, err error) error {
+			if err == nil {
+				m.take(reply, asked[from:to])
+			}
+			return err
+		})
+	if err != nil {
 		return rowset.RowSet{}, err
 	}
 	return rowset.Where(c.Memory, in, m.keep), nil
@@ -237,7 +239,7 @@ func (m *membership) members(b *resp.Batch, in rowset.RowSet, asked []int32) {
 }
 
 // take clears the bits of the rows that an array of answers calls members.
-func (m *membership) take(reply resp.Reply, asked []int32) error {
+func (m *membership) take(reply resp.Reply, asked []int32) {
 	i := 0
 	for answer := range reply.All() {
 		if m.excludes(answer) {
@@ -245,7 +247,6 @@ func (m *membership) take(reply resp.Reply, asked []int32) error {
 		}
 		i++
 	}
-	return nil
 }
 
 // excludes reports whether an answer says that a row is a member, and a sorted set's that it is young enough.
@@ -275,7 +276,7 @@ func explainExclude(c *task.Ctx, _ rowset.RowSet) task.Account {
 		if positionIn(rest, in.Row(at.Pos)) < 0 {
 			why.Text = "it is in " + e.context.Name + " of the request's context"
 		} else if e.key != nil {
-			if key, ok, err := c.RedisKey(e.key); ok && err == nil {
+			if key, err := c.RedisKey(e.key); err == nil {
 				why.Text = "it is in " + excerpt.Text(key.Prefix) + " in Redis"
 			}
 		}

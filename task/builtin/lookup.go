@@ -89,11 +89,11 @@ func lookupReference() task.Reference {
 		Writes: "the columns of `fields`, or of `value`; a column of the input with such a key is replaced",
 		Redis:  "One command for each distinct key: up to 4,096 in one round trip. `ZMSCORE` and `SMISMEMBER`, since Redis 6.2, ask for up to 1,024 ids each, and one round trip for up to 65,536. Several lookups of the same rows may share commands and calls: see [Redis](../../redis.md#lookups-of-a-chain-leave-together).",
 		Order:  "The rows keep their order and their places.",
-		Nulls: "A row has no key if its `by`, or a column in the `key`, is null: its values are missing. All values of all rows are missing if a field of the context in the key is null. An id below 0 or above 4,294,967,295 has no bit. " +
+		Nulls: "A row has no key if its `by`, or a column in the `key`, is null: its values are missing. An id below 0 or above 4,294,967,295 has no bit. " +
 			"A plan does not load if `missing` is `null` and a key is not nullable, or if it is `default` and a key has no default.",
 		Empty:      "The result of an input without rows has none, and Redis is asked nothing.",
 		Duplicates: "Rows with the same key, or the same member of a collection, read it once and get the same values.",
-		Failures: "The node fails if a key has another type than `kind` says (`on_error` `partial` drops the rows of that key and counts them), if the server is too old, if Redis cannot be reached, and with `missing` `fail` at the first missing value, whose key and field the error names. " +
+		Failures: "The node fails if a key has another type than `kind` says (`on_error` `partial` drops the rows of that key and counts them), if the server is too old, if the request lacks a field of the context in the key, if Redis cannot be reached, and with `missing` `fail` at the first missing value, whose key and field the error names. " +
 			"Otherwise a text that does not parse does not fail the node, nor a string that is not a JSON document. It is counted: `malformed` of `--metrics`.",
 		Example: task.Example{
 			Plan: "ctx.candidates({ endpoint: redis, key: \"inbox:{user}\" })\n" +
@@ -230,14 +230,11 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // a column is as long as the batch
 		return rowset.RowSet{}, err
 	}
-	key, ok, err := c.RedisKey(c.Node.Params.Template("key"))
+	key, err := c.RedisKey(c.Node.Params.Template("key"))
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	ids := noIDs(c, in)
-	if ok {
-		ids = l.distinctOf(c, in, key)
-	}
+	ids := l.distinctOf(c, in, key)
 	key = key.OfTexts(ids.texts)
 	d, err := l.read(c, key, &ids)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/registry/registrytest"
@@ -470,28 +472,94 @@ func TestLookupReplacesColumns(t *testing.T) {
 	assert.Equal(t, []any{"kept"}, rankdtest.Values(out, 6003))
 }
 
-// A key that a null field of the context makes does not exist.
+// A row with a null in its key has none.
 func TestLookupWithoutAKey(t *testing.T) {
-	for missing, want := range map[string][]any{"null": {nil, nil}, "default": {int64(3), int64(3)}, "drop": {}} {
-		out, err := runLookup(t, lookupCase(map[string]any{"key": "{tab}:{id}", "fields": []any{"likes"}, "missing": missing}, 7, 8))
-		require.NoError(t, err, "Redis is not asked")
-		assert.Equal(t, want, rankdtest.Values(out, 6001), missing)
+	run := func(key, missing string, rows rowset.RowSet) (rowset.RowSet, error) {
+		c := lookupCase(map[string]any{"key": key, "fields": []any{"likes"}, "missing": missing})
+		c.Inputs = rankdtest.Inputs(rows)
+		return runLookup(t, c)
 	}
-	_, err := runLookup(t, lookupCase(map[string]any{"key": "{tab}:{id}", "fields": []any{"likes"}, "missing": "fail"}, 7))
-	assert.ErrorIs(t, err, task.ErrInvalid)
-	c := lookupCase(map[string]any{"key": "{tab}:{id}", "fields": []any{"likes"}, "missing": "fail"})
-	_, err = runLookup(t, c)
-	assert.NoError(t, err, "no row, no missing value")
+	for _, key := range []string{"by:{s1}", "stat:{user}:{s1}-{id}", "{id}{s1}"} {
+		rows := rankdtest.WithStrings(rankdtest.Rows(7, 8), 3001, nil, nil)
+		for missing, want := range map[string][]any{"null": {nil, nil}, "default": {int64(3), int64(3)}, "drop": {}} {
+			out, err := run(key, missing, rows)
+			require.NoError(t, err, "Redis is not asked")
+			assert.Equal(t, want, rankdtest.Values(out, 6001), missing)
+		}
+		_, err := run(key, "fail", rows)
+		assert.ErrorIs(t, err, task.ErrInvalid)
+		_, err = run(key, "fail", rankdtest.WithStrings(rankdtest.Rows(), 3001))
+		assert.NoError(t, err, "no row, no missing value")
+	}
+}
 
-	c = lookupCase(map[string]any{"key": "{tab}:{id}", "fields": []any{"likes"}}, 7)
-	c.Context = map[string]any{"tab": "home"}
-	c.Redis = rankdtest.Replies(map[string]any{"HMGET home:7 likes": []any{"5"}})
+// TestKeysNeedTheContext: a request that lacks what a key needs is at fault, whether there are rows or not.
+func TestKeysNeedTheContext(t *testing.T) {
+	for op, more := range map[string]map[string]any{"lookup": {"fields": []any{"likes"}}, "exclude": {"fail_open": true}, "candidates": {}} {
+		for _, key := range []string{"{tab}", "{user}:{tab}x", "a:{id}{tab}", "a:{user}:{s1}:{tab}:{s1}"} {
+			if op != "lookup" && strings.Contains(key, "{s1}") || op == "exclude" && strings.Contains(key, "{id}") {
+				continue // no such key of the op
+			}
+			c := lookupCase(maps.Clone(more))
+			c.Params["key"] = key
+			c.Inputs = rankdtest.Inputs(rankdtest.WithStrings(rankdtest.Rows(7, 8), 3001, "s", "t"))
+			if op == "candidates" && !strings.Contains(key, "{id}") {
+				c.Inputs = nil
+			}
+			c.Registry = lookupRegistry()
+			asked := ""
+			c.Redis = func(command []string) any {
+				asked = command[1]
+				return errors.New("asked")
+			}
+			_, err := rankdtest.Run(specOf(t, op), c)
+			var missing *expr.ParamError
+			require.ErrorAs(t, err, &missing, "%s %s", op, key)
+			assert.EqualError(t, err, "tab is missing, and a key template of the plan needs it")
+			assert.Empty(t, asked)
+			c.Context = map[string]any{"tab": strings.Repeat("x", 513)}
+			_, err = rankdtest.Run(specOf(t, op), c)
+			require.ErrorAs(t, err, &missing)
+			assert.EqualError(t, err, "tab has 513 bytes, and a Redis key takes 512 at most")
+			c.Context = map[string]any{"tab": "home"}
+			_, _ = rankdtest.Run(specOf(t, op), c)
+			assert.Contains(t, asked, "home")
+		}
+	}
+}
+
+// All rows get the columns of one key, by one command.
+func TestLookupOfOneKey(t *testing.T) {
+	for key, name := range map[string]string{"user:{user}": "user:42", "defaults": "defaults", "of:{tab}": "of:home"} {
+		c := lookupCase(map[string]any{"key": key, "fields": []any{"likes"}}, 7, 8, 7)
+		commands := 0
+		c.Context = map[string]any{"tab": "home"}
+		c.Redis = func(command []string) any {
+			commands++
+			assert.Equal(t, []string{"HMGET", name, "likes"}, command)
+			return []any{"5"}
+		}
+		out, err := runLookup(t, c)
+		require.NoError(t, err)
+		assert.Equal(t, []any{int64(5), int64(5), int64(5)}, rankdtest.Values(out, 6001))
+		assert.Equal(t, 1, commands)
+		c.Inputs = rankdtest.Inputs(rankdtest.Rows())
+		_, err = runLookup(t, c)
+		require.NoError(t, err)
+		assert.Equal(t, 1, commands, "without rows Redis is not asked")
+	}
+}
+
+// Rows with the same key read it once, whatever else they have.
+func TestLookupByColumns(t *testing.T) {
+	c := lookupCase(map[string]any{"key": "stat:{user}:{s1}:{i1}", "fields": []any{"likes"}})
+	c.Inputs = rankdtest.Inputs(rankdtest.WithInts(rankdtest.WithStrings(rankdtest.Rows(1, 2, 3, 4, 5), 3001, "a:1", "a", nil, "a:1", ""), 5001, 2, -3, 1, 2, 5))
+	c.Redis = rankdtest.Replies(map[string]any{
+		"HMGET stat:42:a:1:2 likes": []any{"7"}, "HMGET stat:42:a:-3 likes": []any{"8"}, "HMGET stat:42::5 likes": []any{"9"},
+	})
 	out, err := runLookup(t, c)
 	require.NoError(t, err)
-	assert.Equal(t, []any{int64(5)}, rankdtest.Values(out, 6001))
-	c.Context = map[string]any{"tab": strings.Repeat("x", 513)}
-	_, err = runLookup(t, c)
-	assert.ErrorContains(t, err, "tab has 513 bytes")
+	assert.Equal(t, []any{int64(7), int64(8), nil, int64(7), int64(9)}, rankdtest.Values(out, 6001))
 }
 
 // Each failure names the key, and the field if there is one.

@@ -138,9 +138,8 @@ func (g *lookupGroup) add(read *lookupRead, headKey task.RedisKey) error {
 	r := readFor{command: read.command, width: len(read.fields)}
 	key, first, ids := headKey, read.nodes[0], g.ids
 	if first != g.c.Node {
-		var ok bool
 		var err error
-		if key, ok, err = g.c.RedisKey(first.Params.Template("key")); !ok || err != nil {
+		if key, err = g.c.RedisKey(first.Params.Template("key")); err != nil {
 			return nil
 		}
 		if !sameRow(first, g.c.Node) {

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"errors"
 	"math"
 	"strconv"
 
@@ -150,18 +151,11 @@ func (b *rangeBound) argument(c *task.Ctx) (string, error) {
 		}
 		return b.scoreText(value), nil
 	case b.member != nil:
-		text, ok, err := c.RedisKey(b.member)
-		if err != nil {
+		text, err := c.RedisKey(b.member)
+		if lacked := (*expr.ParamError)(nil); errors.As(err, &lacked) && !c.Params.Has(lacked.Param) {
+			return "", b.fault(c, []registry.ParamID{lacked.Param}, "null")
+		} else if err != nil {
 			return "", err
-		}
-		if !ok {
-			var params []registry.ParamID
-			for _, part := range b.member.Before {
-				if part.Param != nil {
-					params = append(params, part.Param.ID)
-				}
-			}
-			return "", b.fault(c, params, "null")
 		}
 		return b.memberText(text.Prefix), nil
 	}

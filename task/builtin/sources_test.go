@@ -429,7 +429,6 @@ func TestSourcesEdges(t *testing.T) {
 		{"a list alone needs no Redis", "exclude", rankdtest.Case{Inputs: inputs(rows(1, 2, 3)), Params: params{"context": "seen"},
 			Context: params{"seen": []int64{2, 9}}}, []int64{1, 3}, 0, nil},
 		{"a list that is missing", "exclude", rankdtest.Case{Inputs: inputs(rows(1, 2)), Params: params{"context": "seen"}}, []int64{1, 2}, 0, nil},
-		{"a key whose field is missing", "exclude", rankdtest.Case{Inputs: inputs(rows(1, 2)), Params: params{"endpoint": "ep_0001", "key": "seen:{tab}"}}, []int64{1, 2}, 0, nil},
 		{"scores without end", "exclude", rankdtest.Case{Inputs: inputs(rows(1, 2, 3)), Arrival: time.Unix(100, 0), Redis: func([]string) any { return []any{"inf", "-inf", "200"} },
 			Params: params{"endpoint": "ep_0001", "key": "k", "kind": "sorted_set", "max_age": 10}}, []int64{2}, 0, nil},
 		{"the oldest score", "exclude", rankdtest.Case{Inputs: inputs(rows(1, 2, 3)), Arrival: time.Unix(100, 0), Redis: func([]string) any { return []any{"90", "89.999", nil} },
