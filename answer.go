@@ -360,7 +360,6 @@ func valueOf[C, T any](c Candidate, name string, of func(*rowset.Batch, registry
 type explained struct {
 	graph  *plan.Graph
 	rows   []scheduler.NodeRows
-	texts  []string // see explain.Run
 	userID int64
 	params expr.Params
 	asked  Explain
@@ -369,7 +368,7 @@ type explained struct {
 // newExplained returns what an explanation needs of a run that is over.
 func newExplained(x *scheduler.Execution, result *scheduler.Result, asked Explain) *explained {
 	asked.IDs, asked.Items = slices.Clone(asked.IDs), slices.Clone(asked.Items)
-	return &explained{texts: result.Texts(), graph: x.Graph, rows: result.Rows(), userID: x.UserID, params: x.Params, asked: asked}
+	return &explained{graph: x.Graph, rows: result.Rows(), userID: x.UserID, params: x.Params, asked: asked}
 }
 
 // Explanation says why the rows of the answer are where they are, and why ids are missing. It is nil for a
@@ -379,7 +378,7 @@ func (a *Answer) Explanation() *explain.Explanation {
 	if x == nil {
 		return nil
 	}
-	run := explain.Run{Graph: x.graph, Rows: x.rows, Texts: x.texts, UserID: x.userID, Params: x.params}
+	run := explain.Run{Graph: x.graph, Rows: x.rows, UserID: x.userID, Params: x.params}
 	return run.Of(explain.Asked{All: x.asked.All, IDs: x.asked.IDs, Items: x.asked.Items})
 }
 

@@ -124,8 +124,11 @@ func cachePlan(rng *rand.Rand, name string) string {
 		if kind != "set" && rng.IntN(2) == 0 {
 			params["reverse"] = true
 		}
-		if kind == "sorted_set" && rng.IntN(2) == 0 {
+		switch {
+		case kind == "sorted_set" && rng.IntN(2) == 0:
 			params["score"] = "inbox_score"
+		case kind == "sorted_set" && rng.IntN(2) == 0:
+			params["min_member"], params["max_member"] = "1", []string{"5", "{user}"}[rng.IntN(2)] // The second depends on the request.
 		}
 		add("candidates", key+mark, params)
 	}
@@ -145,6 +148,9 @@ func cachePlan(rng *rand.Rand, name string) string {
 		params := map[string]any{"missing": []string{"null", "drop", "fail", "null"}[rng.IntN(4)]}
 		if rng.IntN(4) == 0 {
 			params["value"], params["missing"] = "followers", []string{"default", "drop", "fail"}[rng.IntN(3)]
+			if kind := []string{"", "counter", "string_length"}[rng.IntN(3)]; kind != "" {
+				params["kind"] = kind
+			}
 			add("lookup", "author:{id}:n", params)
 			continue
 		}

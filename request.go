@@ -176,6 +176,9 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if bad := givenInts(r.ID, graph, &params); bad != nil {
 		return bad
 	}
+	if graph != nil && graph.TextIDs {
+		params.SetIDs(rowset.NewIDDict())
+	}
 	c.Flow = r.Flow
 	c.Graph, c.UserID, c.Params, c.Deltas = graph, r.UserID, params, r.SchemaDeltas
 	c.traced, c.sampled = r.Trace, e.sample(c.Context)

@@ -45,6 +45,12 @@ func textWorld(seed uint64, name func(int64) string) map[string]any {
 		}
 		return list
 	}
+	for n := range int64(9) { // shelves, whose ids are integers in both worlds
+		data[fmt.Sprintf("of:%d", n)] = append(some(), name(100+n))
+	}
+	for user := range 30 {
+		data[fmt.Sprintf("shelves:%d", user)] = []string{strconv.Itoa(rng.IntN(9)), strconv.Itoa(rng.IntN(9)), "12x"}
+	}
 	for n := range int64(30) {
 		for _, prefix := range []string{"list:", "u:"} {
 			key := prefix + name(100+n)
@@ -79,10 +85,37 @@ func textWorld(seed uint64, name func(int64) string) map[string]any {
 	return data
 }
 
-// textPlan returns a random plan whose sources have that entity, if it is not empty.
-func textPlan(seed uint64, entity string) string {
+// textPlan returns a random plan whose sources have that entity, if it is not empty, with ids renamed by name.
+func textPlan(seed uint64, entity string, name func(int64) any) string {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	var nodes []map[string]any
+	preds, exprs := map[string]any{}, map[string]any{}
+	some := func() (ids []any) {
+		for range rng.IntN(4) * rng.IntN(8) {
+			ids = append(ids, name(100+rng.Int64N(30)))
+		}
+		return append(ids, name(100))
+	}
+	id := map[string]any{"op": "key_ref", "key_id": 1}
+	constant := func() map[string]any {
+		switch v := name(100 + rng.Int64N(30)).(type) {
+		case string:
+			return map[string]any{"op": "const_string", "value": v}
+		default:
+			return map[string]any{"op": "const_number", "value": v}
+		}
+	}
+	test := func() map[string]any {
+		is := map[string]any{"op": "cmp", "cmp": []string{"==", "!="}[rng.IntN(2)], "a": id, "b": constant()}
+		if rng.IntN(2) == 0 {
+			is["a"], is["b"] = is["b"], is["a"]
+		}
+		of := map[string]any{"op": "in", "lhs": id, "list": some()}
+		if rng.IntN(2) == 0 {
+			of = map[string]any{"op": "not", "x": of}
+		}
+		return map[string]any{"op": []string{"and", "or"}[rng.IntN(2)], "a": is, "b": of}
+	}
 	last := func() string { return nodes[len(nodes)-1]["node_id"].(string) }
 	add := func(op string, inputs []string, params map[string]any) string {
 		nodes = append(nodes, map[string]any{"node_id": fmt.Sprint("n", len(nodes)), "op": op, "inputs": inputs, "params": params})
@@ -104,6 +137,17 @@ func textPlan(seed uint64, entity string) string {
 		return add("candidates", append([]string{}, inputs...), params)
 	}
 	source := func() string {
+		if rng.IntN(4) == 0 {
+			shelves := add("candidates", []string{}, map[string]any{"endpoint": "ep_0001", "key": "shelves:{user}"})
+			if entity != "" {
+				nodes[len(nodes)-1]["params"].(map[string]any)["entity"] = "shelf"
+			}
+			last := map[string]any{"endpoint": "ep_0001", "key": "of:{id}", "limit": 5}
+			if entity != "" {
+				last["entity"] = entity
+			}
+			return add("candidates", []string{shelves}, last)
+		}
 		in := candidates("u:{user}")
 		if rng.IntN(2) == 0 {
 			in = candidates("list:{id}", in)
@@ -112,7 +156,17 @@ func textPlan(seed uint64, entity string) string {
 	}
 	in := source()
 	for range 2 + rng.IntN(5) {
-		switch rng.IntN(9) {
+		switch rng.IntN(11) {
+		case 9:
+			name := fmt.Sprint("p", len(nodes))
+			preds[name] = test()
+			in = add("filter", []string{in}, map[string]any{"pred_id": name})
+		case 10:
+			name := fmt.Sprint("e", len(nodes))
+			number := func(n int) map[string]any { return map[string]any{"op": "const_number", "value": n} }
+			exprs[name] = map[string]any{"op": "if", "cond": test(), "then": number(1), "else": number(2)}
+			in = add("vm", []string{in}, map[string]any{"out_key": 18, "expr_id": name})
+			in = add("sort", []string{in}, map[string]any{"by": 18, "order": "desc"})
 		case 0:
 			in = add("union", []string{in, source()}, map[string]any{})
 		case 1:
@@ -138,7 +192,8 @@ func textPlan(seed uint64, entity string) string {
 			in = add("diversify", []string{in}, map[string]any{"by": "author_id", "max": 1, "window": 2})
 		}
 	}
-	text, _ := json.Marshal(map[string]any{"schema_version": 1, "plan_name": "p", "nodes": nodes, "outputs": []string{nodes[0]["node_id"].(string), in}})
+	text, _ := json.Marshal(map[string]any{"schema_version": 1, "plan_name": "p", "nodes": nodes, "outputs": []string{nodes[0]["node_id"].(string), in},
+		"pred_table": preds, "expr_table": exprs, "capabilities_required": []string{"cap.rankd.expressions.v1"}})
 	return string(text)
 }
 
@@ -159,8 +214,8 @@ func TestTextIDsAreOnlyNames(t *testing.T) {
 	integers, texts := fstest.MapFS{}, fstest.MapFS{}
 	for seed := range uint64(plans) {
 		name := fmt.Sprintf("p%d.plan.json", seed)
-		integers[name] = &fstest.MapFile{Data: []byte(strings.Replace(textPlan(seed, ""), `"plan_name":"p"`, fmt.Sprintf(`"plan_name":"p%d"`, seed), 1))}
-		texts[name] = &fstest.MapFile{Data: []byte(strings.Replace(textPlan(seed, "product"), `"plan_name":"p"`, fmt.Sprintf(`"plan_name":"p%d"`, seed), 1))}
+		integers[name] = &fstest.MapFile{Data: []byte(strings.Replace(textPlan(seed, "", func(id int64) any { return id }), `"plan_name":"p"`, fmt.Sprintf(`"plan_name":"p%d"`, seed), 1))}
+		texts[name] = &fstest.MapFile{Data: []byte(strings.Replace(textPlan(seed, "product", func(id int64) any { return textID(id) }), `"plan_name":"p"`, fmt.Sprintf(`"plan_name":"p%d"`, seed), 1))}
 	}
 	old.Logger = slog.New(slog.DiscardHandler)
 	old.Redis, old.Registry, old.Plans = start(textWorld(7, func(id int64) string { return strconv.FormatInt(id, 10) })), ownTables(), integers
@@ -187,9 +242,10 @@ func TestTextIDsAreOnlyNames(t *testing.T) {
 					require.NoError(t, gotErr)
 					shown := string(got.AppendJSON(nil, rankd.FormatFlat))
 					require.Equal(t, candidatesOf(t, want, nil), candidatesOf(t, got, names), "%s %s %s", model, mode, texts[r.Plan+".plan.json"].Data)
-					if rows += got.Len(); got.Len() > 0 {
+					rows += got.Len()
+					if out := got.Output(1); out.Len() > 0 {
 						assert.Contains(t, shown, `"id":"sku `)
-						assert.True(t, got.Output(0).Len() == 0 || got.Output(0).TextIDs())
+						assert.True(t, out.TextIDs())
 					}
 					all++
 				}
@@ -207,7 +263,7 @@ func candidatesOf(t *testing.T, a *rankd.Answer, names map[string]string) []map[
 	for i, c := range slices.Collect(a.Candidates()) {
 		id := fmt.Sprint(shown[i]["id"])
 		require.Equal(t, id, c.IDText())
-		if names != nil {
+		if names != nil && len(id) > 1 { // not a shelf
 			id = names[id]
 			require.NotEmpty(t, id)
 		}
@@ -244,11 +300,22 @@ func TestEntitiesThatDoNotMix(t *testing.T) {
 			node("out", "join", `"a"`, `"right": "b", "how": "anti", "on": "author_id"`)}, ""},
 		"candidates of another entity": {[]string{shelves, node("out", "candidates", `"s"`, `"endpoint": "ep_0001", "key": "of:{id}", "entity": "product"`)}, ""},
 		"sort by id":                   {[]string{products, node("out", "sort", `"p"`, `"by": 1, "order": "asc"`)}, `reads the id, which is a string of entity "product"`},
-		"a task of integers":           {[]string{products, node("out", "media", `"p"`, `"endpoint": "ep_0001", "fanout": 3`)}, `does not take rows of entity "product", whose ids are strings`},
-		"media":                        {[]string{products, node("out", "media", `"s"`, `"endpoint": "ep_0001", "fanout": 3, "entity": "product"`), shelves}, `makes rows of entity "product" from integers, and the ids of that entity are strings`},
-		"media of integers":            {[]string{shelves, node("m", "media", `"s"`, `"endpoint": "ep_0001", "fanout": 3, "entity": "shelf"`), node("out", "union", `"m", "s"`, ``)}, ""},
-		"users and shelves":            {[]string{node("v", "viewer", ``, `"endpoint": "ep_0001"`), shelves, node("out", "union", `"v", "s"`, ``)}, `mixes rows of different entities: "user" of node "v" and "shelf" of node "s"`},
-		"no such entity":               {[]string{from("out", `, "entity": "prodct"`)}, `the registry has no entity "prodct"; did you mean "product"?`},
+		"arithmetic over the id": {[]string{products, node("out", "vm", `"p"`, `"out_key": 18, "expr_id": "twice"`)},
+			`reads the id, which is a string of entity "product"; compare it with strings by ==, != or in`},
+		"the id as both":                {[]string{products, node("out", "filter", `"p"`, `"pred_id": "both"`)}, "compare it with strings"},
+		"the id compared":               {[]string{products, node("out", "filter", `"p"`, `"pred_id": "is"`)}, ""},
+		"an integer compared":           {[]string{shelves, node("out", "filter", `"s"`, `"pred_id": "is"`)}, `compares the id with strings, and its rows are of "shelf", whose ids are integers`},
+		"integers without an entity":    {[]string{plain, node("out", "filter", `"n"`, `"pred_id": "is"`)}, `compares the id with strings, and its rows are of integers without an entity`},
+		"a string compared with number": {[]string{products, node("out", "filter", `"p"`, `"pred_id": "seven"`)}, "reads the id, which is a string"},
+		"in a rule": {[]string{products, node("l", "lookup", `"p"`, `"endpoint": "ep_0001", "key": "item:{id}", "fields": ["quality"]`),
+			node("out", "boost", `"l"`, `"score": "quality", "out_key": "final", "rules": [{"pred_id": "is", "expr_id": "one"}]`)}, ""},
+		"in a rule, of integers": {[]string{shelves, node("l", "lookup", `"s"`, `"endpoint": "ep_0001", "key": "item:{id}", "fields": ["quality"]`),
+			node("out", "boost", `"l"`, `"score": "quality", "out_key": "final", "rules": [{"pred_id": "is", "expr_id": "one"}]`)}, "compares the id with strings"},
+		"a task of integers": {[]string{products, node("out", "media", `"p"`, `"endpoint": "ep_0001", "fanout": 3`)}, `does not take rows of entity "product", whose ids are strings`},
+		"media":              {[]string{products, node("out", "media", `"s"`, `"endpoint": "ep_0001", "fanout": 3, "entity": "product"`), shelves}, `makes rows of entity "product" from integers, and the ids of that entity are strings`},
+		"media of integers":  {[]string{shelves, node("m", "media", `"s"`, `"endpoint": "ep_0001", "fanout": 3, "entity": "shelf"`), node("out", "union", `"m", "s"`, ``)}, ""},
+		"users and shelves":  {[]string{node("v", "viewer", ``, `"endpoint": "ep_0001"`), shelves, node("out", "union", `"v", "s"`, ``)}, `mixes rows of different entities: "user" of node "v" and "shelf" of node "s"`},
+		"no such entity":     {[]string{from("out", `, "entity": "prodct"`)}, `the registry has no entity "prodct"; did you mean "product"?`},
 		"skip": {[]string{shelves, `{"node_id": "out", "op": "candidates", "inputs": ["s"], "on_error": "skip", "params": {"endpoint": "ep_0001", "key": "of:{id}", "entity": "product"}}`},
 			`rows of "shelf" cannot stand in for those of "product"`},
 		"fallback": {[]string{shelves, `{"node_id": "out", "op": "candidates", "inputs": [], "on_error": {"fallback": "s"}, "params": {"endpoint": "ep_0001", "key": "new", "entity": "product"}}`},
@@ -256,7 +323,12 @@ func TestEntitiesThatDoNotMix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := open(t, rankd.Options{Registry: tables, Plans: fstest.MapFS{"p.plan.json": {Data: []byte(fmt.Sprintf(
-				`{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.on_error.v1"], "nodes": [%s], "outputs": ["out"]}`, strings.Join(c.nodes, ",")))}}})
+				`{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.expressions.v1", "cap.rankd.on_error.v1"], "nodes": [%s], "outputs": ["out"],
+				"expr_table": {"one": {"op": "const_number", "value": 1}, "twice": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 2}}},
+				"pred_table": {"is": {"op": "cmp", "cmp": "==", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_string", "value": "sku-1"}},
+					"seven": {"op": "in", "lhs": {"op": "key_ref", "key_id": 1}, "list": [7]},
+					"both": {"op": "and", "a": {"op": "in", "lhs": {"op": "key_ref", "key_id": 1}, "list": ["a"]}, "b": {"op": "cmp", "cmp": ">", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 1}}}}}`,
+				strings.Join(c.nodes, ",")))}}})
 			_, err := e.PlanInfo("p")
 			if c.want == "" {
 				require.NoError(t, err)

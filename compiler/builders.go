@@ -159,7 +159,7 @@ func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 		return h.broken
 	}
 	items := make([]any, length)
-	whole := false
+	whole, texts := false, t.kind != number || h.textID(t) && length > 0 && goja.IsString(array.Get("0"))
 	for i := range items {
 		item := array.Get(itoa(i))
 		if item == nil {
@@ -168,15 +168,15 @@ func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 		switch {
 		case h.isBroken(item):
 			return h.broken
-		case t.kind != number && goja.IsString(item):
+		case texts && goja.IsString(item):
 			items[i] = item.String()
-		case t.kind == number && goja.IsNumber(item) && !math.IsNaN(item.ToFloat()) && !math.IsInf(item.ToFloat(), 0):
+		case !texts && goja.IsNumber(item) && !math.IsNaN(item.ToFloat()) && !math.IsInf(item.ToFloat(), 0):
 			items[i] = item.ToFloat()
-		case t.kind == number && t.tree.whole && isInt64(item):
+		case !texts && t.tree.whole && isInt64(item):
 			items[i], whole = json.RawMessage(item.String()), true
 		default:
 			want, example := "numbers", "write .in([1, 2])"
-			if t.kind != number {
+			if texts {
 				want, example = "strings", `write .in(["US", "CA"])`
 			}
 			h.u.failAt(at, "type", fmt.Sprintf("the list of %s.in has %s, not %s", short(t), want, plainWords(item)), example)
@@ -184,7 +184,7 @@ func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 		}
 	}
 	in := branch("in", map[string]any{"list": items}, []string{"lhs"}, t.tree)
-	in.typed = in.typed || whole
+	in.typed = in.typed || whole || texts && t.kind == number
 	return h.result(predicate, in, start)
 }
 
@@ -201,7 +201,7 @@ func (h *host) member(of *value, x goja.Value, at, start int) goja.Value {
 	}
 	var element *tree
 	switch t := tokenOf(x); {
-	case t != nil && (t.kind == text || t.kind == textParam) && of.elements == text, t != nil && t.kind == number && of.elements == number:
+	case t != nil && (t.kind == text || t.kind == textParam || h.textID(t)) && of.elements == text, t != nil && t.kind == number && of.elements == number:
 		element = t.tree
 	case t == nil && goja.IsString(x) && of.elements == text:
 		element = constText(x.String())

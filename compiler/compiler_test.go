@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +19,7 @@ import (
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
@@ -527,6 +530,41 @@ func TestOwnTask(t *testing.T) {
 	} {
 		r := one(t, c, map[string]string{"a.plan.ts": bodied("a", `return ctx.fixed_source().newestFirst(`+options+`);`)})
 		requireError(t, r, code)
+	}
+}
+
+// TestIDsThatAreStrings: where rows of some entity have strings as ids, a plan compares Key.id with strings.
+func TestIDsThatAreStrings(t *testing.T) {
+	tables := registrytest.BuiltIn().FS()
+	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"product\"\nid = \"string\"\n[[entity]]\nname = \"shelf\"\n")}
+	reg, err := registry.Load(tables, "test")
+	require.NoError(t, err)
+	texts, integers := newCompilerOf(t, compiler.Config{Registry: reg}), newCompiler(t)
+	const id = `"lhs":{"key_id":1,"op":"key_ref"}`
+	for written, want := range map[string]string{
+		`Key.id == "sku-1"`:           `{` + id + `,"list":["sku-1"],"op":"in"}`,
+		`"sku-1" != Key.id`:           `{"op":"not","x":{` + id + `,"list":["sku-1"],"op":"in"}}`,
+		`Key.id.in(["a", "b"])`:       `{` + id + `,"list":["a","b"],"op":"in"}`,
+		`["a", "b"].includes(Key.id)`: `{` + id + `,"list":["a","b"],"op":"in"}`,
+		`Key.id == Key.country`:       `{"a":{"key_id":3001,"op":"key_ref"},"b":{"key_id":1,"op":"key_ref"},"cmp":"==","op":"cmp"}`,
+	} {
+		source := map[string]string{"a.plan.ts": bodied("a", `return ctx.candidates({ endpoint: EP.redis.redis_default, key: "new", entity: "product" }).lookup({ endpoint: EP.redis.redis_default, key: "p:{id}", fields: [Key.country] }).filter({ pred: `+written+` });`)}
+		r := one(t, texts, source)
+		require.Empty(t, r.Errors, written)
+		var a struct {
+			Preds        map[string]json.RawMessage `json:"pred_table"`
+			Capabilities []string                   `json:"capabilities_required"`
+		}
+		require.NoError(t, json.Unmarshal(r.Artifact, &a))
+		assert.JSONEq(t, want, regexp.MustCompile(`,\s*"source_span":\s*"[^"]*"`).ReplaceAllString(string(a.Preds["p0"]), ""), written)
+		assert.Contains(t, a.Capabilities, "cap.rankd.expressions.v1")
+		source["a.plan.ts"] = strings.Replace(source["a.plan.ts"], `, entity: "product"`, "", 1)
+		require.NotEmpty(t, one(t, texts, source).Errors, "rows whose ids are integers: "+written)
+		require.NotEmpty(t, one(t, integers, source).Errors, "a registry without such entities: "+written)
+	}
+	for _, written := range []string{`Key.id > "a"`, `Key.id.in(["a", 1])`, `Key.id.in([1, "a"])`, `Key.id + "a" == 1`, `Key.id == true`, `Key.id > 5`} {
+		r := one(t, texts, map[string]string{"a.plan.ts": bodied("a", `return ctx.candidates({ endpoint: EP.redis.redis_default, key: "new", entity: "product" }).filter({ pred: `+written+` });`)})
+		require.NotEmpty(t, r.Errors, written)
 	}
 }
 

@@ -18,6 +18,7 @@ type Language struct {
 	Params    []registry.Param // ascending by id
 	Endpoints []EndpointName   // ascending by id
 	Registry  string           // says where keys, params and endpoints come from; empty: nobody said
+	TextIDs   bool             // rows of some entity have texts as ids, with which plans compare Key.id
 }
 
 // Method is a task as a method. Immutable once built; any goroutine.
@@ -87,7 +88,7 @@ type EndpointName struct {
 
 // NewLanguage returns the language for these tasks and this registry.
 func NewLanguage(catalog *task.Catalog, reg *registry.Registry) *Language {
-	l := &Language{Registry: reg.Name()}
+	l := &Language{Registry: reg.Name(), TextIDs: reg.TextIDs()}
 	for _, spec := range catalog.Specs() {
 		l.Methods = append(l.Methods, newMethod(spec))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/rankd/rankd/plan/expr"
+	"github.com/rankd/rankd/registry"
 )
 
 // at notes which statement begins.
@@ -70,7 +71,7 @@ func (h *host) equality(o *expr.Operator, a, b goja.Value, at int) (v goja.Value
 	case t.kind == predicate:
 		h.u.failAt(at, "type", "a predicate cannot be compared", "write the predicate itself, or ! before it")
 		return h.broken, true
-	case t.kind == text || t.kind == textParam:
+	case t.kind == text || t.kind == textParam || h.textID(t) && goja.IsString(other):
 		return h.sameText(o, t, other, at), true
 	case t.kind == set:
 		h.u.failAt(at, "type", t.describe()+" cannot be compared", "write "+short(t)+".includes(x)")
@@ -88,12 +89,13 @@ func (h *host) sameText(o *expr.Operator, t *value, other goja.Value, at int) go
 	switch {
 	case u != nil && u.kind == broken:
 		return h.broken
-	case u != nil && (u.kind == text || u.kind == textParam):
+	case u != nil && (u.kind == text || u.kind == textParam || h.textID(u)):
 		return h.result(predicate, needsTypes(branch(o.Name, map[string]any{"cmp": o.Cmp}, memberNames(o), t.tree, u.tree)), at)
 	case goja.IsString(other) && t.kind == textParam:
 		return h.result(predicate, branch(o.Name, map[string]any{"cmp": o.Cmp}, memberNames(o), t.tree, constText(other.String())), at)
 	case goja.IsString(other):
 		in := branch("in", map[string]any{"list": []any{other.String()}}, []string{"lhs"}, t.tree)
+		in.typed = in.typed || t.kind == number
 		if o.Cmp == "!=" {
 			in = branch("not", nil, memberNames(namedOperator("not")), in)
 		}
@@ -102,6 +104,11 @@ func (h *host) sameText(o *expr.Operator, t *value, other goja.Value, at int) go
 	h.u.failAt(at, "type", fmt.Sprintf("%s cannot be compared with %s", t.describe(), plainWords(other)),
 		"a string is compared with a string, a string key or a string parameter")
 	return h.broken
+}
+
+// textID reports whether a token is the id and may be compared with texts. Whether the rows of a node have such ids its loading checks.
+func (h *host) textID(t *value) bool {
+	return h.u.language.TextIDs && t.key != nil && t.key.ID == registry.IDKey
 }
 
 // nullTest makes a null test of a key, a parameter or an expression.

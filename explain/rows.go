@@ -35,7 +35,7 @@ func (r *Run) item(text string) item {
 		}
 	}
 	if it.texts {
-		it.id = int64(slices.Index(r.Texts, id))
+		it.id = int64(slices.Index(r.texts(), id))
 		it.known = it.id >= 0
 		return it
 	}
@@ -61,10 +61,18 @@ func (it *item) of(n *plan.Node) bool {
 
 // idText returns the id of a row of a node as text, or "" if it is an integer.
 func (r *Run) idText(n *plan.Node, id int64) string {
-	if n.Entity.TextIDs() && id < int64(len(r.Texts)) {
-		return r.Texts[id]
+	if texts := r.texts(); n.Entity.TextIDs() && id < int64(len(texts)) {
+		return texts[id]
 	}
 	return ""
+}
+
+// texts returns the ids that are texts, by the numbers in their place.
+func (r *Run) texts() []string {
+	if ids := r.Params.IDs(); ids != nil {
+		return ids.Texts()
+	}
+	return nil
 }
 
 // Bounds of one explanation.

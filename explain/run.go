@@ -21,7 +21,6 @@ type Run struct {
 	Rows   []scheduler.NodeRows // by node
 	UserID int64
 	Params expr.Params
-	Texts  []string // the ids that are texts, by the numbers in their place; nil: there are none
 
 	positions map[side]map[int32]int
 	accounts  map[int]task.Account // by node: what the second runs tell

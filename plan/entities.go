@@ -120,11 +120,23 @@ func (g *Graph) passEntity(n *Node) (bad string) {
 		text = refs
 	}
 	switch {
+	case n.comparesTextIDs() && !inputs.TextIDs():
+		return fmt.Sprintf("compares the id with strings, and its rows are of %s, whose ids are integers", label(inputs))
 	case !text.TextIDs():
 	case n.Schema.IDs == RefusesTextIDs:
 		return fmt.Sprintf("does not take rows of entity %s, whose ids are strings", label(text))
 	case n.Schema.IDs == MovesTextIDs && id:
-		return fmt.Sprintf("reads the id, which is a string of entity %s; read a column that has the value instead", label(text))
+		return fmt.Sprintf("reads the id, which is a string of entity %s; compare it with strings by ==, != or in, or read a column that has the value instead", label(text))
 	}
 	return ""
+}
+
+// comparesTextIDs reports whether an expression or a predicate of the node compares the id with texts.
+func (n *Node) comparesTextIDs() (compares bool) {
+	n.Params.each("", func(v *paramValue, _ string) {
+		if tree, ok := v.object.(interface{ TextIDs() bool }); ok {
+			compares = compares || tree.TextIDs()
+		}
+	})
+	return compares
 }

@@ -106,8 +106,8 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	if c.Required {
 		env.Required = []int{node.Index}
 	}
-	if env.IDs = c.IDs; env.IDs == nil && graph.TextIDs {
-		env.IDs = rowset.NewIDDict()
+	if params.SetIDs(c.IDs); c.IDs == nil && graph.TextIDs {
+		params.SetIDs(rowset.NewIDDict())
 	}
 	for i, in := range c.Inputs {
 		if err := in.Validate(); err != nil {

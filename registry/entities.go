@@ -32,6 +32,9 @@ func (r *Registry) Entity(name string) (*Entity, bool) {
 // User returns the entity of the users of requests, UserEntity, nil if nobody has declared it.
 func (r *Registry) User() *Entity { return r.user }
 
+// TextIDs reports whether the ids of some entity are texts.
+func (r *Registry) TextIDs() bool { return slices.ContainsFunc(r.entities, (*Entity).TextIDs) }
+
 // Entities returns all entities, ascending by name. Callers must not change the slice.
 func (r *Registry) Entities() []*Entity { return r.entities }
 

@@ -98,7 +98,6 @@ func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Memory, c.Limit = s.Memory, r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
 	env.Rows, env.Required, env.Caller, env.Deadline = s.Rows, x.Required, x.Context, j.Deadline
-	env.IDs = r.State.ids
 	if r.State.ahead != nil { // Usually nobody reads ahead, and clear has left no Ahead.
 		env.Ahead = r.State.takeAhead(node)
 	}

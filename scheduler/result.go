@@ -23,7 +23,6 @@ type remarks struct {
 	rows         []NodeRows
 	completeness []Completeness
 	ids          [][]string // see Result.IDTexts
-	texts        []string   // see Result.Texts
 	names        []string   // see Result.OutputNames
 }
 
@@ -51,14 +50,6 @@ func (r *Result) OutputNames() []string {
 		return nil
 	}
 	return r.remarks.names
-}
-
-// Texts returns the ids of the rows of all nodes that are texts, by the numbers that the rows have in their place; nil: there are none.
-func (r *Result) Texts() []string {
-	if r.remarks == nil {
-		return nil
-	}
-	return r.remarks.texts
 }
 
 // Rows returns the rows of each node, in the plan's order. It is nil unless asked for, and on error.
@@ -97,7 +88,7 @@ func (s *State) Result() *Result {
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
 		if s.graph.Returns != nil {
-			r.Outputs[i].Batch = r.Outputs[i].Batch.Only(s.graph.Returns)
+			r.Outputs[i].Batch = rowset.Project(r.Outputs[i].Batch, s.graph.Returns, false)
 		}
 	}
 	return r
@@ -133,8 +124,7 @@ func (s *State) remarks() *remarks {
 	}
 	m := &remarks{deltas: deltas, rows: rows, completeness: completeness, names: s.graph.OutputNames}
 	if s.ids != nil {
-		m.texts = s.ids.Texts()
-		m.ids = s.idTexts(m.texts)
+		m.ids = s.idTexts(s.ids.Texts())
 	}
 	return m
 }

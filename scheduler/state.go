@@ -73,9 +73,7 @@ type nodeState struct {
 func (s *State) Begin(x *Execution, nodeTimeout time.Duration) {
 	s.Reset(x.Graph, x.arrived, x.Deadline)
 	s.nodeTimeout, s.required, s.notes = nodeTimeout, x.Required, notesFor(x)
-	if x.Graph.TextIDs {
-		s.ids = rowset.NewIDDict()
-	}
+	s.ids = x.Params.IDs()
 	if x.delay > 0 { // The first nodes are not ready before the request is let in.
 		s.Tell(x.arrived.Add(x.delay))
 		for _, i := range x.Graph.Sources {

@@ -41,8 +41,6 @@ type env struct {
 	// in their order; nil: nothing. Only the op knows what that is: see ReadsAhead.
 	Ahead     any
 	ReadAhead []any
-	// IDs has the ids of the request that are texts; nil: there are none.
-	IDs *rowset.IDDict
 	// Outside counts what came from outside and could not be used. Nil counts nothing.
 	Outside *Outside
 	// Cached is what the body of this node has taken from the engine's memory so far.

@@ -17,20 +17,20 @@ func (c *Ctx) UserIDText() string {
 // IDTexts returns the texts of the ids of the inputs' rows, by the numbers that the rows have in their place. It is nil if the ids are
 // integers. A task sees such rows only if its Spec.IDs says so. The body must not change the texts.
 func (c *Ctx) IDTexts() []string {
-	if !c.Node.InputEntity.TextIDs() || c.env.IDs == nil {
+	if !c.Node.InputEntity.TextIDs() || c.Params.IDs() == nil {
 		return nil
 	}
-	return c.env.IDs.Texts()
+	return c.Params.IDs().Texts()
 }
 
 // NumberIDs appends to ids the numbers that stand for these texts in rows of the request, in order. It is for a body that makes rows whose
 // ids are texts (Node.Entity). Each text has 1 to rowset.IDBytesMax bytes. The error, of class ErrTooManyRows, says that the texts
 // of the request are too many.
 func (c *Ctx) NumberIDs(ids []int64, texts ...[]byte) ([]int64, error) {
-	if c.env.IDs == nil {
+	if c.Params.IDs() == nil {
 		return nil, Invalidf("no rows of this plan have texts as ids")
 	}
-	ids, err := c.env.IDs.Number(ids, texts...)
+	ids, err := c.Params.IDs().Number(ids, texts...)
 	if err != nil {
 		return nil, withKind(ErrTooManyRows, err)
 	}

@@ -214,7 +214,7 @@ func damage(r *rand.Rand, redis *miniredis.Miniredis) {
 	}
 }
 
-// TestShop compares the start page with the same ranking, stated a second time, on all engines and in all modes.
+// TestShop compares the start page and a page of a category with the same ranking, stated a second time, on all engines and in all modes.
 func TestShop(t *testing.T) {
 	registry, err := examples.Registry("shop")
 	require.NoError(t, err)
@@ -260,20 +260,32 @@ func TestShop(t *testing.T) {
 				deals = append(deals, shown{sku: sku})
 			}
 			shelves["deals"] = want.rank(id, deals, 4)
+			category := data.Categories()[r.IntN(len(data.Categories()))]
+			var best []shown
+			for _, sku := range want.highest("best:"+category, 0) {
+				best = append(best, shown{sku: sku})
+			}
+			offset, size := r.IntN(30), 1+r.IntN(50)
+			page := want.rank(id, best, offset+size)
+			page = page[min(offset, len(page)):]
 			for name, e := range engines {
 				answer, err := e.Rank(t.Context(), rankd.Request{UserIDText: id})
 				require.NoError(t, err)
 				for shelf, rows := range shelves {
-					checkShelf(t, fmt.Sprintf("seed %d, %s, %s of %s", seed, name, shelf, id), answer, shelf, rows)
+					out, ok := answer.OutputNamed(shelf)
+					require.True(t, ok, shelf)
+					checkRows(t, fmt.Sprintf("seed %d, %s, %s of %s", seed, name, shelf, id), out, rows)
 				}
+				answer, err = e.Rank(t.Context(), rankd.Request{Plan: "category", UserIDText: id,
+					Context: map[string]any{"in_category": category, "offset": offset, "page_size": size}})
+				require.NoError(t, err)
+				checkRows(t, fmt.Sprintf("seed %d, %s, %s of %s from %d on", seed, name, category, id, offset), answer.Output(0), page)
 			}
 		}
 	}
 }
 
-func checkShelf(t *testing.T, what string, answer *rankd.Answer, shelf string, want []shown) {
-	out, ok := answer.OutputNamed(shelf)
-	require.True(t, ok, what)
+func checkRows(t *testing.T, what string, out rankd.Output, want []shown) {
 	require.Equal(t, len(want), out.Len(), what)
 	i := 0
 	for c := range out.Candidates() {

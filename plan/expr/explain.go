@@ -35,6 +35,7 @@ type source struct {
 	registry *registry.Registry
 	keys     []registry.KeyID
 	params   []registry.ParamID
+	textIDs  bool // it compares the id with texts
 
 	once   sync.Once
 	probed compiler // the tree compiled as it stands, with a probe after each part
@@ -64,7 +65,10 @@ func (c *compiler) part(n *node, at int32) int32 {
 	return number
 }
 
-// Keys returns the keys that the code reads, ascending. registry.IDKey stands for the id.
+// TextIDs reports whether the code compares the id with texts.
+func (s *source) TextIDs() bool { return s.textIDs }
+
+// Keys returns the keys that the code reads, ascending. registry.IDKey stands for the id, unless the code only compares it with texts.
 // Callers must not change the slice.
 func (s *source) Keys() []registry.KeyID { return s.keys }
 

@@ -10,6 +10,7 @@ type leaf struct {
 	op       opcode // opConst, opText, opKey or opParam
 	typ      Type
 	key      registry.KeyID
+	text     bool // opKey: the id, as a text
 	param    registry.ParamID
 	constant param // opConst, opText
 }
@@ -17,7 +18,7 @@ type leaf struct {
 // leaf appends a leaf of that type and returns its index.
 func (c *compiler) leaf(n *node, typ Type) int32 {
 	c.leaves = append(c.leaves, leaf{
-		op: n.op.code, typ: typ, key: n.key, param: n.param, constant: param{typ: paramTypes[typ], bits: uint64(n.whole), text: n.text},
+		op: n.op.code, typ: typ, key: n.key, text: n.textID, param: n.param, constant: param{typ: paramTypes[typ], bits: uint64(n.whole), text: n.text},
 	})
 	at := int32(len(c.leaves) - 1)
 	if c.parts != nil {
@@ -58,6 +59,9 @@ func bindLeaf(l *leaf, batch *rowset.Batch, params *Params) leafBinding {
 			return leafBinding{kind: bindInts, ints: c}
 		}
 	case String:
+		if l.text {
+			return bindTextIDs(batch, params.IDs())
+		}
 		if c := batch.String(l.key); c != nil {
 			return leafBinding{kind: bindColumn, strings: c}
 		}
@@ -67,6 +71,18 @@ func bindLeaf(l *leaf, batch *rowset.Batch, params *Params) leafBinding {
 		}
 	}
 	return leafBinding{kind: bindNull}
+}
+
+// bindTextIDs binds the ids as a column of strings. Such a comparison looks at each text once.
+func bindTextIDs(batch *rowset.Batch, ids *rowset.IDDict) leafBinding {
+	if ids == nil {
+		return leafBinding{kind: bindNull}
+	}
+	codes := make([]int32, batch.Len())
+	for i, id := range batch.IDs {
+		codes[i] = int32(id)
+	}
+	return leafBinding{kind: bindColumn, strings: &rowset.StringColumn{Key: registry.IDKey, Codes: codes, Dict: &rowset.Dict{Values: ids.Texts()}}}
 }
 
 // paramTypes has the types of parameters by the types of leaves.

@@ -5,17 +5,19 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
 )
 
 // Params are the parameter values of one request: those of its context and those of param_overrides.
 // Immutable once built; any goroutine. A zero or nil Params has no values: all parameters read
 // as null. An explicit null is the same as unset. They also have what keys and expressions know of the request itself: its arrival,
-// and its user if a text names the user.
+// its user if a text names the user, and the ids of its rows that are texts.
 type Params struct {
 	values []param
 	now    float64 // seconds since 1970; only if hasNow
 	hasNow bool
 	user   string // "": an integer names the user
+	ids    *rowset.IDDict
 }
 
 // param is the value of one parameter.
@@ -197,6 +199,17 @@ func (p *Params) User() string {
 		return ""
 	}
 	return p.user
+}
+
+// SetIDs sets the dictionary of the ids of the request's rows that are texts, while the Params are being built.
+func (p *Params) SetIDs(ids *rowset.IDDict) { p.ids = ids }
+
+// IDs returns the dictionary of the ids that are texts; nil: there are none.
+func (p *Params) IDs() *rowset.IDDict {
+	if p == nil {
+		return nil
+	}
+	return p.ids
 }
 
 // SetNow sets the request's arrival, in seconds since 1970-01-01 00:00 UTC, while the Params are being built.

@@ -83,6 +83,7 @@ type node struct {
 	truth   bool             // const_bool
 	text    string           // const_string
 	key     registry.KeyID   // key_ref, regex
+	textID  bool             // key_ref: the id, which is read as a text
 	param   registry.ParamID // param_ref
 	list    *list            // in
 	pattern *pattern         // regex
@@ -104,11 +105,17 @@ type parser struct {
 	inIf     int      // how many conditions of if the place is in
 	keys     []registry.KeyID
 	params   []registry.ParamID
+	ids      int // references to the id
+	textIDs  int // of these, those that read it as a text
 }
 
 // source returns what the tree that has been parsed is compiled from.
 func (p *parser) source(tree *node) *source {
-	return &source{tree: tree, registry: p.language.Registry, keys: sortedSet(p.keys), params: sortedSet(p.params)}
+	s := &source{tree: tree, registry: p.language.Registry, keys: sortedSet(p.keys), params: sortedSet(p.params), textIDs: p.textIDs > 0}
+	if s.textIDs && p.textIDs == p.ids {
+		s.keys = slices.DeleteFunc(s.keys, func(key registry.KeyID) bool { return key == registry.IDKey })
+	}
+	return s
 }
 
 // The two sorts of trees, as errors name them.
@@ -243,16 +250,29 @@ func (p *parser) agree(n *node) error {
 	switch n.op.code {
 	case opCmp:
 		a, b := n.args[0], n.args[1]
+		p.idAs(a, b.typ)
+		p.idAs(b, a.typ)
 		if (a.typ == String) != (b.typ == String) && a.typ != Null && b.typ != Null {
 			return p.fail("cannot compare %s with %s", p.describe(a), p.describe(b))
 		}
 	case opMember:
 		x, set := n.args[0], n.args[1]
+		if set.typ == Strings {
+			p.idAs(x, String)
+		}
 		if (x.typ == String) != (set.typ == Strings) && x.typ != Null {
 			return p.fail("%s has no element like %s", p.describe(set), p.describe(x))
 		}
 	}
 	return nil
+}
+
+// idAs has a reference to the id read it as a text, if it is compared with one and ids may be texts.
+func (p *parser) idAs(n *node, typ Type) {
+	if typ == String && n.op.code == opKey && n.key == registry.IDKey && p.language.Registry.TextIDs() {
+		n.typ, n.textID = String, true
+		p.textIDs++
+	}
 }
 
 // describe names a node in errors: "the string key country", "a number".
@@ -391,6 +411,9 @@ func (p *parser) in(v *jsondoc.Value, n *node) error {
 			return p.fail("list[%d]: numbers and strings are mixed", i)
 		}
 	}
+	if p.language.Typed && len(n.list.texts) > 0 {
+		p.idAs(n.args[0], String)
+	}
 	n.list.fails = len(n.list.texts) > 0 && n.args[0].op.code != opKey && !p.language.Typed
 	if lhs := n.args[0]; p.language.Typed && len(items.Items) > 0 && lhs.typ != Null && (lhs.typ == String) != (len(n.list.texts) > 0) {
 		return p.fail("list: %s cannot be one of %s", p.describe(lhs), items.Items[0].Describe())
@@ -496,6 +519,9 @@ func (p *parser) text(v *jsondoc.Value, name string) (string, error) {
 func (p *parser) key(v *jsondoc.Value) (registry.KeyID, error) {
 	id, err := p.id(v, "key_id")
 	p.keys = append(p.keys, registry.KeyID(id))
+	if registry.KeyID(id) == registry.IDKey {
+		p.ids++
+	}
 	return registry.KeyID(id), err
 }
 

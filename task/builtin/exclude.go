@@ -182,15 +182,18 @@ func (e *excludeNode) withoutMembers(c *task.Ctx, in rowset.RowSet) (rowset.RowS
 		m.oldest = now - e.maxAge
 	}
 	asked := e.rowsToAsk(c, in)
-	reads := memberReads{
-		redis: c.Redis(c.Node.Endpoint), command: "SMISMEMBER", key: key.Prefix, each: memberCommandMax,
-		arguments: func(b *resp.Batch, from, to int) { m.members(b, in, asked[from:to]) },
-		take:      func(from, to int, reply resp.Reply) error { return m.take(reply, asked[from:to]) },
-	}
+	reads := memberReads{redis: c.Redis(c.Node.Endpoint), command: "SMISMEMBER", key: key.Prefix, each: memberCommandMax}
 	if e.sorted {
 		reads.command = "ZMSCORE"
 	}
-	if err := reads.read(len(asked)); err != nil {
+	err = reads.read(len(asked), func(b *resp.Batch, from, to int) { m.members(b, in, asked[from:to]) },
+		func(from, to int, reply resp.Reply, err error) error {
+			if err == nil {
+				m.take(reply, asked[from:to])
+			}
+			return err
+		})
+	if err != nil {
 		return rowset.RowSet{}, err
 	}
 	return rowset.Where(c.Memory, in, m.keep), nil
@@ -236,7 +239,7 @@ func (m *membership) members(b *resp.Batch, in rowset.RowSet, asked []int32) {
 }
 
 // take clears the bits of the rows that an array of answers calls members.
-func (m *membership) take(reply resp.Reply, asked []int32) error {
+func (m *membership) take(reply resp.Reply, asked []int32) {
 	i := 0
 	for answer := range reply.All() {
 		if m.excludes(answer) {
@@ -244,7 +247,6 @@ func (m *membership) take(reply resp.Reply, asked []int32) error {
 		}
 		i++
 	}
-	return nil
 }
 
 // excludes reports whether an answer says that a row is a member, and a sorted set's that it is young enough.

@@ -21,16 +21,11 @@ type memberReads struct {
 	redis        task.Redis
 	command, key string
 	each         int // how many members one command asks for at most: memberCommandMax, or 1 if its reply is not an array
-	// arguments appends the members from to to-1.
-	arguments func(b *resp.Batch, from, to int)
-	// take takes the reply about them, which has an answer for each.
-	take func(from, to int, reply resp.Reply) error
-	// refuse takes a reply that has none, with the error that it means. Nil: the error ends the reads.
-	refuse func(from, to int, err error) error
 }
 
-// read asks for n members.
-func (m *memberReads) read(n int) error {
+// read asks for n members. arguments appends those from to to-1. take takes the reply about them: with an answer for each, or the error
+// that it means. The functions are no fields, so that they cost no allocation.
+func (m *memberReads) read(n int, arguments func(b *resp.Batch, from, to int), take func(from, to int, reply resp.Reply, err error) error) error {
 	most := min(memberBatchMax, m.each*task.PartCommands)
 	for first := 0; first < n; first += most {
 		last := min(n, first+most)
@@ -41,13 +36,14 @@ func (m *memberReads) read(n int) error {
 			b.Begin(2 + to - from)
 			b.ArgString(m.command)
 			b.ArgString(m.key)
-			m.arguments(b, from, to)
+			arguments(b, from, to)
 		}
 		parts := m.redis.Parts(b)
 		for parts.Next() {
 			for i, reply := range parts.Replies().All() {
 				from := first + (parts.From()+i)*m.each
-				if err := m.taken(from, min(last, from+m.each), reply); err != nil {
+				to := min(last, from+m.each)
+				if err := take(from, to, reply, m.fault(reply, to-from)); err != nil {
 					return err
 				}
 			}
@@ -57,18 +53,6 @@ func (m *memberReads) read(n int) error {
 		}
 	}
 	return nil
-}
-
-// taken takes a reply about these members.
-func (m *memberReads) taken(from, to int, reply resp.Reply) error {
-	err := m.fault(reply, to-from)
-	switch {
-	case err == nil:
-		return m.take(from, to, reply)
-	case m.refuse != nil:
-		return m.refuse(from, to, err)
-	}
-	return err
 }
 
 // fault says what is wrong with a reply about n members.

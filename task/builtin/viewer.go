@@ -36,7 +36,7 @@ func viewer() task.Spec {
 			if err != nil {
 				return rowset.RowSet{}, err
 			}
-			return readUsers(c, userKeys{users.command, tasks.Env(c).IDs.Texts()}, ids)
+			return readUsers(c, userKeys{users.command, c.Params.IDs().Texts()}, ids)
 		},
 	}
 }
