@@ -11,10 +11,10 @@ import (
 // Graph is a checked and compiled plan. Immutable once built; any goroutine.
 type Graph struct {
 	Name    string
-	Digest  string           // hex SHA-256 of the artifact
-	Nodes   []*Node          // in the plan's order; position i has Index i
-	Returns []registry.KeyID // the columns that go out; nil: all. Each once, without the id
-	Outputs []int            // indices of nodes, in order; may repeat
+	Digest  string          // hex SHA-256 of the artifact
+	Nodes   []*Node         // in the plan's order; position i has Index i
+	Returns []*registry.Key // the columns that go out; nil: all. Each once, without the id
+	Outputs []int           // indices of nodes, in order; may repeat
 	// OutputNames are the names of Outputs, in order and each once; nil: they have none.
 	OutputNames []string
 	Sources     []int // nodes without dependencies, in the plan's order; not those on demand

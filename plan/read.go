@@ -22,8 +22,8 @@ type document struct {
 	name          string
 	nodes         []nodeDocument
 	outputs       []string
-	outputNames   []string         // nil: the outputs have none
-	returns       []registry.KeyID // nil: all columns
+	outputNames   []string        // nil: the outputs have none
+	returns       []*registry.Key // nil: all columns
 	exprs         map[string]*expr.Expr
 	preds         map[string]*expr.Pred
 	capabilities  []string // ascending, no duplicates
@@ -192,22 +192,21 @@ func (r *reader) returns(root *jsondoc.Value, d *document) {
 		r.report(r.wrongKind("", "returns", "an array of key ids", list))
 		return
 	}
-	d.returns = make([]registry.KeyID, 0, len(list.Items))
+	d.returns = make([]*registry.Key, 0, len(list.Items))
 	for i := range list.Items {
 		item, path := &list.Items[i], element("returns", i)
 		if item.Kind != jsondoc.Uint || item.Uint > math.MaxUint32 {
 			r.report(r.wrongKind("", path, "a key id", item))
 			continue
 		}
-		switch key := registry.KeyID(item.Uint); {
-		case key == registry.IDKey:
+		switch key, ok := r.registry.Key(registry.KeyID(item.Uint)); {
+		case item.Uint == uint64(registry.IDKey):
 			r.report(r.fail("", path, "each row has its id: leave it out"))
+		case !ok:
+			r.report(r.fail("", path, "there is no key %d", item.Uint))
 		case slices.Contains(d.returns, key):
-			r.report(r.fail("", path, "key %d is there twice", key))
+			r.report(r.fail("", path, "key %d is there twice", key.ID))
 		default:
-			if _, ok := r.registry.Key(key); !ok {
-				r.report(r.fail("", path, "there is no key %d", key))
-			}
 			d.returns = append(d.returns, key)
 		}
 	}

@@ -39,7 +39,14 @@ func TestReturns(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			assert.Equal(t, c.want, g.Returns)
+			var got []registry.KeyID
+			if g.Returns != nil {
+				got = []registry.KeyID{}
+			}
+			for _, key := range g.Returns {
+				got = append(got, key.ID)
+			}
+			assert.Equal(t, c.want, got)
 		})
 	}
 }

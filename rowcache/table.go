@@ -193,7 +193,9 @@ func (t *Table) Get(hash uint64, key []byte, shape Shape, now, oldest clock.Time
 		if e.shape() != shape || !bytes.Equal(e.key(), key) {
 			continue
 		}
-		if sent = clock.Time(e.sent()); e.sent() <= t.since || sent < oldest || now.Sub(sent) > t.maxAge {
+		sent = clock.Time(e.sent())
+		age := now.Sub(sent)
+		if e.sent() <= t.since || sent < oldest || age > t.maxAge {
 			t.stats.Misses++
 			t.stats.Expired++
 			return nil, 0, false
@@ -202,7 +204,7 @@ func (t *Table) Get(hash uint64, key []byte, shape Shape, now, oldest clock.Time
 			e[atUses]++
 		}
 		t.stats.Hits++
-		t.stats.HitAge += float64(now.Sub(sent))
+		t.stats.HitAge += float64(age)
 		return e.value(), sent, true
 	}
 }

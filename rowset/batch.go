@@ -21,21 +21,6 @@ func NewBatch(ids []int64, columns ...Column) *Batch {
 	return b
 }
 
-// Only returns a batch with the rows of b and those of its columns that are among keys, which share b's memory. A nil b has none.
-func (b *Batch) Only(keys []registry.KeyID) *Batch {
-	if b == nil {
-		return nil
-	}
-	only := newBatch(min(len(keys), len(b.columns)))
-	only.IDs = b.IDs
-	for _, c := range b.columns {
-		if slices.Contains(keys, c.KeyID()) {
-			only.columns = append(only.columns, c)
-		}
-	}
-	return only
-}
-
 // newBatch returns a batch without rows and columns, which has room for so many of these. It is one allocation unless
 // they are many.
 func newBatch(columns int) *Batch {
@@ -189,20 +174,25 @@ func firstRow(n int, same func(row int) bool) int {
 	return -1
 }
 
-// Project returns a batch of b's ids and of the columns of these keys alone, which it shares. A column that b
-// lacks, or has in another type than its key, is null in all rows. Feature bundles and the id have no column.
-func Project(b *Batch, keys []*registry.Key) *Batch {
-	var columns []Column
+// Project returns a batch of b's ids and of the columns of these keys alone, which it shares. With nulls a column that b lacks, or
+// has in another type than its key, is null in all rows. Feature bundles and the id have no column. The projection of nil is nil.
+func Project(b *Batch, keys []*registry.Key, nulls bool) *Batch {
+	if b == nil {
+		return nil
+	}
+	out := newBatch(len(keys))
+	out.IDs = b.IDs
 	for _, key := range keys {
 		c := b.Column(key.ID)
-		if c == nil || c.Type() != key.Type {
+		if nulls && (c == nil || c.Type() != key.Type) {
 			c = nullColumn(key, b.Len())
 		}
 		if c != nil {
-			columns = append(columns, c)
+			out.columns = append(out.columns, c)
 		}
 	}
-	return NewBatch(b.IDs, columns...)
+	sortColumns(out.columns)
+	return out
 }
 
 // nullColumn returns a column of n nulls, or nil if no column has the key's type.

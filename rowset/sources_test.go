@@ -211,7 +211,7 @@ func TestProject(t *testing.T) {
 	for i, missing := range []registry.Type{registry.Int, registry.Float, registry.Bool, registry.String, registry.StringSet} {
 		keys = append(keys, &registry.Key{ID: registry.KeyID(20 + i), Type: missing})
 	}
-	out := Project(in, keys)
+	out := Project(in, keys, true)
 	require.NoError(t, out.Validate())
 	assert.Equal(t, []registry.KeyID{testScore, testName, 20, 21, 22, 23, 24}, out.AppendKeys(nil))
 	assert.True(t, SharesColumn(in, out, testName))
@@ -221,7 +221,15 @@ func TestProject(t *testing.T) {
 			assert.True(t, isNullAt(out, key.ID, row), "key %d", key.ID)
 		}
 	}
-	require.NoError(t, Project(new(Batch), keys).Validate())
+	require.NoError(t, Project(new(Batch), keys, true).Validate())
+
+	out = Project(in, keys[2:], false)
+	assert.Empty(t, out.AppendKeys(nil), "it has none of them")
+	assert.Equal(t, in.IDs, out.IDs)
+	out = Project(in, []*registry.Key{{ID: testName, Type: registry.String}, keys[2], {ID: testScore, Type: registry.Float}}, false)
+	assert.Equal(t, []registry.KeyID{testScore, testName}, out.AppendKeys(nil))
+	assert.True(t, SharesColumn(in, out, testScore))
+	assert.Nil(t, Project(nil, keys, false))
 }
 
 func isNullAt(b *Batch, key registry.KeyID, row int) bool {

@@ -88,7 +88,7 @@ func (s *State) Result() *Result {
 	for i := range r.Outputs {
 		r.Outputs[i] = s.Output(i)
 		if s.graph.Returns != nil {
-			r.Outputs[i].Batch = r.Outputs[i].Batch.Only(s.graph.Returns)
+			r.Outputs[i].Batch = rowset.Project(r.Outputs[i].Batch, s.graph.Returns, false)
 		}
 	}
 	return r

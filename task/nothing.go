@@ -52,5 +52,5 @@ func (s *Spec) nullColumns(n *plan.Node, reg *registry.Registry, ids []int64) []
 			keys = append(keys, key)
 		}
 	}
-	return rowset.Project(rowset.NewBatch(ids), keys).Columns()
+	return rowset.Project(rowset.NewBatch(ids), keys, true).Columns()
 }

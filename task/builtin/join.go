@@ -127,7 +127,7 @@ func runJoin(c *task.Ctx) (rowset.RowSet, error) {
 		if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the columns are as long as the batch
 			return rowset.RowSet{}, err
 		}
-		from := rowset.Project(right.Batch, j.columns)
+		from := rowset.Project(right.Batch, j.columns, true)
 		out.Batch = rowset.With(in.Batch, rowset.Gather(c.Memory, from, byBatchRow(c.Memory, in, rowOf)).Columns()...)
 	}
 	if j.how == "left" {
