@@ -57,7 +57,7 @@ func TestKeysOfTheContext(t *testing.T) {
 					var failed *rankd.Error
 					require.ErrorAs(t, err, &failed)
 					assert.Equal(t, http.StatusBadRequest, failed.Class.Status())
-					assert.Equal(t, `context member "country": country is missing, and a key template of the plan needs it`, failed.Detail)
+					assert.Equal(t, `context member "country": there is no value, and a key template of the plan needs one`, failed.Detail)
 				}
 			}
 		})

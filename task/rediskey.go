@@ -1,6 +1,7 @@
 package task
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -114,9 +115,9 @@ func (c *Ctx) keyField(param *registry.Param) (text string, err error) {
 	}
 	switch {
 	case !ok:
-		return "", fmt.Errorf("%s is missing, and a key template of the plan needs it", param.Name)
+		return "", errors.New("there is no value, and a key template of the plan needs one")
 	case len(text) > keyTextMax:
-		return "", fmt.Errorf("%s has %d bytes, and a Redis key takes %d at most", param.Name, len(text), keyTextMax)
+		return "", fmt.Errorf("the value has %d bytes, and a Redis key takes %d at most", len(text), keyTextMax)
 	}
 	return text, nil
 }

@@ -56,7 +56,7 @@ func TestRedisKey(t *testing.T) {
 			var missing *expr.ParamError
 			require.ErrorAs(t, err, &missing, tt.template)
 			assert.ErrorIs(t, err, ErrInvalid)
-			assert.ErrorContains(t, err, "is missing, and a key template of the plan needs it")
+			assert.ErrorContains(t, err, "there is no value, and a key template of the plan needs one")
 			continue
 		}
 		require.NoError(t, err, tt.template)
@@ -78,7 +78,7 @@ func TestRedisKeyBoundsTexts(t *testing.T) {
 	params.SetString(2, strings.Repeat("x", 513))
 	_, err = c.RedisKey(template)
 	assert.ErrorIs(t, err, ErrInvalid)
-	assert.EqualError(t, err, "country has 513 bytes, and a Redis key takes 512 at most")
+	assert.EqualError(t, err, "the value has 513 bytes, and a Redis key takes 512 at most")
 }
 
 // A template of a single literal costs no allocation.

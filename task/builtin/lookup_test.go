@@ -515,12 +515,12 @@ func TestKeysNeedTheContext(t *testing.T) {
 			_, err := rankdtest.Run(specOf(t, op), c)
 			var missing *expr.ParamError
 			require.ErrorAs(t, err, &missing, "%s %s", op, key)
-			assert.EqualError(t, err, "tab is missing, and a key template of the plan needs it")
+			assert.EqualError(t, err, "there is no value, and a key template of the plan needs one")
 			assert.Empty(t, asked)
 			c.Context = map[string]any{"tab": strings.Repeat("x", 513)}
 			_, err = rankdtest.Run(specOf(t, op), c)
 			require.ErrorAs(t, err, &missing)
-			assert.EqualError(t, err, "tab has 513 bytes, and a Redis key takes 512 at most")
+			assert.EqualError(t, err, "the value has 513 bytes, and a Redis key takes 512 at most")
 			c.Context = map[string]any{"tab": "home"}
 			_, _ = rankdtest.Run(specOf(t, op), c)
 			assert.Contains(t, asked, "home")
