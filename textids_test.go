@@ -183,7 +183,7 @@ func textPlan(seed uint64, entity string, name func(int64) any) string {
 			in = add("take", []string{in}, map[string]any{"count": 1 + rng.IntN(12)})
 		case 7:
 			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "pop:{id}", "value": "likes"})
-			in = add("sort", []string{in}, map[string]any{"by": 12, "order": "desc"})
+			in = add("sort", []string{in}, map[string]any{"by": []int{12, 1}[rng.IntN(2)], "order": []string{"asc", "desc"}[rng.IntN(2)]}) // 1: the id
 		default:
 			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "item:{id}", "fields": []string{"title", "quality", "author_id"}})
 			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "author:{id}:n", "value": "followers", "by": "author_id", "missing": "default"})
@@ -299,7 +299,7 @@ func TestEntitiesThatDoNotMix(t *testing.T) {
 			node("b", "lookup", `"s"`, `"endpoint": "ep_0001", "key": "item:{id}", "fields": ["author_id"]`),
 			node("out", "join", `"a"`, `"right": "b", "how": "anti", "on": "author_id"`)}, ""},
 		"candidates of another entity": {[]string{shelves, node("out", "candidates", `"s"`, `"endpoint": "ep_0001", "key": "of:{id}", "entity": "product"`)}, ""},
-		"sort by id":                   {[]string{products, node("out", "sort", `"p"`, `"by": 1, "order": "asc"`)}, `reads the id, which is a string of entity "product"`},
+		"sort by id":                   {[]string{products, node("out", "sort", `"p"`, `"by": 1, "order": "asc"`)}, ""},
 		"arithmetic over the id": {[]string{products, node("out", "vm", `"p"`, `"out_key": 18, "expr_id": "twice"`)},
 			`reads the id, which is a string of entity "product"; compare it with strings by ==, != or in`},
 		"the id as both":                {[]string{products, node("out", "filter", `"p"`, `"pred_id": "both"`)}, "compare it with strings"},

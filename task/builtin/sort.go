@@ -21,7 +21,7 @@ func sortRows() task.Spec {
 		},
 		Reference: sortReference(),
 		Inputs:    1,
-		IDs:       plan.MovesTextIDs,
+		IDs:       plan.ReadsTextIDs,
 		Output:    task.Permutation,
 		Reads:     task.ColumnParam("by"),
 		Limited:   true,
@@ -43,17 +43,29 @@ func sortRows() task.Spec {
 			case in.Batch.Set(key.ID) != nil:
 				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): sets have no order", key.ID, key.Name)
 			}
-			if c.Limit > 0 {
-				return rowset.TopUntil(c, c.Memory, in, key.ID, order == "desc", c.Limit)
+			if key.ID == registry.IDKey && c.Node.InputEntity.TextIDs() { // The numbers in place of the ids have no order.
+				texts := idColumn(c, in.Batch).(*rowset.StringColumn)
+				texts.Key = 0 // of no column
+				sorted, err := sortBy(c, rowset.RowSet{Batch: rowset.With(&rowset.Batch{IDs: in.Batch.IDs}, texts), Rows: in.Rows, N: in.N}, texts.Key, order == "desc")
+				sorted.Batch = in.Batch
+				return sorted, err
 			}
-			return rowset.Sort(c, c.Memory, in, key.ID, order == "desc")
+			return sortBy(c, in, key.ID, order == "desc")
 		},
 	}
 }
 
+// sortBy sorts rows by a column, or selects the first of them where the node has a limit.
+func sortBy(c *task.Ctx, in rowset.RowSet, key registry.KeyID, desc bool) (rowset.RowSet, error) {
+	if c.Limit > 0 {
+		return rowset.TopUntil(c, c.Memory, in, key, desc, c.Limit)
+	}
+	return rowset.Sort(c, c.Memory, in, key, desc)
+}
+
 func sortReference() task.Reference {
 	return task.Reference{
-		Text: "Ids and integers compare exactly, floats as doubles with 0.0 equal to -0.0. Texts compare by their bytes.\n\n" +
+		Text: "Ids and integers compare exactly, floats as doubles with 0.0 equal to -0.0. Texts compare by their bytes, ids that are strings among them.\n\n" +
 			"If `take` alone reads the result, the node selects the first rows and does not sort the others.",
 		Reads:      "The column of `by`.",
 		Order:      "Rows with equal values keep their order, in both directions. So `desc` is not the reverse of `asc`.",
