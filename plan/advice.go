@@ -174,3 +174,32 @@ func (g *Graph) unread(lookup *Node, between map[int]bool, later *Node, passes b
 	}
 	return keys
 }
+
+// ShownInputs returns the columns that lookups read, that other nodes compute with, and that go out since the plan does not say what does, in the registry's
+// order.
+func (g *Graph) ShownInputs() (keys []*registry.Key) {
+	if g.Returns != nil {
+		return nil
+	}
+	var looked, used []registry.KeyID
+	columns := make([]columnSet, len(g.Nodes))
+	for _, index := range g.Order {
+		n := g.Nodes[index]
+		columns[index] = n.result(gather(columns, n.Inputs), gather(columns, n.Refs), g.Registry)
+		if n.Schema.ReadsAhead != nil && n.Schema.Writes != nil {
+			looked = append(looked, n.Schema.Writes(n, g.Registry)...)
+		}
+		for _, reads := range []ColumnsOf{n.Schema.Reads, n.Schema.RefReads} {
+			if reads != nil {
+				used = append(used, reads(n, g.Registry)...)
+			}
+		}
+	}
+	for _, key := range g.Registry.Keys() {
+		out := slices.ContainsFunc(g.Outputs, func(node int) bool { _, ok := columns[node][key.ID]; return ok })
+		if out && slices.Contains(looked, key.ID) && slices.Contains(used, key.ID) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

@@ -108,3 +108,39 @@ func TestLateLookups(t *testing.T) {
 		})
 	}
 }
+
+// TestShownInputs: columns go out that a lookup has read and a node has computed with, unless the plan says what goes out.
+func TestShownInputs(t *testing.T) {
+	ops, reg := builtin.Catalog(), adviceRegistry(t)
+	const (
+		source = `{"node_id": "a", "op": "core::candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "inbox:{user}"}}`
+		look   = `{"node_id": "b", "op": "core::lookup", "inputs": ["a"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["title", "likes"]}}`
+		score  = `{"node_id": "c", "op": "core::vm", "inputs": ["b"], "params": {"out_key": 13, "expr_id": "likes"}}`
+		sorted = `{"node_id": "d", "op": "core::sort", "inputs": ["c"], "params": {"by": 13}}`
+		again  = `{"node_id": "e", "op": "core::candidates", "inputs": ["c"], "params": {"endpoint": "ep_0001", "key": "similar:{id}"}}`
+	)
+	for name, c := range map[string]struct {
+		nodes   []string
+		outputs string
+		more    string
+		want    []string
+	}{
+		"computed with":       {[]string{source, look, score, sorted}, `"d"`, ``, []string{"likes"}},
+		"nobody computes":     {[]string{source, look}, `"b"`, ``, nil},
+		"the plan says":       {[]string{source, look, score}, `"c"`, `"returns": [10, 11], `, nil},
+		"they do not go out":  {[]string{source, look, score, again}, `"e"`, ``, nil},
+		"one of several ways": {[]string{source, look, score, again}, `"e", "c"`, ``, []string{"likes"}},
+		"before it is used":   {[]string{source, look, score}, `"b", "c"`, ``, []string{"likes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := plan.Load("p", fmt.Appendf(nil, `{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.returns.v1"], %s
+				"nodes": [%s], "outputs": [%s], "expr_table": {"likes": {"op": "key_ref", "key_id": 11}}}`, c.more, strings.Join(c.nodes, ","), c.outputs), ops, reg)
+			require.NoError(t, err)
+			var got []string
+			for _, key := range g.ShownInputs() {
+				got = append(got, key.Name)
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}

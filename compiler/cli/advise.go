@@ -6,9 +6,11 @@ import (
 
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 )
 
-// advise says, if --advise asks for it, which columns a plan looks up for rows that it does not keep.
+// advise says, if --advise asks for it, which columns a plan looks up for rows that it does not keep, and which it shows although it computes
+// with them.
 func (k *checker) advise(path string, g *plan.Graph) {
 	if !k.options.advise {
 		return
@@ -18,22 +20,34 @@ func (k *checker) advise(path string, g *plan.Graph) {
 			continue // All values of a row need its timestamp.
 		}
 		d := compiler.Diagnostic{Severity: compiler.Advice, Code: "late-lookup", Message: lateMessage(&late), Hint: lateHint(&late)}
-		k.report.Diagnostics = append(k.report.Diagnostics, located(d, path, late.Node.SourceSpan))
-		k.report.advice++
+		k.add(path, late.Node.SourceSpan, d)
+	}
+	if shown := g.ShownInputs(); len(shown) > 0 {
+		k.add(path, "", compiler.Diagnostic{Severity: compiler.Advice, Code: "shown-input",
+			Message: "the answer shows " + names(shown) + ", with which the plan computes", Hint: "returns: [Key.…] of the plan says which columns go out"})
 	}
 }
 
-func lateMessage(late *plan.LateLookup) string {
-	names := make([]string, len(late.Columns))
-	for i, key := range late.Columns {
-		names[i] = key.Name
+func (k *checker) add(path, span string, d compiler.Diagnostic) {
+	k.report.Diagnostics = append(k.report.Diagnostics, located(d, path, span))
+	k.report.advice++
+}
+
+func names(keys []*registry.Key) string {
+	all := make([]string, len(keys))
+	for i, key := range keys {
+		all[i] = key.Name
 	}
+	return strings.Join(all, ", ")
+}
+
+func lateMessage(late *plan.LateLookup) string {
 	rows := "for all rows"
 	if late.Rows < plan.Unbounded {
 		rows = "for up to " + count(int(late.Rows), "row")
 	}
 	return fmt.Sprintf("node %q looks %s up %s, and nobody reads that before node %q (%s) keeps %d",
-		late.Node.ID, strings.Join(names, ", "), rows, late.After.ID, late.After.Op, late.Kept)
+		late.Node.ID, names(late.Columns), rows, late.After.ID, late.After.Op, late.Kept)
 }
 
 // lateHint says what a later lookup saves. Bytes are the fewest that Redis and rankd exchange for a value: the name of the field, and

@@ -99,7 +99,7 @@ artifact without a source that uses a key or a parameter which the registry lack
 		},
 	}
 	o.addFlags(cmd)
-	cmd.Flags().BoolVar(&o.advise, "advise", false, "name columns that are looked up for rows which a later node does not keep, though nobody reads them before")
+	cmd.Flags().BoolVar(&o.advise, "advise", false, "name columns that are looked up for rows which a later node does not keep, and those that go out though the plan only needs to compute with them")
 	return cmd
 }
 
