@@ -77,7 +77,7 @@ func TestScoresAllocateNoMoreForMoreRows(t *testing.T) {
 				})
 			}
 			few, many := allocations(1000), allocations(10_000)
-			assert.LessOrEqual(t, many, few+20, "a sort may need more of its buckets, and scratch memory may be made anew")
+			assert.LessOrEqual(t, many, few+40, "a sort may need more of its buckets, and scratch memory may be made anew, which the race detector makes likely")
 			assert.Less(t, many, 100.0)
 		})
 	}
