@@ -99,6 +99,13 @@ func TestScoresSayWhy(t *testing.T) {
 		"model": {model(testModels(t)), map[string]any{"model": "unused", "out_key": "score"}, []string{
 			`computed; model "unused" (reg:squarederror), 1 trees; k5001=5; margin=2`, `computed; model "unused" (reg:squarederror), 1 trees; k5001=<nil>; margin=1`,
 			`computed; model "unused" (reg:squarederror), 1 trees; k5001=-5; margin=1`, `computed; model "unused" (reg:squarederror), 1 trees; k5001=5; margin=2`}},
+		"aggregate": {aggregate(), map[string]any{"by": []string{"k3001"}, "values": []any{
+			map[string]any{"method": "count", "out_key": "k5002"}, map[string]any{"method": "max", "column": "k1001", "out_key": "score"}}}, []string{
+			"computed; over 3 rows of the same k3001; k5002=3; score=2", "computed; over 3 rows of the same k3001; k5002=3; score=2",
+			"computed; over 1 rows of the same k3001; k5002=1; score=8", "computed; over 3 rows of the same k3001; k5002=3; score=2"}},
+		"aggregate, first": {aggregate(), map[string]any{"keep": "first", "values": []any{map[string]any{"method": "sum", "column": "k5001", "out_key": "k5001"}}}, []string{
+			"computed; over all 4 rows; k5001=5", "deduplicated; the first row of its group stays", "deduplicated; the first row of its group stays",
+			"deduplicated; the first row of its group stays"}},
 		"diversify": {diversify(), map[string]any{"by": "k3001", "max": 1, "window": 2}, []string{
 			"passed", "moved; it waited: each 2 neighbours has at most 1 rows of the same k3001", "moved; rows before it had to wait", "passed"}},
 		"decay": {diversify(), map[string]any{"by": "k3001", "method": "decay", "score": "k1001", "out_key": "score"}, []string{

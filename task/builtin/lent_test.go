@@ -39,6 +39,9 @@ var sourceCases = []sourceCase{
 	{"blend", 3, `{"ratio": [3, 2, 1]}`},
 	{"blend", 2, `{"names": ["a", "b"], "pattern": ["b", "a"], "source": "k5201", "rank": "k5001"}`},
 	{"blend", 3, `{"names": ["a", "b", "c"], "positions": [2, 5, 90], "fixed": ["b", "c", "b"]}`},
+	{"aggregate", 1, `{"by": ["k3001", "k5101"], "values": [{"method": "count", "out_key": "k5002"}, {"method": "mean", "column": "k5001", "out_key": "score"}]}`},
+	{"aggregate", 1, `{"by": ["k3001"], "keep": "first", "values": [{"method": "sum", "column": "k5001", "out_key": "k5001"}, {"method": "max", "column": "k1001", "out_key": "k1001"}]}`},
+	{"aggregate", 1, `{"values": [{"method": "count", "column": "k3002", "out_key": "score"}, {"method": "sum", "column": "k1002", "out_key": "second"}]}`},
 	{"exclude", 1, `{"endpoint": "ep_0001", "key": "seen:{user}"}`},
 	{"exclude", 1, `{"endpoint": "ep_0001", "key": "seen:{user}", "kind": "sorted_set", "by": "k3001"}`},
 }

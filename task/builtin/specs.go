@@ -36,6 +36,7 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		top(),
 		boost(),
 		normalize(),
+		aggregate(),
 		model(models),
 		remoteColumns(),
 		remoteCandidates(),
