@@ -130,7 +130,7 @@ func (w *world) randomPlan(rng *rand.Rand) *plan.Graph {
 	for range 3 + rng.IntN(9) {
 		from := max(rng.IntN(len(nodes)), rng.IntN(len(nodes)))
 		in, score := id(from), scored[from]
-		switch rng.IntN(15) {
+		switch rng.IntN(16) {
 		case 0:
 			add(true, "vm", `"out_key": 2001, "expr_id": "half"`, in)
 		case 1:
@@ -166,6 +166,13 @@ func (w *world) randomPlan(rng *rand.Rand) *plan.Graph {
 		case 11:
 			with := rng.IntN(len(nodes))
 			add(score && scored[with], "blend", `"ratio": [2, 1]`, in, id(with))
+		case 15:
+			keep := []string{"all", "first"}[rng.IntN(2)]
+			if score {
+				add(true, "aggregate", fmt.Sprintf(`"keep": %q, "values": [{"method": "mean", "column": 2001, "out_key": 2001}]`, keep), in)
+			} else {
+				add(true, "aggregate", fmt.Sprintf(`"keep": %q, "by": [1], "values": [{"method": "max", "column": 1, "out_key": 2001}]`, keep), in)
+			}
 		default:
 			add(score, "sleep", `"duration_ms": 0`, in)
 		}

@@ -13,3 +13,14 @@ type Stop interface {
 	// often, so it should cost no more than an atomic load.
 	Cancelled() bool
 }
+
+// inChunks calls do for ranges [lo, hi) of n rows, until stop says so. A nil stop never does. The error is ErrStopped.
+func inChunks(stop Stop, n int, do func(lo, hi int)) error {
+	for lo := 0; lo < n; lo += stopRows {
+		if stop != nil && stop.Cancelled() {
+			return ErrStopped
+		}
+		do(lo, min(n, lo+stopRows))
+	}
+	return nil
+}

@@ -80,3 +80,38 @@ func TestLargeSortStopsSoon(t *testing.T) {
 	}
 	assert.Greater(t, rs.N/stopRows, 300, "a whole pass, of several, asks more often than that")
 }
+
+// Groups and aggregates ask again and again while they work.
+func TestAggregateStops(t *testing.T) {
+	rs := shuffled(100_000, false)
+	of := make([]int32, rs.N)
+	for name, run := range map[string]func(stop Stop) error{
+		"count": func(stop Stop) error {
+			_, _, err := Aggregate(stop, nil, rs, of, 1, Count, 0, &registry.Key{ID: 9, Type: registry.Int})
+			return err
+		},
+		"sum": func(stop Stop) error {
+			_, _, err := Aggregate(stop, nil, rs, of, 1, Sum, 2, &registry.Key{ID: 9, Type: registry.Float})
+			return err
+		},
+		"least id": func(stop Stop) error {
+			_, _, err := Aggregate(stop, nil, rs, of, 1, Min, registry.IDKey, &registry.Key{ID: 9, Type: registry.Int})
+			return err
+		},
+		"groups by two columns": func(stop Stop) error {
+			_, _, err := Groups(stop, nil, rs, 2, registry.IDKey)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			never := countdown{n: 1 << 30}
+			require.NoError(t, run(&never))
+			require.Greater(t, never.asked, 5)
+			for _, n := range []int{0, 1, never.asked - 1} {
+				stop := countdown{n: n}
+				require.ErrorIs(t, run(&stop), ErrStopped)
+				assert.Equal(t, n+1, stop.asked)
+			}
+		})
+	}
+}

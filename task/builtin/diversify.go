@@ -21,7 +21,6 @@ func diversify() task.Spec {
 		rule.FloatMin, rule.FloatMax = &zero, &one
 		return rule
 	}
-	groupTypes := plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.String, registry.Bool}}
 	maxParam := plan.ParamSchema{Name: "max", Type: plan.Int, IntValue: 1, Source: between(1, math.MaxInt32),
 		Doc: "For `window`: how many rows with the same value a window has at most."}
 	windowParam := plan.ParamSchema{Name: "window", Type: plan.Int, Source: between(1, math.MaxInt32),
@@ -30,10 +29,10 @@ func diversify() task.Spec {
 		Op:  "core::diversify",
 		Doc: "Keeps rows of the same key, such as an author, from standing close together.",
 		Params: []plan.ParamSchema{
-			{Name: "by", Type: plan.Key, Source: groupTypes, Doc: "The column whose values are kept apart, such as the author."},
+			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: groupTypes}, Doc: "The column whose values are kept apart, such as the author."},
 			{Name: "rules", Type: plan.Object, List: true, MinItems: 1, MaxItems: diversifyRulesMax,
 				Doc: "For `window`, in place of `by`, `max` and `window`: several rules, the one that matters most first.", Fields: []plan.ParamSchema{
-					{Name: "by", Type: plan.Key, Required: true, Source: groupTypes, Doc: "The column whose values the rule keeps apart."},
+					{Name: "by", Type: plan.Key, Required: true, Source: plan.SourceRule{KeyTypes: groupTypes}, Doc: "The column whose values the rule keeps apart."},
 					maxParam, windowParam,
 				}},
 			{Name: "method", Type: plan.Enum, StrValue: "window", Source: plan.SourceRule{OneOf: []string{"window", "decay"}},

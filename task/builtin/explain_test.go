@@ -99,6 +99,14 @@ func TestScoresSayWhy(t *testing.T) {
 		"model": {model(testModels(t)), map[string]any{"model": "unused", "out_key": "score"}, []string{
 			`computed; model "unused" (reg:squarederror), 1 trees; k5001=5; margin=2`, `computed; model "unused" (reg:squarederror), 1 trees; k5001=<nil>; margin=1`,
 			`computed; model "unused" (reg:squarederror), 1 trees; k5001=-5; margin=1`, `computed; model "unused" (reg:squarederror), 1 trees; k5001=5; margin=2`}},
+		"aggregate": {aggregate(), map[string]any{"by": []string{"k3001"}, "values": []any{
+			map[string]any{"method": "count", "out_key": "k5002"}, map[string]any{"method": "max", "column": "k1001", "out_key": "score"}}}, []string{
+			"computed; over 3 rows of the same k3001; k5002=3; score=2", "computed; over 3 rows of the same k3001; k5002=3; score=2",
+			"computed; over 1 rows of the same k3001; k5002=1; score=8", "computed; over 3 rows of the same k3001; k5002=3; score=2"}},
+		"aggregate, first": {aggregate(), map[string]any{"keep": "first", "values": []any{map[string]any{"method": "sum", "column": "k5001", "out_key": "k5001"}}}, []string{
+			"computed; over all 4 rows; k5001=5", "deduplicated; the first row of its group stays", "deduplicated; the first row of its group stays",
+			"deduplicated; the first row of its group stays"}},
+		"cap": {capRows(), map[string]any{"by": "k3001", "max": 2}, []string{"", "", "", "capped; at most 2 rows of the same k3001 stay"}},
 		"diversify": {diversify(), map[string]any{"by": "k3001", "max": 1, "window": 2}, []string{
 			"passed", "moved; it waited: each 2 neighbours has at most 1 rows of the same k3001", "moved; rows before it had to wait", "passed"}},
 		"decay": {diversify(), map[string]any{"by": "k3001", "method": "decay", "score": "k1001", "out_key": "score"}, []string{
@@ -132,6 +140,13 @@ func TestSourcesSayWhyByID(t *testing.T) {
 	exclude.Params = params
 	why := explainExclude(exclude, kept).Reason(last)
 	assert.Equal(t, task.Reason{Kind: task.Excluded, Text: "it is in seen of the request's context", By: registry.IDKey}, why)
+
+	node, err := nodeCase{params: map[string]any{"endpoint": "ep_0001", "key": "seen:{user}:{id}", "max": 3}}.load(t, frequencyCap())
+	require.NoError(t, err)
+	counted := run(nil)
+	counted.Node, counted.UserID = node, 5
+	why = explainFrequencyCap(counted, kept).Reason(task.RowAt{Pos: 1})
+	assert.Equal(t, task.Reason{Kind: task.Capped, Text: "its counter seen:5:8 in Redis was at 3 or more"}, why)
 
 	join := run(&joinNode{how: "anti", on: registry.IDKey, rightOn: registry.IDKey}, rankdtest.Rows(7))
 	why = explainJoin(join, kept).Reason(last)

@@ -10,6 +10,9 @@ import (
 // numberTypes are the types of columns that tasks compute with.
 var numberTypes = []registry.Type{registry.Int, registry.Float}
 
+// groupTypes are the types of columns whose values make rows a group.
+var groupTypes = []registry.Type{registry.Int, registry.String, registry.Bool}
+
 // outKeyParam returns the parameter for the float column that a task writes.
 func outKeyParam(doc string) plan.ParamSchema {
 	return plan.ParamSchema{Name: "out_key", Type: plan.Key, Required: true, Doc: doc,

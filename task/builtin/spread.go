@@ -81,18 +81,7 @@ func (s *spreader) classify(m *rowset.Memory, n int) (classes int) {
 	}
 	s.class, classes = s.rules[0].groups, s.rules[0].n
 	for _, r := range s.rules[1:] {
-		type both struct{ class, group int32 }
-		of, joint := make(map[both]int32), m.Rows(n)
-		for pos, g := range r.groups {
-			key := both{s.class[pos], g}
-			c, ok := of[key]
-			if !ok {
-				c = int32(len(of))
-				of[key] = c
-			}
-			joint[pos] = c
-		}
-		s.class, classes = joint, len(of)
+		s.class, classes, _ = rowset.JointGroups(nil, m, s.class, r.groups) // without a stop it does not fail
 	}
 	if len(s.rules) > 1 {
 		for i := range s.rules {
