@@ -161,6 +161,12 @@ func cachePlan(rng *rand.Rand, name string) string {
 		}
 		add("lookup", "item:{id}", params)
 	}
+	if rng.IntN(3) == 0 {
+		add("frequency_cap", "author:{id}:n", map[string]any{"max": 1 + rng.IntN(3)})
+		last := nodes[len(nodes)-1]
+		delete(last, "on_error")
+		last["params"].(map[string]any)["fresh"] = false
+	}
 	document, err := json.Marshal(map[string]any{
 		"schema_version": 1, "plan_name": name, "nodes": nodes, "outputs": []any{nodes[len(nodes)-1]["node_id"]},
 		"capabilities_required": []string{"cap.rankd.on_error.v1"},

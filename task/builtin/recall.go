@@ -20,6 +20,16 @@ func withRecallParams(params ...plan.ParamSchema) []plan.ParamSchema {
 	)
 }
 
+// freshByDefault makes true the default of the parameter fresh.
+func freshByDefault(params []plan.ParamSchema) []plan.ParamSchema {
+	for i := range params {
+		if p := &params[i]; p.Name == "fresh" {
+			p.BoolValue, p.Doc = true, "Whether to read from Redis even what the engine has in memory. `cache_age` needs `false`."
+		}
+	}
+	return params
+}
+
 // recallOf returns what the engine keeps of the keys that a node reads, which begin with prefix, or nil. shape says what a read of a key
 // means; "" stands for one that must not be kept.
 func recallOf(c *task.Ctx, shape, prefix string) *taskrun.Recall {

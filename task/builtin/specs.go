@@ -36,6 +36,8 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		top(),
 		boost(),
 		normalize(),
+		capRows(),
+		frequencyCap(),
 		aggregate(),
 		model(models),
 		remoteColumns(),
