@@ -36,6 +36,14 @@ func TestHashVectors(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, rowset.HashText(c.text, c.seed))
 	}
+	assert.Equal(t, uint64(0xb1f5c27889a96d08), rowset.HashInt(rowset.NumberBits(0.5), 42))
+	assert.Equal(t, uint64(0x5c3cb6c850d25751), rowset.HashText("u-17", rowset.TextBits("2026-11-23")))
+	for _, c := range []struct {
+		x    float64
+		want int64
+	}{{3, 3}, {math.Copysign(0, -1), 0}, {-1 << 63, math.MinInt64}, {1 << 63, int64(math.Float64bits(1 << 63))}, {0.5, 0x3fe0000000000000}} {
+		assert.Equal(t, c.want, rowset.NumberBits(c.x), c.x)
+	}
 	assert.Less(t, rowset.HashUnit(math.MaxUint64), 1.0)
 	assert.Zero(t, rowset.HashUnit(1<<11-1))
 }
