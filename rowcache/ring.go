@@ -1,6 +1,9 @@
 package rowcache
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // The layout of an entry: a header, the key, the value, and zeros up to a multiple of eight bytes.
 const (
@@ -29,6 +32,11 @@ func (e entry) keyEnd() int   { return header + int(binary.LittleEndian.Uint16(e
 func (e entry) key() []byte   { return e[header:e.keyEnd()] }
 func (e entry) value() []byte { return e[e.keyEnd():][:binary.LittleEndian.Uint32(e[atLength:])] }
 
+// is reports whether the entry is of a key and a shape.
+func (e entry) is(key []byte, shape Shape) bool {
+	return e.shape() == shape && bytes.Equal(e.key(), key)
+}
+
 // entrySize returns what an entry takes.
 func entrySize(key, value int) int { return (header + key + value + 7) &^ 7 }
 
@@ -49,7 +57,9 @@ func newRing(segments int) ring { return ring{segments: make([][]byte, segments)
 func (r *ring) size() int { return len(r.segments) * segmentBytes }
 
 // at returns the entry at a place.
-func (r *ring) at(place int) entry { return r.segments[place/segmentBytes][place%segmentBytes:] }
+func (r *ring) at(place int) entry {
+	return r.segments[uint(place)/segmentBytes][uint(place)%segmentBytes:]
+}
 
 // gap returns what is left of the segment at the head if it is too short for an entry.
 func (r *ring) gap(size int) int {
