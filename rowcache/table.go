@@ -191,6 +191,7 @@ func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now
 	}
 	t.touched = touched
 	oldest = max(oldest, clock.Time(t.since+1), now.Add(-t.maxAge))
+	ages := time.Duration(0) // of all hits
 	least, begin = now, 0
 	for i, end := range ends {
 		e, key := entry(found[i]), text[begin:end]
@@ -212,12 +213,13 @@ func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now
 		if e[atUses] < usesMax {
 			e[atUses]++
 		}
-		t.stats.HitAge += float64(now.Sub(sent))
+		ages += now.Sub(sent)
 		least = min(least, sent)
 		found[i] = e.value()
 		hits++
 	}
 	t.stats.Hits += uint64(hits)
+	t.stats.HitAge += float64(ages)
 	t.stats.Misses += uint64(len(ends) - hits)
 	return hits, least
 }
@@ -311,8 +313,10 @@ func (t *Table) Stats() Stats {
 	s := t.stats
 	s.Entries, s.Bytes = t.entries, t.fixed()
 	for _, r := range [...]*ring{&t.small, &t.main} {
-		for _, segment := range r.segments {
-			s.Bytes += len(segment)
+		for _, taken := range r.segments {
+			if taken != nil {
+				s.Bytes += segmentBytes
+			}
 		}
 	}
 	return s
