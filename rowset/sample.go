@@ -10,13 +10,13 @@ import (
 // share of their weights (successive sampling; the model of Plackett and Luce). out has the rows in the order of the draws, over the same batch.
 // propensities has, by position of out, the probability with which the draw took this row, given the draws before it.
 //
-// weight is a column of numbers, the id, or 0 for equal weights. A row is never drawn if its weight is null, not above 0, or not finite. hashes has
-// 64 random bits of each active row, as HashInt gives them, and nothing else is random: a draw takes the least −ln(u) / weight, where u is 1 −
-// HashUnit (Efraimidis and Spirakis: Weighted random sampling with a reservoir, Information Processing Letters 97, 2006). Of equal ones the
-// first row comes first. The result has the same bits on every machine.
+// weight is a column of numbers, the id, or 0 for equal weights. A row is never drawn if its weight is null, not above 0, or not finite. random has a
+// random number from 0 to below 1 of each active row, and nothing else is random: a draw takes the least −ln(1 − random) / weight (Efraimidis
+// and Spirakis: Weighted random sampling with a reservoir, Information Processing Letters 97, 2006). Of equal ones the first row comes
+// first. The result has the same bits on every machine.
 //
 // The error is ErrStopped once stop says so. The slices of the result are m's.
-func Sample(stop Stop, m *Memory, rs RowSet, weight registry.KeyID, hashes []int64, k int) (out RowSet, propensities []float64, err error) {
+func Sample(stop Stop, m *Memory, rs RowSet, weight registry.KeyID, random []float64, k int) (out RowSet, propensities []float64, err error) {
 	weights, err := weightsOf(stop, m, rs, weight)
 	if err != nil {
 		return RowSet{}, nil, err
@@ -26,7 +26,7 @@ func Sample(stop Stop, m *Memory, rs RowSet, weight registry.KeyID, hashes []int
 		for pos := lo; pos < hi; pos++ {
 			race.Values[pos] = 0
 			if weights[pos] > 0 {
-				race.Values[pos] = -naturalLog(1-HashUnit(uint64(hashes[pos]))) / weights[pos]
+				race.Values[pos] = -naturalLog(1-random[pos]) / weights[pos]
 				race.Valid.Set(pos)
 			}
 		}
@@ -35,7 +35,7 @@ func Sample(stop Stop, m *Memory, rs RowSet, weight registry.KeyID, hashes []int
 		return RowSet{}, nil, err
 	}
 	k = min(max(k, 0), race.Valid.Count(rs.N))
-	won, err := TopUntil(stop, m, Dense(NewBatch(hashes, race)), race.Key, false, k)
+	won, err := TopUntil(stop, m, Dense(NewBatch(m.IDs(rs.N), race)), race.Key, false, k)
 	if err != nil {
 		return RowSet{}, nil, err
 	}

@@ -51,16 +51,17 @@ func sampleRows(weights ...any) RowSet {
 	return Dense(NewBatch(ids, c))
 }
 
-func hashesOf(rs RowSet, seed int64) []int64 {
-	hashes := make([]int64, rs.N)
-	for pos := range hashes {
-		hashes[pos] = int64(HashInt(rs.ID(pos), seed))
+// randomOf returns a random number of each active row, by its id.
+func randomOf(rs RowSet, seed int64) []float64 {
+	random := make([]float64, rs.N)
+	for pos := range random {
+		random[pos] = rand.New(rand.NewPCG(uint64(rs.ID(pos)), uint64(seed))).Float64()
 	}
-	return hashes
+	return random
 }
 
 // plainSample draws one row after the other as the definition says.
-func plainSample(rs RowSet, weight func(row int32) float64, hashes []int64, k int) (rows []int32, propensities []float64) {
+func plainSample(rs RowSet, weight func(row int32) float64, random []float64, k int) (rows []int32, propensities []float64) {
 	left := make([]int, 0, rs.N)
 	for pos := range rs.N {
 		if w := weight(rs.Row(pos)); w > 0 && !math.IsInf(w, 1) {
@@ -70,7 +71,7 @@ func plainSample(rs RowSet, weight func(row int32) float64, hashes []int64, k in
 	for len(left) > 0 && len(rows) < k {
 		first, sum := 0, new(big.Float).SetPrec(4000)
 		arrival := func(i int) float64 {
-			return -math.Log(1-float64(uint64(hashes[left[i]])>>11)/(1<<53)) / weight(rs.Row(left[i]))
+			return -math.Log(1-random[left[i]]) / weight(rs.Row(left[i]))
 		}
 		for i := range left {
 			sum.Add(sum, big.NewFloat(weight(rs.Row(left[i]))))
@@ -127,9 +128,9 @@ func TestSampleAsPlainDraws(t *testing.T) {
 			}
 			return 0
 		}
-		k, hashes := rng.IntN(1+in.N+2), hashesOf(in, int64(seed))
-		rows, propensities := plainSample(in, of, hashes, k)
-		out, got, err := Sample(nil, nil, in, key, hashes, k)
+		k, random := rng.IntN(1+in.N+2), randomOf(in, int64(seed))
+		rows, propensities := plainSample(in, of, random, k)
+		out, got, err := Sample(nil, nil, in, key, random, k)
 		require.NoError(t, err)
 		require.Len(t, out.Rows, len(rows))
 		require.NoError(t, out.Validate())
@@ -147,7 +148,7 @@ func TestSampleDrawsAsItsPropensitiesSay(t *testing.T) {
 	in := sampleRows(1.0, 2.0, 3.0, 4.0, 0.0)
 	pairs, claimed := map[[2]int32]int{}, map[[2]int32]float64{}
 	for seed := range int64(seeds) {
-		out, propensities, err := Sample(nil, nil, in, 9, hashesOf(in, seed), 2)
+		out, propensities, err := Sample(nil, nil, in, 9, randomOf(in, seed), 2)
 		require.NoError(t, err)
 		pair := [2]int32(out.Rows)
 		pairs[pair]++
@@ -167,12 +168,12 @@ func TestSampleDrawsAsItsPropensitiesSay(t *testing.T) {
 }
 
 // The same rows in another order are drawn in the same order.
-func TestSampleLooksAtHashesAlone(t *testing.T) {
+func TestSampleLooksAtRandomNumbersAlone(t *testing.T) {
 	in := sampleRows(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-	want, _, err := Sample(nil, nil, in, 9, hashesOf(in, 3), 4)
+	want, _, err := Sample(nil, nil, in, 9, randomOf(in, 3), 4)
 	require.NoError(t, err)
 	in.Rows = []int32{5, 3, 1, 0, 2, 4}
-	got, _, err := Sample(nil, nil, in, 9, hashesOf(in, 3), 4)
+	got, _, err := Sample(nil, nil, in, 9, randomOf(in, 3), 4)
 	require.NoError(t, err)
 	assert.Equal(t, want.Rows, got.Rows)
 }
@@ -185,20 +186,20 @@ func BenchmarkSample(b *testing.B) {
 		weights[i] = rng.ExpFloat64()
 	}
 	in := sampleRows(weights...)
-	hashes := hashesOf(in, 1)
+	random := randomOf(in, 1)
 	values := in.Batch.Float(9).Values
 	b.Run("plain loop", func(b *testing.B) {
 		for b.Loop() {
 			first := math.Inf(1)
 			for i, w := range values {
-				first = min(first, -math.Log(1-HashUnit(uint64(hashes[i])))/w)
+				first = min(first, -math.Log(1-random[i])/w)
 			}
 		}
 	})
 	b.Run("sample", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _, _ = Sample(nil, nil, in, 9, hashes, 100)
+			_, _, _ = Sample(nil, nil, in, 9, random, 100)
 		}
 	})
 }

@@ -99,7 +99,7 @@ func TestAggregateStops(t *testing.T) {
 			return err
 		},
 		"sample": func(stop Stop) error {
-			_, _, err := Sample(stop, nil, rs, 2, rs.Batch.IDs, 10)
+			_, _, err := Sample(stop, nil, rs, 2, make([]float64, rs.N), 10)
 			return err
 		},
 		"groups by two columns": func(stop Stop) error {

@@ -31,7 +31,7 @@ func measure(t *testing.T, args ...string) outcome {
 func TestBenchCompare(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "report.html")
 	o := measure(t, "compare", "--plan_name", "concat_plan", "--fanout", "7", "--users", "1-3", "--json", "--html", page,
-		"--engines", "reactor:coalesce_reads=false,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms",
+		"--engines", "reactor:coalesce_reads=false,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms", "--foreign-writes", "500",
 		"--rounds", "2", "--duration", "20ms", "--warmup", "1ms")
 	require.Equal(t, exitOK, o.status, o.stderr)
 	var c compare.Comparison
@@ -46,6 +46,8 @@ func TestBenchCompare(t *testing.T) {
 		assert.Positive(t, cell.PerRequest.CPU)
 		assert.InDelta(t, 17, cell.PerRequest.Traffic.Commands, 1, "the viewer, two lists, two times seven users, where there are so many")
 		assert.Len(t, cell.Rounds, 2)
+		assert.Positive(t, cell.Written)
+		assert.Equal(t, 500, cell.ForeignWrites)
 		if cell.RedisLatency > 0 {
 			assert.GreaterOrEqual(t, cell.Latency.P50, 3000.0, "three round trips of a millisecond")
 		}

@@ -119,7 +119,7 @@ func (s *server) build(o *options) (err error) {
 	}
 	if o.respAddress.on() {
 		front := o.respOptions
-		front.MaxConnections, front.MaxCommandBytes = o.maxConnections, o.maxRequestBytes
+		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
 		front.ReadTimeout, front.WriteTimeout = o.readTimeout, o.writeTimeout
 		front.Logger = s.log
 		s.resp = respfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)

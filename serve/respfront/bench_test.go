@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/serve/session"
 )
 
 // inFlight is how many requests the benchmarks have at a time.
@@ -25,7 +26,7 @@ func BenchmarkRank(b *testing.B) {
 		done := make(chan struct{}, 1)
 		var wait func()
 		wait = func() {
-			if c.session.owed > 0 {
+			if c.session.State().Owed > 0 {
 				w.loop.Defer(wait)
 				return
 			}
@@ -75,7 +76,7 @@ func BenchmarkRank(b *testing.B) {
 
 // BenchmarkReader is one command among 64.
 func BenchmarkReader(b *testing.B) {
-	r := reader{argsMax: DefaultMaxArguments, bytesMax: DefaultMaxCommandBytes}
+	r := reader{argsMax: DefaultMaxArguments, bytesMax: session.DefaultMaxRequestBytes}
 	var argv [][]byte
 	data := make([]byte, 0, inFlight*64)
 	for range inFlight {

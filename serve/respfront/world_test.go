@@ -141,7 +141,7 @@ func newServiceWorld(t testing.TB, store *access.Store, o Options, so serve.Opti
 		g.passAll()
 		assert.NoError(t, w.Close())
 		assert.NoError(t, engine.Close())
-		assert.Zero(t, w.connections.Load())
+		assert.Zero(t, w.Connections())
 	})
 	return w
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -41,7 +42,7 @@ func sample() task.Spec {
 				"The product over the rows is the probability of the whole result in its order, which evaluation by inverse propensity needs. It is not the probability that a row is among the result at all, which " +
 				"has no short formula.\n\n" +
 				"A draw takes the row with the least −ln(u) / weight (Efraimidis and Spirakis: *Weighted random sampling with a reservoir*, Information Processing Letters 97, 2006). " +
-				"u is 1 minus the random number of the row's id and the seed, as `rowset.HashUnit` and `rowset.HashInt` document it. So the draws do not depend on the order of the rows, and are the same on every machine. " +
+				"u is 1 minus the number that [`random(seed)`](../expressions.md) gives the row. So the draws do not depend on the order of the rows, and are the same on every machine. " +
 				"Two nodes with the same seed favor the same ids: give them different seeds.",
 			Reads:      "The id, and the column of `weight`, if given.",
 			Writes:     "The column of `propensity`, if given.",
@@ -98,42 +99,42 @@ func draw(c *task.Ctx) (out rowset.RowSet, propensities []float64, err error) {
 	if err != nil {
 		return rowset.RowSet{}, nil, err
 	}
-	hashes, err := rowHashes(c, in)
+	random, err := randomNumbers(c, in)
 	if err != nil {
 		return rowset.RowSet{}, nil, err
 	}
-	return rowset.Sample(c, c.Memory, in, weight, hashes, int(count))
+	return rowset.Sample(c, c.Memory, in, weight, random, int(count))
 }
 
-// rowHashes returns random bits of each active row: those of its id and the seed. Further rows of an id have their number besides.
-func rowHashes(c *task.Ctx, in rowset.RowSet) ([]int64, error) {
-	seed := int64(requestSeed(c))
+// randomNumbers returns the random number of each active row: that of its id and the seed. Further rows of an id draw again, by their number.
+func randomNumbers(c *task.Ctx, in rowset.RowSet) ([]float64, error) {
+	seed := requestSeed(c)
 	if c.Node.Params.Given("seed") {
-		var err error
-		if seed, err = c.Int("seed"); err != nil {
+		given, err := c.Int("seed")
+		if err != nil {
 			return nil, err
 		}
+		seed = expr.FoldInt(given)
 	}
 	of, n, err := rowset.Groups(c, c.Memory, in, registry.IDKey)
 	if err != nil {
 		return nil, err
 	}
-	texts, seen, hashes := c.IDTexts(), c.Memory.Rows(n), c.Memory.IDs(in.Len())
+	texts, seen, random := c.IDTexts(), c.Memory.Rows(n), c.Memory.Floats(in.Len())
 	clear(seen)
 	for pos, group := range of {
-		id, hash := in.ID(pos), uint64(0)
+		id := expr.FoldInt(in.ID(pos))
 		if texts != nil {
-			hash = rowset.HashText(texts[id], seed)
-		} else {
-			hash = rowset.HashInt(id, seed)
+			id = expr.FoldString(texts[in.ID(pos)])
 		}
+		bits := expr.Draw(id, seed)
 		if seen[group] > 0 {
-			hash = rowset.HashInt(int64(seen[group]), int64(hash))
+			bits = expr.Draw(expr.FoldInt(int64(seen[group])), bits)
 		}
 		seen[group]++
-		hashes[pos] = int64(hash)
+		random[pos] = expr.Uniform(bits)
 	}
-	return hashes, nil
+	return random, nil
 }
 
 // requestSeed returns bits of the ids of request and node.
