@@ -150,7 +150,7 @@ func (c *compiler) expr(n *node) int32 {
 		in.checked, in.zone = true, args[1].zone
 		args = args[:1]
 	case opHash:
-		in.a, in.b = c.folded(args[0], &in.need), c.folded(args[1], &in.need)
+		in.a, in.b = c.hashOperand(args[0], &in.need), c.hashOperand(args[1], &in.need)
 		args = nil
 	default:
 		in.checked = n.op.Typed && len(args) > 0

@@ -85,7 +85,7 @@ type Operator struct {
 	texts  func(s, part string) bool        // of a predicate of two strings, with opTexts: the value for two that are not null
 	four   func(a, b, c, d float64) float64 // row, of an operator of four operands
 	clock  func(time.Time) int              // of an operator with opClock: the value at a time in its zone
-	draw   func(uint64) float64             // of an operator with opHash: the value of a Draw
+	draw   func(uint64) float64             // of an operator with opHash: the value of a rowset.HashInt
 }
 
 // A kernel computes an operator for a chunk. All slices of a call have equal length, and dst may be one

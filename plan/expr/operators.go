@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/rankd/rankd/rowset"
 )
 
 var (
@@ -270,7 +272,7 @@ var operators = withKernels([]Operator{
 		Doc: "A number from 0 to below 1 for each row: hash(Key.id, seed) / 2 ** 53. Rows of the same id and seed have the same number, in any request; " +
 			"another seed, P.seed + 1 for example, gives others.",
 		Null: nullIfAny, NonFinite: "Null if seed is not finite.", Example: "random(P.seed)", Function: "random", Builder: "E.random",
-		draw: Uniform,
+		draw: rowset.HashUnit,
 	},
 
 	{

@@ -115,15 +115,16 @@ func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, boo
 		}
 		return finite(geoDistance(at[0], at[1], at[2], at[3]), true) // TestGeoDistance compares it with vectors
 	case "hash", "random":
-		drawn, ok := r.fold(v.Get("x"), row)
+		of, ok := r.hashInput(v.Get("x"), row)
 		if op == "random" {
-			drawn, ok = FoldInt(r.batch.IDs[row]), true
+			of, ok = r.batch.IDs[row], true
 		}
-		seed, seedOK := r.fold(v.Get("seed"), row)
-		if drawn = Draw(drawn, seed) >> 11; op == "random" {
-			return float64(drawn) / (1 << 53), ok && seedOK
+		seed, seedOK := r.hashInput(v.Get("seed"), row)
+		h := rowset.HashInt(of, seed) >> 11
+		if op == "random" {
+			return float64(h) / (1 << 53), ok && seedOK
 		}
-		return float64(drawn), ok && seedOK
+		return float64(h), ok && seedOK
 	case "age":
 		return finite(now-x, nowOK && xOK)
 	case "abs":
@@ -279,21 +280,21 @@ func (r reference) value(v *jsondoc.Value, row int) any {
 	return nil
 }
 
-// fold is the fold of an operand of hash: TestHashBits has vectors.
-func (r reference) fold(v *jsondoc.Value, row int) (uint64, bool) {
+// hashInput is the integer that stands for an operand of hash.
+func (r reference) hashInput(v *jsondoc.Value, row int) (int64, bool) {
 	if v == nil {
 		return 0, false
 	}
 	switch r.typeOf(v) {
 	case Int:
 		x, ok := r.value(v, row).(int64)
-		return FoldInt(x), ok
+		return x, ok
 	case String:
 		s, ok := r.value(v, row).(string)
-		return FoldString(s), ok
+		return rowset.TextBits(s), ok
 	}
 	x, ok := r.expr(v, row)
-	return FoldNumber(x), ok && isFinite(x)
+	return rowset.NumberBits(x), ok && isFinite(x)
 }
 
 // isNull is the null test of typed trees.

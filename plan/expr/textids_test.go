@@ -37,12 +37,12 @@ func TestTheHashOfAnID(t *testing.T) {
 		got, err := e.Values(nil, nil, rows, &texts)
 		require.NoError(t, err)
 		for i, text := range []string{"x", "a", "x"} {
-			assert.Equal(t, draw(Draw(FoldString(text), FoldString("s"))), got.Values[i])
+			assert.Equal(t, draw(rowset.HashText(text, rowset.TextBits("s"))), got.Values[i])
 		}
 		got, err = e.Values(nil, nil, rows, &integers)
 		require.NoError(t, err)
 		for i, id := range numbers {
-			assert.Equal(t, draw(Draw(FoldInt(id), FoldString("s"))), got.Values[i])
+			assert.Equal(t, draw(rowset.HashInt(id, rowset.TextBits("s"))), got.Values[i])
 		}
 		assert.Len(t, e.Explain(rows, 1, &texts).Terms, len(e.code.program[e.root].of.Operands))
 		got, err = e.Values(nil, nil, rows, &Params{})

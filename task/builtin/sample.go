@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -108,13 +107,12 @@ func draw(c *task.Ctx) (out rowset.RowSet, propensities []float64, err error) {
 
 // randomNumbers returns the random number of each active row: that of its id and the seed. Further rows of an id draw again, by their number.
 func randomNumbers(c *task.Ctx, in rowset.RowSet) ([]float64, error) {
-	seed := requestSeed(c)
+	seed := int64(requestSeed(c))
 	if c.Node.Params.Given("seed") {
-		given, err := c.Int("seed")
-		if err != nil {
+		var err error
+		if seed, err = c.Int("seed"); err != nil {
 			return nil, err
 		}
-		seed = expr.FoldInt(given)
 	}
 	of, n, err := rowset.Groups(c, c.Memory, in, registry.IDKey)
 	if err != nil {
@@ -123,16 +121,16 @@ func randomNumbers(c *task.Ctx, in rowset.RowSet) ([]float64, error) {
 	texts, seen, random := c.IDTexts(), c.Memory.Rows(n), c.Memory.Floats(in.Len())
 	clear(seen)
 	for pos, group := range of {
-		id := expr.FoldInt(in.ID(pos))
+		id := in.ID(pos)
 		if texts != nil {
-			id = expr.FoldString(texts[in.ID(pos)])
+			id = rowset.TextBits(texts[id])
 		}
-		bits := expr.Draw(id, seed)
+		hash := rowset.HashInt(id, seed)
 		if seen[group] > 0 {
-			bits = expr.Draw(expr.FoldInt(int64(seen[group])), bits)
+			hash = rowset.HashInt(int64(seen[group]), int64(hash))
 		}
 		seen[group]++
-		random[pos] = expr.Uniform(bits)
+		random[pos] = rowset.HashUnit(hash)
 	}
 	return random, nil
 }
