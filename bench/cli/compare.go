@@ -366,6 +366,9 @@ func soundPlan(o rankd.Options, requests *worker.Setup) (name string, artifact [
 	return info.Name, artifact, nil
 }
 
+// agesLeast is how long the age of answers is measured, at least: the default age of values without tracking, and as much again.
+const agesLeast = 2 * time.Second
+
 // compare runs compare and sweep.
 func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.FlagSet) error {
 	if err := o.check(given); err != nil {
@@ -425,12 +428,19 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
 	}
 	began := time.Now()
+	run := func(r worker.Round, engine int, at compare.Point) (*worker.Report, error) {
+		r.Redis, r.Concurrency, r.Rate = back.Addr(at.RedisLatency), at.Concurrency, at.Rate
+		return workers[engine].Run(&r)
+	}
 	grid := compare.Grid{
 		Engines: specNames(o.specs), Modes: modes, Points: o.points(), Rounds: o.rounds,
 		Run: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
+			return run(round, engine, at)
+		},
+		Ages: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
 			r := round
-			r.Redis, r.Concurrency, r.Rate = back.Addr(at.RedisLatency), at.Concurrency, at.Rate
-			return workers[engine].Run(&r)
+			r.Ages, r.Duration = true, max(o.duration, agesLeast)
+			return run(r, engine, at)
 		},
 		Progress: func(s compare.Step) { showProgress(p.Stderr, s, time.Since(began)) },
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/bounds"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
@@ -128,7 +127,7 @@ func (o *options) settings() []command.Setting {
 	return slices.Concat([]command.Setting{
 		{Name: "listen", To: &o.listen, Default: "127.0.0.1:8080",
 			Help: "serve HTTP at this `address`: host:port, :port for all addresses, port 0 for a free one, or off"},
-		{Name: "resp", To: &o.resp, Default: "127.0.0.1:6390", Help: "serve RESP at this `address`, or off; it needs --engine reactor"},
+		{Name: "resp", To: &o.resp, Default: "127.0.0.1:6390", Help: "serve RESP at this `address`, or off"},
 		{Name: "admin", To: &o.admin, Default: "127.0.0.1:8081",
 			Help: "serve operators at this `address`, or off; who reaches it may see everything, without a token"},
 		{Name: "max_inflight", To: &o.MaxInflight, Default: 256, Option: "MaxInflight", Help: "run at most this `number` of requests at the same time"},
@@ -243,9 +242,6 @@ func (o *options) check(given *pflag.FlagSet) error {
 	problems = append(problems, o.Check(given, o.settings()), o.checkAddresses())
 	if given.Changed("tls_cert") != given.Changed("tls_key") {
 		problem("--tls_cert and --tls_key need each other")
-	}
-	if o.Model != rankd.Reactor && o.respAddress.on() {
-		problem("RESP runs on the loop of --engine reactor; --resp off turns it off")
 	}
 	return errors.Join(problems...)
 }

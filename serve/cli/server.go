@@ -122,7 +122,10 @@ func (s *server) build(o *options) (err error) {
 		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
 		front.ReadTimeout, front.WriteTimeout = o.readTimeout, o.writeTimeout
 		front.Logger = s.log
-		s.resp = respfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
+		s.resp, err = respfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
+		if err != nil {
+			return err
+		}
 		s.entrances = append(s.entrances, entrance{name: "resp", address: o.respAddress, front: s.resp, tls: s.secured()})
 	}
 	if !o.adminAddress.on() {

@@ -27,7 +27,7 @@ func BenchmarkRank(b *testing.B) {
 		var wait func()
 		wait = func() {
 			if c.session.State().Owed > 0 {
-				w.loop.Defer(wait)
+				w.Loop().Defer(wait)
 				return
 			}
 			done <- struct{}{}
@@ -35,12 +35,12 @@ func BenchmarkRank(b *testing.B) {
 		round := func() {
 			c.out.Reset()
 			c.session.OnData(data)
-			w.loop.Defer(wait)
+			w.Loop().Defer(wait)
 		}
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range (b.N + inFlight - 1) / inFlight {
-			require.True(b, w.loop.Post(round))
+			require.True(b, w.Loop().Post(round))
 			<-done
 		}
 		b.StopTimer()
@@ -68,7 +68,7 @@ func BenchmarkRank(b *testing.B) {
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range (b.N + inFlight - 1) / inFlight {
-			require.True(b, w.loop.Post(round))
+			require.True(b, w.Loop().Post(round))
 			<-done
 		}
 	})

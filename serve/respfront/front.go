@@ -3,7 +3,6 @@ package respfront
 import (
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/serve"
@@ -16,7 +15,6 @@ type Front struct {
 	*session.Server
 	service *serve.Service
 	store   *access.Store
-	loop    *loop.Loop
 	options Options
 
 	// Loop only, but for table and began, which nobody changes.
@@ -28,17 +26,21 @@ type Front struct {
 	began       clock.Time
 }
 
-// New returns a front of a service whose engine runs on the reactor r. Clients log in with the tokens of store.
-func New(service *serve.Service, store *access.Store, r *reactor.Reactor, o Options) *Front {
-	f := &Front{
-		service: service, store: store, loop: r.Loop(), options: o.withDefaults(),
-		table: commandTable(), commands: make(map[string]*command), began: r.Loop().Clock().Now(),
+// New returns a front of a service whose engine runs on the reactor r, or on none if r is nil: see session.New. Clients log in with the
+// tokens of store.
+func New(service *serve.Service, store *access.Store, r *reactor.Reactor, o Options) (f *Front, err error) {
+	f = &Front{
+		service: service, store: store, options: o.withDefaults(), table: commandTable(), commands: make(map[string]*command),
 	}
 	for i := range f.table {
 		f.commands[f.table[i].name] = &f.table[i]
 	}
-	f.Server = session.New(service, r, session.Protocol{
+	f.Server, err = session.New(service, r, session.Protocol{
 		Front: serve.RESP, TurnAway: redcon.AppendError(nil, "ERR max number of clients reached"), NewCodec: f.newCodec,
 	}, f.options.Options)
-	return f
+	if err != nil {
+		return nil, err
+	}
+	f.began = f.Loop().Clock().Now()
+	return f, nil
 }

@@ -60,6 +60,54 @@ func TestRankOverSockets(t *testing.T) {
 	}
 }
 
+// TestEngineModels has clients of each model, whose requests end out of order, are long, and lose their client. Those without a loop, and a
+// front that does without the engine's, have one of the front's own.
+func TestEngineModels(t *testing.T) {
+	for name, test := range map[string]struct {
+		model rankd.Model
+		own   bool
+	}{
+		"reactor": {model: rankd.Reactor}, "reactor, own loop": {rankd.Reactor, true}, "pool": {rankd.Pool, true}, "sequential": {rankd.Sequential, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, everybody(t), Options{}, func(o *rankd.Options) { o.Model = test.model })
+			if test.own && test.model == rankd.Reactor {
+				require.NoError(t, w.Close())
+				front, err := New(w.service, w.store, nil, w.options)
+				require.NoError(t, err)
+				w.Front = front
+			}
+			if r := w.engine.Intake().Reactor(); test.own {
+				assert.True(t, r == nil || r.Loop() != w.Loop())
+			} else {
+				assert.Same(t, r.Loop(), w.Loop())
+			}
+			addr := w.listenTCP(t)
+			c := dial(t, addr)
+			c.send("RANK gated 1", "RANK three 1", "RANK many 1", "RANK nothing 1", "RANK.MANY three 1 2", "PING")
+			<-w.gate.entered
+			w.await(t, func() bool { return w.Sessions()[0].State().Owed == 8 }, "all have come")
+			w.gate.pass(1)
+			assert.Contains(t, c.receive(), `"candidates":[{"id":1}]`)
+			assert.Equal(t, answerOfThree, c.receive())
+			assert.Greater(t, c.receiveLong(), 100_000)
+			assert.Contains(t, c.receive(), "-NOPERM ")
+			assert.Equal(t, "*2 "+answerOfThree+" "+answerOfThree, c.receive())
+			assert.Equal(t, "+PONG", c.receive())
+
+			c.send("RANK gated 2")
+			<-w.gate.entered
+			require.NoError(t, c.Conn.(*net.TCPConn).SetLinger(0))
+			require.NoError(t, c.Close())
+			eventually(t, func() bool { return w.engine.Metrics().Live == 0 }, "its request is cancelled")
+			assert.EqualValues(t, 1, w.gate.passed.Load(), "that of the first client")
+
+			dial(t, addr).send("RANK gated 3")
+			<-w.gate.entered // It is under way when the world ends.
+		})
+	}
+}
+
 // TestLongAnswersAreEncodedOffTheLoop has one, and a short one behind it.
 func TestLongAnswersAreEncodedOffTheLoop(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{}, nil)

@@ -22,7 +22,7 @@ func TestAClientThatTakesSomethingIsNotStuck(t *testing.T) {
 	c := w.wire()
 	w.onLoop(func() {
 		c.receive(commands("ECHO " + strings.Repeat("x", looks)))
-		now := w.loop.Now()
+		now := w.Loop().Now()
 		for c.unsent = looks; c.unsent > 1; c.unsent-- {
 			now = now.Add(9 * time.Second)
 			c.session.CheckTimes(now)

@@ -108,7 +108,7 @@ func TestAnAnswerThatIsEncodedCountsUntilItIsGone(t *testing.T) {
 	}, "there is no room for its answer")
 	w.onLoop(func() {
 		other.Close()
-		w.loop.Post(func() { // behind the Room that follows, and before the goroutine comes back
+		w.Loop().Post(func() { // behind the Room that follows, and before the goroutine comes back
 			require.True(t, c.session.State().Encoding)
 			c.closed = io.EOF
 			c.session.OnClose(io.EOF)

@@ -12,6 +12,9 @@
 // whether its reply is there at once or comes later. A reply leaves when all before it have left. A slot, its query and all buffers are used
 // again, so that a request allocates its answer and nothing else. No goroutine belongs to a connection or to a request.
 //
+// The loop is the engine's, so that no goroutine stands between socket and scheduler. An engine without a loop leaves the server a loop
+// of its own, to which each reply is posted.
+//
 // # What bounds a session
 //
 // A session that has as many requests under way as Options allow, or too many unsent bytes, leaves further requests unread in

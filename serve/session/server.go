@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ type Server struct {
 	service  *serve.Service
 	reactor  *reactor.Reactor
 	loop     *loop.Loop
+	own      bool // nobody else has the reactor: answers come from other goroutines, and Close stops it
 	protocol Protocol
 	options  Options
 
@@ -43,16 +45,32 @@ type Server struct {
 	emptied  bool          // empty is closed
 }
 
-// New returns a server of a service whose engine runs on the reactor r.
-func New(service *serve.Service, r *reactor.Reactor, p Protocol, o Options) *Server {
+// New returns a server of a service whose engine runs on the reactor r. If r is nil, since that engine has no loop, the server starts a
+// reactor of its own.
+func New(service *serve.Service, r *reactor.Reactor, p Protocol, o Options) (*Server, error) {
 	v := &Server{
-		service: service, reactor: r, loop: r.Loop(), protocol: p, options: o.WithDefaults(),
+		service: service, reactor: r, own: r == nil, protocol: p, options: o.WithDefaults(),
 		listeners: make(map[net.Listener]struct{}), empty: make(chan struct{}),
 	}
+	if v.own {
+		v.reactor = reactor.New(reactor.Config{OnPanic: v.panicked, BusyPoll: -1})
+		if err := v.reactor.Start(); err != nil {
+			return nil, fmt.Errorf("the loop of front %v: %w", p.Front, err)
+		}
+	}
+	v.loop = v.reactor.Loop()
 	v.stopping, v.stop = context.WithCancel(context.Background())
 	v.closing, v.closeAll = context.WithCancel(context.Background())
-	return v
+	return v, nil
 }
+
+// panicked reports a panic on the loop of the server's own. Its connection is closed.
+func (v *Server) panicked(recovered any, stack []byte) {
+	v.options.Logger.Error("panic on the loop of a front", "front", v.protocol.Front.String(), "panic", recovered, "stack", string(stack))
+}
+
+// Loop returns the loop of the sessions.
+func (v *Server) Loop() *loop.Loop { return v.loop }
 
 // Connections returns the number of connections that are accepted and not closed.
 func (v *Server) Connections() int { return int(v.connections.Load()) }
@@ -89,6 +107,10 @@ func (v *Server) Close() error {
 	}
 	v.closeAll()
 	v.streams.Wait()
+	if v.own {
+		v.reactor.Stop()
+		<-v.loop.Done()
+	}
 	return nil
 }
 

@@ -46,9 +46,10 @@ func newWorld(t *testing.T, o Options) *world {
 	require.NoError(t, err)
 	w := &world{engine: engine, caller: caller}
 	o.Logger = logger
-	w.Server = New(service, engine.Intake().Reactor(), Protocol{
+	w.Server, err = New(service, engine.Intake().Reactor(), Protocol{
 		Front: serve.RESP, NewCodec: func(s *Session) Codec { return &lines{Session: s, caller: caller} },
 	}, o)
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		assert.NoError(t, w.Close())
 		assert.NoError(t, engine.Close())

@@ -69,14 +69,19 @@ func (p *slot) ask() {
 // request returns the slot's query, which knows its connection.
 func (p *slot) request() *serve.Query {
 	if p.query == nil {
-		p.query = p.server.service.NewQuery(p.server.protocol.Front, func(*serve.Query) { p.answered() })
+		done := func(*serve.Query) { p.answered() }
+		if v := p.server; v.own { // The service calls done on the goroutine of whatever has ended.
+			answered := p.answered
+			done = func(*serve.Query) { v.loop.Post(answered) }
+		}
+		p.query = p.server.service.NewQuery(p.server.protocol.Front, done)
 	}
 	s := p.session
 	p.query.Context, p.query.Connection, p.query.Outbox = s.context, s.number, s.outbox
 	return p.query
 }
 
-// answered has the reply sent when its turn comes. The service calls it, inside ask or later.
+// answered has the reply sent when its turn comes. It is called once the service has the reply, inside ask or later.
 func (p *slot) answered() {
 	s := p.session
 	if s.closed {
