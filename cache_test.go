@@ -164,6 +164,12 @@ func cachePlan(rng *rand.Rand, name string) string {
 		}
 		add("lookup", "item:{id}", params)
 	}
+	if rng.IntN(3) == 0 {
+		add("frequency_cap", "author:{id}:n", map[string]any{"max": 1 + rng.IntN(3)})
+		last := nodes[len(nodes)-1]
+		delete(last, "on_error")
+		last["params"].(map[string]any)["fresh"] = false
+	}
 	document, err := json.Marshal(map[string]any{
 		"schema_version": 1, "plan_name": name, "nodes": nodes, "outputs": []any{nodes[len(nodes)-1]["node_id"]},
 		"capabilities_required": []string{"cap.rankd.on_error.v1"},
@@ -314,7 +320,7 @@ func playTracking(t *testing.T, mode string) {
 		require.NoError(t, writer.Do(&b, 0, func(replies resp.Replies) error { return replies.At(0).Err() }))
 	}
 	do("HSET", "user:1", "country", "DE")
-	v := openCachedViewer(t, addr, "cache = \""+mode+"\"\n")
+	v := openCachedViewer(t, addr, "cache = \""+mode+"\"\ncache_require = true\n")
 	v.becomes("DE")
 	do("HSET", "user:1", "country", "FR")
 	v.becomes("FR")
@@ -338,7 +344,11 @@ func TestAServerThatDoesNotTell(t *testing.T) {
 	v := openCachedViewer(t, redis.Addr(), "cache = \"broadcast\"\n")
 	country, _ := v.country()
 	v.becomes(country)
+	assert.NoError(t, v.e.Ready(), "nothing requires that it tells")
 	v = openCachedViewer(t, redis.Addr(), "cache = \"broadcast\"\ncache_require = true\n")
+	require.Eventually(t, func() bool { return v.e.Ready() != nil }, 10*time.Second, time.Millisecond, "without a request")
+	assert.ErrorContains(t, v.e.Ready(), "has cache_require, and its Redis does not tell of changes: ")
+	assert.ErrorIs(t, v.e.Ready(), resp.ErrTrackingRefused)
 	require.Eventually(t, func() bool { return v.e.Metrics().Caches[0].Untrusted > 3 || v.read() }, 10*time.Second, time.Millisecond)
 	_, commands := v.country()
 	assert.EqualValues(t, 1, commands)

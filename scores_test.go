@@ -33,7 +33,9 @@ const scoresPlan = `{"schema_version": 1, "plan_name": "scores", "outputs": ["to
 			{"method": "count", "out_key": "model_score_2"}]}},
 		{"node_id": "boost",  "op": "boost",     "inputs": ["group"],  "params": {"score": "model_score_2", "out_key": "final_score", "mode": "all",
 			"rules": [{"pred_id": "p_us", "expr_id": "e_more", "name": "near"}]}},
-		{"node_id": "spread", "op": "diversify", "inputs": ["boost"],  "params": {"by": "country", "max": 2, "window": 5}},
+		{"node_id": "drawn",  "op": "sample",    "inputs": ["boost"],  "params": {"count": 120, "weight": "final_score", "seed": 11, "propensity": "model_score_2"}},
+		{"node_id": "few",    "op": "cap",       "inputs": ["drawn"],  "params": {"by": "country", "max": 30}},
+		{"node_id": "spread", "op": "diversify", "inputs": ["few"],    "params": {"by": "country", "max": 2, "window": 5}},
 		{"node_id": "decay",  "op": "diversify", "inputs": ["spread"], "params": {"by": "country", "method": "decay", "score": "final_score", "out_key": "model_score_2"}},
 		{"node_id": "top",    "op": "top",       "inputs": ["decay"],  "params": {"expr_id": "e_sum", "out_key": "score", "count": 15, "threshold": 0.1,
 			"rerank_expr_id": "e_back", "rerank_count": 20, "rerank_out_key": "final_score"}}]}`

@@ -34,7 +34,8 @@ const sourcesPlan = `{"schema_version": 1, "plan_name": "sources",
 		{"node_id": "unseen", "op": "exclude", "inputs": ["once"], "params": {"endpoint": "ep_0001", "key": "seen:{user}", "context": "seen"}},
 		{"node_id": "fresh", "op": "exclude", "inputs": ["unseen"],
 			"params": {"endpoint": "ep_0001", "key": "shown:{user}", "kind": "sorted_set", "max_age": 3600}},
-		{"node_id": "joined", "op": "join", "inputs": ["fresh"], "params": {"right": "scored", "columns": ["score"]}},
+		{"node_id": "rare", "op": "frequency_cap", "inputs": ["fresh"], "params": {"endpoint": "ep_0001", "key": "count:{user}:{id}", "max": 3}},
+		{"node_id": "joined", "op": "join", "inputs": ["rare"], "params": {"right": "scored", "columns": ["score"]}},
 		{"node_id": "rest", "op": "join", "inputs": ["recs"], "params": {"right": "follow", "how": "anti"}},
 		{"node_id": "out", "op": "blend", "inputs": ["joined", "rest"], "params": {"ratio": [3, 1]}}],
 	"outputs": ["out", "rest"],
@@ -89,7 +90,8 @@ func TestSourcesAnswerTheSameEverywhere(t *testing.T) {
 				addr = redistest.Start(t).Addr
 				require.NoError(t, devredis.Load(t.Context(), addr))
 			}
-			store(t, addr, []string{"SADD", "seen:1", "444", "1000", "8"}, []string{"ZADD", "shown:1", "0", "168", "inf", "599", "4e9", "30"})
+			store(t, addr, []string{"SADD", "seen:1", "444", "1000", "8"}, []string{"ZADD", "shown:1", "0", "168", "inf", "599", "4e9", "30"},
+				[]string{"MSET", "count:1:168", "2", "count:1:737", "2.9", "count:1:461", "3"})
 			for _, model := range models {
 				for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
 					t.Run(string(model)+" "+string(mode), func(t *testing.T) {
@@ -98,7 +100,7 @@ func TestSourcesAnswerTheSameEverywhere(t *testing.T) {
 							a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, ID: "r" + strconv.Itoa(i), Context: map[string]any{"seen": []int64{875, 9}}})
 							require.NoError(t, err)
 							ids := idsOf(a.Output(0))
-							for id, there := range map[int64]bool{737: true, 168: true, 444: false, 875: false, 599: false, 30: false} {
+							for id, there := range map[int64]bool{737: true, 168: true, 461: false, 444: false, 875: false, 599: false, 30: false} {
 								assert.Equal(t, there, slices.Contains(ids, id), "id %d", id)
 							}
 							got := withoutEngineID(t, a.AppendJSON(nil, rankd.FormatFlat))["candidates"]

@@ -189,6 +189,8 @@ func textPlan(seed uint64, entity string, name func(int64) any) string {
 			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "author:{id}:n", "value": "followers", "by": "author_id", "missing": "default"})
 			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "rel:{author_id}/{id}:{user}", "value": "likes"})
 			in = add("lookup", []string{in}, map[string]any{"endpoint": "ep_0001", "key": "item:sku {user}", "fields": []string{"quality"}, "missing": "null"})
+			in = add("cap", []string{in}, map[string]any{"by": "author_id", "max": 1 + rng.IntN(3)})
+			in = add("frequency_cap", []string{in}, map[string]any{"endpoint": "ep_0001", "key": []string{"pop:{id}", "rel:{author_id}/{id}:{user}"}[rng.IntN(2)], "max": 20 + rng.IntN(80)})
 			in = add("aggregate", []string{in}, map[string]any{"by": []string{"author_id", "title"}[:1+rng.IntN(2)], "keep": []string{"all", "first"}[rng.IntN(2)],
 				"values": []any{map[string]any{"method": "count", "out_key": "likes"}, map[string]any{"method": "mean", "column": "quality", "out_key": "final"}}})
 			in = add("diversify", []string{in}, map[string]any{"by": "author_id", "max": 1, "window": 2})

@@ -82,7 +82,7 @@ func (r *paramReader) param(schema *ParamSchema, v *jsondoc.Value, path string) 
 		value.stated = false
 		return value, bad
 	case absent:
-		return paramValue{schema: schema, i: schema.IntValue, f: schema.FloatValue}, nil
+		return paramValue{schema: schema, i: schema.IntValue, f: schema.FloatValue, b: schema.BoolValue}, nil
 	case schema.List:
 		return r.list(schema, v, path)
 	default:

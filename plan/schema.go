@@ -42,8 +42,9 @@ type ParamSchema struct {
 	PerRequest bool
 	IntValue   int64   // default of an optional Int
 	FloatValue float64 // default of an optional Float
+	BoolValue  bool    // default of an optional Bool
 	StrValue   string  // default of an optional String, Enum, Key or Template; "" is none
-	// An optional Bool defaults to false, and a List to an empty one.
+	// A List defaults to an empty one.
 
 	// List makes the parameter an array of MinItems to MaxItems values of the type. MaxItems 0 stands
 	// for DefaultMaxItems.

@@ -170,7 +170,7 @@ func defaultOf(p *plan.ParamSchema) any {
 	case p.FloatValue != 0:
 		return p.FloatValue
 	case p.Type == plan.Bool:
-		return false
+		return p.BoolValue
 	}
 	return nil
 }

@@ -274,6 +274,18 @@ func (d *Decoder) closeValue() {
 // follows begins. It is not ok if that is incomplete or malformed. A number of more
 // than 18 digits, which might overflow, is malformed: no length is near it.
 func header(data []byte, at int) (n int64, next int, ok bool) {
+	// Nearly all lengths have one digit or two. Read without the loop, they save a ranking some 2,000 instructions.
+	if at+4 <= len(data) {
+		d := data[at : at+4 : at+4]
+		if tens := d[0] - '0'; tens <= 9 {
+			switch ones := d[1] - '0'; {
+			case d[1] == '\r' && d[2] == '\n':
+				return int64(tens), at + 3, true
+			case ones <= 9 && d[2] == '\r' && d[3] == '\n':
+				return int64(tens)*10 + int64(ones), at + 4, true
+			}
+		}
+	}
 	i := at
 	negative := i < len(data) && data[i] == '-'
 	if negative {

@@ -36,9 +36,19 @@ func show(t testing.TB, r Reply) string {
 		for a, b := range r.Pairs() {
 			require.Equal(t, r.At(2*pairs), a)
 			require.Equal(t, r.At(2*pairs+1), b)
+			first, ok := r.Field(string(a.Bytes()))
+			require.True(t, ok)
+			for before := range pairs + 1 {
+				if bytes.Equal(r.At(2*before).Bytes(), a.Bytes()) {
+					require.Equal(t, r.At(2*before+1), first)
+					break
+				}
+			}
 			pairs++
 		}
 		require.Equal(t, r.Len()/2, pairs)
+		_, ok := r.Field("no such name")
+		require.False(t, ok)
 		if r.Kind() == Push {
 			return "push [" + strings.Join(parts, " ") + "]"
 		}

@@ -313,6 +313,20 @@ func (r Reply) eachPair(yield func(Reply, Reply) bool) {
 	}
 }
 
+// Field returns the value behind a name in an Array or a Push of names and values, as HGETALL answers. ok is false if
+// the reply lacks the name. A last name without a value does not count.
+func (r Reply) Field(name string) (value Reply, ok bool) {
+	at := r.i + 1
+	for range r.Len() / 2 {
+		second := r.t.after(at)
+		if string(Reply{r.t, at}.Bytes()) == name {
+			return Reply{r.t, second}, true
+		}
+		at = r.t.after(second)
+	}
+	return Reply{}, false
+}
+
 // Err returns a *ServerError if the reply is an Error, and nil otherwise. The error
 // owns its text and outlives the reply.
 func (r Reply) Err() error {

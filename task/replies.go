@@ -28,10 +28,8 @@ func (r Redis) CheckKind(reply resp.Reply, want resp.Kind, command, prefix strin
 // HashField returns the value of a field in a reply of HGETALL, which lists field, value,
 // field, value. The value is a view: see resp.Replies. ok is false if the hash lacks the field.
 func HashField(reply resp.Reply, name string) (value []byte, ok bool) {
-	for i := 0; i+1 < reply.Len(); i += 2 {
-		if string(reply.At(i).Bytes()) == name {
-			return reply.At(i + 1).Bytes(), true
-		}
+	if v, ok := reply.Field(name); ok {
+		return v.Bytes(), true
 	}
 	return nil, false
 }

@@ -44,6 +44,7 @@ type compareOptions struct {
 	users       string
 	context     string
 	latencies   []time.Duration
+	writes      []int
 	rounds      int
 	duration    time.Duration
 	warmup      time.Duration
@@ -167,6 +168,8 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 			"or with the data of --scenario, which replace keys of the same name"},
 		with(redisServerRow(&o.redisServer), func() string { return when(o.redis != "", "with --redis") }),
 		{Name: "redis_latency", To: &o.latencies, Default: []time.Duration{0}, Help: "`times` to add to each round trip to Redis, as in 0,1ms,5ms"},
+		{Name: "foreign_writes", To: &o.writes, Default: []int{0}, Most: 1_000_000, Idle: func() string { return when(o.redis != "", "with --redis") },
+			Help: "`numbers` of keys a second that somebody else writes meanwhile, with the values that they have, as in 0,100,10000; only to a Redis of the benchmark's own"},
 		{Name: "redis_benchmark", To: &o.redisBenchmark,
 			Help: "run this `program`, redis-benchmark, in each round, too: the most commands a second that the server takes"},
 	}
@@ -292,17 +295,20 @@ func (o *compareOptions) checkRedis() error {
 	return nil
 }
 
-// points lists what is measured: for each Redis latency all loads.
+// points lists what is measured: for each Redis latency, and for each number of foreign writes, all loads.
 func (o *compareOptions) points() (points []compare.Point) {
 	for _, latency := range o.latencies {
-		if len(o.rates) > 0 {
+		for _, writes := range o.writes {
+			under := compare.Conditions{RedisLatency: latency, ForeignWrites: writes}
 			for _, rate := range o.rates {
-				points = append(points, compare.Point{RedisLatency: latency, Concurrency: o.backlog, Rate: rate})
+				points = append(points, compare.Point{Conditions: under, Concurrency: o.backlog, Rate: rate})
 			}
-			continue
-		}
-		for _, c := range slices.Sorted(slices.Values(o.concurrency)) {
-			points = append(points, compare.Point{RedisLatency: latency, Concurrency: c})
+			if len(o.rates) > 0 {
+				continue
+			}
+			for _, c := range slices.Sorted(slices.Values(o.concurrency)) {
+				points = append(points, compare.Point{Conditions: under, Concurrency: c})
+			}
 		}
 	}
 	return points
@@ -359,6 +365,9 @@ func soundPlan(o rankd.Options, requests *worker.Setup) (name string, artifact [
 	}
 	return info.Name, artifact, nil
 }
+
+// agesLeast is how long the age of answers is measured, at least: the default age of values without tracking, and as much again.
+const agesLeast = 2 * time.Second
 
 // compare runs compare and sweep.
 func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.FlagSet) error {
@@ -419,14 +428,30 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
 	}
 	began := time.Now()
+	run := func(r worker.Round, engine int, at compare.Point) (*worker.Report, error) {
+		r.Redis, r.Concurrency, r.Rate = back.Addr(at.RedisLatency), at.Concurrency, at.Rate
+		return workers[engine].Run(&r)
+	}
 	grid := compare.Grid{
 		Engines: specNames(o.specs), Modes: modes, Points: o.points(), Rounds: o.rounds,
 		Run: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
+			return run(round, engine, at)
+		},
+		Ages: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
 			r := round
-			r.Redis, r.Concurrency, r.Rate = back.Addr(at.RedisLatency), at.Concurrency, at.Rate
-			return workers[engine].Run(&r)
+			r.Ages, r.Duration = true, max(o.duration, agesLeast)
+			return run(r, engine, at)
 		},
 		Progress: func(s compare.Step) { showProgress(p.Stderr, s, time.Since(began)) },
+	}
+	if slices.Max(o.writes) > 0 {
+		rewriter, err := back.NewRewriter(ctx)
+		if err != nil {
+			return &command.RuntimeError{Err: fmt.Errorf("--foreign_writes: %w", err)}
+		}
+		grid.Write = func(ctx context.Context, at compare.Point) func() (float64, error) {
+			return rewriter.Begin(ctx, at.ForeignWrites)
+		}
 	}
 	if o.redisBenchmark != "" {
 		grid.Ceiling = func(ctx context.Context, at compare.Point) (float64, error) {

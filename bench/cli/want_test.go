@@ -15,7 +15,7 @@ import (
 func TestWantsNameEngines(t *testing.T) {
 	specs, err := engines.ParseSpecs("reactor,binary:/old/rankd,pool:redis_pool=2,io_threads=3")
 	require.NoError(t, err)
-	o := compareOptions{fleet: fleet{specs: specs}, concurrency: []int{1, 64}, latencies: []time.Duration{0},
+	o := compareOptions{fleet: fleet{specs: specs}, concurrency: []int{1, 64}, latencies: []time.Duration{0}, writes: []int{0},
 		wantTexts: []string{"p99 reactor <= 1 binary:/old/rankd at 64", "p50 pool:io_threads=3,redis_pool=2 <= 2 reactor"}}
 	require.NoError(t, o.parseWants())
 	assert.Equal(t, []compare.Want{

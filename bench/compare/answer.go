@@ -11,7 +11,7 @@ import (
 //
 // It compares each engine with the first one: by throughput in a closed loop, and by
 // the 99th percentile in an open loop, where the arrival rate sets the throughput.
-// It names the highest load at the first Redis latency, then the nearest loads at which
+// It names the highest load under the first conditions, then the nearest loads at which
 // the outcome differs, failures, and the knees.
 func (c *Comparison) Answer() string {
 	engines := c.Engines()
@@ -27,7 +27,7 @@ func (c *Comparison) Answer() string {
 		parts = c.answerAlone(engines)
 	}
 	for _, k := range c.Knees {
-		if k.RedisLatency == c.Knees[0].RedisLatency {
+		if k.Conditions == c.Knees[0].Conditions {
 			parts = append(parts, k.short())
 		}
 	}
@@ -81,7 +81,7 @@ type standing struct {
 }
 
 // standings returns the points at which both engines were measured: the highest load at
-// the first Redis latency comes first.
+// the first conditions comes first.
 func (c *Comparison) standings(first, other string) (found []standing) {
 	for _, cell := range c.byDescendingLoad(other) {
 		lead := cell.ThroughputRatio.inverse()
@@ -221,11 +221,11 @@ func (c *Comparison) measured(engine string) bool {
 	return false
 }
 
-// byDescendingLoad returns the cells of an engine, Redis latencies in the order given and
+// byDescendingLoad returns the cells of an engine, conditions in the order given and
 // the highest load of each first.
 func (c *Comparison) byDescendingLoad(engine string) (cells []Cell) {
-	for _, latency := range c.Latencies() {
-		series := c.Series(engine, latency)
+	for _, under := range c.Conditions() {
+		series := c.Series(engine, under)
 		for i := len(series) - 1; i >= 0; i-- {
 			cells = append(cells, series[i])
 		}
@@ -239,8 +239,8 @@ func (p Point) load() string {
 	if p.Rate > 0 {
 		text = fmt.Sprintf("%g/s", p.Rate)
 	}
-	if p.RedisLatency > 0 {
-		text += fmt.Sprintf(" (Redis +%v)", p.RedisLatency)
+	if special := p.Conditions.String(); special != "" {
+		text += " (" + special + ")"
 	}
 	return text
 }

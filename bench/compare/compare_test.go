@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,7 +126,7 @@ func TestAFailedRoundFailsItsCellOnly(t *testing.T) {
 
 func TestMeasureErrors(t *testing.T) {
 	broken := errors.New("broken")
-	g := Grid{Engines: []string{"a"}, Points: []Point{{Concurrency: 1, RedisLatency: time.Millisecond}}, Rounds: 1}
+	g := Grid{Engines: []string{"a"}, Points: []Point{{Conditions: Conditions{RedisLatency: time.Millisecond}, Concurrency: 1}}, Rounds: 1}
 	g.Run = func(context.Context, int, Point) (*worker.Report, error) { return nil, broken }
 	_, _, err := Measure(t.Context(), g)
 	assert.ErrorIs(t, err, broken)
@@ -137,6 +138,91 @@ func TestMeasureErrors(t *testing.T) {
 	cancel()
 	_, _, err = Measure(ctx, g)
 	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// Foreign writes begin before a round, end after it, and are counted for each engine.
+func TestForeignWrites(t *testing.T) {
+	var log []string
+	said := func(text string) { log = append(log, text) }
+	broken := error(nil)
+	g := Grid{
+		Engines: []string{"a", "b"}, Rounds: 1,
+		Points: []Point{{Concurrency: 1}, {Conditions: Conditions{ForeignWrites: 100}, Concurrency: 1}},
+		Run: func(_ context.Context, engine int, at Point) (*worker.Report, error) {
+			said(fmt.Sprintf("run %d, %s", engine, at))
+			return reportOf(t, time.Millisecond), nil
+		},
+		Write: func(_ context.Context, at Point) func() (float64, error) {
+			said(fmt.Sprintf("begin %d", at.ForeignWrites))
+			return func() (float64, error) { said("end"); return 90 + float64(len(log)), broken }
+		},
+	}
+	cells, _, err := Measure(t.Context(), g)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"run 0, 1 in flight", "run 1, 1 in flight", "begin 100", "run 0, 1 in flight, 100 foreign writes/s", "end",
+		"begin 100", "run 1, 1 in flight, 100 foreign writes/s", "end",
+	}, log)
+	assert.Equal(t, []float64{0, 0, 95, 98}, []float64{cells[0].Written, cells[1].Written, cells[2].Written, cells[3].Written})
+
+	c := &Comparison{Cells: cells}
+	var out bytes.Buffer
+	require.NoError(t, c.WriteText(&out))
+	assert.Regexp(t, `(?s)nobody else writes\n.* 1 +a.* 1 +b.*somebody else writes 100 keys a second \(reached: 95 to 98\)\n.* 1 +a.* 1 +b`, out.String())
+	assert.NotContains(t, out.String(), "round trip to Redis:")
+	c.Cells[2].RedisLatency, c.Cells[3].RedisLatency = time.Second, time.Second
+	assert.Equal(t, "Redis +1s, 100 foreign writes/s", c.Cells[2].Conditions.String())
+
+	// Whoever keeps values has their age measured in a round of its own, with the writes beside it.
+	log = nil
+	kept := reportOf(t, time.Millisecond)
+	kept.Traffic = &load.Traffic{Cache: &load.Cache{Hits: 9}}
+	g.Run = func(_ context.Context, engine int, _ Point) (*worker.Report, error) {
+		report := *kept
+		if engine == 0 {
+			report.Traffic = nil
+		}
+		return &report, nil
+	}
+	ages := load.NewHistogram()
+	for _, ms := range []int{1, 2, 2, 2, 40} {
+		require.NoError(t, ages.RecordValue(int64(ms)*int64(time.Millisecond)))
+	}
+	text, err := ages.EncodeV2()
+	require.NoError(t, err)
+	aged := &worker.Report{Ages: &worker.Ages{Answers: 70, Stale: 5, Ages: string(text)}}
+	g.Ages = func(_ context.Context, engine int, at Point) (*worker.Report, error) {
+		said(fmt.Sprintf("ages of %d, %s", engine, at))
+		return aged, nil
+	}
+	cells, _, err = Measure(t.Context(), g)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"begin 100", "end", "begin 100", "end", "begin 100", "ages of 1, 1 in flight, 100 foreign writes/s", "end"}, log)
+	require.NotNil(t, cells[3].Ages)
+	assert.Equal(t, [2]int64{70, 5}, [2]int64{cells[3].Ages.Answers, cells[3].Ages.Stale})
+	assert.InEpsilon(t, 2000, cells[3].Ages.P50, 0.01)
+	assert.InEpsilon(t, 40_000, cells[3].Ages.Max, 0.01)
+	assert.Equal(t, []*Ages{nil, nil, nil}, []*Ages{cells[0].Ages, cells[1].Ages, cells[2].Ages})
+	assert.Regexp(t, `5 of 70 2ms 40.*ms 40.*ms$`, strings.Join(cells[3].CacheRow(), " "))
+	assert.Regexp(t, `– – – –$`, strings.Join(cells[1].CacheRow(), " "))
+	cells[3].Ages = &Ages{Answers: 70}
+	assert.Regexp(t, `0 of 70 – – –$`, strings.Join(cells[3].CacheRow(), " "))
+	aged = &worker.Report{Failure: "no versions"}
+	cells, _, err = Measure(t.Context(), g)
+	require.NoError(t, err)
+	assert.Equal(t, "no versions", cells[3].Failure)
+	aged = &worker.Report{} // from a build that cannot tell
+	cells, _, err = Measure(t.Context(), g)
+	require.NoError(t, err)
+	assert.Nil(t, cells[3].Ages)
+	aged = &worker.Report{Ages: &worker.Ages{Ages: "?"}}
+	_, _, err = Measure(t.Context(), g)
+	assert.ErrorContains(t, err, "decode ages")
+
+	broken = errors.New("no room")
+	_, _, err = Measure(t.Context(), g)
+	assert.ErrorIs(t, err, broken)
+	assert.ErrorContains(t, err, "a, 1 in flight, 100 foreign writes/s: foreign writes: no room")
 }
 
 func TestEstimate(t *testing.T) {
@@ -221,7 +307,7 @@ func fixedComparison() *Comparison {
 	estimate := func(v float64) Estimate { l, h := v*0.97, v*1.02; return Estimate{v, &l, &h} }
 	cell := func(engine string, c int, latency time.Duration, x, p99, first float64) Cell {
 		return Cell{
-			Engine: engine, Point: Point{Concurrency: c, RedisLatency: latency}, Throughput: estimate(x),
+			Engine: engine, Point: Point{Conditions: Conditions{RedisLatency: latency}, Concurrency: c}, Throughput: estimate(x),
 			Latency:         Latencies{Mean: p99 / 2, P50: p99 / 2.5, P90: p99 / 1.5, P99: p99, P999: p99 * 2, Max: p99 * 4},
 			ThroughputRatio: estimate(x / first), P99Ratio: Estimate{2, &low, &high}, Requests: int64(x) * 12,
 			PerRequest: PerRequest{CPU: 18.25, RedisCPU: 6.5, Allocs: 31.4, AllocBytes: 1503,
@@ -240,7 +326,7 @@ func fixedComparison() *Comparison {
 			cell("reactor", 16, 0, 50_000, 420, 50_000), cell("pool", 16, 0, 6_200, 6100, 50_000),
 			cell("reactor", 64, 0, 64_000, 1340, 64_000), cell("pool", 64, 0, 6_100, 24_500, 64_000),
 			cell("reactor", 16, 5*time.Millisecond, 980, 16_900, 980), cell("pool", 16, 5*time.Millisecond, 40, 410_000, 980),
-			cell("reactor", 64, 5*time.Millisecond, 3900, 17_300, 3900), {Engine: "pool", Point: Point{Concurrency: 64, RedisLatency: 5 * time.Millisecond}, Failure: "out of descriptors"},
+			cell("reactor", 64, 5*time.Millisecond, 3900, 17_300, 3900), {Engine: "pool", Point: Point{Conditions: Conditions{RedisLatency: 5 * time.Millisecond}, Concurrency: 64}, Failure: "out of descriptors"},
 		},
 	}
 	c.Cells[0].Modes = Modes{Placement: "adaptive", Reads: "shared"}

@@ -15,8 +15,8 @@ type Comparison struct {
 	Facts    Facts    `json:"facts"`
 	Settings Settings `json:"settings"`
 	Cells    []Cell   `json:"cells"`
-	// Knees has one knee per engine and Redis latency, if a closed loop ran at several
-	// concurrencies. The knees of the first Redis latency come first.
+	// Knees has one knee per engine and conditions, if a closed loop ran at several
+	// concurrencies. The knees of the first conditions come first.
 	Knees []Knee `json:"knees,omitempty"`
 	// Ceilings has one ceiling for each load, if redis-benchmark ran.
 	Ceilings []Ceiling `json:"ceilings,omitempty"`
@@ -39,12 +39,12 @@ type Settings struct {
 	Ceiling  string        `json:"ceiling,omitempty"` // the command line of redis-benchmark, with its version
 }
 
-// Series returns the cells of one engine at one Redis latency, by ascending rate and
+// Series returns the cells of one engine under the same conditions, by ascending rate and
 // concurrency.
-func (c *Comparison) Series(engine string, latency time.Duration) []Cell {
+func (c *Comparison) Series(engine string, under Conditions) []Cell {
 	var series []Cell
 	for _, cell := range c.Cells {
-		if cell.Engine == engine && cell.RedisLatency == latency {
+		if cell.Engine == engine && cell.Conditions == under {
 			series = append(series, cell)
 		}
 	}
@@ -59,21 +59,21 @@ func (c *Comparison) Engines() []string {
 	return distinct(c.Cells, func(cell Cell) string { return cell.Engine })
 }
 
-// Latencies returns the Redis latencies in the order in which they were given.
-func (c *Comparison) Latencies() []time.Duration {
-	return distinct(c.Cells, func(cell Cell) time.Duration { return cell.RedisLatency })
+// Conditions returns the conditions in the order in which they were given.
+func (c *Comparison) Conditions() []Conditions {
+	return distinct(c.Cells, func(cell Cell) Conditions { return cell.Conditions })
 }
 
 // FindKnees fills in Knees.
 func (c *Comparison) FindKnees() {
-	for _, latency := range c.Latencies() {
+	for _, under := range c.Conditions() {
 		for _, engine := range c.Engines() {
-			series := c.Series(engine, latency)
+			series := c.Series(engine, under)
 			if len(series) < 2 || series[0].Rate > 0 {
 				continue
 			}
 			if k, ok := FindKnee(series); ok {
-				k.RedisLatency = latency
+				k.Conditions = under
 				c.Knees = append(c.Knees, k)
 			}
 		}

@@ -2,7 +2,7 @@
 // side and reports how they differ. Each report opens with the answer in one sentence:
 // who is ahead, by how much, and where the lead stops. See Comparison.Answer.
 //
-//	for each Redis latency, for each load:           a Point
+//	for each condition, for each load:               a Point
 //	    for each round:
 //	        for each engine: warm up, measure        A B A B: drift affects all alike
 //	    per engine: medians over rounds, all latencies merged, ratios to the first engine     a Cell

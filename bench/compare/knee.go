@@ -11,8 +11,8 @@ const kneeShare = 0.9
 
 // Knee is where throughput flattens over a sweep. Immutable once built.
 type Knee struct {
-	Engine       string        `json:"engine"`
-	RedisLatency time.Duration `json:"redis_latency_ns"`
+	Engine string `json:"engine"`
+	Conditions
 	// At is the lowest concurrency whose throughput is at least 90 % of the best.
 	At         int     `json:"concurrency"`
 	Throughput float64 `json:"throughput_rps"` // there
@@ -70,10 +70,10 @@ func (k Knee) String() string {
 }
 
 func (k Knee) where() string {
-	if k.RedisLatency == 0 {
-		return k.Engine
+	if special := k.Conditions.String(); special != "" {
+		return k.Engine + ", " + special
 	}
-	return fmt.Sprintf("%s, Redis +%v", k.Engine, k.RedisLatency)
+	return k.Engine
 }
 
 // duration turns microseconds into a duration that reads well.

@@ -2,7 +2,9 @@ package compare
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -11,11 +13,29 @@ import (
 	"github.com/rankd/rankd/bench/worker"
 )
 
-// Point is a load and a Redis latency at which engines are compared. Immutable.
+// Conditions are what surrounds the engines while they are measured. Immutable; comparable.
+type Conditions struct {
+	RedisLatency  time.Duration `json:"redis_latency_ns"`         // added to each round trip to Redis
+	ForeignWrites int           `json:"foreign_writes,omitempty"` // keys a second that somebody else writes
+}
+
+// String returns the conditions as text, such as "Redis +5ms, 100 foreign writes/s"; empty if there is nothing special.
+func (c Conditions) String() string {
+	var parts []string
+	if c.RedisLatency > 0 {
+		parts = append(parts, fmt.Sprintf("Redis +%v", c.RedisLatency))
+	}
+	if c.ForeignWrites > 0 {
+		parts = append(parts, fmt.Sprintf("%d foreign writes/s", c.ForeignWrites))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Point is a load, and the conditions, at which engines are compared. Immutable.
 type Point struct {
-	RedisLatency time.Duration `json:"redis_latency_ns"` // added to each round trip to Redis
-	Concurrency  int           `json:"concurrency"`      // requests in flight; the bound in an open loop
-	Rate         float64       `json:"rate,omitempty"`   // arrivals per second; 0 means a closed loop
+	Conditions
+	Concurrency int     `json:"concurrency"`    // requests in flight; the bound in an open loop
+	Rate        float64 `json:"rate,omitempty"` // arrivals per second; 0 means a closed loop
 }
 
 // String returns the point as text, such as "64 in flight, Redis +5ms".
@@ -24,8 +44,8 @@ func (p Point) String() string {
 	if p.Rate > 0 {
 		text = fmt.Sprintf("%g/s, at most %s", p.Rate, text)
 	}
-	if p.RedisLatency > 0 {
-		text += fmt.Sprintf(", Redis +%v", p.RedisLatency)
+	if special := p.Conditions.String(); special != "" {
+		text += ", " + special
 	}
 	return text
 }
@@ -39,6 +59,12 @@ type Grid struct {
 	// Run has an engine run one round. An error ends the measurement; the report holds
 	// failures within the round.
 	Run func(ctx context.Context, engine int, at Point) (*worker.Report, error)
+	// Ages has an engine run a further round, in which it measures the age of what it serves from memory; the rest of that round does not
+	// count. It runs after the rounds of a point with foreign writes, for engines with a cache. Nil means that it does not.
+	Ages func(ctx context.Context, engine int, at Point) (*worker.Report, error)
+	// Write begins to write as many keys a second as the point says, beside a round. The returned call ends that, and returns how many it
+	// wrote a second. Nil means that no point has foreign writes.
+	Write func(ctx context.Context, at Point) (end func() (perSecond float64, err error))
 	// Ceiling returns the commands per second of redis-benchmark. It runs once in each round; nil
 	// means that it does not.
 	Ceiling func(ctx context.Context, at Point) (float64, error)
@@ -67,10 +93,11 @@ func Measure(ctx context.Context, g Grid) (cells []Cell, ceilings []Ceiling, err
 				if err := ctx.Err(); err != nil {
 					return nil, nil, err
 				}
-				report, err := g.Run(ctx, i, at)
+				report, written, err := g.run(ctx, g.Run, i, at)
 				if err != nil {
 					return nil, nil, fmt.Errorf("%s, %s: %w", engine, at, err)
 				}
+				samples[i].written = append(samples[i].written, written)
 				if err := samples[i].add(report); err != nil {
 					return nil, nil, fmt.Errorf("%s, %s: %w", engine, at, err)
 				}
@@ -92,6 +119,9 @@ func Measure(ctx context.Context, g Grid) (cells []Cell, ceilings []Ceiling, err
 		}
 		for i, engine := range g.Engines {
 			cell := samples[i].cell(engine, at, &samples[0])
+			if err := g.age(ctx, i, at, &cell); err != nil {
+				return nil, nil, fmt.Errorf("%s, %s: %w", engine, at, err)
+			}
 			if g.Modes != nil {
 				cell.Modes = g.Modes[i]
 			}
@@ -99,6 +129,57 @@ func Measure(ctx context.Context, g Grid) (cells []Cell, ceilings []Ceiling, err
 		}
 	}
 	return cells, ceilings, nil
+}
+
+// run runs one round, with foreign writes beside it, of which it returns how many a second there were.
+func (g *Grid) run(ctx context.Context, round func(context.Context, int, Point) (*worker.Report, error), engine int, at Point) (report *worker.Report, written float64, err error) {
+	if at.ForeignWrites == 0 {
+		report, err = round(ctx, engine, at)
+		return report, 0, err
+	}
+	end := g.Write(ctx, at)
+	report, err = round(ctx, engine, at)
+	written, failed := end()
+	if failed != nil {
+		err = errors.Join(err, fmt.Errorf("foreign writes: %w", failed))
+	}
+	return report, written, err
+}
+
+// age measures the age of what an engine serves from memory, if it keeps something that somebody else writes.
+func (g *Grid) age(ctx context.Context, engine int, at Point, c *Cell) error {
+	if g.Ages == nil || at.ForeignWrites == 0 || c.PerRequest.cache() == nil {
+		return nil
+	}
+	report, _, err := g.run(ctx, g.Ages, engine, at)
+	if err != nil {
+		return err
+	}
+	if report.Failure != "" {
+		c.Failure = report.Failure
+		return nil
+	}
+	if report.Ages == nil {
+		return nil
+	}
+	ages, err := report.Ages.Histogram()
+	if err != nil {
+		return err
+	}
+	c.Ages = &Ages{
+		Answers: report.Ages.Answers, Stale: report.Ages.Stale,
+		P50: micros(ages.ValueAtPercentile(50)), P99: micros(ages.ValueAtPercentile(99)), Max: micros(ages.Max()),
+	}
+	return nil
+}
+
+// Ages say how old answers from memory were, in microseconds since the writer of a newer value had its OK. Immutable.
+type Ages struct {
+	Answers int64   `json:"answers"`
+	Stale   int64   `json:"stale"` // of the answers; the ages are theirs
+	P50     float64 `json:"p50_us"`
+	P99     float64 `json:"p99_us"`
+	Max     float64 `json:"max_us"`
 }
 
 // Latencies summarizes the latencies of successful requests, in microseconds. Immutable.
@@ -146,10 +227,12 @@ type Cell struct {
 	Requests   int64   `json:"requests"` // answered
 	Errors     int64   `json:"errors"`   // answered with an error
 	FirstError string  `json:"first_error,omitempty"`
-	Shed       int64   `json:"shed"`       // arrivals turned away
-	LagP99     float64 `json:"lag_p99_us"` // how late arrivals were sent; open loop only
+	Shed       int64   `json:"shed"`                                // arrivals turned away
+	LagP99     float64 `json:"lag_p99_us"`                          // how late arrivals were sent; open loop only
+	Written    float64 `json:"foreign_writes_per_second,omitempty"` // the median of what Conditions.ForeignWrites reached
 
 	PerRequest PerRequest `json:"per_request"`
+	Ages       *Ages      `json:"ages,omitempty"` // nil if not measured
 	RSSMB      float64    `json:"rss_mb"`
 	LiveMB     float64    `json:"live_mb,omitempty"` // of the heap, after a garbage collection under load; 0 from a worker that does not tell
 
@@ -203,6 +286,7 @@ type sample struct {
 	failure string
 	reports []*worker.Report
 	results []*load.Result
+	written []float64 // foreign writes a second
 }
 
 func (s *sample) add(r *worker.Report) error {
@@ -220,7 +304,7 @@ func (s *sample) add(r *worker.Report) error {
 
 // cell computes the figures; base is the sample of the first engine.
 func (s *sample) cell(engine string, at Point, base *sample) Cell {
-	c := Cell{Engine: engine, Point: at, Failure: s.failure}
+	c := Cell{Engine: engine, Point: at, Failure: s.failure, Written: median(s.written)}
 	if s.failure != "" || len(s.results) == 0 {
 		return c
 	}

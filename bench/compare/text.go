@@ -3,23 +3,27 @@ package compare
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 )
 
 // WriteText writes the answer, then the comparison as text tables.
 func (c *Comparison) WriteText(w io.Writer) error {
 	out := &errWriter{w: w}
 	c.writeHead(out)
-	for _, latency := range c.Latencies() {
-		if len(c.Latencies()) > 1 || latency > 0 {
-			fmt.Fprintf(out, "\nadded to each round trip to Redis: %v\n", latency)
+	all := c.Conditions()
+	for _, under := range all {
+		if slices.ContainsFunc(all, func(other Conditions) bool { return other.RedisLatency > 0 }) {
+			fmt.Fprintf(out, "\nadded to each round trip to Redis: %v\n", under.RedisLatency)
 		}
-		c.writeSpeed(out, latency)
-		c.writeCosts(out, latency)
-		c.writeCaches(out, latency)
+		if slices.ContainsFunc(all, func(other Conditions) bool { return other.ForeignWrites > 0 }) {
+			fmt.Fprintf(out, "\n%s\n", c.Writes(under))
+		}
+		c.writeSpeed(out, under)
+		c.writeCosts(out, under)
+		c.writeCaches(out, under)
 	}
 	c.writeTroubles(out)
 	writeLines(out, "redis-server by itself:", c.CeilingLines())
@@ -92,10 +96,10 @@ func table(w io.Writer, rows [][]string) {
 	_ = t.Flush() // w keeps the error
 }
 
-func (c *Comparison) writeSpeed(w io.Writer, latency time.Duration) {
+func (c *Comparison) writeSpeed(w io.Writer, under Conditions) {
 	rows := [][]string{SpeedColumns}
 	for _, cell := range c.Cells {
-		if cell.RedisLatency == latency {
+		if cell.Conditions == under {
 			rows = append(rows, cell.SpeedRow())
 		}
 	}
@@ -103,10 +107,10 @@ func (c *Comparison) writeSpeed(w io.Writer, latency time.Duration) {
 	table(w, rows)
 }
 
-func (c *Comparison) writeCosts(w io.Writer, latency time.Duration) {
+func (c *Comparison) writeCosts(w io.Writer, under Conditions) {
 	rows := [][]string{CostColumns}
 	for _, cell := range c.Cells {
-		if cell.RedisLatency == latency {
+		if cell.Conditions == under {
 			rows = append(rows, cell.CostRow())
 		}
 	}
@@ -115,18 +119,32 @@ func (c *Comparison) writeCosts(w io.Writer, latency time.Duration) {
 }
 
 // writeCaches writes what came from memory, if some engine keeps what it read.
-func (c *Comparison) writeCaches(w io.Writer, latency time.Duration) {
+func (c *Comparison) writeCaches(w io.Writer, under Conditions) {
 	if !c.Keeps() {
 		return
 	}
 	rows := [][]string{CacheColumns}
 	for _, cell := range c.Cells {
-		if cell.RedisLatency == latency {
+		if cell.Conditions == under {
 			rows = append(rows, cell.CacheRow())
 		}
 	}
 	fmt.Fprintln(w, "\nfrom memory, per request:")
 	table(w, rows)
+}
+
+// Writes says how many keys somebody else was to write meanwhile, and how many were written.
+func (c *Comparison) Writes(under Conditions) string {
+	if under.ForeignWrites == 0 {
+		return "nobody else writes"
+	}
+	least, most := math.Inf(1), 0.0
+	for _, cell := range c.Cells {
+		if cell.Conditions == under {
+			least, most = min(least, cell.Written), max(most, cell.Written)
+		}
+	}
+	return fmt.Sprintf("somebody else writes %d keys a second (reached: %.0f to %.0f)", under.ForeignWrites, least, most)
 }
 
 // Keeps reports whether some engine keeps what it read.
@@ -230,6 +248,7 @@ func (c Cell) CostRow() []string {
 // CacheColumns are the heads of CacheRow.
 var CacheColumns = []string{
 	"in flight", "engine", "placement", "reads", "hits", "misses", "hit ratio", "invalidated", "evicted", "table", "mean age",
+	"stale answers", "since the OK: p50", "p99", "max",
 }
 
 // CacheRow returns what a request takes from memory as text. An engine that has no cache, as the blocking ones, says so.
@@ -242,9 +261,15 @@ func (c Cell) CacheRow() []string {
 	case cache == nil:
 		return append(row, "keeps nothing")
 	}
-	return append(row, fmt.Sprintf("%.1f", cache.Hits), fmt.Sprintf("%.1f", cache.Misses),
+	row = append(row, fmt.Sprintf("%.1f", cache.Hits), fmt.Sprintf("%.1f", cache.Misses),
 		known(cache.Hits+cache.Misses > 0, fmt.Sprintf("%.3f", cache.Hits/(cache.Hits+cache.Misses))),
 		fmt.Sprintf("%.2f", cache.Invalidated), fmt.Sprintf("%.2f", cache.Evicted), fmt.Sprintf("%.1f MiB", cache.MB), fmt.Sprintf("%.2f s", cache.HitAge))
+	a := c.Ages
+	if a == nil {
+		return append(row, "–", "–", "–", "–")
+	}
+	age := func(us float64) string { return known(a.Stale > 0, duration(us)) }
+	return append(row, fmt.Sprintf("%d of %d", a.Stale, a.Answers), age(a.P50), age(a.P99), age(a.Max))
 }
 
 // known returns v as text, or a dash if it is unknown.

@@ -1,9 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
@@ -28,14 +28,14 @@ type line struct {
 // colors distinguish engines, also for most color-blind readers (Okabe and Ito).
 var colors = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933"}
 
-// sectionCharts draws one Redis latency: throughput, latency, CPU time and round trips over
+// sectionCharts draws what was measured under the same conditions: throughput, latency, CPU time and round trips over
 // the load.
-func sectionCharts(c *compare.Comparison, latency time.Duration) []chart {
-	axis, axisName := loads(c, latency)
+func sectionCharts(c *compare.Comparison, under compare.Conditions) []chart {
+	axis, axisName := loads(c, under)
 	figure := func(of func(compare.Cell) float64) []line {
 		var lines []line
 		for i, engine := range c.Engines() {
-			lines = append(lines, line{name: engine, engine: i, values: along(axis, c.Series(engine, latency), of)})
+			lines = append(lines, line{name: engine, engine: i, values: along(axis, c.Series(engine, under), of)})
 		}
 		return lines
 	}
@@ -59,45 +59,45 @@ func roundTrips(c compare.Cell) float64 {
 	return c.PerRequest.Traffic.RoundTrips
 }
 
-// overview draws throughput and latency over the Redis latencies, at the highest load. It
-// draws nothing if there is only one latency.
+// overview draws throughput and latency over the conditions, at the highest load. It
+// draws nothing if there is only one.
 func overview(c *compare.Comparison) []chart {
-	latencies := c.Latencies()
-	if len(latencies) < 2 {
+	conditions := c.Conditions()
+	if len(conditions) < 2 {
 		return nil
 	}
 	var axis []string
-	for _, l := range latencies {
-		axis = append(axis, fmt.Sprintf("+%v", l))
+	for _, under := range conditions {
+		axis = append(axis, cmp.Or(under.String(), "as it is"))
 	}
-	loads, _ := loads(c, latencies[0])
+	loads, _ := loads(c, conditions[0])
 	load := loads[len(loads)-1]
 	figure := func(of func(compare.Cell) float64) (lines []line) {
 		for i, engine := range c.Engines() {
 			l := line{name: engine, engine: i}
-			for _, latency := range latencies {
-				l.values = append(l.values, along([]string{load}, c.Series(engine, latency), of)...)
+			for _, under := range conditions {
+				l.values = append(l.values, along([]string{load}, c.Series(engine, under), of)...)
 			}
 			lines = append(lines, l)
 		}
 		return lines
 	}
-	const axisName = "added to each round trip to Redis"
+	const axisName = "added to each round trip to Redis, and foreign writes"
 	return []chart{
-		draw("Throughput by Redis latency, "+load+" in flight", "requests/s", axisName, axis,
+		draw("Throughput by conditions, "+load+" in flight", "requests/s", axisName, axis,
 			figure(func(cell compare.Cell) float64 { return cell.Throughput.Median })),
-		draw("p99 by Redis latency, "+load+" in flight", "ms", axisName, axis,
+		draw("p99 by conditions, "+load+" in flight", "ms", axisName, axis,
 			figure(func(cell compare.Cell) float64 { return cell.Latency.P99 / 1000 })),
 	}
 }
 
 // loads returns the values of the horizontal axis: the rates of an open loop, or the
 // concurrencies of a closed loop.
-func loads(c *compare.Comparison, latency time.Duration) (axis []string, name string) {
+func loads(c *compare.Comparison, under compare.Conditions) (axis []string, name string) {
 	name = "requests in flight"
 	seen := make(map[string]bool)
 	for _, engine := range c.Engines() {
-		for _, cell := range c.Series(engine, latency) {
+		for _, cell := range c.Series(engine, under) {
 			if cell.Rate > 0 {
 				name = "arrivals per second"
 			}

@@ -2,9 +2,9 @@ package report
 
 import (
 	_ "embed" // the page and the chart library
+	"fmt"
 	"html/template"
 	"io"
-	"time"
 
 	"github.com/rankd/rankd/bench/compare"
 )
@@ -19,14 +19,14 @@ var pageText string
 type page struct {
 	*compare.Comparison
 	Library  template.JS
-	Overview []chart // over Redis latencies, if there are several
+	Overview []chart // over the conditions, if there are several
 	Sections []section
 	Warning  string // "" if there is none
 }
 
-// section shows one Redis latency.
+// section shows what was measured under the same conditions.
 type section struct {
-	Latency      time.Duration
+	Title        string
 	Charts       []chart
 	SpeedColumns []string
 	SpeedRows    [][]string
@@ -46,13 +46,13 @@ func WriteHTML(w io.Writer, c *compare.Comparison) error {
 	if c.Facts.Embedded {
 		p.Warning = compare.EmbeddedWarning
 	}
-	for _, latency := range c.Latencies() {
+	for _, under := range c.Conditions() {
 		s := section{
-			Latency: latency, Charts: sectionCharts(c, latency),
+			Title: sectionTitle(c, under), Charts: sectionCharts(c, under),
 			SpeedColumns: compare.SpeedColumns, CostColumns: compare.CostColumns, CacheColumns: compare.CacheColumns,
 		}
 		for _, cell := range c.Cells {
-			if cell.RedisLatency == latency {
+			if cell.Conditions == under {
 				s.SpeedRows = append(s.SpeedRows, cell.SpeedRow())
 				s.CostRows = append(s.CostRows, cell.CostRow())
 				if c.Keeps() {
@@ -63,4 +63,15 @@ func WriteHTML(w io.Writer, c *compare.Comparison) error {
 		p.Sections = append(p.Sections, s)
 	}
 	return t.Execute(w, &p)
+}
+
+func sectionTitle(c *compare.Comparison, under compare.Conditions) string {
+	title := "Redis as it is"
+	if under.RedisLatency > 0 {
+		title = fmt.Sprintf("Redis latency +%v", under.RedisLatency)
+	}
+	if under.ForeignWrites > 0 {
+		title += "; " + c.Writes(under)
+	}
+	return title
 }

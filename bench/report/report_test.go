@@ -36,7 +36,7 @@ func fixed() *compare.Comparison {
 			for i, engine := range []string{"reactor", "pool:redis_pool=16"} {
 				x := 10_000 * float64(inFlight) / float64(1+i)
 				c.Cells = append(c.Cells, compare.Cell{
-					Engine: engine, Point: compare.Point{RedisLatency: latency, Concurrency: inFlight},
+					Engine: engine, Point: compare.Point{Conditions: compare.Conditions{RedisLatency: latency}, Concurrency: inFlight},
 					Throughput: compare.Estimate{Median: x}, Latency: compare.Latencies{P50: 100.123456, P99: 400 * float64(inFlight)},
 					PerRequest: compare.PerRequest{CPU: 12.34567},
 				})
@@ -103,7 +103,7 @@ func TestCharts(t *testing.T) {
 		titles = append(titles, c["title"].(map[string]any)["text"].(string))
 	}
 	section := []string{"Throughput", "Latency: p99, and p50 dashed", "CPU time per request", "Round trips to Redis per request"}
-	assert.Equal(t, append(append([]string{"Throughput by Redis latency, 64 in flight", "p99 by Redis latency, 64 in flight"}, section...), section...), titles)
+	assert.Equal(t, append(append([]string{"Throughput by conditions, 64 in flight", "p99 by conditions, 64 in flight"}, section...), section...), titles)
 
 	series := func(chart int) (names []string, values [][]any) {
 		for _, s := range charts[chart]["series"].([]any) {
@@ -124,6 +124,16 @@ func TestCharts(t *testing.T) {
 	assert.Equal(t, []any{0.1001, 0.1001}, values[2], "p50, in ms with four digits")
 	_, values = series(0)
 	assert.Equal(t, [][]any{{640_000.0, 640_000.0}, {320_000.0, nil}}, values, "what failed has no point")
+
+	written := fixed()
+	for i := range written.Cells[4:] {
+		c := &written.Cells[4+i]
+		c.Conditions, c.Written = compare.Conditions{ForeignWrites: 100}, 99.5
+	}
+	page := render(t, written)
+	assert.Contains(t, page, "<h2>Redis as it is; somebody else writes 100 keys a second (reached: 100 to 100)</h2>")
+	charts = options(t, page)
+	assert.Equal(t, []any{"as it is", "100 foreign writes/s"}, charts[0]["xAxis"].([]any)[0].(map[string]any)["data"])
 
 	one := fixed()
 	one.Cells = one.Cells[:4]

@@ -31,7 +31,7 @@ func measure(t *testing.T, args ...string) outcome {
 func TestBenchCompare(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "report.html")
 	o := measure(t, "compare", "--plan_name", "concat_plan", "--fanout", "7", "--users", "1-3", "--json", "--html", page,
-		"--engines", "reactor:coalesce_reads=false,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms",
+		"--engines", "reactor:coalesce_reads=false,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms", "--foreign-writes", "500",
 		"--rounds", "2", "--duration", "20ms", "--warmup", "1ms")
 	require.Equal(t, exitOK, o.status, o.stderr)
 	var c compare.Comparison
@@ -46,6 +46,8 @@ func TestBenchCompare(t *testing.T) {
 		assert.Positive(t, cell.PerRequest.CPU)
 		assert.InDelta(t, 17, cell.PerRequest.Traffic.Commands, 1, "the viewer, two lists, two times seven users, where there are so many")
 		assert.Len(t, cell.Rounds, 2)
+		assert.Positive(t, cell.Written)
+		assert.Equal(t, 500, cell.ForeignWrites)
 		if cell.RedisLatency > 0 {
 			assert.GreaterOrEqual(t, cell.Latency.P50, 3000.0, "three round trips of a millisecond")
 		}
@@ -58,6 +60,21 @@ func TestBenchCompare(t *testing.T) {
 	report, err := os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Contains(t, string(report), "pool:redis_pool=2")
+}
+
+// Where somebody writes, an engine with a cache tells how old its answers are.
+func TestBenchCompareAges(t *testing.T) {
+	o := measure(t, "compare", "--plan_name", "simple_viewer", "--users", "1-9", "--json", "--engines", "reactor,reactor:cache=ttl", "--concurrency", "2",
+		"--foreign_writes", "0,100", "--rounds", "1", "--duration", "20ms", "--warmup", "1ms")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	var c compare.Comparison
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
+	require.Len(t, c.Cells, 4)
+	assert.Equal(t, []*compare.Ages{nil, nil, nil}, []*compare.Ages{c.Cells[0].Ages, c.Cells[1].Ages, c.Cells[2].Ages})
+	ages := c.Cells[3].Ages
+	require.NotNil(t, ages)
+	assert.Positive(t, ages.Stale)
+	assert.Greater(t, ages.Max, 5000.0, "in µs; it keeps values for a second")
 }
 
 // One user makes all reads equal, so that engines share none unless their names say so; otherwise they do.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // hourOf and dayOfWeek know their zones on machines that have none
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"

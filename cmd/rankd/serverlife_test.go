@@ -304,13 +304,14 @@ func TestFlagsGrant(t *testing.T) {
 	assert.Equal(t, 403, ask(t, other, `{"user_id": 1}`).status, "another plan")
 }
 
-// TestTheBlockingEnginesServeHTTP: they have no loop for RESP.
-func TestTheBlockingEnginesServeHTTP(t *testing.T) {
+// TestTheBlockingEnginesServe asks those that have no loop for RESP, which brings its own.
+func TestTheBlockingEnginesServe(t *testing.T) {
 	for _, engine := range []string{engineflags.Pool, engineflags.Sequential} {
-		s := startServer(t, "--engine", engine, "--resp", "off", "--admin", "off", "--drain_delay_ms", "0")
+		s := startServer(t, "--engine", engine, "--admin", "off", "--drain_delay_ms", "0")
 		r := ask(t, newClient(t), "http://"+s.http+"/v1/rank/diamond", "", `{"user_id": 3}`)
 		assert.Equal(t, 200, r.status, engine)
 		assert.Contains(t, r.body, `"candidates"`)
+		assert.Contains(t, mustDial(t, s.resp).mustDo(t, "RANK", "diamond", "3"), `"candidates"`)
 		require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 		assert.Equal(t, exitOK, s.awaitEnd(t))
 	}

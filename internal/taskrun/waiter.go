@@ -23,7 +23,7 @@ type Waiter interface {
 	// Do sends that batch to a Redis endpoint and waits for all its replies.
 	// They stay valid until the next call of this Waiter or the end of the body.
 	Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error)
-	// Begin sends that batch to a Redis endpoint, and Next waits for more of the replies: those to
+	// Begin sends that batch to a Redis endpoint, at the latest in Next, and Next waits for more of the replies: those to
 	// the commands from on, each once and in order. None and no error mean that there are no more.
 	// They stay valid until the next call of this Waiter or the end of the body. NewBatch, Begin,
 	// Do, Exchange, Sleep and the end of the body give up what is still to come.

@@ -54,7 +54,7 @@ func bind(p []instruction, bound []binding, batch *rowset.Batch, params *Params)
 			*out = scalarOrNull(params.number(in.param))
 		case opNow:
 			*out = scalarOrNull(params.Now())
-		case opIf, opProbe:
+		case opIf, opProbe, opHash:
 			*out = binding{kind: bindCompute, at: int32(i)}
 		case opCoalesce:
 			a, b := &bound[in.a], &bound[in.b]
@@ -81,8 +81,12 @@ func scalarOrNull(value float64, ok bool) binding {
 
 // bindOperation binds an operation that is null if one of its operands is.
 func bindOperation(in *instruction, at int32, bound []binding) binding {
-	operands, scalars := [...]int32{in.a, in.b, in.c}, true
-	for _, operand := range operands[:len(in.of.Operands)] {
+	operands, scalars := [...]int32{in.a, in.b, in.c, in.d}, true
+	n := len(in.of.Operands)
+	if in.op == opClock {
+		n = 1 // The zone is a part of the instruction.
+	}
+	for _, operand := range operands[:n] {
 		switch bound[operand].kind {
 		case bindNull:
 			return binding{kind: bindNull}
@@ -95,7 +99,16 @@ func bindOperation(in *instruction, at int32, bound []binding) binding {
 		return binding{kind: bindCompute, at: at}
 	}
 	// A row function does not look at operands that its operator lacks.
-	value := in.of.row(bound[in.a].value, bound[in.b].value, bound[in.c].value)
+	a, b, c := bound[in.a].value, bound[in.b].value, bound[in.c].value
+	var value float64
+	switch {
+	case in.op == opClock:
+		value = in.of.at(a, in.zone)
+	case in.of.four != nil:
+		value = in.of.four(a, b, c, bound[in.d].value)
+	default:
+		value = in.of.row(a, b, c)
+	}
 	return scalarOrNull(value, !in.checked || isFinite(value))
 }
 

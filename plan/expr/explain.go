@@ -119,7 +119,10 @@ func (x *explanation) term(n *node) (Term, bool) {
 	}
 	part, compiled := x.source.probed.parts[n]
 	switch {
-	case !compiled: // the literal null, with which something is compared
+	case !compiled: // the literal null, with which something is compared, or the name of a zone
+		if n.op.code == opText {
+			t.Value = n.text
+		}
 		return t, true
 	case part.leaf:
 		t.Value = x.leafValue(&x.boundLeaves[part.at])
@@ -129,7 +132,11 @@ func (x *explanation) term(n *node) (Term, bool) {
 	if !seen.reached {
 		return t, false
 	}
-	for _, arg := range n.args {
+	args := n.args
+	if n.op.code == opHash {
+		args = args[len(args)-len(n.op.Operands):] // without the id of random
+	}
+	for _, arg := range args {
 		if operand, ok := x.term(arg); ok {
 			t.Terms = append(t.Terms, operand)
 		}

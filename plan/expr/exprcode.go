@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"time"
 
 	"github.com/rankd/rankd/registry"
 )
@@ -18,6 +19,8 @@ const (
 	opParam                 // the parameter param
 	opNow                   // the request's arrival
 	opAge
+	opClock    // what the function clock of the operator says of the time a in zone
+	opHash     // what the function draw of the operator says of a and b
 	opCoalesce // a, or b where a is null
 	opIf       // a where test is true, else b
 	opProbe    // a, which is noted for the part test: see explain.go
@@ -42,10 +45,12 @@ type instruction struct {
 	need    uint8 // about how many registers computing it takes, like an Ershov number
 	checked bool  // a result that is not finite is null
 	a, b, c int32 // operands: indices of instructions
+	d       int32
 	test    int32 // opIf: index of the condition; opProbe: of the part
 	value   float64
 	key     registry.KeyID
 	param   registry.ParamID
+	zone    *time.Location
 	of      *Operator // of an operation with operands: its row and kernel
 }
 
@@ -95,7 +100,7 @@ func simplified(n *node) *node {
 	if len(n.args) == 0 {
 		return n
 	}
-	args, values, constant := make([]*node, len(n.args)), [3]float64{}, n.op.row != nil
+	args, values, constant := make([]*node, len(n.args)), [4]float64{}, n.op.row != nil || n.op.four != nil
 	for i, arg := range n.args {
 		args[i] = simplified(arg)
 		switch args[i].op.code {
@@ -118,8 +123,13 @@ func simplified(n *node) *node {
 }
 
 // apply returns the value for one row, or false for null. The operands are not null.
-func (o *Operator) apply(x [3]float64) (float64, bool) {
-	value := o.row(x[0], x[1], x[2])
+func (o *Operator) apply(x [4]float64) (float64, bool) {
+	var value float64
+	if o.four != nil {
+		value = o.four(x[0], x[1], x[2], x[3])
+	} else {
+		value = o.row(x[0], x[1], x[2])
+	}
 	return value, !o.Typed || isFinite(value)
 }
 
@@ -136,6 +146,12 @@ func (c *compiler) expr(n *node) int32 {
 		in.op, in.of = opCompute, operatorNamed("sub")
 		in.checked = true
 		args = []*node{{op: operatorNamed("now")}, args[0]}
+	case opClock:
+		in.checked, in.zone = true, args[1].zone
+		args = args[:1]
+	case opHash:
+		in.a, in.b = c.hashOperand(args[0], &in.need), c.hashOperand(args[1], &in.need)
+		args = nil
 	default:
 		in.checked = n.op.Typed && len(args) > 0
 	}
@@ -151,9 +167,12 @@ func (c *compiler) expr(n *node) int32 {
 			} else if need == in.need {
 				in.need = increased(need)
 			}
-		default:
+		case i == 2:
 			in.c = at
 			in.need = max(in.need, increased(increased(need))) // the first two have their registers
+		default:
+			in.d = at
+			in.need = max(in.need, increased(increased(increased(need))))
 		}
 	}
 	at := c.instruction(in)

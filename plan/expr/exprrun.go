@@ -125,6 +125,14 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 		return ev.coalesce(in, c, dst, free)
 	case opIf:
 		return ev.choose(in, c, dst, free)
+	case opHash:
+		return ev.hashed(in, c, dst, free)
+	case opClock:
+		v = ev.eval(in.a, c, dst, free)
+		for i, x := range v.vals {
+			vals[i] = in.of.at(x, in.zone)
+		}
+		v.vals = vals
 	case opProbe:
 		v = ev.eval(in.a, c, dst, free)
 		ev.notes[in.test] = note{reached: true, null: v.valid != nil && v.valid[0]&1 == 0, number: v.vals[0]}
@@ -137,6 +145,8 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 			v = ev.eval(in.a, c, dst, free)
 			k.one(vals, v.vals)
 			v.vals = vals
+		case k.four != nil:
+			v = ev.ofFour(in, c, dst, free)
 		default:
 			v = ev.ofThree(in, c, dst, free)
 		}
@@ -230,6 +240,19 @@ func (ev *evaluator) ofThree(in *instruction, c *chunk, dst *register, free int)
 	k.three(vals, x.vals, y.vals, z.vals)
 	valid := bothValid(dst, c, x.valid, y.valid)
 	return vector{vals, bothValid(dst, c, valid, z.valid)}
+}
+
+// ofFour computes an operation of four operands. None is bound to null, and not all are scalars.
+func (ev *evaluator) ofFour(in *instruction, c *chunk, dst *register, free int) vector {
+	x := ev.eval(in.a, c, dst, free)
+	y := ev.eval(in.b, c, ev.reg(free), free+1)
+	z := ev.eval(in.c, c, ev.reg(free+1), free+2)
+	w := ev.eval(in.d, c, ev.reg(free+2), free+3)
+	vals := dst.vals[:c.n]
+	in.of.kernel.four(vals, x.vals, y.vals, z.vals, w.vals)
+	valid := bothValid(dst, c, x.valid, y.valid)
+	valid = bothValid(dst, c, valid, z.valid)
+	return vector{vals, bothValid(dst, c, valid, w.valid)}
 }
 
 // choose computes an opIf. It computes an operand only if some row of the chunk chooses it.

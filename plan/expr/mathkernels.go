@@ -1,6 +1,9 @@
 package expr
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // The kernels of this file belong to operators of typed expressions. They follow the rules of kernels.go.
 //
@@ -223,4 +226,24 @@ func clampScalar(dst, x []float64, low, high float64) {
 	for i, v := range x {
 		dst[i] = min(max(v, low), high)
 	}
+}
+
+// geoDistance returns the meters between two places on a sphere, from degrees. The haversine is exact for short distances.
+func geoDistance(lat1, lon1, lat2, lon2 float64) float64 {
+	if !(math.Abs(lat1) <= 90 && math.Abs(lat2) <= 90) {
+		return math.NaN()
+	}
+	const radius, radians = 6371008.8, math.Pi / 180
+	lat, lon := math.Sin((lat2-lat1)*(radians/2)), math.Sin((lon2-lon1)*(radians/2))
+	cos := math.Cos(lat1*radians) * math.Cos(lat2*radians)
+	h := float64(lat*lat) + float64(cos*float64(lon*lon)) // the conversions forbid a fused multiply-add
+	return 2 * radius * math.Asin(math.Sqrt(min(h, 1)))
+}
+
+// at returns what an operator with a clock says of a time, in seconds since 1970, in a zone.
+func (o *Operator) at(x float64, zone *time.Location) float64 {
+	if !(math.Abs(x) <= 8.64e12) {
+		return math.NaN()
+	}
+	return float64(o.clock(time.Unix(int64(math.Floor(x)), 0).In(zone)))
 }

@@ -1,6 +1,9 @@
 package expr
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Type is the type of a value.
 type Type uint8
@@ -76,10 +79,13 @@ type Operator struct {
 	// Variadic: a function, or a builder, takes further operands. f(a, b, c) is f(f(a, b), c).
 	Variadic bool
 
-	code   opcode                        // of an operator with a row function opCompute
-	row    func(a, b, c float64) float64 // the value for one row whose operands are not null; nil: it needs more than numbers
-	kernel kernel                        // the same for a chunk; what it lacks is made from row
-	texts  func(s, part string) bool     // of a predicate of two strings, with opTexts: the value for two that are not null
+	code   opcode                           // of an operator with a row function opCompute
+	row    func(a, b, c float64) float64    // the value for one row whose operands are not null; nil: it needs more than numbers
+	kernel kernel                           // the same for a chunk; what it lacks is made from row
+	texts  func(s, part string) bool        // of a predicate of two strings, with opTexts: the value for two that are not null
+	four   func(a, b, c, d float64) float64 // row, of an operator of four operands
+	clock  func(time.Time) int              // of an operator with opClock: the value at a time in its zone
+	draw   func(uint64) float64             // of an operator with opHash: the value of a rowset.HashInt
 }
 
 // A kernel computes an operator for a chunk. All slices of a call have equal length, and dst may be one
@@ -91,14 +97,21 @@ type kernel struct {
 	before  func(dst []float64, c float64, y []float64)
 	three   func(dst, x, y, z []float64)         // of three
 	scalars func(dst, x []float64, b, c float64) // of three, the second and the third scalars
+	four    func(dst, x, y, z, w []float64)      // of four
 }
 
 // withKernels returns the table, with a kernel for each row function. One that is written out is faster, since it
 // calls no function for each row.
 func withKernels(table []Operator) []Operator {
 	for i := range table {
-		row, k := table[i].row, &table[i].kernel
+		row, four, k := table[i].row, table[i].four, &table[i].kernel
 		switch n := len(table[i].Operands); {
+		case four != nil:
+			k.four = func(dst, x, y, z, w []float64) {
+				for i, v := range x {
+					dst[i] = four(v, y[i], z[i], w[i])
+				}
+			}
 		case row == nil:
 		case n == 1 && k.one == nil:
 			k.one = func(dst, x []float64) {

@@ -59,7 +59,7 @@ func operatorTrees(o *Operator) map[string]string {
 		}
 		return text + "}"
 	}
-	floats, ints, texts := []string{score, key("2001"), key("1001")}, []string{key("5001"), key("5002")}, []string{text, key("3002")}
+	floats, ints, texts := []string{score, key("2001"), key("1001"), score}, []string{key("5001"), key("5002")}, []string{text, key("3002")}
 	truth := cmp(score, ">", num("0.5"))
 	switch o.code {
 	case opConst, opNull, opText, opTruth, opNow, opParam:
@@ -83,6 +83,15 @@ func operatorTrees(o *Operator) map[string]string {
 		}
 	case opRegex:
 		return map[string]string{"strings": regex("7$", "")}
+	case opTexts:
+		return map[string]string{"columns": tree(texts...), "constant": tree(text, `{"op":"const_string","value":"C7"}`)}
+	case opClock:
+		return map[string]string{"Berlin": tree(floats[0], `{"op":"const_string","value":"Europe/Berlin"}`)}
+	case opHash:
+		if len(o.Operands) == 1 {
+			return map[string]string{"ids": tree(num("7"))}
+		}
+		return map[string]string{"ids": tree(key("1"), num("7")), "floats": tree(score, num("7")), "strings": tree(text, num("7"))}
 	case opIsNull, opNotNull:
 		return map[string]string{"floats": tree(floats[1]), "strings": tree(text)}
 	case opAnd, opOr, opNot:
@@ -90,7 +99,7 @@ func operatorTrees(o *Operator) map[string]string {
 	}
 	trees := map[string]string{"columns": tree(floats...)}
 	if len(o.Operands) > 1 {
-		trees["constant"] = tree(floats[0], num("0.75"), num("0.9"))
+		trees["constant"] = tree(floats[0], num("0.75"), num("0.9"), num("0.5"))
 	}
 	return trees
 }

@@ -3,6 +3,9 @@ package expr
 import (
 	"math"
 	"strings"
+	"time"
+
+	"github.com/rankd/rankd/rowset"
 )
 
 var (
@@ -12,6 +15,7 @@ var (
 	ordered   = []Operand{{"a", TakesOrdered}, {"b", TakesOrdered}}
 	twoTexts  = []Operand{{"x", TakesText}, {"part", TakesText}}
 	anything  = []Operand{{"x", TakesAny}}
+	clock     = []Operand{{"x", TakesNumber}, {"zone", TakesText}}
 	logical   = []Operand{{"a", TakesPredicate}, {"b", TakesPredicate}}
 	cmpMember = []Member{{Name: "cmp", Type: "string", Values: []string{"==", "!=", "<", "<=", ">", ">="}, Doc: "The comparison."}}
 )
@@ -23,6 +27,7 @@ const (
 	passesOn      = "An infinity or NaN passes on."
 	nullIfNot     = "Null if the result is not finite."
 	neverNullPred = "Never null."
+	noDate        = "Null if x is more than 8.64e12 seconds from 1970, as a Date of JavaScript is."
 )
 
 // operators is the table. The order is the order of the reference.
@@ -229,6 +234,45 @@ var operators = withKernels([]Operator{
 		Example: "decay(age(Key.created_at), 6 * 3600)", Function: "decay", Builder: "E.decay",
 		row:    func(x, halfLife, _ float64) float64 { return decay(x, halfLife) },
 		kernel: kernel{two: decayVector, scalar: decayScalar},
+	},
+
+	{
+		Group: "Time", Name: "hour_of", code: opClock, Operands: clock, Makes: Number, Typed: true,
+		Doc:  "The hour of the day, 0 to 23, at the time x in a zone of the IANA database. x is in seconds since 1970. The zone is a literal.",
+		Null: nullIfAny, NonFinite: noDate, Example: `hourOf(now(), "Europe/Berlin")`, Function: "hourOf", Builder: "E.hourOf",
+		clock: time.Time.Hour,
+	},
+	{
+		Group: "Time", Name: "day_of_week", code: opClock, Operands: clock, Makes: Number, Typed: true,
+		Doc:  "The day of the week, 0 (Sunday) to 6, at the time x in a zone of the IANA database. x is in seconds since 1970. The zone is a literal.",
+		Null: nullIfAny, NonFinite: noDate, Example: `dayOfWeek(now(), "America/New_York")`, Function: "dayOfWeek", Builder: "E.dayOfWeek",
+		clock: func(t time.Time) int { return int(t.Weekday()) },
+	},
+
+	{
+		Group: "Places", Name: "geo_distance",
+		Operands: []Operand{{"lat1", TakesNumber}, {"lon1", TakesNumber}, {"lat2", TakesNumber}, {"lon2", TakesNumber}}, Makes: Number, Typed: true,
+		Doc: "The distance in meters between two places, along the surface of a sphere with the mean radius of the earth, 6,371,008.8 m (IUGG). " +
+			"Latitudes and longitudes are in degrees, north and east above zero. It is at most 0.6 % off the distance on the ellipsoid. " +
+			"The formula is the haversine (Sinnott, Virtues of the Haversine, 1984).",
+		Null: nullIfAny, NonFinite: "Null if a latitude is not from -90 to 90, or a longitude is not finite.",
+		Example: "geoDistance(Key.lat, Key.lon, P.lat, P.lon)", Function: "geoDistance", Builder: "E.geoDistance",
+		four: geoDistance,
+	},
+
+	{
+		Group: "Chance", Name: "hash", code: opHash, Operands: []Operand{{"x", TakesElement}, {"seed", TakesElement}}, Makes: Number, Typed: true,
+		Doc: "An integer from 0 to below 2 to the power of 53 that looks random, and depends on x and seed alone. It is the same on every machine and in every version. " +
+			"An integer, a number of the same value and an id count as one; a string counts by its bytes.",
+		Null: nullIfAny, NonFinite: "Null if an operand is not finite.", Example: "hash(Key.id, P.seed) % 100", Function: "hash", Builder: "E.hash",
+		draw: hashOf,
+	},
+	{
+		Group: "Chance", Name: "random", code: opHash, Operands: []Operand{{"seed", TakesElement}}, Makes: Number, Typed: true,
+		Doc: "A number from 0 to below 1 for each row: hash(Key.id, seed) / 2 ** 53. Rows of the same id and seed have the same number, in any request; " +
+			"another seed, P.seed + 1 for example, gives others.",
+		Null: nullIfAny, NonFinite: "Null if seed is not finite.", Example: "random(P.seed)", Function: "random", Builder: "E.random",
+		draw: rowset.HashUnit,
 	},
 
 	{

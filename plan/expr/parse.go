@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/jsondoc"
@@ -82,6 +83,7 @@ type node struct {
 	whole   int64            // const_number: the same, if typ is Int
 	truth   bool             // const_bool
 	text    string           // const_string
+	zone    *time.Location   // const_string: that it names, as an operand of hour_of or day_of_week
 	key     registry.KeyID   // key_ref, regex
 	textID  bool             // key_ref: the id, which is read as a text
 	param   registry.ParamID // param_ref
@@ -244,10 +246,22 @@ func (p *parser) wants(n *node, takes Takes) error {
 
 // agree checks the types of operands against each other.
 func (p *parser) agree(n *node) error {
+	if n.op.code == opHash && len(n.args) == 1 { // random hashes the row's id.
+		id := &node{op: operatorNamed("key_ref"), typ: Int, key: registry.IDKey}
+		p.keys = append(p.keys, id.key)
+		p.ids++
+		n.args = []*node{id, n.args[0]}
+	}
 	if !p.language.Typed {
 		return nil
 	}
 	switch n.op.code {
+	case opHash:
+		for _, x := range n.args {
+			p.idAs(x, String)
+		}
+	case opClock:
+		return p.zone(n.args[1])
 	case opCmp:
 		a, b := n.args[0], n.args[1]
 		p.idAs(a, b.typ)
@@ -263,6 +277,17 @@ func (p *parser) agree(n *node) error {
 		if (x.typ == String) != (set.typ == Strings) && x.typ != Null {
 			return p.fail("%s has no element like %s", p.describe(set), p.describe(x))
 		}
+	}
+	return nil
+}
+
+// zone looks up the time zone that a literal names. A caller's would be read from the disk while the request runs.
+func (p *parser) zone(n *node) (err error) {
+	if n.op.code != opText {
+		return p.fail("zone: want a literal such as \"Europe/Berlin\", have %s; for a zone of the request, add its offset in seconds to x", p.describe(n))
+	}
+	if n.zone, err = time.LoadLocation(n.text); err != nil || n.text == "" || n.text == "Local" {
+		return p.fail("zone: %s is not a time zone of the IANA database, such as \"Europe/Berlin\"", excerpt.Quote(n.text))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
@@ -80,13 +81,50 @@ func (r reference) expr(v *jsondoc.Value, row int) (float64, bool) {
 func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, bool) {
 	finite := func(x float64, ok bool) (float64, bool) { return x, ok && !math.IsInf(x, 0) && !math.IsNaN(x) }
 	x, xOK := 0.0, false
-	if v.Get("x") != nil {
+	if v.Get("x") != nil && r.typeOf(v.Get("x")) != String {
 		x, xOK = r.expr(v.Get("x"), row)
 	}
 	now, nowOK := r.params.Now()
 	switch op {
 	case "now":
 		return now, nowOK
+	case "hour_of", "day_of_week":
+		zone, err := time.LoadLocation(v.Get("zone").Get("value").Str)
+		if err != nil {
+			panic(err)
+		}
+		if !xOK || !(math.Abs(x) <= 8.64e12) {
+			return 0, false
+		}
+		_, offset := time.Unix(int64(math.Floor(x)), 0).In(zone).Zone()
+		seconds := math.Floor(x) + float64(offset)
+		if days := math.Floor(seconds / 86400); op == "day_of_week" {
+			return math.Mod(math.Mod(days+4, 7)+7, 7), true // 1970 began on a Thursday
+		}
+		return math.Floor(math.Mod(math.Mod(seconds, 86400)+86400, 86400) / 3600), true
+	case "geo_distance":
+		var at [4]float64
+		for i, name := range []string{"lat1", "lon1", "lat2", "lon2"} {
+			var ok bool
+			if at[i], ok = r.expr(v.Get(name), row); !ok {
+				return 0, false
+			}
+		}
+		if math.Abs(at[0]) > 90 || math.Abs(at[2]) > 90 {
+			return 0, false
+		}
+		return finite(geoDistance(at[0], at[1], at[2], at[3]), true) // TestGeoDistance compares it with vectors
+	case "hash", "random":
+		of, ok := r.hashInput(v.Get("x"), row)
+		if op == "random" {
+			of, ok = r.batch.IDs[row], true
+		}
+		seed, seedOK := r.hashInput(v.Get("seed"), row)
+		h := rowset.HashInt(of, seed) >> 11
+		if op == "random" {
+			return float64(h) / (1 << 53), ok && seedOK
+		}
+		return float64(h), ok && seedOK
 	case "age":
 		return finite(now-x, nowOK && xOK)
 	case "abs":
@@ -240,6 +278,23 @@ func (r reference) value(v *jsondoc.Value, row int) any {
 		}
 	}
 	return nil
+}
+
+// hashInput is the integer that stands for an operand of hash.
+func (r reference) hashInput(v *jsondoc.Value, row int) (int64, bool) {
+	if v == nil {
+		return 0, false
+	}
+	switch r.typeOf(v) {
+	case Int:
+		x, ok := r.value(v, row).(int64)
+		return x, ok
+	case String:
+		s, ok := r.value(v, row).(string)
+		return rowset.TextBits(s), ok
+	}
+	x, ok := r.expr(v, row)
+	return rowset.NumberBits(x), ok && isFinite(x)
 }
 
 // isNull is the null test of typed trees.
@@ -540,6 +595,10 @@ func (g treeGen) typedOperation(depth int) string {
 	for _, operand := range o.Operands {
 		part := ""
 		switch {
+		case operand.Takes == TakesText:
+			part = str(g.pick("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"))
+		case operand.Takes == TakesElement && g.rng.IntN(2) == 0:
+			part = g.pick(g.intLeaf(), g.textLeaf())
 		case operand.Takes == TakesPredicate:
 			part = treeGen{g.rng, true}.cond(min(depth-1, 3))
 		case g.rng.IntN(3) == 0:

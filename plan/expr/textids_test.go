@@ -14,6 +14,43 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
+// TestTheHashOfAnID: the id counts by its text if it is one, and as an integer if it is not.
+func TestTheHashOfAnID(t *testing.T) {
+	tables := registrytest.Tables{Keys: registrytest.ID, Params: registrytest.Param(1, "seed", "string"), Endpoints: registrytest.Redis}.FS()
+	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"product\"\nid = \"string\"\n")}
+	reg, err := registry.Load(tables, "test")
+	require.NoError(t, err)
+	ids := rowset.NewIDDict()
+	numbers, err := ids.Number(nil, []byte("x"), []byte("a"), []byte("x"))
+	require.NoError(t, err)
+	rows := rowset.Dense(rowset.NewBatch(numbers))
+	var texts, integers Params
+	texts.SetString(1, "s")
+	integers.SetString(1, "s")
+	texts.SetIDs(ids)
+	for _, tree := range []string{
+		`{"op":"random","seed":{"op":"param_ref","param_id":1}}`,
+		`{"op":"hash","x":{"op":"key_ref","key_id":1},"seed":{"op":"param_ref","param_id":1}}`,
+	} {
+		e := mustExprOf(t, Language{Typed: true, Registry: reg}, tree)
+		draw := e.code.program[e.root].of.draw
+		got, err := e.Values(nil, nil, rows, &texts)
+		require.NoError(t, err)
+		for i, text := range []string{"x", "a", "x"} {
+			assert.Equal(t, draw(rowset.HashText(text, rowset.TextBits("s"))), got.Values[i])
+		}
+		got, err = e.Values(nil, nil, rows, &integers)
+		require.NoError(t, err)
+		for i, id := range numbers {
+			assert.Equal(t, draw(rowset.HashInt(id, rowset.TextBits("s"))), got.Values[i])
+		}
+		assert.Len(t, e.Explain(rows, 1, &texts).Terms, len(e.code.program[e.root].of.Operands))
+		got, err = e.Values(nil, nil, rows, &Params{})
+		require.NoError(t, err)
+		assert.Zero(t, got.Valid.Count(3), "without a seed")
+	}
+}
+
 // TestIDsThatAreTexts: where ids may be texts, a comparison with strings reads the id as a text; elsewhere it is refused, as is any other
 // expression.
 func TestIDsThatAreTexts(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/bounds"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/engineflags"
@@ -20,6 +19,7 @@ import (
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/httpfront"
 	"github.com/rankd/rankd/serve/respfront"
+	"github.com/rankd/rankd/serve/session"
 )
 
 // The forms of the log.
@@ -127,7 +127,7 @@ func (o *options) settings() []command.Setting {
 	return slices.Concat([]command.Setting{
 		{Name: "listen", To: &o.listen, Default: "127.0.0.1:8080",
 			Help: "serve HTTP at this `address`: host:port, :port for all addresses, port 0 for a free one, or off"},
-		{Name: "resp", To: &o.resp, Default: "127.0.0.1:6390", Help: "serve RESP at this `address`, or off; it needs --engine reactor"},
+		{Name: "resp", To: &o.resp, Default: "127.0.0.1:6390", Help: "serve RESP at this `address`, or off"},
 		{Name: "admin", To: &o.admin, Default: "127.0.0.1:8081",
 			Help: "serve operators at this `address`, or off; who reaches it may see everything, without a token"},
 		{Name: "max_inflight", To: &o.MaxInflight, Default: 256, Option: "MaxInflight", Help: "run at most this `number` of requests at the same time"},
@@ -166,18 +166,18 @@ func (o *options) settings() []command.Setting {
 		command.Setting{Name: "batch_inflight", To: &o.http.BatchInflight, Default: httpfront.DefaultBatchInflight, Least: 1, Most: 1 << 16,
 			Help: "HTTP: run at most this `number` of requests of one batch at the same time"},
 	), withIdle(o.withoutRESP,
-		command.Setting{Name: "max_pipeline", To: &o.respOptions.MaxPipeline, Default: respfront.DefaultMaxPipeline, Least: 1, Most: 1 << 20,
+		command.Setting{Name: "max_pipeline", To: &o.respOptions.MaxPipeline, Default: session.DefaultMaxPipeline, Least: 1, Most: 1 << 20,
 			Help: "RESP: run at most this `number` of commands of one connection; those behind them wait, as far as --max_backlog_bytes allows"},
-		command.Setting{Name: "max_unsent_bytes", To: &o.respOptions.MaxUnsentBytes, Default: respfront.DefaultMaxUnsentBytes, Least: 1 << 10, Most: 1 << 30,
+		command.Setting{Name: "max_unsent_bytes", To: &o.respOptions.MaxUnsentBytes, Default: session.DefaultMaxUnsentBytes, Least: 1 << 10, Most: 1 << 30,
 			Help: "RESP: begin no command of a connection that leaves this `number` of bytes of answers unread; --write_timeout_ms cuts it"},
-		command.Setting{Name: "max_backlog_bytes", To: &o.respOptions.MaxBacklogBytes, Default: respfront.DefaultMaxBacklogBytes, Least: 1 << 10, Most: 1 << 30,
+		command.Setting{Name: "max_backlog_bytes", To: &o.respOptions.MaxBacklogBytes, Default: session.DefaultMaxBacklogBytes, Least: 1 << 10, Most: 1 << 30,
 			Help: "RESP: cut with -TOOLARGE a client that has sent this `number` of bytes of commands, beside --max_request_bytes, that have not begun"},
-		command.Setting{Name: "max_unread_bytes", To: &o.respOptions.MaxUnreadBytes, Default: respfront.DefaultMaxUnreadBytes, Least: 1 << 10, Most: math.MaxInt32,
+		command.Setting{Name: "max_unread_bytes", To: &o.respOptions.MaxUnreadBytes, Default: session.DefaultMaxUnreadBytes, Least: 1 << 10, Most: math.MaxInt32,
 			Help: "RESP: hold at most this `number` of bytes of commands that have not begun, of all connections; beyond it a client that sends more is cut"},
 	), withIdle(o.withoutHTTP,
 		ms("http_idle_timeout_ms", &o.http.IdleTimeout, httpfront.DefaultIdleTimeout, 1, "HTTP: close a connection without a request after this `number` of milliseconds"),
 	), withIdle(o.withoutRESP,
-		ms("resp_idle_timeout_ms", &o.respOptions.IdleTimeout, respfront.DefaultIdleTimeout, 1, "RESP: close a connection without a command after this `number` of milliseconds"),
+		ms("resp_idle_timeout_ms", &o.respOptions.IdleTimeout, session.DefaultIdleTimeout, 1, "RESP: close a connection without a command after this `number` of milliseconds"),
 		command.Setting{Name: "resp_cancel_at_eof", To: &o.respOptions.CancelAtEOF,
 			Help: "RESP: cancel the requests of a client that stops sending; without this flag it gets its answers"},
 	), []command.Setting{
@@ -242,9 +242,6 @@ func (o *options) check(given *pflag.FlagSet) error {
 	problems = append(problems, o.Check(given, o.settings()), o.checkAddresses())
 	if given.Changed("tls_cert") != given.Changed("tls_key") {
 		problem("--tls_cert and --tls_key need each other")
-	}
-	if o.Model != rankd.Reactor && o.respAddress.on() {
-		problem("RESP runs on the loop of --engine reactor; --resp off turns it off")
 	}
 	return errors.Join(problems...)
 }

@@ -51,7 +51,6 @@ func TestFlagsThatAreRefused(t *testing.T) {
 		{"--tokens=", "--tokens needs a value, but it is empty"},
 		{"--allow_plans=", "--allow_plans needs a value, but it is empty"},
 		{"--tls_key k", "--tls_cert and --tls_key need each other"},
-		{"--engine sequential", "RESP runs on the loop of --engine reactor; --resp off turns it off"},
 		{"--io_threads 4", "--io_threads has no effect with engine reactor; --engine pool has I/O workers"},
 		{"--scheduling offload_all --inline_threshold_ns 5", "--inline_threshold_ns has no effect with --scheduling offload_all"},
 		{"--trace_sample 5", "--trace_sample has no effect without --trace_file"},

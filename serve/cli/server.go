@@ -119,10 +119,13 @@ func (s *server) build(o *options) (err error) {
 	}
 	if o.respAddress.on() {
 		front := o.respOptions
-		front.MaxConnections, front.MaxCommandBytes = o.maxConnections, o.maxRequestBytes
+		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
 		front.ReadTimeout, front.WriteTimeout = o.readTimeout, o.writeTimeout
 		front.Logger = s.log
-		s.resp = respfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
+		s.resp, err = respfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
+		if err != nil {
+			return err
+		}
 		s.entrances = append(s.entrances, entrance{name: "resp", address: o.respAddress, front: s.resp, tls: s.secured()})
 	}
 	if !o.adminAddress.on() {
@@ -167,7 +170,7 @@ func (s *server) readiness() error {
 	if !s.ready.Load() {
 		return errNotReady
 	}
-	return nil
+	return s.engine.Ready()
 }
 
 // listen opens all ports. The caller closes what is open after an error, too.

@@ -22,6 +22,7 @@ import (
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/httpfront"
 	"github.com/rankd/rankd/serve/respfront"
+	"github.com/rankd/rankd/serve/session"
 	"github.com/rankd/rankd/task"
 )
 
@@ -51,7 +52,8 @@ func TestGreedyClientsDoNotStarveAPoliteOne(t *testing.T) {
 	require.NoError(t, err)
 	anyone, err := access.NewCaller(access.Rules{Name: access.Anonymous, Plans: []string{"*"}})
 	require.NoError(t, err)
-	resp := respfront.New(s, access.Anyone(anyone), e.Intake().Reactor(), respfront.Options{Logger: logger})
+	resp, err := respfront.New(s, access.Anyone(anyone), e.Intake().Reactor(), respfront.Options{Options: session.Options{Logger: logger}})
+	require.NoError(t, err)
 	web, err := httpfront.New(s, access.Anyone(anyone), httpfront.Options{Logger: logger})
 	require.NoError(t, err)
 	served := make(chan error, 2)

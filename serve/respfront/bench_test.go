@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/serve/session"
 )
 
 // inFlight is how many requests the benchmarks have at a time.
@@ -25,8 +26,8 @@ func BenchmarkRank(b *testing.B) {
 		done := make(chan struct{}, 1)
 		var wait func()
 		wait = func() {
-			if c.session.owed > 0 {
-				w.loop.Defer(wait)
+			if c.session.State().Owed > 0 {
+				w.Loop().Defer(wait)
 				return
 			}
 			done <- struct{}{}
@@ -34,12 +35,12 @@ func BenchmarkRank(b *testing.B) {
 		round := func() {
 			c.out.Reset()
 			c.session.OnData(data)
-			w.loop.Defer(wait)
+			w.Loop().Defer(wait)
 		}
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range (b.N + inFlight - 1) / inFlight {
-			require.True(b, w.loop.Post(round))
+			require.True(b, w.Loop().Post(round))
 			<-done
 		}
 		b.StopTimer()
@@ -67,7 +68,7 @@ func BenchmarkRank(b *testing.B) {
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range (b.N + inFlight - 1) / inFlight {
-			require.True(b, w.loop.Post(round))
+			require.True(b, w.Loop().Post(round))
 			<-done
 		}
 	})
@@ -75,7 +76,7 @@ func BenchmarkRank(b *testing.B) {
 
 // BenchmarkReader is one command among 64.
 func BenchmarkReader(b *testing.B) {
-	r := reader{argsMax: DefaultMaxArguments, bytesMax: DefaultMaxCommandBytes}
+	r := reader{argsMax: DefaultMaxArguments, bytesMax: session.DefaultMaxRequestBytes}
 	var argv [][]byte
 	data := make([]byte, 0, inFlight*64)
 	for range inFlight {

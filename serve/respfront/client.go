@@ -33,27 +33,27 @@ func fitsAbout(text []byte) bool {
 }
 
 // runClient is CLIENT with a subcommand. Those that concern Redis's keys have nothing to do here: their clients are content with OK.
-func runClient(s *session, args [][]byte, dst []byte) []byte {
+func runClient(c *codec, args [][]byte, dst []byte) []byte {
 	sub := strings.ToUpper(excerpt.Text(string(args[1])))
 	rest := args[2:]
 	switch {
 	case sub == "ID" && len(rest) == 0:
-		return redcon.AppendInt(dst, s.id)
+		return redcon.AppendInt(dst, c.ID())
 	case sub == "INFO" && len(rest) == 0:
-		return redcon.AppendBulkString(dst, s.describe()+"\n")
+		return redcon.AppendBulkString(dst, c.describe()+"\n")
 	case sub == "GETNAME" && len(rest) == 0:
-		if s.about[aboutName] == "" {
-			return s.appendNull(dst)
+		if c.about[aboutName] == "" {
+			return c.appendNull(dst)
 		}
-		return redcon.AppendBulkString(dst, s.about[aboutName])
+		return redcon.AppendBulkString(dst, c.about[aboutName])
 	case sub == "SETNAME" && len(rest) == 1:
-		return s.setAbout(aboutName, rest[0], dst)
+		return c.setAbout(aboutName, rest[0], dst)
 	case sub == "SETINFO" && len(rest) == 2:
 		switch strings.ToUpper(excerpt.Text(string(rest[0]))) {
 		case "LIB-NAME":
-			return s.setAbout(aboutLib, rest[1], dst)
+			return c.setAbout(aboutLib, rest[1], dst)
 		case "LIB-VER":
-			return s.setAbout(aboutLibVersion, rest[1], dst)
+			return c.setAbout(aboutLibVersion, rest[1], dst)
 		}
 		return redcon.AppendError(dst, "ERR Unrecognized option '"+excerpt.Text(string(rest[0]))+"'")
 	case (sub == "TRACKING" || sub == "CAPA") && len(rest) > 0,
@@ -67,20 +67,20 @@ func runClient(s *session, args [][]byte, dst []byte) []byte {
 }
 
 // setAbout notes what the client says of itself.
-func (s *session) setAbout(field int, text, dst []byte) []byte {
+func (c *codec) setAbout(field int, text, dst []byte) []byte {
 	if !fitsAbout(text) {
 		return redcon.AppendError(dst, textName)
 	}
-	s.about[field] = string(text)
+	c.about[field] = string(text)
 	return redcon.AppendOK(dst)
 }
 
 // describe returns what CLIENT INFO says.
-func (s *session) describe() string {
+func (c *codec) describe() string {
 	proto := 2
-	if s.proto3 {
+	if c.proto3 {
 		proto = 3
 	}
-	return fmt.Sprintf("id=%d addr=%s name=%s resp=%d lib-name=%s lib-ver=%s", s.id, s.remote,
-		s.about[aboutName], proto, s.about[aboutLib], s.about[aboutLibVersion])
+	return fmt.Sprintf("id=%d addr=%s name=%s resp=%d lib-name=%s lib-ver=%s", c.ID(), c.Remote(),
+		c.about[aboutName], proto, c.about[aboutLib], c.about[aboutLibVersion])
 }

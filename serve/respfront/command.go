@@ -17,11 +17,14 @@ type command struct {
 	min, max int    // arguments, the name among them; max 0: any number
 	open     bool   // also for a client that has not logged in
 	// run appends the reply to dst, unless it takes a slot itself. args and dst are valid during the call.
-	run     func(s *session, args [][]byte, dst []byte) []byte
+	run     func(c *codec, args [][]byte, dst []byte) []byte
 	group   string
 	summary string
 	usage   []string // names of the arguments, for a person who types
 }
+
+// keepBytes bounds the buffer of replies that one command leaves to the next.
+const keepBytes = 1 << 20
 
 // nameMax is the length of the longest name of a command.
 const nameMax = 16
@@ -61,22 +64,24 @@ func commandTable() []command {
 }
 
 // run does what a client has sent.
-func (s *session) run(args [][]byte) {
-	f := s.front
+func (c *codec) run(args [][]byte) {
+	f := c.front
 	f.commandsRun++
 	text := f.text[:0]
-	if c, ok := f.command(args[0]); !ok {
-		text = s.unknown(args, text)
-	} else if len(args) < c.min || c.max > 0 && len(args) > c.max {
-		text = redcon.AppendError(text, "ERR wrong number of arguments for '"+strings.ToLower(c.name)+"' command")
-	} else if class := s.mayRun(c); class != outcome.OK {
-		refused := f.service.Refuse(serve.RESP, class, "", refusal(class))
-		text = appendFailure(text, &refused)
+	if cmd, ok := f.command(args[0]); !ok {
+		text = c.unknown(args, text)
+	} else if len(args) < cmd.min || cmd.max > 0 && len(args) > cmd.max {
+		text = redcon.AppendError(text, "ERR wrong number of arguments for '"+strings.ToLower(cmd.name)+"' command")
+	} else if class := c.mayRun(cmd); class != outcome.OK {
+		text = append(text, c.Refuse(class, refusal(class))...)
 	} else {
-		text = c.run(s, args, text)
+		text = cmd.run(c, args, text)
 	}
 	if len(text) > 0 {
-		s.reply(text)
+		c.Reply(text)
+	}
+	if cap(text) > keepBytes {
+		text = nil
 	}
 	f.text = text
 }
@@ -90,7 +95,7 @@ func refusal(class outcome.Class) string {
 }
 
 // command finds a command by its name in any case.
-func (f *Front) command(name []byte) (c *command, ok bool) {
+func (f *Front) command(name []byte) (cmd *command, ok bool) {
 	var upper [nameMax]byte
 	if len(name) > nameMax {
 		return nil, false
@@ -101,18 +106,18 @@ func (f *Front) command(name []byte) (c *command, ok bool) {
 		}
 		upper[i] = b
 	}
-	c, ok = f.commands[string(upper[:len(name)])]
-	return c, ok
+	cmd, ok = f.commands[string(upper[:len(name)])]
+	return cmd, ok
 }
 
 // mayRun returns OK, or why the client may not run c now. The rights of its token may have changed.
-func (s *session) mayRun(c *command) outcome.Class {
+func (c *codec) mayRun(cmd *command) outcome.Class {
 	switch {
-	case c.open:
+	case cmd.open:
 		return outcome.OK
-	case s.front.draining:
+	case c.Draining():
 		return outcome.ShuttingDown
-	case !s.renew():
+	case !c.renew():
 		return outcome.Unauthenticated
 	}
 	return outcome.OK
@@ -120,10 +125,10 @@ func (s *session) mayRun(c *command) outcome.Class {
 
 // unknown answers a command that does not exist. A browser that was made to connect here sends a header of HTTP: it
 // gets no chance to send a body that has commands.
-func (s *session) unknown(args [][]byte, dst []byte) []byte {
+func (c *codec) unknown(args [][]byte, dst []byte) []byte {
 	switch strings.ToUpper(excerpt.Text(string(args[0]))) {
 	case "POST", "HOST:":
-		s.cutOff(serve.CutProtocol)
+		c.CutOff(serve.CutProtocol)
 		return dst
 	}
 	text := fmt.Sprintf("ERR unknown command '%s'", excerpt.Text(string(args[0])))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/serve/session"
 )
 
 // connectionID matches the id of a connection, in the reply to HELLO or alone.
@@ -97,7 +98,7 @@ func TestQuit(t *testing.T) {
 
 // TestBytesThatAreNoCommand get an error, after the replies that are due.
 func TestBytesThatAreNoCommand(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxArguments: 4, MaxCommandBytes: 100}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxRequestBytes: 100}, MaxArguments: 4}, nil)
 	addr := w.listenTCP(t)
 	for sent, want := range map[string]string{
 		"*1\r\n:1\r\n":                   "-ERR Protocol error: expected '$'",

@@ -10,7 +10,7 @@ import (
 )
 
 // runPing is PING [message].
-func runPing(_ *session, args [][]byte, dst []byte) []byte {
+func runPing(_ *codec, args [][]byte, dst []byte) []byte {
 	if len(args) == 2 {
 		return redcon.AppendBulk(dst, args[1])
 	}
@@ -18,10 +18,10 @@ func runPing(_ *session, args [][]byte, dst []byte) []byte {
 }
 
 // runEcho is ECHO message.
-func runEcho(_ *session, args [][]byte, dst []byte) []byte { return redcon.AppendBulk(dst, args[1]) }
+func runEcho(_ *codec, args [][]byte, dst []byte) []byte { return redcon.AppendBulk(dst, args[1]) }
 
 // runSelect is SELECT index.
-func runSelect(_ *session, args [][]byte, dst []byte) []byte {
+func runSelect(_ *codec, args [][]byte, dst []byte) []byte {
 	if string(args[1]) != "0" {
 		return redcon.AppendError(dst, "ERR DB index is out of range")
 	}
@@ -29,7 +29,7 @@ func runSelect(_ *session, args [][]byte, dst []byte) []byte {
 }
 
 // runConfig is CONFIG GET name... redis-benchmark asks what Redis keeps on disk; rankd keeps nothing.
-func runConfig(s *session, args [][]byte, dst []byte) []byte {
+func runConfig(c *codec, args [][]byte, dst []byte) []byte {
 	if !strings.EqualFold(string(args[1]), "GET") || len(args) < 3 {
 		return redcon.AppendError(dst, "ERR only CONFIG GET name is known")
 	}
@@ -42,7 +42,7 @@ func runConfig(s *session, args [][]byte, dst []byte) []byte {
 			}
 		}
 	}
-	dst = s.appendMap(dst, len(found))
+	dst = c.appendMap(dst, len(found))
 	for _, parameter := range found {
 		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, parameter[0]), parameter[1])
 	}
@@ -50,17 +50,17 @@ func runConfig(s *session, args [][]byte, dst []byte) []byte {
 }
 
 // runInfo is INFO. It shows all that there is, whatever sections are asked for.
-func runInfo(s *session, _ [][]byte, dst []byte) []byte {
-	f := s.front
+func runInfo(c *codec, _ [][]byte, dst []byte) []byte {
+	f := c.front
 	return redcon.AppendBulkString(dst, fmt.Sprintf("# Server\r\nrankd_version:%s\r\nredis_version:%s\r\nredis_mode:standalone\r\nuptime_in_seconds:%d\r\n"+
 		"\r\n# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\n"+
 		"\r\n# Stats\r\ntotal_connections_received:%d\r\ntotal_commands_processed:%d\r\n",
-		f.options.Version, imitated, int64(f.loop.Now().Sub(f.began).Seconds()), len(f.sessions), f.options.MaxConnections, f.lastID, f.commandsRun))
+		f.options.Version, imitated, int64(f.Loop().Now().Sub(f.began).Seconds()), len(f.Sessions()), f.options.MaxConnections, f.Entered(), f.commandsRun))
 }
 
 // runCommand is COMMAND, alone or with one of its subcommands.
-func runCommand(s *session, args [][]byte, dst []byte) []byte {
-	f := s.front
+func runCommand(c *codec, args [][]byte, dst []byte) []byte {
+	f := c.front
 	sub, names := "INFO", args[1:]
 	if len(args) > 1 {
 		sub, names = strings.ToUpper(excerpt.Text(string(args[1]))), args[2:]
@@ -75,15 +75,15 @@ func runCommand(s *session, args [][]byte, dst []byte) []byte {
 		}
 		return dst
 	case "DOCS":
-		return s.appendDocs(dst, f.named(names))
+		return c.appendDocs(dst, f.named(names))
 	case "INFO":
 		commands := f.named(names)
 		dst = redcon.AppendArray(dst, len(commands))
-		for _, c := range commands {
-			if c == nil {
-				dst = s.appendNullArray(dst)
+		for _, cmd := range commands {
+			if cmd == nil {
+				dst = c.appendNullArray(dst)
 			} else {
-				dst = c.appendInfo(dst)
+				dst = cmd.appendInfo(dst)
 			}
 		}
 		return dst
@@ -100,22 +100,22 @@ func (f *Front) named(names [][]byte) []*command {
 		}
 	}
 	for _, name := range names {
-		c, _ := f.command(name)
-		commands = append(commands, c)
+		cmd, _ := f.command(name)
+		commands = append(commands, cmd)
 	}
 	return commands
 }
 
 // appendInfo appends what COMMAND INFO says: no command has keys.
-func (c *command) appendInfo(dst []byte) []byte {
-	arity := c.min
-	if c.max != c.min {
-		arity = -c.min
+func (cmd *command) appendInfo(dst []byte) []byte {
+	arity := cmd.min
+	if cmd.max != cmd.min {
+		arity = -cmd.min
 	}
 	dst = redcon.AppendArray(dst, 10)
-	dst = redcon.AppendBulkString(dst, strings.ToLower(c.name))
+	dst = redcon.AppendBulkString(dst, strings.ToLower(cmd.name))
 	dst = redcon.AppendInt(dst, int64(arity))
-	if c.open {
+	if cmd.open {
 		dst = redcon.AppendString(redcon.AppendArray(dst, 1), "no_auth")
 	} else {
 		dst = redcon.AppendString(redcon.AppendArray(dst, 1), "readonly")
@@ -130,23 +130,23 @@ func (c *command) appendInfo(dst []byte) []byte {
 }
 
 // appendDocs appends what COMMAND DOCS says; redis-cli shows it to a person who types.
-func (s *session) appendDocs(dst []byte, commands []*command) []byte {
+func (c *codec) appendDocs(dst []byte, commands []*command) []byte {
 	known := commands[:0]
-	for _, c := range commands {
-		if c != nil {
-			known = append(known, c)
+	for _, cmd := range commands {
+		if cmd != nil {
+			known = append(known, cmd)
 		}
 	}
-	dst = s.appendMap(dst, len(known))
-	for _, c := range known {
-		dst = redcon.AppendBulkString(dst, strings.ToLower(c.name))
-		dst = s.appendMap(dst, 4)
-		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "summary"), c.summary)
+	dst = c.appendMap(dst, len(known))
+	for _, cmd := range known {
+		dst = redcon.AppendBulkString(dst, strings.ToLower(cmd.name))
+		dst = c.appendMap(dst, 4)
+		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "summary"), cmd.summary)
 		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "since"), "1.0.0")
-		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "group"), c.group)
-		dst = redcon.AppendArray(redcon.AppendBulkString(dst, "arguments"), len(c.usage))
-		for _, argument := range c.usage {
-			dst = s.appendMap(dst, 3)
+		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "group"), cmd.group)
+		dst = redcon.AppendArray(redcon.AppendBulkString(dst, "arguments"), len(cmd.usage))
+		for _, argument := range cmd.usage {
+			dst = c.appendMap(dst, 3)
 			dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "name"), argument)
 			dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "type"), "string")
 			dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "display_text"), argument)

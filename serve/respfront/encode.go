@@ -7,24 +7,24 @@ import (
 )
 
 // appendMap appends the header of a map: in RESP2 an array of keys and values.
-func (s *session) appendMap(dst []byte, pairs int) []byte {
-	if !s.proto3 {
+func (c *codec) appendMap(dst []byte, pairs int) []byte {
+	if !c.proto3 {
 		return redcon.AppendArray(dst, 2*pairs)
 	}
 	return append(strconv.AppendInt(append(dst, '%'), int64(pairs), 10), '\r', '\n')
 }
 
 // appendNull appends the reply that stands for nothing.
-func (s *session) appendNull(dst []byte) []byte {
-	if s.proto3 {
+func (c *codec) appendNull(dst []byte) []byte {
+	if c.proto3 {
 		return append(dst, "_\r\n"...)
 	}
 	return redcon.AppendNull(dst)
 }
 
 // appendNullArray appends the reply that stands for no array.
-func (s *session) appendNullArray(dst []byte) []byte {
-	if s.proto3 {
+func (c *codec) appendNullArray(dst []byte) []byte {
+	if c.proto3 {
 		return append(dst, "_\r\n"...)
 	}
 	return append(dst, "*-1\r\n"...)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/serve/session"
 )
 
 // eventually waits for a condition that a loop or a kernel brings about soon.
@@ -56,6 +57,54 @@ func TestRankOverSockets(t *testing.T) {
 		c.send("RANK three 1", "PING")
 		assert.Equal(t, answerOfThree, c.receive())
 		assert.Equal(t, "+PONG", c.receive())
+	}
+}
+
+// TestEngineModels has clients of each model, whose requests end out of order, are long, and lose their client. Those without a loop, and a
+// front that does without the engine's, have one of the front's own.
+func TestEngineModels(t *testing.T) {
+	for name, test := range map[string]struct {
+		model rankd.Model
+		own   bool
+	}{
+		"reactor": {model: rankd.Reactor}, "reactor, own loop": {rankd.Reactor, true}, "pool": {rankd.Pool, true}, "sequential": {rankd.Sequential, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, everybody(t), Options{}, func(o *rankd.Options) { o.Model = test.model })
+			if test.own && test.model == rankd.Reactor {
+				require.NoError(t, w.Close())
+				front, err := New(w.service, w.store, nil, w.options)
+				require.NoError(t, err)
+				w.Front = front
+			}
+			if r := w.engine.Intake().Reactor(); test.own {
+				assert.True(t, r == nil || r.Loop() != w.Loop())
+			} else {
+				assert.Same(t, r.Loop(), w.Loop())
+			}
+			addr := w.listenTCP(t)
+			c := dial(t, addr)
+			c.send("RANK gated 1", "RANK three 1", "RANK many 1", "RANK nothing 1", "RANK.MANY three 1 2", "PING")
+			<-w.gate.entered
+			w.await(t, func() bool { return w.Sessions()[0].State().Owed == 8 }, "all have come")
+			w.gate.pass(1)
+			assert.Contains(t, c.receive(), `"candidates":[{"id":1}]`)
+			assert.Equal(t, answerOfThree, c.receive())
+			assert.Greater(t, c.receiveLong(), 100_000)
+			assert.Contains(t, c.receive(), "-NOPERM ")
+			assert.Equal(t, "*2 "+answerOfThree+" "+answerOfThree, c.receive())
+			assert.Equal(t, "+PONG", c.receive())
+
+			c.send("RANK gated 2")
+			<-w.gate.entered
+			require.NoError(t, c.Conn.(*net.TCPConn).SetLinger(0))
+			require.NoError(t, c.Close())
+			eventually(t, func() bool { return w.engine.Metrics().Live == 0 }, "its request is cancelled")
+			assert.EqualValues(t, 1, w.gate.passed.Load(), "that of the first client")
+
+			dial(t, addr).send("RANK gated 3")
+			<-w.gate.entered // It is under way when the world ends.
+		})
 	}
 }
 
@@ -95,7 +144,7 @@ func TestRepliesKeepTheirOrder(t *testing.T) {
 
 // TestRankMany has more users than the session may have requests.
 func TestRankMany(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxPipeline: 3}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 3}}, nil)
 	c := dial(t, w.listenTCP(t))
 	c.send("RANK.MANY three 1 0 2 3 4 5", "PING", "RANK.MANY nothing 1 2", "RANK.MANY gated 1 2 3 4 5 6 7")
 	three := " " + answerOfThree
@@ -107,7 +156,7 @@ func TestRankMany(t *testing.T) {
 	}
 	w.onLoop(func() {
 		for s := range sessionsOf(w) {
-			assert.Equal(t, 3, s.owed)
+			assert.Equal(t, 3, s.State().Owed)
 		}
 	})
 	assert.Empty(t, w.gate.entered)
@@ -116,9 +165,9 @@ func TestRankMany(t *testing.T) {
 }
 
 // sessionsOf yields the sessions. Loop only.
-func sessionsOf(w *world) func(func(*session) bool) {
-	return func(yield func(*session) bool) {
-		for _, s := range w.sessions {
+func sessionsOf(w *world) func(func(*session.Session) bool) {
+	return func(yield func(*session.Session) bool) {
+		for _, s := range w.Sessions() {
 			if !yield(s) {
 				return
 			}
@@ -128,7 +177,7 @@ func sessionsOf(w *world) func(func(*session) bool) {
 
 // TestPipelineIsBounded sends more requests than may run.
 func TestPipelineIsBounded(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxPipeline: 4}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 4}}, nil)
 	c := dial(t, w.listenTCP(t))
 	for user := range 10 {
 		c.send(fmt.Sprintf("RANK gated %d", user+1))
@@ -136,8 +185,8 @@ func TestPipelineIsBounded(t *testing.T) {
 	for range 4 {
 		<-w.gate.entered
 	}
-	w.await(t, func() bool { return w.sessions[0].held }, "the others have come")
-	w.onLoop(func() { assert.Equal(t, 4, w.sessions[0].owed) })
+	w.await(t, func() bool { return w.Sessions()[0].State().Held }, "the others have come")
+	w.onLoop(func() { assert.Equal(t, 4, w.Sessions()[0].State().Owed) })
 	assert.Empty(t, w.gate.entered)
 	w.gate.passAll()
 	for range 10 {
@@ -147,13 +196,13 @@ func TestPipelineIsBounded(t *testing.T) {
 
 // TestBacklogIsBounded has a client send far more than may run. It gets what is due, and then why it is cut off.
 func TestBacklogIsBounded(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxPipeline: 1, MaxCommandBytes: 100, MaxBacklogBytes: 1000}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 1, MaxRequestBytes: 100, MaxBacklogBytes: 1000}}, nil)
 	c := dial(t, w.listenTCP(t))
 	c.send("RANK gated 1")
 	<-w.gate.entered
 	_, err := c.Write(bytes.Repeat(commands("RANK three 1"), 1000))
 	require.NoError(t, err)
-	w.await(t, func() bool { return w.sessions[0].ending }, "the bytes have come")
+	w.await(t, func() bool { return w.Sessions()[0].State().Ending }, "the bytes have come")
 	w.gate.pass(1)
 	assert.Contains(t, c.receive(), `"candidates":[{"id":1}]`)
 	assert.Equal(t, "-TOOLARGE Request too large: 1100 bytes may wait unread", c.receive())
@@ -162,13 +211,13 @@ func TestBacklogIsBounded(t *testing.T) {
 
 // TestUnreadBytesOfAllAreBounded has two clients that stop within a command.
 func TestUnreadBytesOfAllAreBounded(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxUnreadBytes: 50_000}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxUnreadBytes: 50_000}}, nil)
 	addr := w.listenTCP(t)
 	half := append([]byte("*2\r\n$4\r\nECHO\r\n$40000\r\n"), make([]byte, 30_000)...)
 	first, second, third := dial(t, addr), dial(t, addr), dial(t, addr)
 	_, err := first.Write(half)
 	require.NoError(t, err)
-	w.await(t, func() bool { return w.unread == len(half) }, "the first half has come")
+	w.await(t, func() bool { return w.Unread() == len(half) }, "the first half has come")
 	_, err = second.Write(half)
 	require.NoError(t, err)
 	assert.Equal(t, "-OVERLOADED Overloaded: all connections together have too many bytes unread", second.receive())
@@ -177,14 +226,14 @@ func TestUnreadBytesOfAllAreBounded(t *testing.T) {
 	_, err = first.Write(append(make([]byte, 10_000), "\r\n"...))
 	require.NoError(t, err)
 	assert.Equal(t, 40_000+len("$40000\r\n\r\n"), first.receiveLong())
-	w.onLoop(func() { assert.Zero(t, w.unread) })
+	w.onLoop(func() { assert.Zero(t, w.Unread()) })
 }
 
 // TestHalfCloseWithABacklog has a client send far more than may run, and stop sending at once. Requests that are refused at once are
 // among them.
 func TestHalfCloseWithABacklog(t *testing.T) {
 	for _, pipeline := range []int{1, 2, 4, 128} {
-		w := newWorld(t, everybody(t), Options{MaxPipeline: pipeline, MaxUnsentBytes: 1000}, nil)
+		w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: pipeline, MaxUnsentBytes: 1000}}, nil)
 		addr := w.listenTCP(t)
 		for range 5 {
 			c := dial(t, addr)
@@ -203,14 +252,14 @@ func TestHalfCloseWithABacklog(t *testing.T) {
 
 // TestHalfClose has a client stop sending once it has asked. Requests that wait unread get their replies, too.
 func TestHalfClose(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxPipeline: 2}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 2}}, nil)
 	c := dial(t, w.listenTCP(t))
 	c.send("RANK gated 1", "RANK three 1", "RANK three 1", "RANK.MANY three 1 2 3", "ECHO last")
 	_, err := c.Write([]byte("*1\r\n$4\r\nPI"))
 	require.NoError(t, err)
 	require.NoError(t, c.Conn.(*net.TCPConn).CloseWrite())
 	<-w.gate.entered
-	w.await(t, func() bool { return w.sessions[0].eof }, "the end has come")
+	w.await(t, func() bool { return w.Sessions()[0].State().EOF }, "the end has come")
 	w.gate.pass(1)
 	assert.Contains(t, c.receive(), `"candidates":[{"id":1}]`)
 	assert.Equal(t, answerOfThree, c.receive())
@@ -231,14 +280,14 @@ func TestRequestsOfClientsThatHaveGoneAreCancelled(t *testing.T) {
 			require.NoError(t, c.Conn.(*net.TCPConn).SetLinger(0))
 			require.NoError(t, c.Close())
 		}},
-		"closed, and taken for gone": {options: Options{CancelAtEOF: true}, leave: func(t *testing.T, _ *world, c *client) {
+		"closed, and taken for gone": {options: Options{Options: session.Options{CancelAtEOF: true}}, leave: func(t *testing.T, _ *world, c *client) {
 			require.NoError(t, c.Close())
 		}},
 		"closed, which the first reply tells": {leave: func(t *testing.T, w *world, c *client) {
 			c.send("RANK gated 3")
 			<-w.gate.entered
 			require.NoError(t, c.Close())
-			w.await(t, func() bool { return w.sessions[0].eof }, "the end has come")
+			w.await(t, func() bool { return w.Sessions()[0].State().EOF }, "the end has come")
 			w.gate.pass(1)
 			eventually(t, func() bool { return w.gate.passed.Swap(0) == 1 }, "the first request ends")
 		}},
@@ -251,7 +300,7 @@ func TestRequestsOfClientsThatHaveGoneAreCancelled(t *testing.T) {
 			<-w.gate.entered
 			<-w.gate.entered
 			test.leave(t, w, c)
-			w.await(t, func() bool { return len(w.sessions) == 0 }, "the session ends")
+			w.await(t, func() bool { return len(w.Sessions()) == 0 }, "the session ends")
 			w.gate.passAll()
 			eventually(t, func() bool { return w.engine.Metrics().Live == 0 }, "the requests end")
 			assert.Zero(t, w.gate.passed.Load())
@@ -266,9 +315,9 @@ func TestStrangersAreCutOff(t *testing.T) {
 		options Options
 		send    string
 	}{
-		"idle":                    {Options{IdleTimeout: 20 * time.Millisecond}, ""},
-		"half a command":          {Options{ReadTimeout: 20 * time.Millisecond}, "*2\r\n$4\r\nPING\r\n"},
-		"reads nothing":           {Options{WriteTimeout: 20 * time.Millisecond, MaxUnsentBytes: 1 << 20}, many},
+		"idle":                    {Options{Options: session.Options{IdleTimeout: 20 * time.Millisecond}}, ""},
+		"half a command":          {Options{Options: session.Options{ReadTimeout: 20 * time.Millisecond}}, "*2\r\n$4\r\nPING\r\n"},
+		"reads nothing":           {Options{Options: session.Options{WriteTimeout: 20 * time.Millisecond, MaxUnsentBytes: 1 << 20}}, many},
 		"a browser":               {Options{}, "POST / HTTP/1.1\r\nHost: x\r\n\r\nPING\r\n"},
 		"a browser's second line": {Options{}, "Host: x\r\nPING\r\n"},
 	} {
@@ -277,26 +326,26 @@ func TestStrangersAreCutOff(t *testing.T) {
 			c := dial(t, w.listenTCP(t))
 			_, err := io.WriteString(c, test.send)
 			require.NoError(t, err)
-			w.await(t, func() bool { return w.lastID == 1 && len(w.sessions) == 0 }, "the session ends")
+			w.await(t, func() bool { return w.Entered() == 1 && len(w.Sessions()) == 0 }, "the session ends")
 		})
 	}
 }
 
 // TestASlowReaderGetsAll reads after a while what is more than the front keeps for it.
 func TestASlowReaderGetsAll(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxPipeline: 4, MaxUnsentBytes: 256 << 10}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 4, MaxUnsentBytes: 256 << 10}}, nil)
 	c := dial(t, w.listenTCP(t))
 	const n = 60
 	_, err := c.Write(bytes.Repeat(commands("RANK many 1"), n))
 	require.NoError(t, err)
-	w.await(t, func() bool { return w.sessions[0].conn.Unsent() >= 256<<10 }, "the client's replies pile up")
+	w.await(t, func() bool { return w.Sessions()[0].State().Unsent >= 256<<10 }, "the client's replies pile up")
 	for range n {
 		assert.Greater(t, c.receiveLong(), 100_000)
 	}
 }
 
 func TestTooManyConnections(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxConnections: 2}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxConnections: 2}}, nil)
 	addr := w.listenTCP(t)
 	first, second := dial(t, addr), dial(t, addr)
 	for _, c := range []*client{first, second} {
@@ -307,7 +356,7 @@ func TestTooManyConnections(t *testing.T) {
 	assert.Equal(t, "-ERR max number of clients reached", third.receive())
 	third.ended()
 	require.NoError(t, first.Close())
-	eventually(t, func() bool { return w.connections.Load() == 1 }, "there is room again")
+	eventually(t, func() bool { return w.Connections() == 1 }, "there is room again")
 	fourth := dial(t, addr)
 	fourth.send("PING")
 	assert.Equal(t, "+PONG", fourth.receive())
@@ -331,7 +380,7 @@ func TestDrain(t *testing.T) {
 	_, err := net.Dial(addr.Network(), addr.String())
 	assert.Error(t, err)
 	waiting.send("RANK three 1", "PING")
-	w.await(t, func() bool { return w.sessions[0].owed == 3 }, "the commands have come")
+	w.await(t, func() bool { return w.Sessions()[0].State().Owed == 3 }, "the commands have come")
 
 	drained := make(chan error, 1)
 	go func() { drained <- w.Drain(t.Context()) }()
@@ -396,7 +445,7 @@ func TestOtherErrorsOfAListenerEndServe(t *testing.T) {
 // TestGoroutinesStayConstant compares the number of goroutines with one request in flight and with 256, over one connection and over
 // several. All but one request wait to be let in.
 func TestGoroutinesStayConstant(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxPipeline: 256}, func(o *rankd.Options) { o.MaxInflight, o.MaxQueue = 1, 300 })
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 256}}, func(o *rankd.Options) { o.MaxInflight, o.MaxQueue = 1, 300 })
 	addr := w.listenTCP(t)
 	clients := make([]*client, 8)
 	for i := range clients {
@@ -415,7 +464,7 @@ func TestGoroutinesStayConstant(t *testing.T) {
 		owed := 0
 		w.onLoop(func() {
 			for s := range sessionsOf(w) {
-				owed += s.owed
+				owed += s.State().Owed
 			}
 		})
 		return owed == 257

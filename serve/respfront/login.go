@@ -6,7 +6,6 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/outcome"
-	"github.com/rankd/rankd/serve"
 )
 
 // imitated is the version of Redis whose commands about connections a session mirrors. Clients read it in the reply to
@@ -25,54 +24,54 @@ const (
 )
 
 // renew refreshes what the client may ask. It reports whether the client has logged in, or need not.
-func (s *session) renew() bool {
-	store := s.front.store
-	if s.caller != nil {
-		if c, ok := store.Renew(s.caller); ok {
-			s.caller = c
+func (c *codec) renew() bool {
+	store := c.front.store
+	if c.caller != nil {
+		if caller, ok := store.Renew(c.caller); ok {
+			c.caller = caller
 			return true
 		}
 	}
-	s.caller = store.Anonymous()
-	return s.caller != nil
+	c.caller = store.Anonymous()
+	return c.caller != nil
 }
 
 // login logs the client in. It returns the text of an error, "" if there is none. name may be nil.
-func (s *session) login(name, token []byte) string {
-	store := s.front.store
+func (c *codec) login(name, token []byte) string {
+	store := c.front.store
 	if store.Anonymous() != nil {
 		return textNoPassword
 	}
-	c, ok := store.Lookup(token)
+	caller, ok := store.Lookup(token)
 	if name != nil {
-		c, ok = store.Login(name, token)
+		caller, ok = store.Login(name, token)
 	}
 	if ok {
-		s.caller = c
+		c.caller = caller
 		return ""
 	}
-	s.front.service.Refuse(serve.RESP, outcome.Unauthenticated, "", "a login with a wrong token")
-	if s.refusedLogins++; s.refusedLogins >= refusedLoginsMax {
-		s.ending = true
+	c.Refuse(outcome.Unauthenticated, "a login with a wrong token")
+	if c.refusedLogins++; c.refusedLogins >= refusedLoginsMax {
+		c.End()
 	}
 	return textWrongPass
 }
 
 // runAuth is AUTH [name] token.
-func runAuth(s *session, args [][]byte, dst []byte) []byte {
+func runAuth(c *codec, args [][]byte, dst []byte) []byte {
 	var name []byte
 	if len(args) == 3 {
 		name = args[1]
 	}
-	if text := s.login(name, args[len(args)-1]); text != "" {
+	if text := c.login(name, args[len(args)-1]); text != "" {
 		return redcon.AppendError(dst, text)
 	}
 	return redcon.AppendOK(dst)
 }
 
 // runHello is HELLO [2|3] [AUTH name token] [SETNAME name]. Nothing changes if a part of it is refused.
-func runHello(s *session, args [][]byte, dst []byte) []byte {
-	proto3 := s.proto3
+func runHello(c *codec, args [][]byte, dst []byte) []byte {
+	proto3 := c.proto3
 	if len(args) > 1 {
 		switch string(args[1]) {
 		case "2":
@@ -98,45 +97,45 @@ func runHello(s *session, args [][]byte, dst []byte) []byte {
 		}
 	}
 	if token != nil {
-		if text := s.login(user, token); text != "" {
+		if text := c.login(user, token); text != "" {
 			return redcon.AppendError(dst, text)
 		}
 	}
-	if !s.renew() {
+	if !c.renew() {
 		return redcon.AppendError(dst, "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used")
 	}
-	s.proto3 = proto3
+	c.proto3 = proto3
 	if name != nil {
-		s.about[aboutName] = string(name)
+		c.about[aboutName] = string(name)
 	}
-	return s.appendHello(dst)
+	return c.appendHello(dst)
 }
 
 // appendHello appends what HELLO answers.
-func (s *session) appendHello(dst []byte) []byte {
+func (c *codec) appendHello(dst []byte) []byte {
 	proto := 2
-	if s.proto3 {
+	if c.proto3 {
 		proto = 3
 	}
-	dst = s.appendMap(dst, 7)
+	dst = c.appendMap(dst, 7)
 	dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "server"), "rankd")
 	dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "version"), imitated)
 	dst = redcon.AppendInt(redcon.AppendBulkString(dst, "proto"), int64(proto))
-	dst = redcon.AppendInt(redcon.AppendBulkString(dst, "id"), s.id)
+	dst = redcon.AppendInt(redcon.AppendBulkString(dst, "id"), c.ID())
 	dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "mode"), "standalone")
 	dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "role"), "master")
 	return redcon.AppendArray(redcon.AppendBulkString(dst, "modules"), 0)
 }
 
 // runReset is RESET: the connection is as new.
-func runReset(s *session, _ [][]byte, dst []byte) []byte {
-	s.proto3, s.caller = false, nil
-	s.about[aboutName] = ""
+func runReset(c *codec, _ [][]byte, dst []byte) []byte {
+	c.proto3, c.caller = false, nil
+	c.about[aboutName] = ""
 	return redcon.AppendString(dst, "RESET")
 }
 
 // runQuit is QUIT.
-func runQuit(s *session, _ [][]byte, dst []byte) []byte {
-	s.ending = true
+func runQuit(c *codec, _ [][]byte, dst []byte) []byte {
+	c.End()
 	return redcon.AppendOK(dst)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/serve/session"
 	"github.com/rankd/rankd/task"
 )
 
@@ -97,7 +98,7 @@ func checkPlaces(t *testing.T, said []string, out string, finished bool) (refuse
 // TestPlacesBelongToTheirUsers sends random arrays whose requests fail, run out of time and find the engine full, with too many bytes
 // behind them. The bytes come in two pieces, cut at each place, in RESP2 and in RESP3.
 func TestPlacesBelongToTheirUsers(t *testing.T) {
-	o := Options{MaxPipeline: 3, MaxCommandBytes: 500, MaxUnreadBytes: strangerBytesMax}
+	o := Options{Options: session.Options{MaxPipeline: 3, MaxRequestBytes: 500, MaxUnreadBytes: strangerBytesMax}}
 	for name, test := range map[string]struct {
 		backlog int
 		behind  string // after the random commands
@@ -137,7 +138,7 @@ func TestPlacesBelongToTheirUsers(t *testing.T) {
 				}
 			}
 			assert.Equal(t, test.behind != "", refused > cuts/2, "%d of %d are refused", refused, cuts)
-			w.onLoop(func() { assert.Zero(t, w.unread) })
+			w.onLoop(func() { assert.Zero(t, w.Unread()) })
 		})
 	}
 }
@@ -177,7 +178,7 @@ func TestARevokedTokenEndsWithinRankMany(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(servetest.Token("first", "first", servetest.AllPlans)+servetest.Token("second", "second", servetest.AllPlans)), 0o600))
 	store, err := access.Open(path)
 	require.NoError(t, err)
-	w := newWorld(t, store, Options{MaxPipeline: 2}, nil)
+	w := newWorld(t, store, Options{Options: session.Options{MaxPipeline: 2}}, nil)
 	c := w.wire()
 	w.onLoop(func() { c.receive(commands("AUTH first", "RANK.MANY gated 1 2 3 4 5", "PING")) })
 	<-w.gate.entered

@@ -3,28 +3,27 @@ package respfront
 import "github.com/tidwall/redcon"
 
 // rank asks the service for one ranking, whose reply takes the next place. body may be nil. The service keeps nothing of the slices.
-func (s *session) rank(plan, user, body []byte) {
-	p := s.front.slot()
-	s.push(p)
-	q := p.request()
-	q.Caller, q.Connection, q.Plan, q.User, q.Body = s.caller, s.number, plan, user, body
-	p.ask()
+func (c *codec) rank(plan, user, body []byte) {
+	q := c.Request()
+	q.Caller, q.Plan, q.User, q.Body = c.caller, plan, user, body
+	c.Ask()
 }
 
 // runRank is RANK plan user_id [json].
-func runRank(s *session, args [][]byte, dst []byte) []byte {
+func runRank(c *codec, args [][]byte, dst []byte) []byte {
 	var body []byte
 	if len(args) == 4 {
 		body = args[3]
 	}
-	s.rank(args[1], args[2], body)
+	c.rank(args[1], args[2], body)
 	return dst
 }
 
 // runRankMany is RANK.MANY plan user_id...: an array with the replies of one RANK each. As many run at a time as a session may have.
-func runRankMany(s *session, args [][]byte, dst []byte) []byte {
-	s.reply(redcon.AppendArray(dst, len(args)-2))
-	s.many = newMany(args[1], args[2:])
+func runRankMany(c *codec, args [][]byte, dst []byte) []byte {
+	c.Reply(redcon.AppendArray(dst, len(args)-2))
+	c.many = newMany(args[1], args[2:])
+	c.Pend(true)
 	return dst
 }
 
@@ -61,8 +60,8 @@ func (m *many) next() []byte {
 }
 
 // runPlans is PLANS: the names of the plans that the caller may ask.
-func runPlans(s *session, _ [][]byte, dst []byte) []byte {
-	plans := s.front.service.Plans(s.caller)
+func runPlans(c *codec, _ [][]byte, dst []byte) []byte {
+	plans := c.front.service.Plans(c.caller)
 	sound := 0
 	for i := range plans {
 		if plans[i].Err == nil {

@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/reactor/transport"
+	"github.com/rankd/rankd/serve/session"
 )
 
 // A wire is a connection without a socket. Loop only.
 type wire struct {
-	session  *session
+	session  *session.Session
 	in       []byte // left by the session
 	out      bytes.Buffer
 	unsent   int // as the session is told
+	fill     int // unsent grows to it with the next write
 	awaited  bool
 	resumed  bool
 	finished bool
@@ -30,6 +31,7 @@ func (c *wire) Write(p []byte) error {
 		return transport.ErrClosed
 	}
 	c.out.Write(p)
+	c.unsent = max(c.unsent, c.fill)
 	return nil
 }
 
@@ -59,9 +61,8 @@ func (c *wire) receive(data []byte) {
 // wire opens a session without a socket.
 func (w *world) wire() *wire {
 	c := new(wire)
-	w.connections.Add(1)
 	w.onLoop(func() {
-		c.session = w.enter(c, "nowhere")
+		c.session = w.Enter(c, "nowhere")
 		c.session.OnConnect(nil)
 	})
 	return c
@@ -82,14 +83,17 @@ func (w *world) rest(t testing.TB, c *wire) {
 			if c.resumed {
 				c.receive(nil)
 			}
-			over = c.session.first == nil && c.session.many.done() && !c.resumed
+			over = !c.resumed && idle(c.session.State())
 		})
 	}
 }
 
+// idle reports whether a session owes nothing.
+func idle(s session.State) bool { return s.Owed == 0 && !s.Pending }
+
 // TestUnsentBytesHoldCommandsBack has a socket that takes nothing for a while.
 func TestUnsentBytesHoldCommandsBack(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxUnsentBytes: 1000}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxUnsentBytes: 1000}}, nil)
 	c := w.wire()
 	w.onLoop(func() {
 		c.unsent = 999
@@ -105,7 +109,7 @@ func TestUnsentBytesHoldCommandsBack(t *testing.T) {
 		assert.True(t, c.resumed)
 		c.receive(nil)
 		assert.Equal(t, "$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n", c.out.String())
-		assert.False(t, c.session.held)
+		assert.False(t, c.session.State().Held)
 		assert.Empty(t, c.in)
 	})
 	w.hangUp(c)
@@ -113,22 +117,22 @@ func TestUnsentBytesHoldCommandsBack(t *testing.T) {
 
 // TestUnsentBytesHoldBackTheRestOfRankMany does the same with one command.
 func TestUnsentBytesHoldBackTheRestOfRankMany(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxUnsentBytes: 1000}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxUnsentBytes: 1000}}, nil)
 	c := w.wire()
 	w.onLoop(func() {
 		c.receive(commands("RANK.MANY gated 1 2 3 4", "ECHO x"))
-		assert.Equal(t, 5, c.session.owed)
+		assert.Equal(t, 5, c.session.State().Owed)
 	})
 	w.hangUp(c)
 	c = w.wire()
 	w.onLoop(func() {
-		assert.True(t, c.session.renew())
-		c.unsent = 1000
-		c.session.many = newMany([]byte("three"), [][]byte{[]byte("1"), []byte("22"), nil})
+		c.fill = 1000
+		c.receive(commands("RANK.MANY three 1 22 x"))
 		c.session.OnEOF()
 		assert.True(t, c.awaited)
 		assert.False(t, c.finished)
-		c.unsent = 0
+		assert.Equal(t, "*3\r\n", c.out.String())
+		c.unsent, c.fill = 0, 0
 		c.session.OnDrain()
 	})
 	w.rest(t, c)
@@ -139,14 +143,14 @@ func TestUnsentBytesHoldBackTheRestOfRankMany(t *testing.T) {
 
 // TestUnsentBytesHoldRepliesBack has requests end while the socket takes nothing.
 func TestUnsentBytesHoldRepliesBack(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxUnsentBytes: 1000}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxUnsentBytes: 1000}}, nil)
 	c := w.wire()
 	w.onLoop(func() {
 		c.receive(commands("RANK gated 1", "RANK gated 2", "ECHO x"))
 		c.unsent = 1000
 	})
 	w.gate.passAll()
-	w.await(t, func() bool { return c.session.first.ready && c.session.first.next.ready }, "both requests end")
+	w.await(t, func() bool { return c.session.State().Ready == 3 }, "both requests end")
 	w.onLoop(func() {
 		assert.Empty(t, c.out.String())
 		assert.True(t, c.awaited)
@@ -159,19 +163,19 @@ func TestUnsentBytesHoldRepliesBack(t *testing.T) {
 
 // TestTextsThatWaitAreBounded has replies that are there wait behind a slow request.
 func TestTextsThatWaitAreBounded(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxUnsentBytes: 1000}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxUnsentBytes: 1000}}, nil)
 	c := w.wire()
 	echo := "ECHO " + strings.Repeat("x", 600)
 	w.onLoop(func() {
 		c.receive(commands("RANK gated 1", echo, echo, echo, "PING"))
-		assert.Equal(t, 3, c.session.owed)
-		assert.True(t, c.session.held)
+		assert.Equal(t, 3, c.session.State().Owed)
+		assert.True(t, c.session.State().Held)
 	})
 	w.gate.passAll()
 	w.rest(t, c)
 	assert.Equal(t, 3, strings.Count(c.out.String(), "$600"))
 	assert.True(t, strings.HasSuffix(c.out.String(), "+PONG\r\n"))
-	assert.Zero(t, c.session.texts)
+	assert.Zero(t, c.session.State().Texts)
 	w.hangUp(c)
 }
 
@@ -187,35 +191,6 @@ func TestEndOfAnIdleClient(t *testing.T) {
 		assert.True(t, c.finished)
 	})
 	w.hangUp(c)
-}
-
-// TestSlotsAreUsedAgain has one client after the other.
-func TestSlotsAreUsedAgain(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{}, nil)
-	for range 3 {
-		c := w.wire()
-		w.onLoop(func() { c.receive(commands("RANK three 1", "ECHO x", "RANK three 2", "RANK three 3")) })
-		w.rest(t, c)
-		assert.Equal(t, answerOfThree+" $1 x "+answerOfThree+" "+answerOfThree, readable(c.out.String()))
-		w.hangUp(c)
-		w.onLoop(func() { assert.Equal(t, 4, w.free.n) })
-	}
-}
-
-// TestSlotsKeepNothingLarge keeps neither large texts nor more slots than a burst may leave.
-func TestSlotsKeepNothingLarge(t *testing.T) {
-	var l slots
-	large := &slot{text: make([]byte, 0, keepTextBytes+1)}
-	l.put(large)
-	assert.Nil(t, large.text)
-	for range 2 * keepSlots {
-		l.put(new(slot))
-	}
-	assert.Equal(t, keepSlots, l.n)
-	for range keepSlots {
-		require.NotNil(t, l.take())
-	}
-	assert.Nil(t, l.take())
 }
 
 // A conversation is what came of an input. Immutable.
@@ -247,7 +222,7 @@ func FuzzSession(f *testing.F) {
 	}
 	f.Add([]byte("PING\r\nRANK three 1\r\n*1\r\n$4\r\nPING\r\nECHO \"a b\"\r\n*1\r\n:1\r\n"))
 	f.Add([]byte("RANK three 7 '{\"require\": [\"out\"]}'\r\nPOST / HTTP/1.1\r\n"))
-	w := newWorld(f, everybody(f), Options{MaxPipeline: 3, MaxArguments: 8, MaxCommandBytes: 512, MaxBacklogBytes: 1 << 20}, nil)
+	w := newWorld(f, everybody(f), Options{Options: session.Options{MaxPipeline: 3, MaxRequestBytes: 512, MaxBacklogBytes: 1 << 20}, MaxArguments: 8}, nil)
 	w.gate.passAll()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		whole := w.converse(t, data, 0)

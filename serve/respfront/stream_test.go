@@ -3,7 +3,6 @@ package respfront
 import (
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"runtime"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/serve/session"
 )
 
 // listenTLS serves TLS. dial connects a client.
@@ -31,7 +31,7 @@ func (w *world) listenTLS(t testing.TB) (addr net.Addr, dial func() *client) {
 }
 
 func TestTLS(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxPipeline: 4}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 4}}, nil)
 	_, dialTLS := w.listenTLS(t)
 	c := dialTLS()
 	c.send("HELLO 3", "RANK three 1", "RANK.MANY gated 1 2 3 4 5 6", "PING", "CLIENT ID")
@@ -48,7 +48,7 @@ func TestTLS(t *testing.T) {
 
 // TestTLSInBulk sends more than a buffer and gets more than a socket takes. The client is stopped meanwhile, not cut off.
 func TestTLSInBulk(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxPipeline: 4, MaxUnsentBytes: 100_000, MaxCommandBytes: 1000, MaxBacklogBytes: 1000}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 4, MaxUnsentBytes: 100_000, MaxRequestBytes: 1000, MaxBacklogBytes: 1000}}, nil)
 	_, dialTLS := w.listenTLS(t)
 	c := dialTLS()
 	const n = 20
@@ -64,33 +64,16 @@ func TestTLSInBulk(t *testing.T) {
 	assert.NoError(t, <-sent)
 }
 
-// TestUnsentFallsWhileAClientReadsSlowly looks at a write that is under way.
-func TestUnsentFallsWhileAClientReadsSlowly(t *testing.T) {
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	st := &stream{nc: ours, writing: 3 * streamWriteBytes}
-	written := make(chan error, 1)
-	go func() { written <- st.writePieces(make([]byte, 3*streamWriteBytes)) }()
-	for left := 2 * streamWriteBytes; left >= 0; left -= streamWriteBytes {
-		_, err := io.ReadFull(theirs, make([]byte, streamWriteBytes))
-		require.NoError(t, err)
-		eventually(t, func() bool { return st.Unsent() == left }, "a piece has left")
-	}
-	assert.NoError(t, <-written)
-	require.NoError(t, ours.Close())
-	assert.Error(t, st.writePieces(make([]byte, 1)))
-}
-
 // TestTLSTheLongestCommand sends a command that is as long as may be, and its last byte in a record of its own.
 func TestTLSTheLongestCommand(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{MaxCommandBytes: 100}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxRequestBytes: 100}}, nil)
 	_, dialTLS := w.listenTLS(t)
 	c := dialTLS()
 	echo := "*2\r\n$4\r\nECHO\r\n$81\r\n" + strings.Repeat("x", 81) + "\r"
 	require.Len(t, echo, 101)
 	_, err := c.Write([]byte(echo))
 	require.NoError(t, err)
-	w.await(t, func() bool { return len(w.sessions) == 1 && w.sessions[0].unread == len(echo) }, "the loop has all but the last byte")
+	w.await(t, func() bool { return len(w.Sessions()) == 1 && w.Sessions()[0].State().Unread == len(echo) }, "the loop has all but the last byte")
 	_, err = c.Write([]byte("\n"))
 	require.NoError(t, err)
 	assert.Equal(t, 81, strings.Count(c.receive(), "x"))
@@ -104,7 +87,7 @@ func TestTLSHalfClose(t *testing.T) {
 	c.send("RANK gated 1", "PING")
 	<-w.gate.entered
 	require.NoError(t, c.Conn.(*tls.Conn).CloseWrite())
-	w.await(t, func() bool { return w.sessions[0].eof }, "the end has come")
+	w.await(t, func() bool { return w.Sessions()[0].State().EOF }, "the end has come")
 	w.gate.pass(1)
 	assert.Contains(t, c.receive(), `"candidates":[{"id":1}]`)
 	assert.Equal(t, "+PONG", c.receive())
@@ -118,7 +101,7 @@ func TestTLSClientsThatLeave(t *testing.T) {
 		send    string
 		leave   func(t *testing.T, w *world, c *client)
 	}{
-		"closed, and taken for gone": {options: Options{CancelAtEOF: true}, send: "RANK gated 1\r\n", leave: func(t *testing.T, w *world, c *client) {
+		"closed, and taken for gone": {options: Options{Options: session.Options{CancelAtEOF: true}}, send: "RANK gated 1\r\n", leave: func(t *testing.T, w *world, c *client) {
 			<-w.gate.entered
 			require.NoError(t, c.Conn.(*tls.Conn).NetConn().Close())
 		}},
@@ -126,10 +109,10 @@ func TestTLSClientsThatLeave(t *testing.T) {
 			<-w.gate.entered
 			require.NoError(t, w.Close())
 		}},
-		"idle":           {options: Options{IdleTimeout: 20 * time.Millisecond}},
-		"half a command": {options: Options{ReadTimeout: 3 * time.Second}, send: "*1\r\n"},
-		"reads nothing":  {options: Options{WriteTimeout: 20 * time.Millisecond}, send: strings.Repeat("RANK many 1\r\n", 100)},
-		"floods":         {options: Options{MaxPipeline: 1, MaxCommandBytes: 10}, send: "RANK gated 1 " + strings.Repeat("x", 2000) + "\r\n"},
+		"idle":           {options: Options{Options: session.Options{IdleTimeout: 20 * time.Millisecond}}},
+		"half a command": {options: Options{Options: session.Options{ReadTimeout: 3 * time.Second}}, send: "*1\r\n"},
+		"reads nothing":  {options: Options{Options: session.Options{WriteTimeout: 20 * time.Millisecond}}, send: strings.Repeat("RANK many 1\r\n", 100)},
+		"floods":         {options: Options{Options: session.Options{MaxPipeline: 1, MaxRequestBytes: 10}}, send: "RANK gated 1 " + strings.Repeat("x", 2000) + "\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +124,7 @@ func TestTLSClientsThatLeave(t *testing.T) {
 			if test.leave != nil {
 				test.leave(t, w, c)
 			}
-			eventually(t, func() bool { return w.connections.Load() == 0 }, "the connection ends")
+			eventually(t, func() bool { return w.Connections() == 0 }, "the connection ends")
 			w.gate.passAll()
 			eventually(t, func() bool { return w.engine.Metrics().Live == 0 }, "the requests end")
 			assert.Zero(t, w.gate.passed.Load())
@@ -151,7 +134,7 @@ func TestTLSClientsThatLeave(t *testing.T) {
 
 // TestHandshakesAreBounded has clients that do not speak TLS, or not at all.
 func TestHandshakesAreBounded(t *testing.T) {
-	w := newWorld(t, everybody(t), Options{ReadTimeout: 50 * time.Millisecond}, nil)
+	w := newWorld(t, everybody(t), Options{Options: session.Options{ReadTimeout: 50 * time.Millisecond}}, nil)
 	addr, _ := w.listenTLS(t)
 	silent, wrong := dial(t, addr), dial(t, addr)
 	_, err := wrong.Write([]byte("PING\r\n"))
@@ -163,7 +146,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 		}
 		assert.Error(t, err)
 	}
-	eventually(t, func() bool { return w.connections.Load() == 0 }, "both have ended")
+	eventually(t, func() bool { return w.Connections() == 0 }, "both have ended")
 }
 
 // TestTwoGoroutinesPerTLSConnection counts them.

@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/serve/session"
 )
 
 // cutBy returns how many connections were cut off for that reason.
@@ -39,7 +40,7 @@ func cutBy(t *testing.T, metrics *prometheus.Registry, why serve.Cut) float64 {
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	const clients, requests, bound = 12, 24, 16 << 20
 	metrics := prometheus.NewRegistry()
-	w := newServiceWorld(t, everybody(t), Options{WriteTimeout: time.Hour}, serve.Options{MaxUnsentBytes: bound, Registerer: metrics},
+	w := newServiceWorld(t, everybody(t), Options{Options: session.Options{WriteTimeout: time.Hour}}, serve.Options{MaxUnsentBytes: bound, Registerer: metrics},
 		func(o *rankd.Options) { o.MaxInflight, o.MaxQueue = 8, 2*clients*requests })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -56,9 +57,9 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		waiting := true
 		w.onLoop(func() {
 			for s := range sessionsOf(w) {
-				waiting = waiting && s.owed > 0
+				waiting = waiting && s.State().Owed > 0
 			}
-			waiting = waiting && w.lastID == clients
+			waiting = waiting && w.Entered() == clients
 		})
 		m := w.engine.Metrics()
 		return waiting && m.Live+m.Admission.Waiting == 0 && w.service.Unsent() > 0 && w.service.Unsent() <= bound
@@ -87,28 +88,28 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 }
 
 // idle is a Sender that is never called.
-type idle struct{}
+type deaf struct{}
 
-func (idle) Room() {}
-func (idle) Cut()  {}
+func (deaf) Room() {}
+func (deaf) Cut()  {}
 
 // TestAnAnswerThatIsEncodedCountsUntilItIsGone has a client leave while its answer is encoded.
 func TestAnAnswerThatIsEncodedCountsUntilItIsGone(t *testing.T) {
 	const bound = 8 << 20
 	w := newServiceWorld(t, everybody(t), Options{}, serve.Options{MaxUnsentBytes: bound}, nil)
 	c := w.wire()
-	other := w.service.NewOutbox(idle{})
+	other := w.service.NewOutbox(deaf{})
 	require.True(t, other.Encode(bound/2))
 	w.onLoop(func() { c.receive(commands("RANK many 1")) })
 	eventually(t, func() bool {
 		asks := false
-		w.onLoop(func() { asks = c.session.asksRoom })
+		w.onLoop(func() { asks = c.session.State().AsksRoom })
 		return asks
 	}, "there is no room for its answer")
 	w.onLoop(func() {
 		other.Close()
-		w.loop.Post(func() { // behind the Room that follows, and before the goroutine comes back
-			require.True(t, c.session.first.encoding)
+		w.Loop().Post(func() { // behind the Room that follows, and before the goroutine comes back
+			require.True(t, c.session.State().Encoding)
 			c.closed = io.EOF
 			c.session.OnClose(io.EOF)
 			assert.Greater(t, w.service.Unsent(), int64(100_000), "a goroutine encodes it still")

@@ -136,12 +136,14 @@ func newServiceWorld(t testing.TB, store *access.Store, o Options, so serve.Opti
 	service, err := serve.New(engine, so)
 	require.NoError(t, err)
 	o.Logger = options.Logger
-	w := &world{Front: New(service, store, engine.Intake().Reactor(), o), engine: engine, gate: g}
+	front, err := New(service, store, engine.Intake().Reactor(), o)
+	require.NoError(t, err)
+	w := &world{Front: front, engine: engine, gate: g}
 	t.Cleanup(func() {
 		g.passAll()
 		assert.NoError(t, w.Close())
 		assert.NoError(t, engine.Close())
-		assert.Zero(t, w.connections.Load())
+		assert.Zero(t, w.Connections())
 	})
 	return w
 }
@@ -149,7 +151,7 @@ func newServiceWorld(t testing.TB, store *access.Store, o Options, so serve.Opti
 // onLoop runs fn on the loop and waits for it.
 func (w *world) onLoop(fn func()) {
 	done := make(chan struct{})
-	if !w.loop.Post(func() { defer close(done); fn() }) {
+	if !w.Loop().Post(func() { defer close(done); fn() }) {
 		panic("the loop has stopped")
 	}
 	<-done

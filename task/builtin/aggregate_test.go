@@ -136,16 +136,16 @@ func TestAggregateIsTheReference(t *testing.T) {
 func TestAggregateRefuses(t *testing.T) {
 	count := aggregated("count", "", "k5002")
 	for want, params := range map[string]map[string]any{
-		"params.by[1]: key k3001 is there twice":                                                  {"by": []string{"k3001", "k3001"}, "values": []any{count}},
-		"params.values[1].out_key: key k5002 is there twice":                                      {"values": []any{count, count}},
-		`params.values[0].column: is missing: method "sum" needs it`:                              {"values": []any{aggregated("sum", "", "score")}},
-		`params.values[0].column: is k3001 of type string, and method "max" is for int or float`:  {"values": []any{aggregated("max", "k3001", "score")}},
-		"params.values[1].out_key: is k5001 of type int, and the mean of k5002 (int) is a float":  {"values": []any{count, aggregated("mean", "k5002", "k5001")}},
-		"params.values[0].out_key: is k5001 of type int, and the sum of k1001 (float) is a float": {"values": []any{aggregated("sum", "k1001", "k5001")}},
-		"params.values: must have 1 to 64 items, not 0":                                       {"values": []any{}},
-		"params.values[0].out_key: must be a key that the task may write, and key 6004 (fixed) is read-only":                                 {"values": []any{aggregated("count", "", "fixed")}},
-		"params.by[0]: must be a key of type int, string or bool, not key 1001 (k1001) of type float":    {"by": []string{"k1001"}, "values": []any{count}},
-		`params.values[0].method: must be "count", "sum", "mean", "min" or "max", not "median"`:    {"values": []any{aggregated("median", "k1001", "score")}},
+		"params.by[1]: key k3001 is there twice":                                                             {"by": []string{"k3001", "k3001"}, "values": []any{count}},
+		"params.values[1].out_key: key k5002 is there twice":                                                 {"values": []any{count, count}},
+		`params.values[0].column: is missing: method "sum" needs it`:                                         {"values": []any{aggregated("sum", "", "score")}},
+		`params.values[0].column: is k3001 of type string, and method "max" is for int or float`:             {"values": []any{aggregated("max", "k3001", "score")}},
+		"params.values[1].out_key: is k5001 of type int, and the mean of k5002 (int) is a float":             {"values": []any{count, aggregated("mean", "k5002", "k5001")}},
+		"params.values[0].out_key: is k5001 of type int, and the sum of k1001 (float) is a float":            {"values": []any{aggregated("sum", "k1001", "k5001")}},
+		"params.values: must have 1 to 64 items, not 0":                                                      {"values": []any{}},
+		"params.values[0].out_key: must be a key that the task may write, and key 6004 (fixed) is read-only": {"values": []any{aggregated("count", "", "fixed")}},
+		"params.by[0]: must be a key of type int, string or bool, not key 1001 (k1001) of type float":        {"by": []string{"k1001"}, "values": []any{count}},
+		`params.values[0].method: must be "count", "sum", "mean", "min" or "max", not "median"`:              {"values": []any{aggregated("median", "k1001", "score")}},
 	} {
 		nodeCase{params: params}.refuses(t, aggregate(), want)
 	}

@@ -18,6 +18,14 @@ type distinctIDs struct {
 	absent bool // some row has no id
 }
 
+// indexOf returns the index in values of the id of an active row, by its position.
+func (d *distinctIDs) indexOf(pos int) int {
+	if d.at == nil {
+		return pos
+	}
+	return int(d.at[pos])
+}
+
 // beginWith reports whether the first ids are these, in their order.
 func (d *distinctIDs) beginWith(values []int64, texts []string) bool {
 	if len(values) > len(d.values) {

@@ -77,18 +77,17 @@ func excludeReads(n *plan.Node, _ *registry.Registry) []registry.KeyID {
 
 // excludeNode is an exclude's prepared node. Immutable; any goroutine.
 type excludeNode struct {
-	by       registry.KeyID
-	key      *plan.KeyTemplate // nil: no Redis
-	sorted   bool
-	aged     bool            // maxAge bounds the age of members
-	maxAge   float64         // seconds
-	context  *registry.Param // nil: no list
-	failOpen bool
+	by      registry.KeyID
+	key     *plan.KeyTemplate // nil: no Redis
+	sorted  bool
+	aged    bool            // maxAge bounds the age of members
+	maxAge  float64         // seconds
+	context *registry.Param // nil: no list
 }
 
 func prepareExclude(n *plan.Node, reg *registry.Registry) (any, error) {
 	e := &excludeNode{by: registry.IDKey, key: n.Params.Template("key"), sorted: n.Params.String("kind") == "sorted_set",
-		aged: n.Params.Given("max_age"), maxAge: n.Params.Float("max_age"), failOpen: n.Params.Bool("fail_open")}
+		aged: n.Params.Given("max_age"), maxAge: n.Params.Float("max_age")}
 	listType := registry.IntList
 	if by := n.Params.Key("by"); by != nil {
 		e.by = by.ID
@@ -131,11 +130,19 @@ func runExclude(c *task.Ctx) (rowset.RowSet, error) {
 		return in, err
 	}
 	out, err := e.withoutMembers(c, in)
-	if e.failOpen && errors.Is(err, task.ErrRedis) && !errors.Is(err, task.ErrCancelled) {
-		c.FailOpen(err)
+	if err != nil && failsOpen(c, err) {
 		return in, nil
 	}
 	return out, err
+}
+
+// failsOpen reports whether a node goes on without what it could not read, and notes it.
+func failsOpen(c *task.Ctx, err error) bool {
+	open := c.Node.Params.Bool("fail_open") && errors.Is(err, task.ErrRedis) && !errors.Is(err, task.ErrCancelled)
+	if open {
+		c.FailOpen(err)
+	}
+	return open
 }
 
 // withoutList drops the rows that the list of the context has.

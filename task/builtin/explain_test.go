@@ -106,6 +106,10 @@ func TestScoresSayWhy(t *testing.T) {
 		"aggregate, first": {aggregate(), map[string]any{"keep": "first", "values": []any{map[string]any{"method": "sum", "column": "k5001", "out_key": "k5001"}}}, []string{
 			"computed; over all 4 rows; k5001=5", "deduplicated; the first row of its group stays", "deduplicated; the first row of its group stays",
 			"deduplicated; the first row of its group stays"}},
+		"sample": {sample(), map[string]any{"count": 2, "weight": "k1001", "seed": 4, "propensity": "score"}, []string{
+			"cut; it was not drawn; k1001=1", "sorted; draw 2 took it; rank 2 of 4, 2 kept; propensity=0.6666666666666666; k1001=2",
+			"sorted; draw 1 took it; rank 1 of 4, 2 kept; propensity=0.7272727272727273; k1001=8", "cut; it was not drawn; k1001=<nil>"}},
+		"cap": {capRows(), map[string]any{"by": "k3001", "max": 2}, []string{"", "", "", "capped; at most 2 rows of the same k3001 stay"}},
 		"diversify": {diversify(), map[string]any{"by": "k3001", "max": 1, "window": 2}, []string{
 			"passed", "moved; it waited: each 2 neighbours has at most 1 rows of the same k3001", "moved; rows before it had to wait", "passed"}},
 		"decay": {diversify(), map[string]any{"by": "k3001", "method": "decay", "score": "k1001", "out_key": "score"}, []string{
@@ -139,6 +143,13 @@ func TestSourcesSayWhyByID(t *testing.T) {
 	exclude.Params = params
 	why := explainExclude(exclude, kept).Reason(last)
 	assert.Equal(t, task.Reason{Kind: task.Excluded, Text: "it is in seen of the request's context", By: registry.IDKey}, why)
+
+	node, err := nodeCase{params: map[string]any{"endpoint": "ep_0001", "key": "seen:{user}:{id}", "max": 3}}.load(t, frequencyCap())
+	require.NoError(t, err)
+	counted := run(nil)
+	counted.Node, counted.UserID = node, 5
+	why = explainFrequencyCap(counted, kept).Reason(task.RowAt{Pos: 1})
+	assert.Equal(t, task.Reason{Kind: task.Capped, Text: "its counter seen:5:8 in Redis was at 3 or more"}, why)
 
 	join := run(&joinNode{how: "anti", on: registry.IDKey, rightOn: registry.IDKey}, rankdtest.Rows(7))
 	why = explainJoin(join, kept).Reason(last)

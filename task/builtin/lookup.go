@@ -233,25 +233,35 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // a column is as long as the batch
 		return rowset.RowSet{}, err
 	}
-	key, err := c.RedisKey(c.Node.Params.Template("key"))
+	var ids distinctIDs
+	d, columns, err := l.columnsOf(c, in, &ids)
 	if err != nil {
 		return rowset.RowSet{}, err
 	}
-	ids := l.distinctOf(c, in, key)
-	key = key.OfTexts(ids.texts)
-	d, err := l.read(c, key, &ids)
+	return d.result(in, ids, columns), nil
+}
+
+// columnsOf reads what the active rows of in look up into columns. ids becomes what they look up, and says which row of the columns is
+// whose.
+func (l *preparedLookup) columnsOf(c *task.Ctx, in rowset.RowSet, ids *distinctIDs) (*lookupDecoder, []rowset.Column, error) {
+	key, err := c.RedisKey(c.Node.Params.Template("key"))
 	if err != nil {
-		return rowset.RowSet{}, err
+		return nil, nil, err
+	}
+	*ids = l.distinctOf(c, in, key)
+	d, err := l.read(c, key.OfTexts(ids.texts), ids)
+	if err != nil {
+		return nil, nil, err
 	}
 	if ids.absent {
 		if err := d.noKey(); err != nil {
-			return rowset.RowSet{}, err
+			return nil, nil, err
 		}
 	}
 	d.count()
 	columns := d.built()
 	d.keep(columns)
-	return d.result(in, ids, columns), nil
+	return d, columns, nil
 }
 
 // read returns the decoder that has read these ids: one that an earlier node has left, or its own. It may change which rows they refer to.

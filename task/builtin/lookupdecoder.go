@@ -495,10 +495,7 @@ func (d *lookupDecoder) result(in rowset.RowSet, ids distinctIDs, columns []rows
 	}
 	keep, failed := rowset.NewBitmap(in.N), 0
 	for i := range in.N {
-		at := i
-		if ids.at != nil {
-			at = int(ids.at[i])
-		}
+		at := ids.indexOf(i)
 		switch {
 		case d.failed != nil && d.failed.Get(at):
 			failed++

@@ -20,6 +20,16 @@ func withRecallParams(params ...plan.ParamSchema) []plan.ParamSchema {
 	)
 }
 
+// freshByDefault makes true the default of the parameter fresh.
+func freshByDefault(params []plan.ParamSchema) []plan.ParamSchema {
+	for i := range params {
+		if p := &params[i]; p.Name == "fresh" {
+			p.BoolValue, p.Doc = true, "Whether to read from Redis even what the engine has in memory. `cache_age` needs `false`."
+		}
+	}
+	return params
+}
+
 // recallRule returns which values a node takes from memory that reads keys which begin with prefix. shape says what a read of a key means; "" stands for
 // one that must not be kept.
 func recallRule(n *plan.Node, shape, prefix string) taskrun.RecallRule {

@@ -1,16 +1,11 @@
-package respfront
+package session
 
-import (
-	"strconv"
-
-	"github.com/rankd/rankd/outcome"
-	"github.com/rankd/rankd/serve"
-)
+import "github.com/rankd/rankd/serve"
 
 // A slot is one reply in the order in which a session owes them. Loop only.
 type slot struct {
-	front   *Front
-	session *session
+	server  *Server
+	session *Session
 	next    *slot
 	query   *serve.Query // of a request; made at the slot's first one
 	asked   bool         // query is in use
@@ -58,33 +53,39 @@ func (l *slots) put(p *slot) {
 }
 
 // slot returns a free slot.
-func (f *Front) slot() *slot {
-	if p := f.free.take(); p != nil {
+func (v *Server) slot() *slot {
+	if p := v.free.take(); p != nil {
 		return p
 	}
-	return &slot{front: f}
+	return &slot{server: v}
 }
 
 // ask has the service answer the query of the slot.
 func (p *slot) ask() {
 	p.asked = true
-	p.front.service.Ask(p.query)
+	p.server.service.Ask(p.query)
 }
 
-// request returns the slot's query, whose fields are to be filled in.
+// request returns the slot's query, which knows its connection.
 func (p *slot) request() *serve.Query {
 	if p.query == nil {
-		p.query = p.front.service.NewQuery(serve.RESP, func(*serve.Query) { p.answered() })
+		done := func(*serve.Query) { p.answered() }
+		if v := p.server; v.own { // The service calls done on the goroutine of whatever has ended.
+			answered := p.answered
+			done = func(*serve.Query) { v.loop.Post(answered) }
+		}
+		p.query = p.server.service.NewQuery(p.server.protocol.Front, done)
 	}
-	p.query.Context, p.query.Outbox = p.session.context, p.session.outbox
+	s := p.session
+	p.query.Context, p.query.Connection, p.query.Outbox = s.context, s.number, s.outbox
 	return p.query
 }
 
-// answered has the reply sent when its turn comes. The service calls it, inside ask or later.
+// answered has the reply sent when its turn comes. It is called once the service has the reply, inside ask or later.
 func (p *slot) answered() {
 	s := p.session
 	if s.closed {
-		p.front.free.put(p)
+		p.server.free.put(p)
 		return
 	}
 	p.ready, p.bytes = true, p.query.Reply.Bytes()
@@ -105,8 +106,8 @@ func (p *slot) long() bool { return p.asked && len(p.text) == 0 && p.query.Long(
 func (p *slot) encode() {
 	p.encoding = true
 	go func() {
-		text, _ := encode(nil, &p.query.Reply)
-		p.front.loop.Post(func() { p.encoded(text) })
+		text, _ := p.session.codec.Encode(nil, &p.query.Reply)
+		p.server.loop.Post(func() { p.encoded(text) })
 	}()
 }
 
@@ -116,7 +117,7 @@ func (p *slot) encoded(text []byte) {
 	p.encoding = false
 	if s.closed { // The answer has taken memory until now.
 		s.outbox.Close()
-		p.front.free.put(p)
+		p.server.free.put(p)
 		return
 	}
 	s.waiting -= p.bytes
@@ -131,29 +132,6 @@ func (p *slot) reply() (text []byte) {
 	if len(p.text) > 0 {
 		return p.text
 	}
-	text, p.front.encoded = encode(p.front.encoded, &p.query.Reply)
+	text, p.server.encoded = p.session.codec.Encode(p.server.encoded, &p.query.Reply)
 	return text
-}
-
-// encode returns the reply to a request. It is in memory that begins as buf, which encode returns for the next use. Any goroutine.
-func encode(buf []byte, r *serve.Reply) (reply, memory []byte) {
-	if r.Class != outcome.OK {
-		buf = appendFailure(buf[:0], r)
-		return buf, buf
-	}
-	// The length of a bulk string comes first, and is known last.
-	var room [len("$\r\n") + 20]byte
-	buf = r.AppendBody(append(buf[:0], room[:]...))
-	length := len(buf) - len(room)
-	buf = append(buf, '\r', '\n')
-	header := append(strconv.AppendInt(append(room[:0], '$'), int64(length), 10), '\r', '\n')
-	reply = buf[len(room)-len(header):]
-	copy(reply, header)
-	return reply, buf
-}
-
-// appendFailure appends the error reply that says how a request ended.
-func appendFailure(dst []byte, r *serve.Reply) []byte {
-	dst = append(append(append(dst, '-'), r.Class.Code()...), ' ')
-	return append(append(dst, r.Message()...), '\r', '\n')
 }

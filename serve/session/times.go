@@ -1,4 +1,4 @@
-package respfront
+package session
 
 import (
 	"time"
@@ -10,13 +10,13 @@ import (
 // times say since when a session waits for its client. Loop only.
 type times struct {
 	active     clock.Time // bytes came, or a reply was written
-	incomplete clock.Time // a command began whose end is missing; zero: none
+	incomplete clock.Time // a request began whose end is missing; zero: none
 	written    int64      // bytes given to the connection
 	gone       int64      // of these, taken by the client's socket when somebody looked last
 	stuck      clock.Time // since when gone has not grown; zero: nothing is unsent
 }
 
-// received notes that bytes have come. more says that a command among them was whole, incomplete that the last one is not.
+// received notes that bytes have come. more says that a request among them was whole, incomplete that the last one is not.
 func (t *times) received(now clock.Time, more, incomplete bool) {
 	t.active = now
 	switch {
@@ -51,20 +51,20 @@ func (o *Options) sweepEvery() time.Duration {
 
 // sweep cuts off the sessions that have waited too long for their clients, as far as they are in the next portion. A timer for
 // each session would be moved at each command.
-func (f *Front) sweep() {
-	now := f.loop.Now()
-	for range (len(f.sessions) + portions - 1) / portions {
-		f.swept = (f.swept + 1) % len(f.sessions)
-		f.sessions[f.swept].checkTimes(now)
+func (v *Server) sweep() {
+	now := v.loop.Now()
+	for range (len(v.sessions) + portions - 1) / portions {
+		v.swept = (v.swept + 1) % len(v.sessions)
+		v.sessions[v.swept].CheckTimes(now)
 	}
-	if len(f.sessions) == 0 {
-		f.sweeper.Stop()
+	if len(v.sessions) == 0 {
+		v.sweeper.Stop()
 	}
 }
 
-// checkTimes cuts the session off if its client has kept it waiting for too long.
-func (s *session) checkTimes(now clock.Time) {
-	t, o := &s.times, &s.front.options
+// CheckTimes cuts the session off if its client has kept it waiting for too long at that time. A sweep calls it.
+func (s *Session) CheckTimes(now clock.Time) {
+	t, o := &s.times, &s.server.options
 	s.settle()
 	unsent := s.conn.Unsent()
 	gone := t.written - int64(unsent)
@@ -74,16 +74,16 @@ func (s *session) checkTimes(now clock.Time) {
 	case t.stuck == 0 || gone != t.gone:
 		t.gone, t.stuck = gone, now
 	case now.Sub(t.stuck) > o.WriteTimeout:
-		s.cutOff(serve.CutSlowWrite)
+		s.CutOff(serve.CutSlowWrite)
 		return
 	}
 	switch {
 	case t.incomplete != 0:
 		if now.Sub(t.incomplete) > o.ReadTimeout {
-			s.cutOff(serve.CutSlowRead)
+			s.CutOff(serve.CutSlowRead)
 		}
 	case s.owed > 0 || s.held || unsent > 0:
 	case o.IdleTimeout > 0 && now.Sub(t.active) > o.IdleTimeout:
-		s.cutOff(serve.CutIdle)
+		s.CutOff(serve.CutIdle)
 	}
 }

@@ -1,4 +1,4 @@
-package respfront
+package session
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const streamReadBytes = 4 << 10
 // A stream is a connection whose reads and writes block, as those of crypto/tls: one goroutine reads and one writes. The session sees
 // it through transport.Accepted. Its methods are loop only; the two goroutines say so where they touch it.
 type stream struct {
-	front   *Front
+	server  *Server
 	nc      net.Conn
 	handler transport.AcceptedHandler
 	wake    chan struct{} // tells the writer to look; has room for one
@@ -44,27 +44,27 @@ type stream struct {
 }
 
 // serveStream serves a connection that the reactor cannot take, from its handshake to its end. It is the goroutine that reads.
-func (f *Front) serveStream(nc net.Conn, remote string) {
-	defer f.streams.Done()
-	defer context.AfterFunc(f.closing, func() { unblock(nc) })()
+func (v *Server) serveStream(nc net.Conn, remote string) {
+	defer v.streams.Done()
+	defer context.AfterFunc(v.closing, func() { unblock(nc) })()
 	st := &stream{
-		front: f, nc: nc, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1),
-		unreadMax: f.options.MaxCommandBytes + len("\r\n"), // the longest command
+		server: v, nc: nc, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1),
+		unreadMax: v.options.MaxRequestBytes + len("\r\n"), // the longest request
 	}
-	if !st.shakeHands() || !f.loop.Post(func() { st.open(remote) }) {
+	if !st.shakeHands() || !v.loop.Post(func() { st.open(remote) }) {
 		_ = nc.Close()
-		f.connections.Add(-1)
+		v.connections.Add(-1)
 		return
 	}
 	var writer sync.WaitGroup
 	writer.Go(st.write)
 	err := st.read()
-	if !f.loop.Post(func() { st.readEnded(err) }) {
+	if !v.loop.Post(func() { st.readEnded(err) }) {
 		st.stopWriter()
 	}
 	writer.Wait()
 	_ = nc.Close()
-	f.loop.Post(st.close)
+	v.loop.Post(st.close)
 }
 
 // unblock ends reads and writes that are under way.
@@ -76,19 +76,19 @@ func (st *stream) shakeHands() bool {
 	if !ok {
 		return true
 	}
-	f := st.front
-	ctx, cancel := context.WithTimeout(f.stopping, f.options.ReadTimeout)
+	v := st.server
+	ctx, cancel := context.WithTimeout(v.stopping, v.options.ReadTimeout)
 	defer cancel()
 	if secure.HandshakeContext(ctx) == nil {
 		return true
 	}
-	f.service.ConnCut(serve.RESP, serve.CutProtocol)
+	v.service.ConnCut(v.protocol.Front, serve.CutProtocol)
 	return false
 }
 
 // open makes the session.
 func (st *stream) open(remote string) {
-	st.handler = st.front.enter(st, remote)
+	st.handler = st.server.enter(st, remote)
 	st.handler.OnConnect(nil)
 }
 
@@ -99,12 +99,12 @@ func (st *stream) read() error {
 	for {
 		n, err := st.nc.Read(buf)
 		if n > 0 {
-			if !st.front.loop.Post(func() { st.received(buf[:n]) }) {
+			if !st.server.loop.Post(func() { st.received(buf[:n]) }) {
 				return loop.ErrStopped
 			}
 			select {
 			case <-st.taken:
-			case <-st.front.closing.Done():
+			case <-st.server.closing.Done():
 			}
 		}
 		if err != nil {
@@ -174,7 +174,7 @@ func (st *stream) Write(p []byte) error {
 func (st *stream) flush() {
 	if !st.flushing {
 		st.flushing = true
-		st.front.loop.BeforeFlush(func() {
+		st.server.loop.BeforeFlush(func() {
 			st.flushing = false
 			st.rouse()
 		})
@@ -240,7 +240,7 @@ func (st *stream) Finish() {
 func (st *stream) Resume() {
 	if !st.resuming {
 		st.resuming = true
-		st.front.loop.Defer(func() {
+		st.server.loop.Defer(func() {
 			st.resuming = false
 			st.handOver(nil)
 		})
@@ -278,7 +278,7 @@ func (st *stream) write() {
 				break
 			}
 			if err := st.writePieces(buf); err != nil {
-				st.front.loop.Post(func() { st.Close(err) })
+				st.server.loop.Post(func() { st.Close(err) })
 				return
 			}
 		}
@@ -316,10 +316,10 @@ func (st *stream) nextBytes() (buf []byte, over bool) {
 	case len(buf) > 0:
 		return buf, false
 	case st.finishing:
-		st.front.loop.Post(func() { st.Close(transport.ErrClosed) })
+		st.server.loop.Post(func() { st.Close(transport.ErrClosed) })
 		return nil, true
 	case st.awaited:
-		st.front.loop.Post(st.drained)
+		st.server.loop.Post(st.drained)
 	}
 	return nil, false
 }

@@ -1,0 +1,28 @@
+// Package session, which follows the engine's needs, runs the connections of clients on the loop. A [Codec] says what their bytes mean,
+// so that each protocol is a codec beside the same sessions.
+//
+//	net.Listener ── accept ──▶ reactor.Enroll        one goroutine per listener
+//	                               │
+//	                               ▼ on the loop, from here on
+//	bytes ──▶ Codec.Begin ──▶ slot ──▶ serve.Service.Ask ──▶ engine
+//	                           │                               │
+//	socket ◀── one write per iteration ◀── Codec.Encode, in order of the slots ◀─┘
+//
+// A [Server] accepts, drains and closes. A [Session] is one connection. Each of its requests takes the next place in a list of slots,
+// whether its reply is there at once or comes later. A reply leaves when all before it have left. A slot, its query and all buffers are used
+// again, so that a request allocates its answer and nothing else. No goroutine belongs to a connection or to a request.
+//
+// The loop is the engine's, so that no goroutine stands between socket and scheduler. An engine without a loop leaves the server a loop
+// of its own, to which each reply is posted.
+//
+// # What bounds a session
+//
+// A session that has as many requests under way as Options allow, or too many unsent bytes, leaves further requests unread in
+// the connection. It goes on once half of the slots are free and all bytes have gone. A client that sends far more than
+// that, that stalls within a request, or that does not read, loses its connection. One timer looks at all sessions by turns.
+//
+// # TLS
+//
+// crypto/tls blocks, so a connection with TLS has two goroutines: one reads and posts what it has read to the loop, one writes what the
+// loop has left for it. A session does not know the difference.
+package session

@@ -1,0 +1,380 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/reactor/transport"
+	"github.com/rankd/rankd/serve"
+)
+
+// A Session is one client's connection. Its codec calls the methods that begin requests and end the session; transport calls those that
+// begin with On. Loop only.
+type Session struct {
+	server *Server
+	codec  Codec
+	conn   transport.Accepted
+	index  int // in server.sessions
+
+	context context.Context    // of its requests
+	leave   context.CancelFunc // says that nobody waits for the replies any more
+
+	first, last *slot // replies that are owed
+	owed        int   // their number
+	texts       int   // bytes of those that are there as text
+	waiting     int   // bytes of those that are there as answers, about
+	told        int   // of waiting, what outbox counts
+	outbox      *serve.Outbox
+	asksRoom    bool   // outbox has no room for the first of these answers
+	farewell    []byte // the last reply, which leaves behind those of the pending requests; nil: none
+
+	pending    bool // the codec has consumed requests that it has not begun
+	held       bool // the connection has bytes that wait for a slot or for unsent bytes to leave
+	unread     int  // bytes that the connection has kept
+	eof        bool // the client sends no more
+	ending     bool // no further request begins; the connection closes when nothing is owed
+	proceeding bool // OnData or proceed is on the stack
+	closed     bool // OnClose has been called
+	counted    bool // as cut off
+
+	id     int64
+	number uint64 // among all connections of the service
+	remote string // address of the client
+
+	times times
+}
+
+// ID returns the number of the connection, from 1 on, among those of its server.
+func (s *Session) ID() int64 { return s.id }
+
+// Remote returns the address of the client.
+func (s *Session) Remote() string { return s.remote }
+
+// State is what a session has to do. Immutable.
+type State struct {
+	Owed     int  // replies
+	Ready    int  // of them, without a gap from the first on
+	Texts    int  // bytes of those that are ready as text
+	Unread   int  // bytes that the connection has kept
+	Unsent   int  // bytes that the socket has not taken
+	Pending  bool // the codec has consumed requests that it has not begun
+	Held     bool // requests wait in the connection
+	EOF      bool // the client sends no more
+	Ending   bool // no further request begins
+	AsksRoom bool // the answer whose turn it is waits until all connections together have room for it
+	Encoding bool // a goroutine encodes that answer
+}
+
+// State returns what the session has to do now.
+func (s *Session) State() State {
+	st := State{
+		Owed: s.owed, Texts: s.texts, Unread: s.unread, Unsent: s.conn.Unsent(), Pending: s.pending, Held: s.held, EOF: s.eof, Ending: s.ending,
+		AsksRoom: s.asksRoom, Encoding: s.first != nil && s.first.encoding,
+	}
+	for p := s.first; p != nil && p.ready; p = p.next {
+		st.Ready++
+	}
+	return st
+}
+
+// OnConnect implements transport.Handler.
+func (s *Session) OnConnect(err error) {
+	if err != nil {
+		s.server.leave(s)
+		return
+	}
+	s.times.active = s.now()
+	s.number = s.server.service.ConnOpened(s.server.protocol.Front)
+	s.proceed() // the server may be draining
+}
+
+// OnData implements transport.Handler.
+func (s *Session) OnData(data []byte) (consumed int) {
+	now := s.now()
+	s.proceeding = true // The end waits until all that has come is looked at.
+	consumed = s.begin(data)
+	if s.keepsTooMuch(len(data) - consumed) {
+		consumed = len(data)
+	}
+	s.proceeding = false
+	s.times.received(now, consumed > 0, !s.held && consumed < len(data))
+	s.proceed()
+	return consumed
+}
+
+// unreadBytesFree is what each connection may keep unread, whatever all others keep.
+const unreadBytesFree = 16 << 10
+
+// keepsTooMuch notes how many bytes stay unread. It ends the session if these are too many, for one connection or for all
+// together.
+func (s *Session) keepsTooMuch(unread int) bool {
+	v := s.server
+	v.unread += unread - s.unread
+	s.unread = unread
+	o := &v.options
+	var refusal []byte
+	switch {
+	case unread > o.MaxRequestBytes+o.MaxBacklogBytes:
+		refusal = s.Refuse(outcome.TooLarge, fmt.Sprintf("%d bytes may wait unread", o.MaxRequestBytes+o.MaxBacklogBytes))
+	case unread > unreadBytesFree && v.unread > o.MaxUnreadBytes:
+		refusal = s.Refuse(outcome.Overloaded, "all connections together have too many bytes unread")
+	default:
+		return false
+	}
+	v.unread -= unread
+	s.unread, s.held = 0, false
+	s.EndWith(refusal)
+	return true
+}
+
+// Refuse counts and logs a request that is refused without a query, and returns the reply to it. detail is one line, and has nothing
+// unbounded that comes from input.
+func (s *Session) Refuse(c outcome.Class, detail string) []byte {
+	refused := s.server.service.Refuse(s.server.protocol.Front, c, "", detail)
+	reply, _ := s.codec.Encode(nil, &refused)
+	return reply
+}
+
+// EndWith ends the session, which has broken a limit or the protocol, with one more reply. It comes behind those of the requests that are
+// pending.
+func (s *Session) EndWith(reply []byte) {
+	s.farewell, s.ending = reply, true
+	s.count(serve.CutProtocol)
+}
+
+// End ends the session once all replies that are owed have left. No further request begins.
+func (s *Session) End() { s.ending = true }
+
+// Draining reports whether the server lets each session end.
+func (s *Session) Draining() bool { return s.server.draining }
+
+// Pend says whether the codec has consumed requests that it has not begun. Proceed is then called when another one may begin, and
+// Begin when none is pending.
+func (s *Session) Pend(pending bool) { s.pending = pending }
+
+// begin begins the requests in data, as far as the limits allow.
+func (s *Session) begin(data []byte) (consumed int) {
+	s.held = false
+	for consumed < len(data) {
+		if s.ending {
+			return len(data)
+		}
+		if !s.mayBegin() {
+			s.held = true
+			return consumed
+		}
+		size := s.codec.Begin(data[consumed:])
+		if size == 0 {
+			return consumed
+		}
+		consumed += size
+	}
+	return consumed
+}
+
+// mayBegin reports whether another request may be taken out of the connection.
+func (s *Session) mayBegin() bool { return !s.pending && s.MayAsk() }
+
+// MayAsk reports whether another request may begin.
+func (s *Session) MayAsk() bool {
+	o := &s.server.options
+	return s.owed < o.MaxPipeline && s.texts+s.waiting < o.MaxUnsentBytes && !s.full()
+}
+
+// full reports whether too much is unsent. OnDrain is then called when all of it has left.
+func (s *Session) full() bool {
+	if s.conn.Unsent() < s.server.options.MaxUnsentBytes {
+		return false
+	}
+	s.conn.AwaitDrain()
+	return true
+}
+
+// OnDrain implements transport.AcceptedHandler.
+func (s *Session) OnDrain() {
+	s.deliver()
+	s.proceed()
+}
+
+// proceed goes on with what had to wait: pending requests, those that are left in the connection, the end. A session that
+// was full goes on when half of its slots are free, since each time moves all the bytes that are left.
+func (s *Session) proceed() {
+	if s.closed || s.proceeding {
+		return
+	}
+	s.proceeding = true
+	if s.pending {
+		s.codec.Proceed()
+	}
+	if !s.pending && s.farewell != nil {
+		s.Reply(s.farewell)
+		s.farewell = nil
+	}
+	s.proceeding = false
+	switch {
+	case s.held && s.owed <= s.server.options.MaxPipeline/2 && s.mayBegin():
+		s.conn.Resume() // OnData finds out what is still held.
+	case !s.held && s.first == nil && !s.pending && (s.ending || s.server.draining || s.eof):
+		s.ending = true
+		s.conn.Finish()
+	}
+}
+
+// OnEOF implements transport.AcceptedHandler. A client that stops sending gets its replies.
+func (s *Session) OnEOF() (stay bool) {
+	if s.server.options.CancelAtEOF || s.first == nil && !s.held && s.conn.Unsent() == 0 {
+		return false
+	}
+	s.eof = true
+	s.proceed()
+	return true
+}
+
+// OnClose implements transport.Handler. Nobody waits for the replies any more, so the requests are abandoned. Their slots are free
+// when the service has answered.
+func (s *Session) OnClose(error) {
+	s.closed = true
+	s.leave()
+	if s.first == nil || !s.first.encoding {
+		s.outbox.Close()
+	}
+	for p := s.first; p != nil; {
+		next := p.next
+		p.next = nil
+		if p.ready && !p.encoding {
+			s.server.free.put(p)
+		}
+		p = next
+	}
+	s.first, s.last, s.pending = nil, nil, false
+	s.server.unread -= s.unread
+	s.server.service.ConnClosed(s.server.protocol.Front)
+	s.server.leave(s)
+}
+
+// push gives a slot the next place.
+func (s *Session) push(p *slot) {
+	p.session = s
+	if s.last == nil {
+		s.first = p
+	} else {
+		s.last.next = p
+	}
+	s.last = p
+	s.owed++
+}
+
+// Reply owes the client a reply that is there already. It keeps nothing of text.
+func (s *Session) Reply(text []byte) {
+	if s.first == nil {
+		s.send(text)
+		return
+	}
+	p := s.server.slot()
+	p.text, p.ready = append(p.text, text...), true
+	s.texts += len(text)
+	s.push(p)
+}
+
+// Request gives a request the next place in the order of the replies. It returns the query, whose fields the codec fills in before it calls
+// Ask: the context, the connection and the outbox are there.
+func (s *Session) Request() *serve.Query {
+	p := s.server.slot()
+	s.push(p)
+	return p.request()
+}
+
+// Ask has the service answer the query of the last Request.
+func (s *Session) Ask() { s.last.ask() }
+
+// deliver sends the replies whose turn it is, until too much is unsent. The others stay as they are: a long answer is encoded when its
+// turn has come, and all connections together have room for it.
+func (s *Session) deliver() {
+	for p := s.first; p != nil && p.ready && !s.full(); p = s.first {
+		if p.long() {
+			if !p.encoding && !s.asksRoom {
+				s.settle()
+				if s.asksRoom = !s.outbox.Encode(p.bytes); !s.asksRoom {
+					p.encode()
+				}
+			}
+			return
+		}
+		s.first = p.next
+		if s.first == nil {
+			s.last = nil
+		}
+		s.owed--
+		s.texts -= len(p.text)
+		s.waiting -= p.bytes
+		s.send(p.reply())
+		s.server.free.put(p)
+	}
+	s.settle()
+	s.server.trim()
+}
+
+// Room implements serve.Sender.
+func (s *Session) Room() {
+	s.server.loop.Post(func() {
+		if s.asksRoom = false; !s.closed {
+			s.first.encode()
+		}
+	})
+}
+
+// Cut implements serve.Sender. The client may have taken something that nobody has looked at.
+func (s *Session) Cut() {
+	s.server.loop.Post(func() {
+		if s.closed {
+			return
+		}
+		if s.settle(); !s.outbox.Spared() {
+			s.CutOff(serve.CutUnsent)
+		}
+	})
+}
+
+// settle has the outbox count what the session holds, unless it differs by little.
+func (s *Session) settle() {
+	change := s.waiting - s.told
+	if change >= serve.OutboxStep || change <= -serve.OutboxStep || s.waiting == 0 && s.told > 0 {
+		s.outbox.Hold(change)
+		s.told = s.waiting
+	}
+	unsent := s.conn.Unsent()
+	s.outbox.Settle(unsent + s.texts)
+	if unsent >= serve.OutboxStep {
+		s.conn.AwaitDrain()
+	}
+}
+
+// send writes a reply.
+func (s *Session) send(reply []byte) {
+	if s.conn.Write(reply) == nil {
+		s.times.sent(s.now(), len(reply))
+	}
+}
+
+// CutOff closes the connection at once.
+func (s *Session) CutOff(why serve.Cut) {
+	s.count(why)
+	s.ending = true
+	s.conn.Close(ErrCutOff)
+}
+
+// ErrCutOff is the reason of a connection that the server has closed at once.
+var ErrCutOff = errors.New("cut off")
+
+// count counts the session among those that were cut off, once.
+func (s *Session) count(why serve.Cut) {
+	if !s.counted {
+		s.counted = true
+		s.server.service.ConnCut(s.server.protocol.Front, why)
+	}
+}
+
+func (s *Session) now() clock.Time { return s.server.loop.Now() }
