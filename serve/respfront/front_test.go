@@ -102,8 +102,12 @@ func TestEngineModels(t *testing.T) {
 			eventually(t, func() bool { return w.engine.Metrics().Live == 0 }, "its request is cancelled")
 			assert.EqualValues(t, 1, w.gate.passed.Load(), "that of the first client")
 
-			dial(t, addr).send("RANK gated 3")
-			<-w.gate.entered // It is under way when the world ends.
+			_, dialTLS := w.listenTLS(t)
+			for user, c := range []*client{dial(t, addr), dialTLS()} {
+				c.send("RANK three 1", fmt.Sprint("RANK gated ", 3+user))
+				assert.Equal(t, answerOfThree, c.receive())
+				<-w.gate.entered // This one is under way when the world ends.
+			}
 		})
 	}
 }
