@@ -50,6 +50,7 @@ type Engine struct {
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 
 	malformed malformedLog
+	untracked untracked
 }
 
 // generation is what was loaded together: the tables, the plans that work with them, and what reads requests and shows answers by them. A
@@ -207,6 +208,43 @@ func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
 	return reg.ReadSecrets()
 }
 
+// untracked has the endpoints that require a Redis that tells of changes and whose Redis refuses. Any goroutine.
+type untracked struct {
+	mu     sync.Mutex
+	errors map[*registry.Endpoint]error
+}
+
+func (e *Engine) hearUntracked(u scheduler.Untracked) {
+	go u.Log(e.options.Logger) // The loop does not wait for a log.
+	if !u.Endpoint.Policy.Cache.Required {
+		return
+	}
+	e.untracked.mu.Lock()
+	defer e.untracked.mu.Unlock()
+	if e.untracked.errors == nil {
+		e.untracked.errors = make(map[*registry.Endpoint]error)
+	}
+	if u.Err == nil {
+		delete(e.untracked.errors, u.Endpoint)
+	} else {
+		e.untracked.errors[u.Endpoint] = u.Err
+	}
+}
+
+// Ready says why the engine should get no requests though it would answer them: an endpoint has cache_require, and its Redis refuses to tell of
+// changes. The error names the endpoint, and has the server's words. A Redis that cannot be reached leaves the engine ready: whether
+// it refuses is not known then. The plan's errors say that it lacks.
+func (e *Engine) Ready() error {
+	e.untracked.mu.Lock()
+	defer e.untracked.mu.Unlock()
+	for _, ep := range e.registry.Endpoints() {
+		if err := e.untracked.errors[ep]; err != nil {
+			return fmt.Errorf("rankd: endpoint %s has cache_require, and its Redis does not tell of changes: %w", ep.Name, err)
+		}
+	}
+	return nil
+}
+
 func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	o := &e.options
 	cfg := scheduler.Config{
@@ -216,7 +254,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
 		Placement:   o.Scheduling,
 		OnStuck:     func(s scheduler.Stuck) { s.Log(o.Logger) },
-		OnUntracked: func(u scheduler.Untracked) { u.Log(o.Logger) },
+		OnUntracked: e.hearUntracked,
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
 		},

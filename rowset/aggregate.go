@@ -40,18 +40,26 @@ func Aggregate(stop Stop, m *Memory, rs RowSet, of []int32, n int, a Aggregation
 	if a == Count {
 		return g.count(rs, column, out)
 	}
-	ints, floats, valid := numbersAt(m, rs, column)
-	g.valid = valid
 	if out.Type == registry.Int {
+		ints, _, valid := numbersAt(m, rs, column)
+		g.valid = valid
 		return g.ints(a, ints, out)
 	}
-	if floats == nil {
+	floats, valid := floatsAt(m, rs, column)
+	g.valid = valid
+	return g.floats(a, floats, out)
+}
+
+// floatsAt is numbersAt with doubles for integers.
+func floatsAt(m *Memory, rs RowSet, key registry.KeyID) (floats []float64, valid Bitmap) {
+	ints, floats, valid := numbersAt(m, rs, key)
+	if ints != nil {
 		floats = m.Floats(len(ints))
 		for pos, v := range ints {
 			floats[pos] = float64(v)
 		}
 	}
-	return g.floats(a, floats, out)
+	return floats, valid
 }
 
 // numbersAt returns the numbers of the active rows by position: as ints or floats, neither if the batch has no such column, and then no row is

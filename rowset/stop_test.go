@@ -98,6 +98,10 @@ func TestAggregateStops(t *testing.T) {
 			_, _, err := Aggregate(stop, nil, rs, of, 1, Min, registry.IDKey, &registry.Key{ID: 9, Type: registry.Int})
 			return err
 		},
+		"sample": func(stop Stop) error {
+			_, _, err := Sample(stop, nil, rs, 2, make([]float64, rs.N), 10)
+			return err
+		},
 		"groups by two columns": func(stop Stop) error {
 			_, _, err := Groups(stop, nil, rs, 2, registry.IDKey)
 			return err

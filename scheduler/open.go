@@ -60,8 +60,8 @@ type Config struct {
 	// OnStuck hears when one callback holds up the loop, and when that has ended, on a goroutine of the engine. Nil logs it
 	// with slog.Default().
 	OnStuck func(Stuck)
-	// OnUntracked hears that a Redis with registry.CacheBroadcast refuses to tell of changes, on a goroutine of its own. Nil logs it with
-	// slog.Default().
+	// OnUntracked hears on the loop, and must not wait, that a Redis with registry.CacheBroadcast or CacheTrack refuses to tell of
+	// changes, and that it does not refuse any more. Nil means a line in slog.Default.
 	OnUntracked func(Untracked)
 }
 

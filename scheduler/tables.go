@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 
@@ -30,24 +31,32 @@ func newTables(reg *registry.Registry) (tables []*rowcache.Table) {
 // Untracked says that a server does not tell of changes, and what becomes of its cache. Immutable; any goroutine.
 type Untracked struct {
 	Endpoint *registry.Endpoint
-	Err      error // matches resp.ErrTrackingRefused
+	Err      error // matches resp.ErrTrackingRefused; nil: the server refused before, and does not any more
 }
 
-// Log writes a line.
+// Log writes a line: an error if the endpoint requires a server that tells.
 func (u Untracked) Log(l *slog.Logger) {
-	text := "a Redis does not tell of changes: values are kept for cache_max_age_ms, whatever happens to their keys"
-	if u.Endpoint.Policy.Cache.Required {
-		text = "a Redis does not tell of changes: nothing is kept in memory"
+	level, text := slog.LevelWarn, "a Redis does not tell of changes: values are kept for cache_max_age_ms, whatever happens to their keys"
+	switch {
+	case u.Err == nil:
+		l.Info("a Redis tells of changes now", "endpoint", u.Endpoint.Name)
+		return
+	case u.Endpoint.Policy.Cache.Required:
+		level, text = slog.LevelError, "a Redis does not tell of changes, as cache_require demands: nothing is kept in memory, and the engine is not ready"
 	}
-	l.Warn(text, "endpoint", u.Endpoint.Name, "error", u.Err)
+	l.Log(context.Background(), level, text, "endpoint", u.Endpoint.Name, "error", u.Err)
 }
+
+// probePrefix begins no key. A server that is asked to tell of its changes refuses as it would refuse others.
+const probePrefix = "rankd:does the server tell of changes?"
 
 // track has the servers of endpoints whose mode is tracked tell of changes. It connects to a server when a plan first reads from
-// it. A server that refuses has its values kept by their age alone, unless the endpoint requires more: nothing is kept then.
+// it, or at once if the endpoint requires that it tells. A server that refuses has its values kept by their age alone, unless the endpoint requires
+// more: nothing is kept then.
 func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 	hear := cfg.OnUntracked
 	if hear == nil {
-		hear = func(u Untracked) { u.Log(slog.Default()) }
+		hear = func(u Untracked) { go u.Log(slog.Default()) } // The loop does not wait for a log.
 	}
 	for _, ep := range e.reg.Endpoints() {
 		cache := ep.Policy.Cache
@@ -56,15 +65,21 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 		}
 		table := e.tables[ep.Index]
 		var tracker *resp.Tracker
+		refused := false
 		tracker = resp.NewTracker(l, d, cfg.RedisOptions(ep), cache.MaxSilence, table, func(err error) {
 			if !errors.Is(err, resp.ErrTrackingRefused) {
 				table.Rely(tracker)
+				if err == nil && refused {
+					refused = false
+					hear(Untracked{ep, nil})
+				}
 				return
 			}
 			if !cache.Required {
 				table.Rely(nil)
 			}
-			go hear(Untracked{ep, err}) // The loop does not wait for a log.
+			refused = true
+			hear(Untracked{ep, err})
 		})
 		if cache.Mode == registry.CacheTrack {
 			tracker.TrackReads(e.clients[ep.Index].(*resp.Client))
@@ -72,5 +87,8 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 		table.Rely(tracker)
 		table.Watch(tracker)
 		e.trackers = append(e.trackers, tracker)
+		if cache.Required {
+			_ = l.Post(func() { tracker.Track([]string{probePrefix}) }) // Only a loop that has ended refuses.
+		}
 	}
 }

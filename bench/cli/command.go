@@ -113,7 +113,7 @@ func opener(o rankd.Options) worker.Open {
 			return placement.Open(o, setup.Scenario)
 		}
 		o.Redis, o.PlanFile, o.PlanText = setup.Redis, setup.Plan, []byte(setup.Artifact)
-		target, err := engines.Open(o)
+		target, err := engines.Open(engines.WithVersions(o))
 		if err != nil {
 			return nil, err // not a nil *Target in an interface
 		}

@@ -78,6 +78,7 @@ either server, its users and the context of requests. An engine is written
   pool:io_threads=64,redis_pool=64
   sequential                       one node at a time
   peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir)
+  peer:rueidis-cache               the same on rueidis with its client-side cache
   peer:rueidis:procs=2             the same with settings of the peer, each behind a colon
   binary:/old/rankd:pool           any engine but a peer, run by another build of rankd
 
@@ -366,6 +367,9 @@ func soundPlan(o rankd.Options, requests *worker.Setup) (name string, artifact [
 	return info.Name, artifact, nil
 }
 
+// agesLeast is how long the age of answers is measured, at least: the default age of values without tracking, and as much again.
+const agesLeast = 2 * time.Second
+
 // compare runs compare and sweep.
 func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.FlagSet) error {
 	if err := o.check(given); err != nil {
@@ -425,12 +429,19 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
 	}
 	began := time.Now()
+	run := func(r worker.Round, engine int, at compare.Point) (*worker.Report, error) {
+		r.Redis, r.Concurrency, r.Rate = back.Addr(at.RedisLatency), at.Concurrency, at.Rate
+		return workers[engine].Run(&r)
+	}
 	grid := compare.Grid{
 		Engines: specNames(o.specs), Modes: modes, Points: o.points(), Rounds: o.rounds,
 		Run: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
+			return run(round, engine, at)
+		},
+		Ages: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
 			r := round
-			r.Redis, r.Concurrency, r.Rate = back.Addr(at.RedisLatency), at.Concurrency, at.Rate
-			return workers[engine].Run(&r)
+			r.Ages, r.Duration = true, max(o.duration, agesLeast)
+			return run(r, engine, at)
 		},
 		Progress: func(s compare.Step) { showProgress(p.Stderr, s, time.Since(began)) },
 	}

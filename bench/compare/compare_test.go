@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,6 +172,52 @@ func TestForeignWrites(t *testing.T) {
 	assert.NotContains(t, out.String(), "round trip to Redis:")
 	c.Cells[2].RedisLatency, c.Cells[3].RedisLatency = time.Second, time.Second
 	assert.Equal(t, "Redis +1s, 100 foreign writes/s", c.Cells[2].Conditions.String())
+
+	// Whoever keeps values has their age measured in a round of its own, with the writes beside it.
+	log = nil
+	kept := reportOf(t, time.Millisecond)
+	kept.Traffic = &load.Traffic{Cache: &load.Cache{Hits: 9}}
+	g.Run = func(_ context.Context, engine int, _ Point) (*worker.Report, error) {
+		report := *kept
+		if engine == 0 {
+			report.Traffic = nil
+		}
+		return &report, nil
+	}
+	ages := load.NewHistogram()
+	for _, ms := range []int{1, 2, 2, 2, 40} {
+		require.NoError(t, ages.RecordValue(int64(ms)*int64(time.Millisecond)))
+	}
+	text, err := ages.EncodeV2()
+	require.NoError(t, err)
+	aged := &worker.Report{Ages: &worker.Ages{Answers: 70, Stale: 5, Ages: string(text)}}
+	g.Ages = func(_ context.Context, engine int, at Point) (*worker.Report, error) {
+		said(fmt.Sprintf("ages of %d, %s", engine, at))
+		return aged, nil
+	}
+	cells, _, err = Measure(t.Context(), g)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"begin 100", "end", "begin 100", "end", "begin 100", "ages of 1, 1 in flight, 100 foreign writes/s", "end"}, log)
+	require.NotNil(t, cells[3].Ages)
+	assert.Equal(t, [2]int64{70, 5}, [2]int64{cells[3].Ages.Answers, cells[3].Ages.Stale})
+	assert.InEpsilon(t, 2000, cells[3].Ages.P50, 0.01)
+	assert.InEpsilon(t, 40_000, cells[3].Ages.Max, 0.01)
+	assert.Equal(t, []*Ages{nil, nil, nil}, []*Ages{cells[0].Ages, cells[1].Ages, cells[2].Ages})
+	assert.Regexp(t, `5 of 70 2ms 40.*ms 40.*ms$`, strings.Join(cells[3].CacheRow(), " "))
+	assert.Regexp(t, `– – – –$`, strings.Join(cells[1].CacheRow(), " "))
+	cells[3].Ages = &Ages{Answers: 70}
+	assert.Regexp(t, `0 of 70 – – –$`, strings.Join(cells[3].CacheRow(), " "))
+	aged = &worker.Report{Failure: "no versions"}
+	cells, _, err = Measure(t.Context(), g)
+	require.NoError(t, err)
+	assert.Equal(t, "no versions", cells[3].Failure)
+	aged = &worker.Report{} // from a build that cannot tell
+	cells, _, err = Measure(t.Context(), g)
+	require.NoError(t, err)
+	assert.Nil(t, cells[3].Ages)
+	aged = &worker.Report{Ages: &worker.Ages{Ages: "?"}}
+	_, _, err = Measure(t.Context(), g)
+	assert.ErrorContains(t, err, "decode ages")
 
 	broken = errors.New("no room")
 	_, _, err = Measure(t.Context(), g)

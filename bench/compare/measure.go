@@ -59,6 +59,9 @@ type Grid struct {
 	// Run has an engine run one round. An error ends the measurement; the report holds
 	// failures within the round.
 	Run func(ctx context.Context, engine int, at Point) (*worker.Report, error)
+	// Ages has an engine run a further round, in which it measures the age of what it serves from memory; the rest of that round does not
+	// count. It runs after the rounds of a point with foreign writes, for engines with a cache. Nil means that it does not.
+	Ages func(ctx context.Context, engine int, at Point) (*worker.Report, error)
 	// Write begins to write as many keys a second as the point says, beside a round. The returned call ends that, and returns how many it
 	// wrote a second. Nil means that no point has foreign writes.
 	Write func(ctx context.Context, at Point) (end func() (perSecond float64, err error))
@@ -90,7 +93,7 @@ func Measure(ctx context.Context, g Grid) (cells []Cell, ceilings []Ceiling, err
 				if err := ctx.Err(); err != nil {
 					return nil, nil, err
 				}
-				report, written, err := g.run(ctx, i, at)
+				report, written, err := g.run(ctx, g.Run, i, at)
 				if err != nil {
 					return nil, nil, fmt.Errorf("%s, %s: %w", engine, at, err)
 				}
@@ -116,6 +119,9 @@ func Measure(ctx context.Context, g Grid) (cells []Cell, ceilings []Ceiling, err
 		}
 		for i, engine := range g.Engines {
 			cell := samples[i].cell(engine, at, &samples[0])
+			if err := g.age(ctx, i, at, &cell); err != nil {
+				return nil, nil, fmt.Errorf("%s, %s: %w", engine, at, err)
+			}
 			if g.Modes != nil {
 				cell.Modes = g.Modes[i]
 			}
@@ -126,18 +132,54 @@ func Measure(ctx context.Context, g Grid) (cells []Cell, ceilings []Ceiling, err
 }
 
 // run runs one round, with foreign writes beside it, of which it returns how many a second there were.
-func (g *Grid) run(ctx context.Context, engine int, at Point) (report *worker.Report, written float64, err error) {
+func (g *Grid) run(ctx context.Context, round func(context.Context, int, Point) (*worker.Report, error), engine int, at Point) (report *worker.Report, written float64, err error) {
 	if at.ForeignWrites == 0 {
-		report, err = g.Run(ctx, engine, at)
+		report, err = round(ctx, engine, at)
 		return report, 0, err
 	}
 	end := g.Write(ctx, at)
-	report, err = g.Run(ctx, engine, at)
+	report, err = round(ctx, engine, at)
 	written, failed := end()
 	if failed != nil {
 		err = errors.Join(err, fmt.Errorf("foreign writes: %w", failed))
 	}
 	return report, written, err
+}
+
+// age measures the age of what an engine serves from memory, if it keeps something that somebody else writes.
+func (g *Grid) age(ctx context.Context, engine int, at Point, c *Cell) error {
+	if g.Ages == nil || at.ForeignWrites == 0 || c.PerRequest.cache() == nil {
+		return nil
+	}
+	report, _, err := g.run(ctx, g.Ages, engine, at)
+	if err != nil {
+		return err
+	}
+	if report.Failure != "" {
+		c.Failure = report.Failure
+		return nil
+	}
+	if report.Ages == nil {
+		return nil
+	}
+	ages, err := report.Ages.Histogram()
+	if err != nil {
+		return err
+	}
+	c.Ages = &Ages{
+		Answers: report.Ages.Answers, Stale: report.Ages.Stale,
+		P50: micros(ages.ValueAtPercentile(50)), P99: micros(ages.ValueAtPercentile(99)), Max: micros(ages.Max()),
+	}
+	return nil
+}
+
+// Ages say how old answers from memory were, in microseconds since the writer of a newer value had its OK. Immutable.
+type Ages struct {
+	Answers int64   `json:"answers"`
+	Stale   int64   `json:"stale"` // of the answers; the ages are theirs
+	P50     float64 `json:"p50_us"`
+	P99     float64 `json:"p99_us"`
+	Max     float64 `json:"max_us"`
 }
 
 // Latencies summarizes the latencies of successful requests, in microseconds. Immutable.
@@ -190,6 +232,7 @@ type Cell struct {
 	Written    float64 `json:"foreign_writes_per_second,omitempty"` // the median of what Conditions.ForeignWrites reached
 
 	PerRequest PerRequest `json:"per_request"`
+	Ages       *Ages      `json:"ages,omitempty"` // nil if not measured
 	RSSMB      float64    `json:"rss_mb"`
 	LiveMB     float64    `json:"live_mb,omitempty"` // of the heap, after a garbage collection under load; 0 from a worker that does not tell
 

@@ -248,6 +248,7 @@ func (c Cell) CostRow() []string {
 // CacheColumns are the heads of CacheRow.
 var CacheColumns = []string{
 	"in flight", "engine", "placement", "reads", "hits", "misses", "hit ratio", "invalidated", "evicted", "table", "mean age",
+	"stale answers", "since the OK: p50", "p99", "max",
 }
 
 // CacheRow returns what a request takes from memory as text. An engine that has no cache, as the blocking ones, says so.
@@ -260,9 +261,16 @@ func (c Cell) CacheRow() []string {
 	case cache == nil:
 		return append(row, "keeps nothing")
 	}
-	return append(row, fmt.Sprintf("%.1f", cache.Hits), fmt.Sprintf("%.1f", cache.Misses),
+	row = append(row, fmt.Sprintf("%.1f", cache.Hits), fmt.Sprintf("%.1f", cache.Misses),
 		known(cache.Hits+cache.Misses > 0, fmt.Sprintf("%.3f", cache.Hits/(cache.Hits+cache.Misses))),
-		fmt.Sprintf("%.2f", cache.Invalidated), fmt.Sprintf("%.2f", cache.Evicted), fmt.Sprintf("%.1f MiB", cache.MB), fmt.Sprintf("%.2f s", cache.HitAge))
+		known(cache.MB > 0, fmt.Sprintf("%.2f", cache.Invalidated)), known(cache.MB > 0, fmt.Sprintf("%.2f", cache.Evicted)),
+		known(cache.MB > 0, fmt.Sprintf("%.1f MiB", cache.MB)), known(cache.MB > 0, fmt.Sprintf("%.2f s", cache.HitAge)))
+	a := c.Ages
+	if a == nil {
+		return append(row, "–", "–", "–", "–")
+	}
+	age := func(us float64) string { return known(a.Stale > 0, duration(us)) }
+	return append(row, fmt.Sprintf("%d of %d", a.Stale, a.Answers), age(a.P50), age(a.P99), age(a.Max))
 }
 
 // known returns v as text, or a dash if it is unknown.

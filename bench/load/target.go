@@ -16,6 +16,15 @@ type Client interface {
 	Send(user int64)
 }
 
+// Versioned is a target that reads versions: the only entry of a list in Redis for each user. It reads them in the way in which it reads lists for its
+// plan, perhaps from memory. Any goroutine.
+type Versioned interface {
+	// VersionKey returns the key of the list.
+	VersionKey(user int64) string
+	// ReadVersion reads the version of a user and calls done, on any goroutine.
+	ReadVersion(user int64, done func(version int64, err error))
+}
+
 // Traffic counts the traffic between a target and Redis. Immutable.
 type Traffic struct {
 	RoundTrips    uint64 `json:"round_trips"`              // batches of commands sent to the server

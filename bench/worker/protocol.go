@@ -9,6 +9,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/staleness"
 )
 
 // Setup says on which Redis and plan to open a target. Immutable.
@@ -56,6 +57,9 @@ type Round struct {
 	Requests    int64         `json:"requests,omitempty"`
 	Duration    time.Duration `json:"duration,omitempty"` // Requests or Duration ends the round
 	Warmup      time.Duration `json:"warmup,omitempty"`   // the same load before the round, not measured
+	// Ages has the worker measure the age of what the target serves from memory, beside the load. Figures of such a round
+	// say less than those of others about the load itself.
+	Ages bool `json:"ages,omitempty"`
 	// RedisPID is the server's process if the worker shall report its CPU time; absent
 	// means that it shall not.
 	RedisPID int `json:"redis_pid,omitempty"`
@@ -102,6 +106,8 @@ type Report struct {
 	ServerCPU  time.Duration `json:"server_cpu,omitempty"` // likewise, of the process behind Setup.Front
 	Traffic    *load.Traffic `json:"traffic,omitempty"`    // absent if the target does not count
 
+	Ages *Ages `json:"ages,omitempty"` // absent if not asked for, and from a worker that cannot tell
+
 	Figures json.RawMessage `json:"figures,omitempty"` // of a load.Reporting target
 }
 
@@ -111,6 +117,31 @@ type Tally struct {
 	Errors     int64  `json:"errors"`
 	FirstError string `json:"first_error,omitempty"`
 	Latency    string `json:"latency"` // as in Report
+}
+
+// Ages are how old answers were: how long after the writer of a newer value had its OK. See package staleness. Immutable once built.
+type Ages struct {
+	Answers int64  `json:"answers"`
+	Stale   int64  `json:"stale"` // of the answers
+	Ages    string `json:"ages"`  // of the stale ones, as Report.Latency
+}
+
+// Histogram decodes the ages.
+func (a *Ages) Histogram() (*hdrhistogram.Histogram, error) {
+	h, err := hdrhistogram.Decode([]byte(a.Ages))
+	if err != nil {
+		return nil, fmt.Errorf("decode ages: %w", err)
+	}
+	return h, nil
+}
+
+// newAges encodes ages for the wire.
+func newAges(seen staleness.Ages) (*Ages, error) {
+	text, err := seen.Ages.EncodeV2()
+	if err != nil {
+		return nil, fmt.Errorf("encode ages: %w", err)
+	}
+	return &Ages{Answers: seen.Answers, Stale: seen.Stale, Ages: string(text)}, nil
 }
 
 // Refusals are the refused requests of a round. Immutable once built.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/staleness"
 )
 
 // Open opens a target. Serve calls it while no other target of the worker is open.
@@ -83,6 +84,10 @@ func (w *server) run(r *Round) (*Report, error) {
 	var before, after counters
 	var beginErr, endErr error
 	reporting, _ := w.target.(load.Reporting)
+	var probe *staleness.Probe
+	if versioned, ok := w.target.(load.Versioned); ok && r.Ages {
+		probe = staleness.Begin(context.Background(), r.Redis, versioned)
+	}
 	driver.Begin = func() {
 		if reporting != nil {
 			reporting.BeginFigures()
@@ -91,6 +96,13 @@ func (w *server) run(r *Round) (*Report, error) {
 	}
 	driver.End = func() { after, endErr = w.count(r) }
 	result, err := driver.Run(context.Background(), w.target, measured)
+	var ages *Ages
+	if probe != nil {
+		seen, failed := probe.End()
+		if err = errors.Join(err, failed); err == nil {
+			ages, err = newAges(seen)
+		}
+	}
 	if err := errors.Join(err, beginErr, endErr); err != nil {
 		return nil, err
 	}
@@ -98,6 +110,7 @@ func (w *server) run(r *Round) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	report.Ages = ages
 	report.RedisCPU, report.ServerCPU = after.redis-before.redis, after.server-before.server
 	if after.traffic != nil {
 		traffic := after.traffic.Sub(*before.traffic)

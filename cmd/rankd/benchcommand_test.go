@@ -62,6 +62,21 @@ func TestBenchCompare(t *testing.T) {
 	assert.Contains(t, string(report), "pool:redis_pool=2")
 }
 
+// Where somebody writes, an engine with a cache tells how old its answers are.
+func TestBenchCompareAges(t *testing.T) {
+	o := measure(t, "compare", "--plan_name", "simple_viewer", "--users", "1-9", "--json", "--engines", "reactor,reactor:cache=ttl", "--concurrency", "2",
+		"--foreign_writes", "0,100", "--rounds", "1", "--duration", "20ms", "--warmup", "1ms")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	var c compare.Comparison
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
+	require.Len(t, c.Cells, 4)
+	assert.Equal(t, []*compare.Ages{nil, nil, nil}, []*compare.Ages{c.Cells[0].Ages, c.Cells[1].Ages, c.Cells[2].Ages})
+	ages := c.Cells[3].Ages
+	require.NotNil(t, ages)
+	assert.Positive(t, ages.Stale)
+	assert.Greater(t, ages.Max, 5000.0, "in µs; it keeps values for a second")
+}
+
 // One user makes all reads equal, so that engines share none unless their names say so; otherwise they do.
 func TestBenchCompareSharesReadsOfSeveralUsers(t *testing.T) {
 	for _, c := range []struct {

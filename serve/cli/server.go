@@ -170,7 +170,7 @@ func (s *server) readiness() error {
 	if !s.ready.Load() {
 		return errNotReady
 	}
-	return nil
+	return s.engine.Ready()
 }
 
 // listen opens all ports. The caller closes what is open after an error, too.

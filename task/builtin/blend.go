@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"hash/fnv"
-	"io"
 	"slices"
 
 	"github.com/rankd/rankd/plan"
@@ -224,10 +222,7 @@ func (b *blendNode) first(c *task.Ctx) int {
 	if !b.shifted {
 		return 0
 	}
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, c.RequestID) // a hash takes everything
-	_, _ = io.WriteString(h, "\x00"+c.Node.ID)
-	return int(h.Sum64() % uint64(len(b.turns)))
+	return int(requestSeed(c) % uint64(len(b.turns)))
 }
 
 // explainBlend finds the input of a row, and says that the pattern left a row out. The batch has the rows of the inputs

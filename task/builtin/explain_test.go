@@ -106,6 +106,9 @@ func TestScoresSayWhy(t *testing.T) {
 		"aggregate, first": {aggregate(), map[string]any{"keep": "first", "values": []any{map[string]any{"method": "sum", "column": "k5001", "out_key": "k5001"}}}, []string{
 			"computed; over all 4 rows; k5001=5", "deduplicated; the first row of its group stays", "deduplicated; the first row of its group stays",
 			"deduplicated; the first row of its group stays"}},
+		"sample": {sample(), map[string]any{"count": 2, "weight": "k1001", "seed": 4, "propensity": "score"}, []string{
+			"cut; it was not drawn; k1001=1", "sorted; draw 2 took it; rank 2 of 4, 2 kept; propensity=0.6666666666666666; k1001=2",
+			"sorted; draw 1 took it; rank 1 of 4, 2 kept; propensity=0.7272727272727273; k1001=8", "cut; it was not drawn; k1001=<nil>"}},
 		"cap": {capRows(), map[string]any{"by": "k3001", "max": 2}, []string{"", "", "", "capped; at most 2 rows of the same k3001 stay"}},
 		"diversify": {diversify(), map[string]any{"by": "k3001", "max": 1, "window": 2}, []string{
 			"passed", "moved; it waited: each 2 neighbours has at most 1 rows of the same k3001", "moved; rows before it had to wait", "passed"}},

@@ -43,6 +43,8 @@ var sourceCases = []sourceCase{
 	{"aggregate", 1, `{"by": ["k3001", "k5101"], "values": [{"method": "count", "out_key": "k5002"}, {"method": "mean", "column": "k5001", "out_key": "score"}]}`},
 	{"aggregate", 1, `{"by": ["k3001"], "keep": "first", "values": [{"method": "sum", "column": "k5001", "out_key": "k5001"}, {"method": "max", "column": "k1001", "out_key": "k1001"}]}`},
 	{"aggregate", 1, `{"values": [{"method": "count", "column": "k3002", "out_key": "score"}, {"method": "sum", "column": "k1002", "out_key": "second"}]}`},
+	{"sample", 1, `{"count": 40, "weight": "k1001", "propensity": "score", "seed": 3}`},
+	{"sample", 1, `{"count": 200, "propensity": "score"}`},
 	{"cap", 1, `{"by": "k3001", "max": 2}`},
 	{"frequency_cap", 1, `{"endpoint": "ep_0001", "key": "seen:{user}:{id}", "max": 2}`},
 	{"frequency_cap", 1, `{"endpoint": "ep_0001", "key": "seen:{user}:{Key.k3001}:{id}", "max": 2}`},

@@ -40,6 +40,7 @@ func scoreCases(t testing.TB) map[string]struct {
 		"normalize min_max":         {normalize(), nodeCase{params: map[string]any{"by": "k1001", "out_key": "score"}}},
 		"normalize z_score":         {normalize(), nodeCase{params: map[string]any{"by": "k1001", "out_key": "score", "method": "z_score"}}},
 		"normalize reciprocal_rank": {normalize(), nodeCase{params: map[string]any{"by": "k1001", "out_key": "score", "method": "reciprocal_rank"}}},
+		"sample":                    {sample(), nodeCase{params: map[string]any{"count": 50, "weight": "k5001", "seed": 1, "propensity": "score"}}},
 		"cap":                       {capRows(), nodeCase{params: map[string]any{"by": "k5001", "max": 2}}},
 		"aggregate by int":          {aggregate(), nodeCase{params: map[string]any{"by": []string{"k5001"}, "values": []any{map[string]any{"method": "mean", "column": "k1001", "out_key": "score"}}}}},
 		"aggregate all rows":        {aggregate(), nodeCase{params: map[string]any{"values": []any{map[string]any{"method": "max", "column": "k1001", "out_key": "score"}}}}},

@@ -38,6 +38,7 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		normalize(),
 		capRows(),
 		frequencyCap(),
+		sample(),
 		aggregate(),
 		model(models),
 		remoteColumns(),

@@ -17,7 +17,7 @@ var places = map[string]task.Place{
 	"test::sleep": task.OnLoop, "test::fixed_source": task.OnLoop,
 
 	"core::union": task.Computes, "core::dedupe": task.Computes, "core::exclude": task.Waits, "core::join": task.Computes, "core::blend": task.Computes,
-	"core::diversify": task.Computes, "core::top": task.Computes, "core::boost": task.Computes, "core::normalize": task.Computes, "core::aggregate": task.Computes, "core::cap": task.Computes, "core::frequency_cap": task.Waits, "core::model": task.Computes,
+	"core::diversify": task.Computes, "core::top": task.Computes, "core::boost": task.Computes, "core::normalize": task.Computes, "core::aggregate": task.Computes, "core::sample": task.Computes, "core::cap": task.Computes, "core::frequency_cap": task.Waits, "core::model": task.Computes,
 	"core::candidates": task.Waits, "core::lookup": task.Waits, "core::remote": task.Waits, "core::remote_candidates": task.Waits,
 }
 
