@@ -75,8 +75,8 @@ type Options struct {
 	// RegistryName says in errors where Registry is. Empty means "the registry folder".
 	RegistryName string
 
-	// Models is a folder with the models of the task model, one file <name>.json each, as XGBoost saves them. Open
-	// reads them all. Nil means none.
+	// Models is a folder with the models of the task model, one file each: <name>.json of XGBoost, or
+	// <name>.lightgbm in LightGBM's text format. Open reads them all. Nil means none.
 	Models fs.FS
 	// ModelsName says in errors where Models is. Empty means "the model folder".
 	ModelsName string

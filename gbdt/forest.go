@@ -10,6 +10,7 @@ type forest struct {
 	nodes  []node
 	trees  []tree
 	inputs []input
+	wide   []float64 // what leaves add, by node, if they add up in float64; nil: node.leaf in float32
 }
 
 // tree is a part of the nodes of a forest.
@@ -28,11 +29,28 @@ type node struct {
 	leaf  float32 // what the leaf adds to the margin
 }
 
-// An input is a feature as splits of one default direction see it.
+// An input is a feature as splits of one kind see it: it says how a value becomes a key.
 type input struct {
 	feature int
-	missing int32 // the key of a missing value
+	kind    inputKind
+	missing int32     // the key of a missing value
+	bounds  []float64 // of ranks: the thresholds, in order
+	set     []uint32  // of members: a bit for each category that goes left
 }
+
+// inputKind says what the key of an input is.
+type inputKind uint8
+
+const (
+	singles      inputKind = iota // orderKey of the value as float32; NaN is missing
+	ranks                         // how many bounds are less than the value; NaN is missing
+	ranksNaNZero                  // the same; NaN is 0, and nothing is missing
+	ranksNoZero                   // the same; NaN and all numbers up to tiny are missing
+	members                       // 0 for a category of the set, otherwise 1; nothing is missing
+)
+
+// tiny is the greatest magnitude that LightGBM takes for 0.
+const tiny = float64(float32(1e-35))
 
 // The keys of a missing value. No number has them: as keys of floats they would stand for NaNs.
 const (

@@ -126,12 +126,12 @@ func (d *document) margin(base float32, row []float32) float32 {
 }
 
 // columnsOf returns a Column for each feature of these rows.
-func columnsOf(rows [][]float32, features int) []Column {
+func columnsOf[T float32 | float64](rows [][]T, features int) []Column {
 	columns := make([]Column, features)
 	for f := range columns {
-		columns[f] = func(values []float32, from int) {
+		columns[f] = func(values []float64, from int) {
 			for i := range values {
-				values[i] = rows[from+i][f]
+				values[i] = float64(rows[from+i][f])
 			}
 		}
 	}

@@ -4,7 +4,7 @@ import "sync"
 
 // Bounds of a model. A file beyond them is refused.
 const (
-	MaxFileBytes = 256 << 20 // of the text
+	MaxFileBytes = 256 << 20 // of a file
 	MaxTrees     = 1 << 16
 	MaxNodes     = 1 << 23 // of all trees together: 128 MB of nodes
 	MaxFeatures  = 1 << 16

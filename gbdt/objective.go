@@ -4,8 +4,9 @@ import "math"
 
 // objective says how a sum of leaves, the margin, becomes a prediction. The file states base_score as a prediction.
 type objective struct {
-	name string
-	link link
+	name  string
+	link  link
+	slope float64 // of the logistic link: by what it multiplies the margin
 }
 
 // link is a function between margins and predictions.
@@ -15,13 +16,15 @@ const (
 	identity link = iota
 	logistic
 	exponential
+	softplus     // log(1 + exp(margin))
+	signedSquare // the square, with the margin's sign
 )
 
-// objectives lists those whose predictions are one number per row.
+// objectives lists those of XGBoost whose predictions are one number per row.
 var objectives = [...]objective{
 	{name: "reg:squarederror"}, {name: "reg:squaredlogerror"}, {name: "reg:absoluteerror"}, {name: "reg:pseudohubererror"},
-	{name: "reg:logistic", link: logistic},
-	{name: "binary:logistic", link: logistic},
+	{name: "reg:logistic", link: logistic, slope: 1},
+	{name: "binary:logistic", link: logistic, slope: 1},
 	{name: "binary:logitraw"},
 	{name: "rank:pairwise"}, {name: "rank:ndcg"}, {name: "rank:map"},
 	{name: "count:poisson", link: exponential},
@@ -52,16 +55,24 @@ func (l link) margin(prediction float32) float32 {
 }
 
 // apply turns margins into predictions.
-func (l link) apply(values []float64) {
-	switch l {
+func (o objective) apply(values []float64) {
+	switch o.link {
 	case logistic:
 		for i, margin := range values {
-			values[i] = 1 / (1 + math.Exp(-margin))
+			values[i] = 1 / (1 + math.Exp(-o.slope*margin))
 		}
 	case exponential:
 		for i, margin := range values {
 			// A double may exceed float32, in which XGBoost would answer infinity.
 			values[i] = math.Exp(margin)
+		}
+	case softplus:
+		for i, margin := range values {
+			values[i] = math.Log1p(math.Exp(margin))
+		}
+	case signedSquare:
+		for i, margin := range values {
+			values[i] = margin * math.Abs(margin)
 		}
 	}
 }

@@ -8,13 +8,19 @@ import (
 
 // planter checks trees and lays them out. One goroutine at a time.
 type planter struct {
-	nodes []node // input is feature*2, plus 1 if the default is right, until forest
+	nodes []node // of XGBoost: input is feature*2, plus 1 if the default is right, until forest
 	trees []tree
 
-	widest struct{ feature, tree, node int } // the split of the highest feature
+	widest widest
 }
 
-// plant adds a tree. The error names the list and the node.
+// widest is the split of the highest feature.
+type widest struct {
+	feature, tree, node int
+	trees               int // planted so far
+}
+
+// plant adds a tree of XGBoost. The error names the list and the node.
 func (p *planter) plant(t *rawTree) error {
 	if err := t.check(); err != nil {
 		return err
@@ -22,47 +28,81 @@ func (p *planter) plant(t *rawTree) error {
 	if len(p.nodes)+len(t.left) > MaxNodes {
 		return fmt.Errorf("left_children: the trees have more than %d nodes together", MaxNodes)
 	}
+	t.widest = &p.widest
+	t.widest.trees = len(p.trees)
+	_, err := p.grow(t)
+	return err
+}
+
+// fileTree is a tree as a file has it. Its nodes have numbers; 0 is the root.
+type fileTree interface {
+	size() int
+	leaf(i int32) (bool, error)
+	children(i int32) (left, right int32) // of a split
+	lists() (left, right string)          // names of the lists that hold the children
+	describe(i int32) string              // node i, for errors
+	// node returns node i without its place in the tree. It is called once for each, in the order of the layout.
+	node(i int32, leaf bool) (node, error)
+}
+
+// grow lays a tree out, and returns how many nodes a row can reach. The error names the list and the node.
+func (p *planter) grow(t fileTree) (reached int, err error) {
 	first, depth := len(p.nodes), -1
-	order := make([]int32, 1, len(t.left)) // numbers of nodes, breadth first; the root is 0
-	seen := make([]bool, len(t.left))
+	order := make([]int32, 1, t.size()) // numbers of nodes, breadth first; the root is 0
+	seen := make([]bool, t.size())
 	seen[0] = true
+	leftList, rightList := t.lists()
 	for at := 0; at < len(order); depth++ {
 		for end := len(order); at < end; at++ {
 			i := order[at]
 			leaf, err := t.leaf(i)
 			if err != nil {
-				return err
+				return 0, err
 			}
-			if leaf {
-				p.nodes = append(p.nodes, node{bound: math.MinInt32, next: int32(at), leaf: t.condition[i]})
-				continue
-			}
-			for _, side := range [...]struct {
-				list  string
-				child int32
-			}{{"left_children", t.left[i]}, {"right_children", t.right[i]}} {
-				switch {
-				case side.child < 0 || int(side.child) >= len(t.left):
-					return fmt.Errorf("%s[%d]: is %d, must be from 0 to %d", side.list, i, side.child, len(t.left)-1)
-				case seen[side.child]:
-					return fmt.Errorf("%s[%d]: node %d is reached twice: the nodes form no tree", side.list, i, side.child)
+			next := int32(at)
+			if !leaf {
+				left, right := t.children(i)
+				for _, side := range [...]struct {
+					list  string
+					child int32
+				}{{leftList, left}, {rightList, right}} {
+					switch {
+					case side.child < 0 || int(side.child) >= t.size():
+						return 0, fmt.Errorf("%s[%d]: is %d, must be from 0 to %d", side.list, i, side.child, t.size()-1)
+					case seen[side.child]:
+						return 0, fmt.Errorf("%s[%d]: %s is reached twice: the nodes form no tree", side.list, i, t.describe(side.child))
+					}
+					seen[side.child] = true
+					order = append(order, side.child)
 				}
-				seen[side.child] = true
-				order = append(order, side.child)
+				next = int32(len(order) - 1)
 			}
-			n, err := t.split(i)
+			n, err := t.node(i, leaf)
 			if err != nil {
-				return err
+				return 0, err
 			}
-			n.next = int32(len(order) - 1)
+			n.next = next
 			p.nodes = append(p.nodes, n)
-			if feature := int(n.input / 2); feature > p.widest.feature {
-				p.widest.feature, p.widest.tree, p.widest.node = feature, len(p.trees), int(i)
-			}
 		}
 	}
 	p.trees = append(p.trees, tree{first: first, end: len(p.nodes), depth: depth})
-	return nil
+	return len(order), nil
+}
+
+func (t *rawTree) size() int                            { return len(t.left) }
+func (t *rawTree) children(i int32) (left, right int32) { return t.left[i], t.right[i] }
+func (t *rawTree) lists() (left, right string)          { return "left_children", "right_children" }
+func (t *rawTree) describe(i int32) string              { return fmt.Sprintf("node %d", i) }
+
+func (t *rawTree) node(i int32, leaf bool) (node, error) {
+	if leaf {
+		return node{bound: math.MinInt32, leaf: t.condition[i]}, nil
+	}
+	n, err := t.split(i)
+	if w := t.widest; err == nil && int(t.feature[i]) > w.feature {
+		w.feature, w.tree, w.node = int(t.feature[i]), w.trees, int(i)
+	}
+	return n, err
 }
 
 // check checks what holds for all nodes, whether a row can reach them or not: pruning leaves nodes behind.

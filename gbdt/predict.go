@@ -4,7 +4,7 @@ import "math"
 
 // A Column fills values with one feature of the rows from, from+1 and so on. A NaN is a missing value.
 // It is called on the goroutine of Predict.
-type Column func(values []float32, from int)
+type Column func(values []float64, from int)
 
 // A Stop tells Predict that nobody waits for its result any more. It is asked for each block of rows. Any goroutine.
 type Stop interface{ Cancelled() bool }
@@ -26,7 +26,7 @@ const blockRows = 64
 // It is scratch memory: one call uses it at a time.
 type block struct {
 	keys   []int32
-	column [blockRows]float32
+	column [blockRows]float64
 	sums   [blockRows]float32
 }
 
@@ -46,16 +46,21 @@ func (m *Model) Predict(stop Stop, columns []Column, output Output, out []float6
 		}
 		part := out[from:min(from+blockRows, len(out))]
 		b.load(m.forest.inputs, columns, from, len(part))
-		sums := b.sums[:len(part)]
-		for i := range sums {
-			sums[i] = m.baseMargin
-		}
-		m.forest.add(sums, b.keys)
-		for i, sum := range sums {
-			part[i] = float64(sum)
+		if m.forest.wide != nil {
+			clear(part)
+			m.forest.addWide(part, b.keys)
+		} else {
+			sums := b.sums[:len(part)]
+			for i := range sums {
+				sums[i] = m.baseMargin
+			}
+			m.forest.add(sums, b.keys)
+			for i, sum := range sums {
+				part[i] = float64(sum)
+			}
 		}
 		if output == Prediction {
-			m.objective.link.apply(part)
+			m.objective.apply(part)
 		}
 	}
 	return true
@@ -64,19 +69,61 @@ func (m *Model) Predict(stop Stop, columns []Column, output Output, out []float6
 // load fills the block with n rows. The inputs of a feature are neighbours.
 func (b *block) load(inputs []input, columns []Column, from, n int) {
 	values := b.column[:n]
-	for i, in := range inputs {
+	for i := range inputs {
+		in := &inputs[i]
 		if i == 0 || inputs[i-1].feature != in.feature {
 			columns[in.feature](values, from)
 		}
 		keys := b.keys[i*blockRows:][:n]
+		if in.kind != singles {
+			for r, v := range values {
+				keys[r] = in.key(v)
+			}
+			continue
+		}
+		missing := in.missing
 		for r, v := range values {
-			key := in.missing
+			key := missing
 			if v == v {
-				key = orderKey(v)
+				key = orderKey(float32(v))
 			}
 			keys[r] = key
 		}
 	}
+}
+
+// key returns the key of a value for splits of LightGBM.
+func (in *input) key(v float64) int32 {
+	switch {
+	case in.kind == members:
+		if in.member(v) {
+			return 0
+		}
+		return 1
+	case v != v && in.kind == ranksNaNZero:
+		v = 0
+	case v != v, in.kind == ranksNoZero && v >= -tiny && v <= tiny:
+		return in.missing
+	}
+	rank, n := 0, len(in.bounds)
+	for n > 0 {
+		if half := n / 2; in.bounds[rank+half] < v {
+			rank += half + 1
+			n -= half + 1
+		} else {
+			n = half
+		}
+	}
+	return int32(rank)
+}
+
+// member reports whether v, without its fraction, is a category of the set. A NaN and what is beyond an int32 are none.
+func (in *input) member(v float64) bool {
+	if !(v > -1 && v < 1<<31) {
+		return false
+	}
+	category := int(v)
+	return category/32 < len(in.set) && in.set[category/32]>>(category%32)&1 == 1
 }
 
 // add adds the leaves that rows reach to their sums, tree by tree.
@@ -85,10 +132,34 @@ func (f *forest) add(sums []float32, keys []int32) {
 		nodes := f.nodes[t.first:t.end]
 		r := 0
 		for ; r+4 <= len(sums); r += 4 {
-			addFour(sums[r:r+4], nodes, keys[r:], t.depth)
+			a, b, c, d := walkFour(nodes, keys[r:], t.depth)
+			four := sums[r : r+4]
+			four[0] += nodes[a].leaf
+			four[1] += nodes[b].leaf
+			four[2] += nodes[c].leaf
+			four[3] += nodes[d].leaf
 		}
 		for ; r < len(sums); r++ {
 			sums[r] += nodes[walk(nodes, keys[r:], t.depth)].leaf
+		}
+	}
+}
+
+// addWide is add for leaves that add up in float64.
+func (f *forest) addWide(sums []float64, keys []int32) {
+	for _, t := range f.trees {
+		nodes, leaves := f.nodes[t.first:t.end], f.wide[t.first:t.end]
+		r := 0
+		for ; r+4 <= len(sums); r += 4 {
+			a, b, c, d := walkFour(nodes, keys[r:], t.depth)
+			four := sums[r : r+4]
+			four[0] += leaves[a]
+			four[1] += leaves[b]
+			four[2] += leaves[c]
+			four[3] += leaves[d]
+		}
+		for ; r < len(sums); r++ {
+			sums[r] += leaves[walk(nodes, keys[r:], t.depth)]
 		}
 	}
 }
@@ -97,9 +168,9 @@ func (f *forest) add(sums []float32, keys []int32) {
 // no deeper. In a deeper one most leaves are near the root.
 const stride = 8
 
-// addFour lets four neighbouring rows take their steps side by side, since each step of a row waits for its last.
-func addFour(sums []float32, nodes []node, keys []int32, depth int) {
-	var a, b, c, d int32
+// walkFour returns the leaves that four neighbouring rows reach. They take their steps side by side, since each step of a
+// row waits for its last.
+func walkFour(nodes []node, keys []int32, depth int) (a, b, c, d int32) {
 	for ; depth > 0; depth -= stride {
 		for range min(depth, stride) {
 			na, nb, nc, nd := &nodes[a], &nodes[b], &nodes[c], &nodes[d]
@@ -112,10 +183,7 @@ func addFour(sums []float32, nodes []node, keys []int32, depth int) {
 			break
 		}
 	}
-	sums[0] += nodes[a].leaf
-	sums[1] += nodes[b].leaf
-	sums[2] += nodes[c].leaf
-	sums[3] += nodes[d].leaf
+	return a, b, c, d
 }
 
 // walk returns the leaf that one row reaches.

@@ -13,9 +13,10 @@ import (
 )
 
 // Read reads a model in XGBoost's JSON format, as Booster.save_model("name.json") writes it in versions 1.7
-// to 3.x. It checks all that Predict relies on. The error is one line and names the place in the file. Any goroutine.
+// to 3.x, or in LightGBM's text format, version v3 or v4: see readLightGBM. It checks all that Predict relies on. The error is one line
+// and names the place in the file. Any goroutine.
 //
-// Read refuses, by name: other boosters than gbtree (dart, gblinear), categorical splits, models of several classes
+// Read refuses, by name: other boosters of XGBoost than gbtree (dart, gblinear), its categorical splits, models of several classes
 // or outputs, and objectives that it does not know.
 func Read(text []byte) (*Model, error) {
 	if len(text) > MaxFileBytes {
@@ -23,6 +24,9 @@ func Read(text []byte) (*Model, error) {
 	}
 	if len(text) > 2 && text[0] == '{' && text[1] == 'L' {
 		return nil, errors.New(`the file is UBJSON; save the model with a name that ends in ".json"`)
+	}
+	if isLightGBM(text) {
+		return readLightGBM(string(text))
 	}
 	r := &reader{features: -1, targets: 1}
 	r.Reader = jsondoc.NewReader(withoutNaN(text), r)
@@ -145,6 +149,7 @@ type rawTree struct {
 	condition                  []float32 // of a leaf: its value
 	defaultLeft                []bool
 	nodes, leafSize            int64 // as tree_param says; 0: it does not
+	widest                     *widest
 }
 
 func (r *reader) tree(t *rawTree, name string) (err error) {

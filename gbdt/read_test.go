@@ -195,7 +195,7 @@ func TestReadFolder(t *testing.T) {
 	s, err = ReadFolder(fstest.MapFS{}, "models")
 	require.NoError(t, err)
 	_, err = s.Get("x")
-	assert.EqualError(t, err, `there is no model "x": there are no files *.json in models`)
+	assert.EqualError(t, err, `there is no model "x": there are no files *.json or *.lightgbm in models`)
 	_, err = (*Set)(nil).Get("x")
 	assert.EqualError(t, err, `there is no model "x": no folder of models is given (--model_dir)`)
 	_, err = Read(make([]byte, MaxFileBytes+1))

@@ -15,8 +15,18 @@ import (
 // MaxModels bounds the models of a folder.
 const MaxModels = 1024
 
-// suffix follows a model's name in the name of its file.
-const suffix = ".json"
+// suffixes follow a model's name in the name of its file. The file's content says its format.
+var suffixes = [...]string{".json", ".lightgbm"}
+
+// modelName returns the name of the model in a file. It is empty for other files.
+func modelName(file string) string {
+	for _, suffix := range suffixes {
+		if name, ok := strings.CutSuffix(file, suffix); ok {
+			return name
+		}
+	}
+	return ""
+}
 
 // A Set has the models of a folder, by name. The nil Set is of no folder and has none. Immutable once read; any goroutine.
 type Set struct {
@@ -24,7 +34,7 @@ type Set struct {
 	place  string
 }
 
-// ReadFolder reads all models of a folder: the model "clicks" is the file clicks.json. It ignores files with other
+// ReadFolder reads all models of a folder: the model "clicks" is the file clicks.json or clicks.lightgbm. It ignores files with other
 // suffixes, and folders. place names the folder in errors. The error is one line and names the file.
 func ReadFolder(folder fs.FS, place string) (*Set, error) {
 	files, err := fs.ReadDir(folder, ".")
@@ -33,9 +43,12 @@ func ReadFolder(folder fs.FS, place string) (*Set, error) {
 	}
 	s := &Set{models: make(map[string]*Model), place: place}
 	for _, file := range files {
-		name, ok := strings.CutSuffix(file.Name(), suffix)
-		if !ok || name == "" || file.IsDir() {
+		name := modelName(file.Name())
+		if name == "" || file.IsDir() {
 			continue
+		}
+		if s.models[name] != nil {
+			return nil, fmt.Errorf("%s: %s: the model has two files", place, excerpt.Name(file.Name()))
 		}
 		if len(s.models) == MaxModels {
 			return nil, fmt.Errorf("%s: holds more than %d models", place, MaxModels)
@@ -61,7 +74,7 @@ func (s *Set) Get(name string) (*Model, error) {
 	}
 	near, found := nearest.Name(name, slices.Sorted(maps.Keys(s.models)))
 	if !found {
-		return nil, fmt.Errorf("there is no model %s: there are no files *%s in %s", excerpt.Quote(name), suffix, s.place)
+		return nil, fmt.Errorf("there is no model %s: there are no files *%s in %s", excerpt.Quote(name), strings.Join(suffixes[:], " or *"), s.place)
 	}
 	return nil, fmt.Errorf("there is no model %s in %s; the nearest is %q", excerpt.Quote(name), s.place, near)
 }

@@ -149,7 +149,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "artifacts/plans", "`folder` of the artifacts")
 	f.BoolVar(&o.json, "json", false, "print what was compiled, and the diagnostics, as a line of JSON on stdout")
-	f.StringVar(&o.modelDir, "model_dir", "", "check the nodes of the task model against the models in this `folder`, files <name>.json of XGBoost")
+	f.StringVar(&o.modelDir, "model_dir", "", "check the nodes of the task model against the models in this `folder`, files <name>.json of XGBoost or <name>.lightgbm of LightGBM")
 	o.addRegistryFlags(cmd)
 }
 

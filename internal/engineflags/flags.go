@@ -52,7 +52,7 @@ func (e *Flags) PlanSettings() []command.Setting {
 			"(or password_file=PATH), unix:///path?db=1"},
 		{Name: "env", To: &e.Env, Default: "dev", Help: "`environment`, which chooses the endpoints: dev, test or prod"},
 		{Name: "registry_dir", To: &e.RegistryDir, Help: "read keys, params and endpoints from the TOML files in this `folder`"},
-		{Name: "model_dir", To: &e.ModelDir, Help: "load the models in this `folder`, files <name>.json of XGBoost, for the task model"},
+		{Name: "model_dir", To: &e.ModelDir, Help: "load the models in this `folder`, files <name>.json of XGBoost or <name>.lightgbm of LightGBM, for the task model"},
 	}
 }
 

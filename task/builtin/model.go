@@ -20,14 +20,14 @@ var featureTypes = []registry.Type{registry.Int, registry.Float, registry.Bool}
 func model(models *gbdt.Set) task.Spec {
 	return task.Spec{
 		Op:  "core::model",
-		Doc: "Scores the rows by a gradient-boosted tree model that XGBoost saved.",
+		Doc: "Scores the rows by a gradient-boosted tree model that XGBoost or LightGBM saved.",
 		Params: []plan.ParamSchema{
-			{Name: "model", Type: plan.String, Required: true, Doc: "The name of the model: `clicks` is the file `clicks.json` in the folder of models."},
+			{Name: "model", Type: plan.String, Required: true, Doc: "The name of the model: `clicks` is the file `clicks.json` of XGBoost or `clicks.lightgbm` of LightGBM in the folder of models."},
 			outKeyParam("The column for the prediction."),
 			{Name: "features", Type: plan.Key, List: true, MaxItems: gbdt.MaxFeatures, Source: plan.SourceRule{KeyTypes: featureTypes},
 				Doc: "The columns of the model's features, in the order of training. Without it they have the names that the file gives the features."},
 			{Name: "output", Type: plan.Enum, StrValue: "prediction", Source: plan.SourceRule{OneOf: []string{"prediction", "margin"}},
-				Doc: "`prediction`: the value that XGBoost's `predict` returns. `margin`: the value before the objective's link, such as the logarithm of the odds."},
+				Doc: "`prediction`: the value that the library's `predict` returns. `margin`: the value before the objective's link, such as the logarithm of the odds."},
 		},
 		Strict: true,
 		Inputs: 1,
@@ -41,12 +41,12 @@ func model(models *gbdt.Set) task.Spec {
 			return newScorer(models, n, reg)
 		},
 		Reference: task.Reference{
-			Text: "Every row gets the prediction of the model for its columns, in the arithmetic of XGBoost: values compare as float32, and leaves add up in float32. The engine " +
+			Text: "Every row gets the prediction of the model for its columns, in the arithmetic of its library: XGBoost compares and adds in float32, LightGBM in float64. The engine " +
 				"loads the folder of models as it opens (`--model_dir`); [Scores of a model](../../models.md) says which models it takes.",
 			Reads:      "A column of int, float or bool for each feature that some split of the model reads.",
 			Writes:     "The column of `out_key`.",
 			Order:      "The rows keep their order.",
-			Nulls:      "A null is a missing value: it takes the default direction of each split. So does every row if the rows have no such column. The prediction is never null.",
+			Nulls:      "A null is a missing value: it takes the default direction of each split, or what LightGBM's split says of missing values. So does every row if the rows have no such column. The prediction is never null.",
 			Empty:      "No rows give no rows.",
 			Duplicates: "Each row has its own prediction, also those with the same id.",
 			Failures: "A prediction that is not finite fails the node. A plan does not load if there is no such model, if the registry has no key for a feature, " +
@@ -154,11 +154,11 @@ func runModel(c *task.Ctx) (rowset.RowSet, error) {
 // featureColumn returns how the model reads a column of the active rows. A null is a NaN, which stands for a missing value.
 func featureColumn(in rowset.RowSet, key registry.KeyID) gbdt.Column {
 	if b := in.Batch.Bool(key); b != nil {
-		return func(values []float32, from int) {
+		return func(values []float64, from int) {
 			for i := range values {
 				switch row := int(in.Row(from + i)); {
 				case !b.Valid.Get(row):
-					values[i] = float32(math.NaN())
+					values[i] = math.NaN()
 				case b.Values.Get(row):
 					values[i] = 1
 				default:
@@ -174,19 +174,19 @@ func featureColumn(in rowset.RowSet, key registry.KeyID) gbdt.Column {
 	case n.floats != nil:
 		return numberColumn(in, n.floats, n.valid)
 	}
-	return func(values []float32, _ int) {
+	return func(values []float64, _ int) {
 		for i := range values {
-			values[i] = float32(math.NaN())
+			values[i] = math.NaN()
 		}
 	}
 }
 
 func numberColumn[T int64 | float64](in rowset.RowSet, column []T, valid rowset.Bitmap) gbdt.Column {
-	return func(values []float32, from int) {
+	return func(values []float64, from int) {
 		for i := range values {
-			values[i] = float32(math.NaN())
+			values[i] = math.NaN()
 			if row := int(in.Row(from + i)); valid.Get(row) {
-				values[i] = float32(column[row])
+				values[i] = float64(column[row])
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func explainModel(c *task.Ctx, _ rowset.RowSet) task.Account {
 		why := task.Reason{Kind: task.Computed, Column: c.Node.Params.Key("out_key").ID,
 			Text: fmt.Sprintf("model %s (%s), %d trees", task.Quote(c.Node.Params.String("model")), s.model.Objective(), s.model.Trees())}
 		one := rowset.RowSet{Batch: in.Batch, Rows: []int32{in.Row(at.Pos)}, N: 1}
-		var value [1]float32
+		var value [1]float64
 		for _, id := range s.reads() {
 			key, ok := c.Registry.Key(id)
 			if !ok {
@@ -208,7 +208,7 @@ func explainModel(c *task.Ctx, _ rowset.RowSet) task.Account {
 			featureColumn(one, id)(value[:], 0)
 			v := task.Value{Name: key.Name}
 			if value[0] == value[0] {
-				v.Value = float64(value[0])
+				v.Value = value[0]
 			}
 			why.Values = append(why.Values, v)
 		}
