@@ -188,6 +188,10 @@ func checkMissing(t *testing.T, g *plan.Graph, r *scheduler.Result, e *explain.E
 			assert.Equal(t, task.Deduplicated, m.Kind)
 			require.Len(t, m.At.Instead, 1)
 			assert.Contains(t, idsIn(r.Rows()[at].Out), m.At.Instead[0])
+		case "core::cap":
+			assert.Equal(t, task.Capped, m.Kind)
+		case "core::sample":
+			assert.Equal(t, task.Cut, m.Kind)
 		case "core::join":
 			assert.Equal(t, task.Unmatched, m.Kind)
 		case "core::blend":

@@ -130,7 +130,7 @@ func (w *world) randomPlan(rng *rand.Rand) *plan.Graph {
 	for range 3 + rng.IntN(9) {
 		from := max(rng.IntN(len(nodes)), rng.IntN(len(nodes)))
 		in, score := id(from), scored[from]
-		switch rng.IntN(16) {
+		switch rng.IntN(17) {
 		case 0:
 			add(true, "vm", `"out_key": 2001, "expr_id": "half"`, in)
 		case 1:
@@ -166,6 +166,12 @@ func (w *world) randomPlan(rng *rand.Rand) *plan.Graph {
 		case 11:
 			with := rng.IntN(len(nodes))
 			add(score && scored[with], "blend", `"ratio": [2, 1]`, in, id(with))
+		case 16:
+			if score {
+				add(true, "sample", fmt.Sprintf(`"count": %d, "seed": %d, "weight": 2001`, 1+rng.IntN(20), rng.IntN(9)), in)
+			} else {
+				add(false, "cap", fmt.Sprintf(`"by": 1, "max": %d`, 1+rng.IntN(2)), in)
+			}
 		case 15:
 			keep := []string{"all", "first"}[rng.IntN(2)]
 			if score {

@@ -147,9 +147,9 @@ func TestHitRatios(t *testing.T) {
 			ours := byTable{NewTable(BytesMin, time.Hour)}
 			limit := (ours.small.size() + ours.main.size()) / entrySize(5, 200)
 			got, asLRU, asLFU := run(ours), run(newLRU(limit)), run(newTinyLFU(limit))
-			t.Logf("zipf %.1f, scans %v, %d of %d keys: table %.3f, LRU %.3f, W-TinyLFU %.3f", s, scans, limit, keys, got, asLRU, asLFU)
+			t.Logf("zipf %.1f, scans %v, %d of %d keys: table %.4f, LRU %.4f, W-TinyLFU %.4f", s, scans, limit, keys, got, asLRU, asLFU)
 			assert.Greater(t, got, asLRU+0.005)
-			assert.Greater(t, got, asLFU-0.03)
+			assert.Greater(t, got, asLFU-0.015)
 		}
 	}
 }

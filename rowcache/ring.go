@@ -1,6 +1,9 @@
 package rowcache
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // The layout of an entry: a header, the key, the value, and zeros up to a multiple of eight bytes.
 const (
@@ -21,13 +24,23 @@ const usesMax = 3
 // An entry is a view of one entry in a ring. Loop only.
 type entry []byte
 
-func (e entry) hash() uint64  { return binary.LittleEndian.Uint64(e[atHash:]) }
-func (e entry) sent() int64   { return int64(binary.LittleEndian.Uint64(e[atSent:])) }
-func (e entry) size() int     { return int(binary.LittleEndian.Uint32(e[atSize:])) }
-func (e entry) shape() Shape  { return Shape(binary.LittleEndian.Uint32(e[atShape:])) }
-func (e entry) keyEnd() int   { return header + int(binary.LittleEndian.Uint16(e[atKey:])) }
-func (e entry) key() []byte   { return e[header:e.keyEnd()] }
-func (e entry) value() []byte { return e[e.keyEnd():][:binary.LittleEndian.Uint32(e[atLength:])] }
+// head returns the header. Its fields need no further checks of bounds.
+func (e entry) head() *[header]byte { return (*[header]byte)(e) }
+
+func (e entry) hash() uint64 { return binary.LittleEndian.Uint64(e.head()[atHash:]) }
+func (e entry) sent() int64  { return int64(binary.LittleEndian.Uint64(e.head()[atSent:])) }
+func (e entry) size() int    { return int(binary.LittleEndian.Uint32(e.head()[atSize:])) }
+func (e entry) shape() Shape { return Shape(binary.LittleEndian.Uint32(e.head()[atShape:])) }
+func (e entry) keyEnd() int  { return header + int(binary.LittleEndian.Uint16(e.head()[atKey:])) }
+func (e entry) key() []byte  { return e[header:e.keyEnd()] }
+func (e entry) value() []byte {
+	return e[e.keyEnd():][:binary.LittleEndian.Uint32(e.head()[atLength:])]
+}
+
+// is reports whether the entry is of a key and a shape.
+func (e entry) is(key []byte, shape Shape) bool {
+	return e.shape() == shape && bytes.Equal(e.key(), key)
+}
 
 // entrySize returns what an entry takes.
 func entrySize(key, value int) int { return (header + key + value + 7) &^ 7 }
@@ -35,21 +48,25 @@ func entrySize(key, value int) int { return (header + key + value + 7) &^ 7 }
 // segmentBytes is the size of the pieces that a ring takes its memory in.
 const segmentBytes = 64 << 10
 
+type segment [segmentBytes]byte
+
 // A ring is a queue of entries in a fixed number of segments, which it takes as it grows. No entry crosses the end of a
 // segment. Loop only.
 type ring struct {
-	segments [][]byte // of segmentBytes each; nil: not taken yet
-	head     int      // where the next entry goes
-	tail     int      // the oldest entry
-	used     int      // from tail to head
+	segments []*segment // nil: not taken yet
+	head     int        // where the next entry goes
+	tail     int        // the oldest entry
+	used     int        // from tail to head
 }
 
-func newRing(segments int) ring { return ring{segments: make([][]byte, segments)} }
+func newRing(segments int) ring { return ring{segments: make([]*segment, segments)} }
 
 func (r *ring) size() int { return len(r.segments) * segmentBytes }
 
 // at returns the entry at a place.
-func (r *ring) at(place int) entry { return r.segments[place/segmentBytes][place%segmentBytes:] }
+func (r *ring) at(place int) entry {
+	return r.segments[uint(place)/segmentBytes][uint(place)%segmentBytes:]
+}
 
 // gap returns what is left of the segment at the head if it is too short for an entry.
 func (r *ring) gap(size int) int {
@@ -72,7 +89,7 @@ func (r *ring) push(size int) (place int) {
 	}
 	place = r.head
 	if s := &r.segments[place/segmentBytes]; *s == nil {
-		*s = make([]byte, segmentBytes)
+		*s = new(segment)
 	}
 	r.head = (r.head + size) % r.size()
 	r.used += size

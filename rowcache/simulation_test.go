@@ -227,13 +227,14 @@ func (w *world) read() {
 	command := []string{"GET", "HGETALL"}[w.rng.IntN(2)]
 	allowed := []time.Duration{0, 0, 100 * time.Millisecond, time.Hour}[w.rng.IntN(4)]
 	recall := new(taskrun.Recall)
-	require.True(w.t, recall.Open(w.table, w, new(rowcache.Use), command, wanted[0].key[:len("a:")], allowed))
-	recall.Look(0, len(wanted), func(dst []byte, i int) []byte { return append(dst, wanted[i].key...) })
+	rule := taskrun.RecallRule{Shape: command, Prefix: wanted[0].key[:len("a:")], MaxAge: allowed}
+	require.True(w.t, recall.Open(w.table, w, 0, new(rowcache.Use), &rule))
+	values := recall.Find(0, len(wanted), func(dst []byte, i int) []byte { return append(dst, wanted[i].key...) })
 	call := new(resp.Call)
 	var missing []*record
 	for i, r := range wanted {
 		w.reads++
-		if value, ok := recall.Found(i); ok {
+		if value := values.At(i); value != nil {
 			w.hits++
 			w.check(r, command, string(value), allowed)
 			continue

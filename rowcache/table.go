@@ -29,17 +29,22 @@ const stayMax = 32
 
 // Stats count what a table did. Immutable once returned; any goroutine.
 type Stats struct {
-	Hits, Misses uint64  // of Get
+	Counts
+	Kept        uint64 // of Put
+	Raced       uint64 // not kept: the key changed while it was read, or the table was dropped
+	Invalidated uint64 // entries that Invalidate dropped
+	Evicted     uint64 // entries that left because others came
+	Dropped     uint64 // calls of InvalidateAll
+	Entries     int    // now, those that are too old among them
+	Bytes       int    // taken now, of all that the table has
+}
+
+// Counts count keys that Find looked for. Immutable once returned; any goroutine.
+type Counts struct {
+	Hits, Misses uint64
 	HitAge       float64 // of all hits together, in ns: from when the read was sent to the hit
 	Expired      uint64  // misses whose entry was too old
 	Untrusted    uint64  // misses because the source was not trusted
-	Kept         uint64  // of Put
-	Raced        uint64  // not kept: the key changed while it was read, or the table was dropped
-	Invalidated  uint64  // entries that Invalidate dropped
-	Evicted      uint64  // entries that left because others came
-	Dropped      uint64  // calls of InvalidateAll
-	Entries      int     // now, those that are too old among them
-	Bytes        int     // taken now, of all that the table has
 }
 
 // A Source tells a table what changes: a *resp.Tracker. Loop only.
@@ -73,6 +78,11 @@ type Table struct {
 	small, main ring
 	ghost       []uint32 // hashes of entries that left small unused, each at its place, which a younger one may take
 	copied      []byte   // an entry on its way
+
+	// Of the keys that Find looks for:
+	hashes  [FindMax]uint64
+	slots   [FindMax]slot // where their search begins
+	touched byte          // of no meaning: the processor must load what is summed up here
 
 	seq    uint64   // invalidations so far
 	stamps []uint64 // by hash: the youngest invalidation of such a key
@@ -150,64 +160,87 @@ func (t *Table) Shape(text string) (s Shape, ok bool) {
 // Token returns what Put wants to know of a read that is sent now.
 func (t *Table) Token() Token { return Token(t.seq) }
 
-// Hash returns the hash of a key, for Warm and Get.
-func (t *Table) Hash(key []byte) uint64 { return maphash.Bytes(t.seed, key) }
+// FindMax is the most keys that one Find takes.
+const FindMax = 32
 
-// WarmMax is the most hashes that one Warm takes.
-const WarmMax = 32
-
-// Warm loads what the Gets of these hashes look at first. In a large table each Get waits for memory two or three times, one after the
-// other; here the processor waits for all of them at once.
-func (t *Table) Warm(hashes []uint64) (touched byte) {
-	var slots [WarmMax]slot
-	for i, hash := range hashes {
-		slots[i] = t.slot(hash)
-	}
-	for _, s := range slots[:len(hashes)] {
-		if s != 0 {
-			e := t.entry(s)
-			touched += e[0] + e[min(64, len(e)-1)]
-		}
-	}
-	return touched
-}
-
-// Get returns the value of a key with that hash, a view that is valid until the next Put, and when its read was sent. It returns false if
-// there is none that was sent at oldest or later.
-func (t *Table) Get(hash uint64, key []byte, shape Shape, now, oldest clock.Time) (value []byte, sent clock.Time, ok bool) {
+// Find looks for several keys, FindMax at most: key i is text[ends[i-1]:ends[i]]. It sets found[i] to the value of key i, a view that is valid until the
+// next Put, or to nil if there is none that was sent at oldest or later. It returns how many there are, and when the read of the oldest was sent.
+//
+// In a large table a key waits for memory two or three times, one after the other: for its slot, and for its entry. So each step is taken for all keys
+// before the next one: the processor waits for all of them at once.
+func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now, oldest clock.Time) (hits int, least clock.Time) {
 	if t.source != nil && !t.source.Trusted() {
-		t.stats.Misses++
-		t.stats.Untrusted++
-		return nil, 0, false
+		clear(found[:len(ends)])
+		t.stats.Misses += uint64(len(ends))
+		t.stats.Untrusted += uint64(len(ends))
+		return 0, 0
 	}
-	for i := hash; ; i++ {
-		s := t.slot(i)
-		if s == 0 {
-			t.stats.Misses++
-			return nil, 0, false
+	begin := int32(0)
+	for i, end := range ends {
+		hash := maphash.Bytes(t.seed, text[begin:end])
+		t.hashes[i], t.slots[i] = hash, t.slot(hash)
+		begin = end
+	}
+	touched := byte(0)
+	for i, s := range t.slots[:len(ends)] {
+		if found[i] = nil; s != 0 {
+			e := t.entry(s)
+			touched += e[0]
+			found[i] = e
 		}
-		if !s.has(hash) {
+	}
+	t.touched = touched
+	oldest = max(oldest, clock.Time(t.since+1), now.Add(-t.maxAge))
+	ages := time.Duration(0) // of all hits
+	least, begin = now, 0
+	for i, end := range ends {
+		e, key := entry(found[i]), text[begin:end]
+		if begin = end; e == nil {
 			continue
 		}
-		e := t.entry(s)
-		if e.shape() != shape || !bytes.Equal(e.key(), key) {
-			continue
+		if !e.is(key, shape) {
+			if e = t.search(t.hashes[i], key, shape); e == nil {
+				found[i] = nil
+				continue
+			}
 		}
-		sent = clock.Time(e.sent())
-		age := now.Sub(sent)
-		if e.sent() <= t.since || sent < oldest || age > t.maxAge {
-			t.stats.Misses++
+		sent := clock.Time(e.sent())
+		if sent < oldest {
 			t.stats.Expired++
-			return nil, 0, false
+			found[i] = nil
+			continue
 		}
 		if e[atUses] < usesMax {
 			e[atUses]++
 		}
-		t.stats.Hits++
-		t.stats.HitAge += float64(age)
-		return e.value(), sent, true
+		ages += now.Sub(sent)
+		least = min(least, sent)
+		found[i] = e.value()
+		hits++
 	}
+	t.stats.Hits += uint64(hits)
+	t.stats.HitAge += float64(ages)
+	t.stats.Misses += uint64(len(ends) - hits)
+	return hits, least
 }
+
+// search returns the entry of a key that is not at the slot of its hash, or nil.
+func (t *Table) search(hash uint64, key []byte, shape Shape) entry {
+	for i := hash + 1; t.slot(i) != 0; i++ {
+		if s := t.slot(i); s.has(hash) {
+			if e := t.entry(s); e.is(key, shape) {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// Counts returns what Find has counted so far, and Recount has it count from there: what was found since is not used.
+func (t *Table) Counts() Counts { return t.stats.Counts }
+
+// Recount sets what Find has counted.
+func (t *Table) Recount(c Counts) { t.stats.Counts = c }
 
 // Put keeps the value that a read of a key has brought, in place of the one before. token was taken when the read was sent, and sent is
 // that time. It keeps nothing if the key has changed since or the source does not cover it, and no value of more than some 16 KB.
@@ -222,7 +255,7 @@ func (t *Table) Put(key []byte, shape Shape, value []byte, token Token, sent clo
 	}
 	younger := false
 	t.drop(hash, func(e entry) bool {
-		same := e.shape() == shape && bytes.Equal(e.key(), key)
+		same := e.is(key, shape)
 		younger = younger || same && e.sent() > max(int64(sent), t.since)
 		return same && !younger
 	})
@@ -280,8 +313,10 @@ func (t *Table) Stats() Stats {
 	s := t.stats
 	s.Entries, s.Bytes = t.entries, t.fixed()
 	for _, r := range [...]*ring{&t.small, &t.main} {
-		for _, segment := range r.segments {
-			s.Bytes += len(segment)
+		for _, taken := range r.segments {
+			if taken != nil {
+				s.Bytes += segmentBytes
+			}
 		}
 	}
 	return s

@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"runtime/debug"
-	"time"
 
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
@@ -35,6 +34,8 @@ type env struct {
 	// Deadline is the node's, an instant on Clock. Zero means none; Clock may then be nil.
 	Deadline clock.Time
 	Clock    clock.Clock
+	// Now is when a body began that cannot wait, an instant on Clock; zero: the engine has not looked.
+	Now clock.Time
 	// Required has the indices of the nodes that the request requires: their results must be whole.
 	Required []int
 	// Ahead is what an earlier node has read for this one, and ReadAhead is what the body has read for the nodes of Node.Ahead,
@@ -152,17 +153,17 @@ func panicOf(recovered any) error {
 	return &PanicError{Value: recovered, Stack: debug.Stack()}
 }
 
-// Recall returns what the engine keeps of an endpoint's keys, no older than maxAge, or nil if it keeps nothing. It is valid until the next
+// Recall returns what the engine keeps of an endpoint's keys, as a rule says, or nil if it keeps nothing. It is valid until the next
 // call or the end of the body. See taskrun.Recall.Open.
-func (engine) Recall(c *Ctx, ep *registry.Endpoint, shape, prefix string, maxAge time.Duration) *taskrun.Recall {
+func (engine) Recall(c *Ctx, ep *registry.Endpoint, rule *taskrun.RecallRule) *taskrun.Recall {
 	env := &c.env
-	if env.Tables == nil {
+	if env.Tables == nil || rule.Shape == "" {
 		return nil
 	}
 	if env.recall == nil {
 		env.recall = new(taskrun.Recall)
 	}
-	if !env.recall.Open(env.Tables[ep.Index], env.Clock, &env.Cached, shape, prefix, maxAge) {
+	if !env.recall.Open(env.Tables[ep.Index], env.Clock, env.Now, &env.Cached, rule) {
 		return nil
 	}
 	return env.recall

@@ -21,60 +21,79 @@ type Recall struct {
 	token rowcache.Token // of the reads under way
 	sent  clock.Time     // when they were sent; zero: they were not yet
 
-	// Of the last Look:
-	now    clock.Time
-	oldest clock.Time // that the node takes; zero: any
-	text   []byte
-	ends   [rowcache.WarmMax + 1]int32 // of the keys before key i
-	hashes [rowcache.WarmMax]uint64
+	now  clock.Time              // of the first Find, if it is known; zero: it is not
+	text []byte                  // of the keys of a Find
+	ends [rowcache.FindMax]int32 // where each of them ends
 
 	values Values
 }
 
-// Open begins with what a table has, no older than maxAge; zero: as old as the table keeps it. shape says what a read of a key
-// means: reads with equal texts have equal values. All keys begin with prefix. It returns false if there is no table, or if it takes no further
-// shape. Found counts in use.
-func (r *Recall) Open(t *rowcache.Table, c clock.Clock, use *rowcache.Use, shape, prefix string, maxAge time.Duration) bool {
+// Open begins with what a table has, as a rule says. It returns false if there is no table, or if it takes no further shape. Find counts in
+// use. now is the present instant, if somebody has just read it, or zero.
+func (r *Recall) Open(t *rowcache.Table, c clock.Clock, now clock.Time, use *rowcache.Use, rule *RecallRule) bool {
 	if t == nil {
 		return false
 	}
-	t.Follow(prefix)
-	id, ok := t.Shape(shape)
+	t.Follow(rule.Prefix)
+	id, ok := t.Shape(rule.Shape)
 	if !ok {
 		return false
 	}
-	r.table, r.clock, r.use, r.shape, r.maxAge = t, c, use, id, maxAge
+	r.table, r.clock, r.now, r.use, r.shape, r.maxAge = t, c, now, use, id, rule.MaxAge
 	r.token, r.sent = 0, 0
 	return true
 }
 
-// LookMax is the most keys that one Look takes.
-const LookMax = rowcache.WarmMax
-
-// Look looks for keys from to to-1, at most LookMax: key appends the one of number i to dst.
-func (r *Recall) Look(from, to int, key func(dst []byte, i int) []byte) {
-	r.now, r.oldest = r.clock.Now(), 0 // The node may have waited since the last Look, and values age meanwhile.
-	if r.maxAge > 0 {
-		r.oldest = r.now.Add(-r.maxAge)
-	}
-	text, begin := r.text[:0], 0
-	for i := range to - from {
-		text = key(text, from+i)
-		r.ends[i+1], r.hashes[i] = int32(len(text)), r.table.Hash(text[begin:])
-		begin = len(text)
-	}
-	r.text = text
-	r.table.Warm(r.hashes[:to-from])
+// A RecallRule says which values a node takes from memory. Immutable; any goroutine.
+type RecallRule struct {
+	// Shape says what a read of a key means: reads with equal texts have equal values. "" stands for one that is not kept.
+	Shape  string
+	Prefix string        // with which all keys begin
+	MaxAge time.Duration // of values that the node takes; zero: as old as the table keeps them
 }
 
-// Found returns the value of key i of the last Look, from 0 on, a view that is valid until the next Put or wait.
-func (r *Recall) Found(i int) (value []byte, ok bool) {
-	value, sent, ok := r.table.Get(r.hashes[i], r.text[r.ends[i]:r.ends[i+1]], r.shape, r.now, r.oldest)
-	if ok {
-		r.use.Values++
-		r.use.Age = max(r.use.Age, r.now.Sub(sent))
+// Find looks for keys from to to-1: key appends the one of number i to dst. The values are views that are valid until the next Put or wait, and
+// the next call has their place.
+func (r *Recall) Find(from, to int, key func(dst []byte, i int) []byte) *Values {
+	v := &r.values
+	v.begin(from, to-from)
+	for at := from; at < to; {
+		now, oldest := r.now, clock.Time(0)
+		if r.now = 0; now == 0 { // Values age while the node works and waits.
+			now = r.clock.Now()
+		}
+		if r.maxAge > 0 {
+			oldest = now.Add(-r.maxAge)
+		}
+		text, n := r.text[:0], min(to-at, len(r.ends))
+		for i := range n {
+			text = key(text, at+i)
+			r.ends[i] = int32(len(text))
+		}
+		r.text = text
+		hits, least := r.table.Find(text, r.ends[:n], v.values[at-from:], r.shape, now, oldest)
+		if hits < n {
+			v.miss(at, n)
+		}
+		if hits > 0 {
+			r.use.Values += hits
+			r.use.Age = max(r.use.Age, now.Sub(least))
+		}
+		at += n
 	}
-	return value, ok
+	return v
+}
+
+// Counts returns what was counted so far, for Reread.
+func (r *Recall) Counts() (rowcache.Counts, rowcache.Use) { return r.table.Counts(), *r.use }
+
+// Reread has values count as misses that were found since there were these counts: the node reads their keys all the same.
+func (r *Recall) Reread(c rowcache.Counts, use rowcache.Use) {
+	now := r.table.Counts()
+	now.Misses += now.Hits - c.Hits
+	now.Hits, now.HitAge = c.Hits, c.HitAge
+	r.table.Recount(now)
+	*r.use = use
 }
 
 // Sending notes that the node is about to send reads.
@@ -89,45 +108,65 @@ func (r *Recall) Put(key, value []byte) {
 	r.table.Put(key, r.shape, value, r.token, r.sent)
 }
 
-// Values returns room for the values of keys from to to-1, until the next call.
-func (r *Recall) Values(from, to int) *Values {
-	v := &r.values
-	if cap(v.Bytes) > keepValuesBytes {
-		v.Bytes = nil
-	}
-	v.Bytes, v.Misses, v.from = v.Bytes[:0], v.Misses[:0], from
-	v.spans = slices.Grow(v.spans[:0], to-from)[:to-from]
-	clear(v.spans)
-	return v
-}
-
-// keepValuesBytes bounds the room that a Recall keeps for its next use.
-const keepValuesBytes = 64 << 10
+// keepValues and keepValuesBytes bound the room that a Recall keeps for its next use.
+const (
+	keepValues      = 8192
+	keepValuesBytes = 64 << 10
+)
 
 // Values are the values of several keys, in their order. Loop only, from the body that has the Recall.
 type Values struct {
-	Bytes  []byte // of all values: a new one is appended, and then added
-	Misses []int  // keys that were not found
+	Bytes  []byte // of the values that are not in the table: a new one is appended, and then added
+	Misses []int  // keys that were not found, ascending
 
-	from  int
-	spans []valueSpan // by key, from that on
+	from   int
+	values [][]byte // by key, from that on: views; nil: there is none
 }
 
-// valueSpan says where a value is in the bytes of Values. The zero valueSpan: there is none.
-type valueSpan struct {
-	from, to int
-	there    bool
+// begin makes room for the values of so many keys.
+func (v *Values) begin(from, keys int) {
+	if cap(v.values) > keepValues || cap(v.Bytes) > keepValuesBytes {
+		*v = Values{}
+	}
+	if v.Bytes == nil {
+		v.Bytes = make([]byte, 0, 64) // The view of an empty value must not be nil.
+	}
+	v.Misses, v.from, v.Bytes = v.Misses[:0], from, v.Bytes[:0]
+	v.values = slices.Grow(v.values[:0], keys)[:keys]
+}
+
+// miss notes the keys among n from first on that were not found.
+func (v *Values) miss(first, n int) {
+	for key := first; key < first+n; key++ {
+		if v.values[key-v.from] == nil {
+			v.Misses = append(v.Misses, key)
+		}
+	}
+}
+
+// Keep copies the values out of the table, so that they outlast a wait and Puts.
+func (v *Values) Keep() {
+	for i, value := range v.values {
+		if value != nil {
+			start := len(v.Bytes)
+			v.Bytes = append(v.Bytes, value...)
+			v.Add(v.from+i, start)
+		}
+	}
 }
 
 // Add says that the bytes since from are the value of a key.
 func (v *Values) Add(key, from int) {
-	v.spans[key-v.from] = valueSpan{from: from, to: len(v.Bytes), there: true}
+	v.values[key-v.from] = v.Bytes[from:len(v.Bytes):len(v.Bytes)]
 }
+
+// At returns the value of a key, or nil if it has none.
+func (v *Values) At(key int) []byte { return v.values[key-v.from] }
 
 // All yields the values by their keys, without those of keys that have none.
 func (v *Values) All(yield func(key int, value []byte) bool) {
-	for i, s := range v.spans {
-		if s.there && !yield(v.from+i, v.Bytes[s.from:s.to]) {
+	for i, value := range v.values {
+		if value != nil && !yield(v.from+i, value) {
 			return
 		}
 	}

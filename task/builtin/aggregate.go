@@ -169,35 +169,29 @@ func explainAggregate(c *task.Ctx, out rowset.RowSet) task.Account {
 	if err != nil {
 		return task.Account{}
 	}
-	same := func(pos int) (all []task.RowAt) {
-		for other, group := range of {
-			if group == of[pos] {
-				all = append(all, task.RowAt{Pos: other})
+	return task.Account{Reason: func(at task.RowAt) task.Reason {
+		row := c.SideRows(out, at.Side).Row(at.Pos)
+		own := of[positionIn(in, row)]
+		first, rows := slices.Index(of, own), 0
+		for _, group := range of {
+			if group == own {
+				rows++
 			}
 		}
-		return all
-	}
-	account := task.Account{Reason: func(at task.RowAt) task.Reason {
-		row := c.SideRows(out, at.Side).Row(at.Pos)
-		group := same(positionIn(in, row))
 		if at.Side != task.InResult {
-			why := task.Reason{Kind: task.Deduplicated, Text: "the first row of its group stays", Instead: []int64{in.ID(group[0].Pos)}}
+			why := task.Reason{Kind: task.Deduplicated, Text: "the first row of its group stays", Instead: []int64{in.ID(first)}}
 			if len(a.by) == 1 {
 				why.By = a.by[0]
 			}
 			return why
 		}
-		why := task.Reason{Kind: task.Computed, Column: a.values[0].out.ID, Text: fmt.Sprintf("over all %d rows", len(group))}
+		why := task.Reason{Kind: task.Computed, Column: a.values[0].out.ID, Text: fmt.Sprintf("over all %d rows", rows)}
 		if a.by != nil {
-			why.Text = fmt.Sprintf("over %d rows of the same %s", len(group), a.names)
+			why.Text = fmt.Sprintf("over %d rows of the same %s", rows, a.names)
 		}
 		for _, v := range a.values {
 			why.Values = append(why.Values, task.Value{Name: v.out.Name, Value: out.Batch.Column(v.out.ID).Any(int(row))})
 		}
 		return why
 	}}
-	if c.Node.Params.String("keep") == "first" {
-		account.From = func(pos int) []task.RowAt { return same(positionIn(in, out.Row(pos))) }
-	}
-	return account
 }

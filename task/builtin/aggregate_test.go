@@ -151,17 +151,14 @@ func TestAggregateRefuses(t *testing.T) {
 	}
 }
 
-// A row of a group comes from all of its rows, first from its own.
-func TestAggregateSaysWhereRowsAreFrom(t *testing.T) {
+// The row that stays is named in place of one that is gone.
+func TestAggregateNamesTheRowThatStays(t *testing.T) {
 	in := rankdtest.WithStrings(rankdtest.Rows(1, 2, 3, 4), keyText, "a", "b", "a", nil)
 	node, err := nodeCase{params: map[string]any{"by": []string{"k3001"}, "keep": "first", "values": []any{aggregated("count", "", "k5002")}}}.load(t, aggregate())
 	require.NoError(t, err)
 	c := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Registry: testRegistry()}
 	out, err := invoke(c)
 	require.NoError(t, err)
-	account := explainAggregate(c, out)
-	assert.Equal(t, []task.RowAt{{Pos: 0}, {Pos: 2}}, account.From(0))
-	assert.Equal(t, []task.RowAt{{Pos: 1}}, account.From(1))
-	assert.Equal(t, []task.RowAt{{Pos: 3}}, account.From(2))
-	assert.Equal(t, []int64{1}, account.Reason(task.RowAt{Pos: 2}).Instead)
+	why := explainAggregate(c, out).Reason(task.RowAt{Pos: 2})
+	assert.Equal(t, task.Reason{Kind: task.Deduplicated, Text: "the first row of its group stays", Instead: []int64{1}, By: keyText}, why)
 }

@@ -126,12 +126,12 @@ func prepareCandidates(n *plan.Node, reg *registry.Registry) (any, error) {
 	if p.LeastInt("limit") < p.Int("limit") {
 		shape = "" // each request has its own
 	}
-	return &preparedCandidates{shape, within}, nil
+	return &preparedCandidates{recallRule(n, shape, p.Template("key").Start()), within}, nil
 }
 
 // preparedCandidates is a candidates node as it stands in the plan. Immutable once built; any goroutine.
 type preparedCandidates struct {
-	shape  string       // what a read of a key means: see recallOf. "": each request has a meaning of its own
+	recall taskrun.RecallRule
 	within *memberRange // nil: all entries
 }
 
@@ -200,7 +200,7 @@ func (r *candidateReader) read(keys int) error {
 	each := r.commands()
 	var recall *taskrun.Recall
 	if each == 1 {
-		recall = recallOf(r.c, r.c.Node.Prepared.(*preparedCandidates).shape, r.c.Node.Params.Template("key").Start())
+		recall = tasks.Recall(r.c, r.c.Node.Endpoint, &r.c.Node.Prepared.(*preparedCandidates).recall)
 	}
 	for from, to := 0, 0; from < keys; from = to {
 		room := max(r.c.RowsLeft(), askedMin) / int64(r.limit)

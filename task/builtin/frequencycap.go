@@ -69,7 +69,7 @@ func prepareFrequencyCap(n *plan.Node, _ *registry.Registry) (any, error) {
 	}
 	l := &preparedLookup{keys: []*registry.Key{{Name: "counter", Type: registry.Float, Default: 0.0}}, missing: missingDefault, row: slices.Clone(template.Row)}
 	l.kind = &lookupKinds[slices.Index(lookupKindNames(), "counter")]
-	l.shape = l.kind.shape(l.keys)
+	l.recall = recallRule(n, l.kind.shape(l.keys), template.Start())
 	if prefix, suffix, ok := template.Literal(); ok {
 		l.command = l.kind.keyCommand(prefix, suffix, nil)
 	}

@@ -78,8 +78,8 @@ func listReference(prefix, more string) task.Reference {
 // task.PartCommands lists, and if it reads more than listPart entries of a single list. It takes the
 // replies part by part.
 //
-// Lists that the engine has in memory, by shape, are not read again.
-func readLists(c *task.Ctx, prefix, shape string, fanoutMax int64) ([]int64, error) {
+// Lists that the engine has in memory, by rule, are not read again.
+func readLists(c *task.Ctx, prefix string, rule *taskrun.RecallRule, fanoutMax int64) ([]int64, error) {
 	fanout := c.Node.Params.Int("fanout")
 	if fanout < 1 || fanout > fanoutMax {
 		return nil, task.Invalidf("fanout is %d, must be between 1 and %d", fanout, fanoutMax)
@@ -89,7 +89,7 @@ func readLists(c *task.Ctx, prefix, shape string, fanoutMax int64) ([]int64, err
 	if in.Len() == 1 && fanout > listPart {
 		return r.readLong(in.ID(0), fanout)
 	}
-	recall := recallOf(c, shape, prefix)
+	recall := tasks.Recall(c, c.Node.Endpoint, rule)
 	for from, to := 0, 0; from < in.Len(); from = to {
 		left := c.RowsLeft()
 		most := min(fanout, left+1)
@@ -174,8 +174,10 @@ func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
 	return r.join()
 }
 
-// listShape returns what a node reads of a list: see recallOf.
-func listShape(n *plan.Node) string { return "LRANGE " + strconv.FormatInt(n.Params.Int("fanout"), 10) }
+// listRule returns which lists a node takes from memory.
+func listRule(n *plan.Node, prefix string) taskrun.RecallRule {
+	return recallRule(n, "LRANGE "+strconv.FormatInt(n.Params.Int("fanout"), 10), prefix)
+}
 
 // keptLists are lists of the rows of in as keyReads. A value has the number of the list's entries, and the ids in them. Only the body uses it.
 type keptLists struct {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -115,8 +116,8 @@ type preparedLookup struct {
 	maxAge  float64             // 0: any age
 	ageAt   int                 // position of the timestamp in keys
 	command *resp.Template      // for all requests; nil if the key depends on the request
-	shape   string              // what a read of a key means: see recallOf
-	reads   []lookupRead        // of a node that reads for later ones, too; nil: of any other
+	recall  taskrun.RecallRule
+	reads   []lookupRead // of a node that reads for later ones, too; nil: of any other
 }
 
 // lookupReads returns the columns of by and of the key, and the id if it is the offset of a bit. Elsewhere it becomes a text, as ids may be.
@@ -189,15 +190,17 @@ func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 			return nil, err
 		}
 	}
+	shape := ""
 	if l.kind.asks == 0 { // Of collections a change of the key does not tell whose value has changed.
-		l.shape = l.kind.shape(l.keys)
+		shape = l.kind.shape(l.keys)
 	}
 	if timestamp != nil {
-		l.shape += " stamp " + strconv.Itoa(l.ageAt)
+		shape += " stamp " + strconv.Itoa(l.ageAt)
 	}
-	if l.missing == missingFail && l.shape != "" { // It keeps no row with a missing value, and finds none.
-		l.shape += " whole"
+	if l.missing == missingFail && shape != "" { // It keeps no row with a missing value, and finds none.
+		shape += " whole"
 	}
+	l.recall = recallRule(n, shape, template.Start())
 	if prefix, suffix, ok := template.Literal(); ok {
 		l.command = l.kind.keyCommand(prefix, suffix, l.fields())
 	}
@@ -266,7 +269,7 @@ func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids *distinctIDs) 
 	if d, err := aheadOf(c, ids); d != nil {
 		return d, err
 	}
-	recall := recallOf(c, l.shape, c.Node.Params.Template("key").Start())
+	recall := tasks.Recall(c, c.Node.Endpoint, &l.recall)
 	if len(c.Node.Ahead) > 0 && len(ids.values) > 0 && recall == nil { // What is in memory needs no command.
 		if d, err := readAhead(c, l, key, ids); d != nil || err != nil {
 			return d, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -108,29 +109,32 @@ func (d *lookupDecoder) read(ids *distinctIDs) error {
 // says so.
 func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 	n := len(ids.values)
-	if d.missing == missingFail { // The error names the first value that is missing, so all or none come from memory.
-		whole := true
-		_ = d.find(ids.values, func(_ int, _ []byte, ok bool) error {
-			whole = whole && ok
-			return nil
-		})
-		if !whole {
-			return ids.values, nil
-		}
-	}
 	misses = d.c.Memory.IDs(n)[:0]
 	place := d.c.Memory.Rows(n + 1) // of the row of each id; of misses, from the last row of memory on
-	err = d.find(ids.values, func(i int, value []byte, ok bool) error {
-		if !ok {
-			place[i] = ^int32(len(misses))
-			misses = append(misses, ids.values[i])
-			return nil
+	key := func(dst []byte, i int) []byte { return d.key.Append(dst, ids.values[i]) }
+	chunk := rowcache.FindMax // A value is taken while the processor has it at hand.
+	if d.missing == missingFail {
+		chunk = max(n, 1) // The error names the first value that is missing, so all or none come from memory.
+	}
+	counts, use := d.recall.Counts()
+	for from := 0; from < n; from += chunk {
+		values := d.recall.Find(from, min(from+chunk, n), key)
+		if d.missing == missingFail && len(values.Misses) > 0 {
+			d.recall.Reread(counts, use)
+			return ids.values, nil
 		}
-		place[i] = int32(d.rows)
-		return d.takeKept(value, ids.values[i])
-	})
-	if err != nil {
-		return nil, err
+		for i := from; i < min(from+chunk, n); i++ {
+			value := values.At(i)
+			if value == nil {
+				place[i] = ^int32(len(misses))
+				misses = append(misses, ids.values[i])
+				continue
+			}
+			place[i] = int32(d.rows)
+			if err := d.takeKept(value, ids.values[i]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if d.rows == 0 || len(misses) == 0 {
 		return misses, nil
@@ -149,11 +153,6 @@ func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 		ids.at[i] = place[at]
 	}
 	return misses, nil
-}
-
-// find hands what the engine has in memory of each id to found, up to its first error.
-func (d *lookupDecoder) find(ids []int64, found func(i int, value []byte, ok bool) error) error {
-	return findKeys(d.recall, 0, len(ids), func(dst []byte, i int) []byte { return d.key.Append(dst, ids[i]) }, found)
 }
 
 // takeKept takes a row from memory: see keep.

@@ -103,7 +103,7 @@ func (k *lookupKind) keyCommand(prefix, suffix string, fields []string) *resp.Te
 	return resp.NewKeyTemplate(k.command, prefix, suffix, fields...)
 }
 
-// shape says what a read of a key into columns of these keys means: see recallOf.
+// shape says what a read of a key into columns of these keys means: see taskrun.RecallRule.
 func (k *lookupKind) shape(keys []*registry.Key) string {
 	shape := k.name + " "
 	for _, key := range keys {

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -19,14 +20,17 @@ func media() task.Spec {
 		Params:    withRecallParams(endpointParam, fanoutParam(mediaFanoutMax), entityParam),
 		Reference: mediaReference(),
 		Inputs:    1,
-		Prepare:   func(n *plan.Node, _ *registry.Registry) (any, error) { return listShape(n), nil },
-		Output:    task.Expand,
-		RowsMax:   perRow("fanout"),
-		Place:     task.Waits,
-		Forgets:   true,
-		Partial:   true,
+		Prepare: func(n *plan.Node, _ *registry.Registry) (any, error) {
+			rule := listRule(n, "media:")
+			return &rule, nil
+		},
+		Output:  task.Expand,
+		RowsMax: perRow("fanout"),
+		Place:   task.Waits,
+		Forgets: true,
+		Partial: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			ids, err := readLists(c, "media:", c.Node.Prepared.(string), mediaFanoutMax)
+			ids, err := readLists(c, "media:", c.Node.Prepared.(*taskrun.RecallRule), mediaFanoutMax)
 			if err != nil {
 				return rowset.RowSet{}, err
 			}

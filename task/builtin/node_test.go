@@ -67,6 +67,7 @@ func (n nodeCase) load(t testing.TB, spec task.Spec) (*plan.Node, error) {
 	}
 	artifact, err := json.Marshal(map[string]any{
 		"schema_version": 1, "plan_name": "p", "expr_table": table(n.exprs), "pred_table": table(n.preds), "outputs": []string{"it"},
+		"capabilities_required": []string{"cap.rankd.expressions.v1"},
 		"nodes": []any{
 			map[string]any{"node_id": "it", "op": spec.Op, "inputs": []string{"in"}, "params": n.params},
 			map[string]any{"node_id": "in", "op": "test::all", "inputs": []string{}},

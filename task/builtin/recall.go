@@ -30,14 +30,13 @@ func freshByDefault(params []plan.ParamSchema) []plan.ParamSchema {
 	return params
 }
 
-// recallOf returns what the engine keeps of the keys that a node reads, which begin with prefix, or nil. shape says what a read of a key
-// means; "" stands for one that must not be kept.
-func recallOf(c *task.Ctx, shape, prefix string) *taskrun.Recall {
-	p := &c.Node.Params
-	if tasks.Env(c).Tables == nil || shape == "" || p.Bool("fresh") {
-		return nil
+// recallRule returns which values a node takes from memory that reads keys which begin with prefix. shape says what a read of a key means; "" stands for
+// one that must not be kept.
+func recallRule(n *plan.Node, shape, prefix string) taskrun.RecallRule {
+	if n.Params.Bool("fresh") {
+		shape = ""
 	}
-	return tasks.Recall(c, c.Node.Endpoint, shape, prefix, time.Duration(p.Float("cache_age")*float64(time.Second)))
+	return taskrun.RecallRule{Shape: shape, Prefix: prefix, MaxAge: time.Duration(n.Params.Float("cache_age") * float64(time.Second))}
 }
 
 // The states of a value that is kept. A value itself follows only if it is there.
@@ -56,21 +55,6 @@ func appendKept(dst []byte, state byte, column rowset.Column, row int) []byte {
 	return dst
 }
 
-// findKeys hands what the engine has in memory of keys from to to-1 to found, up to its first error. key appends the text of key i to dst.
-func findKeys(recall *taskrun.Recall, from, to int, key func(dst []byte, i int) []byte, found func(i int, value []byte, ok bool) error) error {
-	for ; from < to; from += taskrun.LookMax {
-		chunk := min(to-from, taskrun.LookMax)
-		recall.Look(from, from+chunk, key)
-		for i := range chunk {
-			value, ok := recall.Found(i)
-			if err := found(from+i, value, ok); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // keyReads is how a node reads many keys, by a command each. As functions, not as an interface, they and what they refer to stay on the stack. Only
 // the body uses it.
 type keyReads struct {
@@ -84,18 +68,7 @@ type keyReads struct {
 // recallKeys reads keys from to to-1: those that the engine has in memory from there, and the others by commands, in b, which is empty. Without a command it
 // waits for nothing, unless keys came before: others get their turns in between.
 func recallKeys(c *task.Ctx, redis task.Redis, recall *taskrun.Recall, r keyReads, b *resp.Batch, from, to int) error {
-	v := recall.Values(from, to)
-	_ = findKeys(recall, from, to, r.key, func(k int, value []byte, ok bool) error {
-		if ok {
-			start := len(v.Bytes)
-			v.Bytes = append(v.Bytes, value...)
-			v.Add(k, start)
-		} else {
-			v.Misses = append(v.Misses, k)
-			r.ask(b, k)
-		}
-		return nil
-	})
+	v := recall.Find(from, to, r.key)
 	if len(v.Misses) > 0 {
 		if err := readMisses(redis, recall, r, b, v); err != nil {
 			return err
@@ -108,8 +81,12 @@ func recallKeys(c *task.Ctx, redis task.Redis, recall *taskrun.Recall, r keyRead
 	return r.take(v)
 }
 
-// readMisses reads the keys that were not found, by the commands of b, and keeps what it reads.
+// readMisses reads the keys that were not found, by commands in b, and keeps what it reads.
 func readMisses(redis task.Redis, recall *taskrun.Recall, r keyReads, b *resp.Batch, v *taskrun.Values) error {
+	for _, k := range v.Misses {
+		r.ask(b, k)
+	}
+	v.Keep()
 	recall.Sending()
 	var key []byte
 	parts := redis.Parts(b)

@@ -98,3 +98,20 @@ func TestSampleRefuses(t *testing.T) {
 		nodeCase{params: params}.refuses(t, sample(), want)
 	}
 }
+
+// Rows of equal weights are drawn by what random(seed) gives them, least first.
+func TestSampleDrawsAsRandomSays(t *testing.T) {
+	ids := make([]int64, 300)
+	for i := range ids {
+		ids[i] = int64(i*i) - 500
+	}
+	in := rankdtest.Rows(ids...)
+	written, err := nodeCase{params: map[string]any{"out_key": 6001, "expr_id": "e"}, exprs: map[string]string{"e": `{"op": "random", "seed": {"op": "const_number", "value": -7}}`}}.
+		runner(t, vm())(in, 0)
+	require.NoError(t, err)
+	want, err := rowset.Sort(nil, nil, written, keyScore, false)
+	require.NoError(t, err)
+	got, err := nodeCase{params: map[string]any{"count": 300, "seed": -7}}.runner(t, sample())(in, 0)
+	require.NoError(t, err)
+	assert.Equal(t, rankdtest.IDs(want), rankdtest.IDs(got))
+}

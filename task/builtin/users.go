@@ -19,12 +19,12 @@ const countryName = "country"
 // preparedUsers is what a node reads of lists and users. Immutable once built; any goroutine.
 type preparedUsers struct {
 	key   *registry.Key // of the column
-	shape string        // of a user: see recallOf
-	lists string        // the shape of a list; of follow and recommendation
+	users taskrun.RecallRule
+	lists taskrun.RecallRule // of follow and recommendation
 }
 
 // prepareUsers prepares a node that reads users. It refuses the node if the registry has no key for the column.
-func prepareUsers(reg *registry.Registry) (*preparedUsers, error) {
+func prepareUsers(n *plan.Node, reg *registry.Registry) (*preparedUsers, error) {
 	const need = "the task writes the column %[1]q, so the registry must have a nullable key %[1]q of type string; %s"
 	key, ok := reg.KeyByName(countryName)
 	switch {
@@ -35,7 +35,7 @@ func prepareUsers(reg *registry.Registry) (*preparedUsers, error) {
 	case !key.Nullable:
 		return nil, fmt.Errorf(need, countryName, "its key is not nullable")
 	}
-	return &preparedUsers{key: key, shape: "HGETALL " + strconv.Quote(key.Field)}, nil
+	return &preparedUsers{key: key, users: recallRule(n, "HGETALL "+strconv.Quote(key.Field), userPrefix)}, nil
 }
 
 // writesCountry is the Writes of the tasks that read users.
@@ -109,11 +109,11 @@ func fanOut(op, prefix, doc string) task.Spec {
 		Entity:    registry.UserEntity,
 		RowsMax:   perRow("fanout"),
 		Prepare: func(n *plan.Node, reg *registry.Registry) (any, error) {
-			prepared, err := prepareUsers(reg)
+			prepared, err := prepareUsers(n, reg)
 			if err != nil {
 				return nil, err
 			}
-			prepared.lists = listShape(n)
+			prepared.lists = listRule(n, prefix)
 			return prepared, nil
 		},
 		Writes:  writesCountry,
@@ -121,7 +121,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 		Forgets: true,
 		Partial: true,
 		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			ids, err := readLists(c, prefix, c.Node.Prepared.(*preparedUsers).lists, usersFanoutMax)
+			ids, err := readLists(c, prefix, &c.Node.Prepared.(*preparedUsers).lists, usersFanoutMax)
 			if err != nil {
 				return rowset.RowSet{}, err
 			}
@@ -136,7 +136,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 func readUsers(c *task.Ctx, keys userKeys, ids []int64) (rowset.RowSet, error) {
 	redis := c.Redis(c.Node.Endpoint)
 	prepared := c.Node.Prepared.(*preparedUsers)
-	key, recall := prepared.key, recallOf(c, prepared.shape, userPrefix)
+	key, recall := prepared.key, tasks.Recall(c, c.Node.Endpoint, &prepared.users)
 	countries := rowset.NewStringBuilderIn(c.Memory, key.ID, len(ids))
 	var refused []int // positions in ids, ascending
 	for from := 0; from < len(ids); from += task.PartCommands {

@@ -19,7 +19,7 @@ func viewer() task.Spec {
 		Output:    task.Source,
 		Entity:    registry.UserEntity,
 		IDs:       plan.ReadsTextIDs,
-		Prepare:   func(_ *plan.Node, reg *registry.Registry) (any, error) { return prepareUsers(reg) },
+		Prepare:   func(n *plan.Node, reg *registry.Registry) (any, error) { return prepareUsers(n, reg) },
 		RowsMax:   func(*plan.Node, int64) int64 { return 1 },
 		Writes:    writesCountry,
 		Place:     task.Waits,
