@@ -303,6 +303,15 @@ var operators = withKernels([]Operator{
 		NonFinite: passesOn, Example: "coalesce(Key.score, 0)", Infix: "??", Function: "coalesce", Builder: "E.coalesce",
 	},
 	{
+		Group: "Choices", Name: "table", code: opTable, Operands: []Operand{{"x", TakesElement}}, Makes: Number, Typed: true,
+		Members: []Member{
+			{Name: "entries", Type: "object", Doc: "Up to 4,096 numbers by the value of x. Integers stand as their digits."},
+			{Name: "default", Type: "number", Optional: true, Doc: "The number for other values. Without it they give null."},
+		},
+		Doc:  "The entry of x, an integer or a string that is a key, a parameter or a constant, or the default if there is none.",
+		Null: "Null if x is null, or if it has no entry and there is no default.", Example: "table(Key.country, { US: 2, CA: 1.5 }, 1)", Function: "table", Builder: "E.table",
+	},
+	{
 		Group: "Choices", Name: "if", code: opIf,
 		Operands: []Operand{{"cond", TakesPredicate}, {"then", TakesNullable}, {"else", TakesNullable}},
 		Makes:    Number, Typed: true,

@@ -88,6 +88,7 @@ type node struct {
 	textID  bool             // key_ref: the id, which is read as a text
 	param   registry.ParamID // param_ref
 	list    *list            // in
+	entries *entries         // table
 	pattern *pattern         // regex
 	path    string           // in and regex, whose errors name it
 }
@@ -155,8 +156,11 @@ func (p *parser) tree(v *jsondoc.Value, sort string) (*node, error) {
 	if err := p.operands(v, n); err != nil {
 		return nil, err
 	}
-	if o.code == opIn {
+	switch o.code {
+	case opIn:
 		return n, p.in(v, n)
+	case opTable:
+		return n, p.entries(v, n)
 	}
 	return n, nil
 }

@@ -90,6 +90,18 @@ func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, boo
 		return now, nowOK
 	case "dot", "cosine", "l2", "norm":
 		return finite(r.vectors(v, row, op))
+	case "table":
+		of := r.value(v.Get("x"), row)
+		if of == nil {
+			return 0, false
+		}
+		if entry := v.Get("entries").Get(fmt.Sprint(of)); entry != nil {
+			return entry.Float, true
+		}
+		if otherwise := v.Get("default"); otherwise != nil {
+			return otherwise.Float, true
+		}
+		return 0, false
 	case "hour_of", "day_of_week":
 		zone, err := time.LoadLocation(v.Get("zone").Get("value").Str)
 		if err != nil {
@@ -631,6 +643,13 @@ func (g treeGen) typedOperation(depth int) string {
 		}
 	}
 	o := all[g.rng.IntN(len(all))]
+	if o.code == opTable {
+		x, entries := g.intLeaf(), `{"1":0.5,"-3":7,"9007199254740993":2}`
+		if g.rng.IntN(2) == 0 {
+			x, entries = g.textLeaf(), `{"US":0.5,"":7,"s1":2,"ß":-1}`
+		}
+		return `{"op":"table","x":` + x + `,"entries":` + entries + g.pick("", `,"default":3`) + `}`
+	}
 	text := `{"op":"` + o.Name + `"`
 	for _, operand := range o.Operands {
 		part := ""
