@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/redistest"
@@ -29,7 +30,7 @@ var trackedModes = []string{"broadcast", "track"}
 // silenceMax is what the endpoint of TestCacheUnderFaults says.
 const silenceMax = 300 * time.Millisecond
 
-// TestCacheUnderFaults has a writer at full speed, and kills connections, flushes, and stops the server meanwhile. No request gets a value that is older than
+// TestCacheUnderFaults has a writer at full speed, and kills connections, flushes, stops the server, and starts it again without data meanwhile. No request gets a value that is older than
 // the last change whose writer had its OK silenceMax before the request began.
 func TestCacheUnderFaults(t *testing.T) {
 	for _, mode := range trackedModes {
@@ -72,7 +73,7 @@ type faultWorld struct {
 	writer, killer *blocking.Client
 	reads, failed  atomic.Int64
 	writes         atomic.Int64
-	flush          atomic.Bool // the writer shall flush
+	flush, restart atomic.Bool // the writer shall flush; it shall start the server again
 	ages           ages
 
 	mu      sync.Mutex
@@ -107,14 +108,15 @@ func do(c *blocking.Client, fill func(b *resp.Batch)) (text string, ok bool) {
 // write changes some users, or all.
 func (w *faultWorld) write(rng *rand.Rand) {
 	var users []int
-	flush := w.flush.Swap(false)
+	flush, restart := w.flush.Swap(false), w.restart.Swap(false)
+	all := flush || restart
 	for i := range faultUsers {
-		if flush || rng.IntN(faultUsers) < 8 {
+		if all || rng.IntN(faultUsers) < 8 {
 			users = append(users, i)
 		}
 	}
 	w.version++
-	absent := flush || rng.IntN(8) == 0
+	absent := all || rng.IntN(8) == 0
 	w.mu.Lock()
 	for _, user := range users {
 		list := w.acked[user]
@@ -124,7 +126,27 @@ func (w *faultWorld) write(rng *rand.Rand) {
 		w.acked[user] = append(list, change{time.Now().Add(time.Hour), w.version, absent})
 	}
 	w.mu.Unlock()
-	_, ok := do(w.writer, func(b *resp.Batch) {
+	ok := false
+	if restart {
+		ok = w.redis.Again() == nil // Its data are gone with it.
+	} else {
+		ok = w.change(users, flush, absent)
+	}
+	if !ok {
+		return
+	}
+	w.writes.Add(int64(len(users)))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, user := range users {
+		list := w.acked[user]
+		list[len(list)-1].at = time.Now()
+	}
+}
+
+// change sends the commands of write.
+func (w *faultWorld) change(users []int, flush, absent bool) (ok bool) {
+	_, ok = do(w.writer, func(b *resp.Batch) {
 		b.Cmd("PING")
 		for _, user := range users {
 			switch key := "user:" + strconv.Itoa(user+1); {
@@ -139,16 +161,7 @@ func (w *faultWorld) write(rng *rand.Rand) {
 			b.Cmd("FLUSHALL")
 		}
 	})
-	if !ok {
-		return
-	}
-	w.writes.Add(int64(len(users)))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, user := range users {
-		list := w.acked[user]
-		list[len(list)-1].at = time.Now()
-	}
+	return ok
 }
 
 // read asks for a user, and holds the answer against what was promised.
@@ -183,7 +196,7 @@ func (w *faultWorld) read(v cachedViewer, rng *rand.Rand) {
 
 // disturb does something that is rare.
 func (w *faultWorld) disturb(rng *rand.Rand) {
-	switch rng.IntN(6) {
+	switch rng.IntN(7) {
 	case 0:
 		_, _ = do(w.killer, func(b *resp.Batch) { b.Cmd("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") })
 	case 1, 2: // Each connection may be the one: the writer's, one that reads, the one that hears of changes.
@@ -195,10 +208,12 @@ func (w *faultWorld) disturb(rng *rand.Rand) {
 		w.flush.Store(true)
 	case 4:
 		p := w.redis.Process()
-		if p.Signal(syscall.SIGSTOP) == nil {
+		if p != nil && p.Signal(syscall.SIGSTOP) == nil {
 			time.Sleep(time.Duration(rng.IntN(int(2 * silenceMax))))
 			_ = p.Signal(syscall.SIGCONT)
 		}
+	case 5:
+		w.restart.Store(true)
 	default:
 		_, _ = do(w.killer, func(b *resp.Batch) { b.Cmd("CLIENT", "PAUSE", strconv.Itoa(rng.IntN(400)), "ALL") })
 	}
@@ -235,4 +250,77 @@ func (a *ages) report(t *testing.T) {
 		}
 	}
 	t.Logf("the most: %v", a.most)
+}
+
+// What the server does to a key by itself, or what becomes of the server, is a change like any other: the value is dropped.
+func TestCacheAfterEventsOfTheServer(t *testing.T) {
+	modes := map[string]string{
+		"ttl": "cache = \"ttl\"\ncache_max_age_ms = 200\n", "broadcast": "cache = \"broadcast\"\n", "track": "cache = \"track\"\n",
+	}
+	for _, event := range []struct {
+		name string
+		play func(t *testing.T, v cachedViewer, server *redistest.Server, do func(args ...string))
+	}{
+		{"the key expires", func(_ *testing.T, v cachedViewer, _ *redistest.Server, do func(args ...string)) {
+			do("PEXPIRE", "user:1", "600")
+			v.becomes("DE", "") // It may have expired already.
+			v.becomes("")
+		}},
+		{"the key is evicted", func(_ *testing.T, v cachedViewer, _ *redistest.Server, do func(args ...string)) {
+			do("CONFIG", "SET", "maxmemory-policy", "allkeys-random")
+			do("CONFIG", "SET", "maxmemory", "1")
+			v.becomes("")
+			do("CONFIG", "SET", "maxmemory", "0")
+			do("HSET", "user:1", "country", "FR")
+			v.becomes("FR")
+		}},
+		{"the server starts again with other data", func(t *testing.T, v cachedViewer, server *redistest.Server, do func(args ...string)) {
+			server.Restart(t)
+			do("HSET", "user:1", "country", "FR")
+			v.becomes("FR")
+			do("HSET", "user:1", "country", "PL")
+			v.becomes("PL")
+		}},
+		{"the server becomes a replica of another with other data, and a primary again", func(t *testing.T, v cachedViewer, _ *redistest.Server, do func(args ...string)) {
+			other := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+			client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: other.Addr})
+			defer client.Close()
+			write := func(country string) {
+				_, ok := doOne(client, "HSET", "user:1", "country", country)
+				require.True(t, ok)
+			}
+			write("FR")
+			do("REPLICAOF", "127.0.0.1", strconv.Itoa(other.Port))
+			v.becomes("FR")
+			write("PL")
+			v.becomes("PL")
+			do("REPLICAOF", "NO", "ONE")
+			do("HSET", "user:1", "country", "IT")
+			v.becomes("IT")
+		}},
+	} {
+		for mode, policy := range modes {
+			t.Run(event.name+"/"+mode, func(t *testing.T) {
+				t.Parallel()
+				server := redistest.Start(t)
+				client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: server.Addr})
+				defer client.Close()
+				do := func(args ...string) {
+					t.Helper()
+					require.Eventually(t, func() bool { // again after the server has gone and come
+						_, ok := doOne(client, args...)
+						return ok
+					}, 10*time.Second, 5*time.Millisecond, args)
+				}
+				do("HSET", "user:1", "country", "DE")
+				v := openCachedViewer(t, server.Addr, policy)
+				v.becomes("DE")
+				event.play(t, v, server, do)
+			})
+		}
+	}
+}
+
+func doOne(c *blocking.Client, args ...string) (text string, ok bool) {
+	return do(c, func(b *resp.Batch) { b.Cmd(args...) })
 }

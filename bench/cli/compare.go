@@ -78,6 +78,7 @@ either server, its users and the context of requests. An engine is written
   pool:io_threads=64,redis_pool=64
   sequential                       one node at a time
   peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir)
+  peer:rueidis-cache               the same on rueidis with its client-side cache
   peer:rueidis:procs=2             the same with settings of the peer, each behind a colon
   binary:/old/rankd:pool           any engine but a peer, run by another build of rankd
 

@@ -263,7 +263,8 @@ func (c Cell) CacheRow() []string {
 	}
 	row = append(row, fmt.Sprintf("%.1f", cache.Hits), fmt.Sprintf("%.1f", cache.Misses),
 		known(cache.Hits+cache.Misses > 0, fmt.Sprintf("%.3f", cache.Hits/(cache.Hits+cache.Misses))),
-		fmt.Sprintf("%.2f", cache.Invalidated), fmt.Sprintf("%.2f", cache.Evicted), fmt.Sprintf("%.1f MiB", cache.MB), fmt.Sprintf("%.2f s", cache.HitAge))
+		known(cache.MB > 0, fmt.Sprintf("%.2f", cache.Invalidated)), known(cache.MB > 0, fmt.Sprintf("%.2f", cache.Evicted)),
+		known(cache.MB > 0, fmt.Sprintf("%.1f MiB", cache.MB)), known(cache.MB > 0, fmt.Sprintf("%.2f s", cache.HitAge)))
 	a := c.Ages
 	if a == nil {
 		return append(row, "–", "–", "–", "–")

@@ -27,6 +27,7 @@ type Batch struct {
 
 	// The libraries use these while they send the commands and read the replies.
 	completed []rueidis.Completed
+	cacheable []rueidis.CacheableTTL
 	cmders    []redis.Cmder
 }
 
@@ -36,6 +37,7 @@ type command struct {
 	words int // entries of keys: the key, and members
 	args  []string
 	nulls bool // an entry of the reply may be null
+	fresh bool // no reply is kept; the first command of a batch speaks for all
 }
 
 // failed names the command in an error.
@@ -67,7 +69,7 @@ func (b *Batch) addFields(prefix string, id int64, fields []string) {
 // addScores begins ZMSCORE of a sorted set; addMember goes on.
 func (b *Batch) addScores(prefix string, id int64) {
 	b.keys.add(prefix, id)
-	b.commands = append(b.commands, command{name: "ZMSCORE", words: 1, nulls: true})
+	b.commands = append(b.commands, command{name: "ZMSCORE", words: 1, nulls: true, fresh: true})
 }
 
 func (b *Batch) addMember(id int64) {
@@ -95,10 +97,11 @@ func (b *Batch) Reply(i int) ([]Text, error) {
 // reset makes the batch empty.
 func (b *Batch) reset() {
 	b.keys.reset()
+	clear(b.cacheable)
 	clear(b.completed) // commands go back to rueidis's own pool
 	clear(b.cmders)
 	b.commands, b.replies, b.ends, b.errs = b.commands[:0], b.replies[:0], b.ends[:0], b.errs[:0]
-	b.completed, b.cmders = b.completed[:0], b.cmders[:0]
+	b.completed, b.cacheable, b.cmders = b.completed[:0], b.cacheable[:0], b.cmders[:0]
 }
 
 // batches lends batches. Any goroutine.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,6 +25,9 @@ var specs = []string{
 	"go-redis:mode=pipeline:waves=groups", "go-redis:mode=fullduplex", "go-redis:mode=fullduplex:waves=groups",
 	"go-redis:mode=auto", "go-redis:mode=auto:delay=-1us:batches=4",
 }
+
+// caching are the ways of sending of a peer that keeps what it has read: its answers are the same, and its commands fewer.
+var caching = []string{"rueidis-cache", "rueidis-cache:broadcast=true:waves=groups", "rueidis-cache:bytes=1048576"}
 
 // plans are the plans written here.
 var plans = []string{"concat_plan", "complex_dag", "reels_plan_a", "regex_plan", "parallel_sleep_plan"}
@@ -150,7 +154,7 @@ func TestAnswersAreTheEngines(t *testing.T) {
 			for i := range want {
 				want[i] = e.run(t, userAt(i, users))
 			}
-			for _, spec := range specs {
+			for _, spec := range slices.Concat(specs, caching) {
 				t.Run(fmt.Sprintf("%s/fanout=%d/%s", name, fanout, spec), func(t *testing.T) {
 					r, _ := open(t, spec, server.Addr, fanout)
 					run, err := r.Plan(name)

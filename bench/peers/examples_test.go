@@ -122,7 +122,7 @@ func TestExamplesAnswersAreTheEngines(t *testing.T) {
 			require.NotEmpty(t, want[0])
 			brings, err := ParseContext(json)
 			require.NoError(t, err)
-			for _, spec := range specs {
+			for _, spec := range slices.Concat(specs, caching) {
 				t.Run(fmt.Sprintf("%s/context=%d/%s", x.plan, i, spec), func(t *testing.T) {
 					r, _ := open(t, spec, server.Addr, 0)
 					run, err := r.Plan(x.plan)
@@ -182,7 +182,7 @@ func TestTheFeedSurvivesItsSources(t *testing.T) {
 	for _, key := range []string{"popular:DE", "liked:7", "friends:7", "seen:7"} {
 		fill(t, server.Addr, []any{"SET", key, "not what the plan reads"})
 		want := e.runWith(t, 7, x.contexts[1])
-		for _, spec := range []string{"rueidis", "go-redis"} {
+		for _, spec := range []string{"rueidis", "rueidis-cache", "go-redis"} {
 			r, _ := open(t, spec, server.Addr, 0)
 			answer, err := r.feed(t.Context(), Request{UserID: 7, Now: seconds(exampleNow), Context: brings})
 			require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestTheFeedSurvivesItsSources(t *testing.T) {
 		}
 	}
 	fill(t, server.Addr, []any{"SET", "inbox:7", "not what the plan reads"})
-	for _, spec := range []string{"rueidis", "go-redis"} {
+	for _, spec := range []string{"rueidis", "rueidis-cache", "go-redis"} {
 		r, _ := open(t, spec, server.Addr, 0)
 		_, err := r.feed(t.Context(), Request{UserID: 7, Now: seconds(exampleNow), Context: brings})
 		assert.ErrorContains(t, err, "WRONGTYPE")

@@ -32,6 +32,16 @@ type RueidisConfig struct {
 	// RingScale is the binary logarithm of the number of batches in flight on a
 	// connection. Zero means rueidis's default, 10.
 	RingScale int
+	// Cache keeps replies in memory, but for those of fresh commands, until the server tells that their keys have changed. It takes one
+	// connection, since each has a cache of its own, so Conns, FlushDelay and Threshold have no effect.
+	Cache bool
+	// CacheTTL is how long a reply is kept at most. Zero means a minute, as for the engine.
+	CacheTTL time.Duration
+	// CacheBytes bounds what is kept, as the library counts it. Zero means 512 MiB, which holds what the feed reads; the library's default of 128
+	// does not.
+	CacheBytes int
+	// Broadcast has the server tell of all keys, instead of those that were read.
+	Broadcast bool
 	// BufferBytes is the size of a connection's read buffer, and of its write buffer. Zero
 	// means rueidis's default, half a megabyte.
 	BufferBytes int
@@ -40,6 +50,10 @@ type RueidisConfig struct {
 func (c RueidisConfig) withDefaults() RueidisConfig {
 	c.Conns, c.Threshold = cmp.Or(c.Conns, 2), cmp.Or(c.Threshold, 16)
 	c.FlushDelay = cmp.Or(c.FlushDelay, 20*time.Microsecond)
+	if c.Cache {
+		c.Conns, c.FlushDelay = 1, -1
+		c.CacheTTL, c.CacheBytes = cmp.Or(c.CacheTTL, time.Minute), cmp.Or(c.CacheBytes, 512<<20)
+	}
 	return c
 }
 
@@ -49,14 +63,16 @@ type rueidisStore struct {
 	prompt    rueidis.Client // flushes at once
 	patient   rueidis.Client // waits for more; nil if not wanted
 	threshold int64
-	waves     atomic.Int64 // in flight
+	ttl       time.Duration // of what prompt keeps; 0: it keeps nothing
+	waves     atomic.Int64  // in flight
 	meter     meter
 }
 
 // OpenRueidis connects to the server at addr, "host:port".
 func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 	cfg = cfg.withDefaults()
-	s := &rueidisStore{threshold: int64(cfg.Threshold)}
+	s := &rueidisStore{threshold: int64(cfg.Threshold), ttl: cfg.CacheTTL}
+	s.meter.keeps = cfg.Cache
 	options := rueidis.ClientOption{
 		InitAddress: []string{addr},
 		// The client does not ask the server whether it is a cluster.
@@ -64,13 +80,14 @@ func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 		PipelineMultiplex: multiplex(cfg.Conns),
 		AlwaysPipelining:  cfg.AlwaysPipelining,
 		RingScaleEachConn: cfg.RingScale,
-		// Client-side caching would answer from memory what the engine asks Redis for.
-		DisableCache: true,
+		// Client-side caching answers from memory what an engine without a cache asks Redis for.
+		DisableCache:      !cfg.Cache,
+		CacheSizeEachConn: cfg.CacheBytes,
 		// A failure is reported at once, as in the engine.
 		DisableRetry: true,
 		// In RESP2 a hash is an array, which can be walked. In RESP3 it is a map, for which this
-		// library builds a Go map per user.
-		AlwaysRESP2:         true,
+		// library builds a Go map per user. A cache needs RESP3.
+		AlwaysRESP2:         !cfg.Cache,
 		ReadBufferEachConn:  cfg.BufferBytes,
 		WriteBufferEachConn: cfg.BufferBytes,
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
@@ -80,6 +97,9 @@ func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 			}
 			return s.meter.count(conn), nil
 		},
+	}
+	if cfg.Broadcast {
+		options.ClientTrackingOptions = []string{"BCAST"}
 	}
 	var err error
 	if s.prompt, err = rueidis.NewClient(options); err != nil {
@@ -106,6 +126,10 @@ func multiplex(conns int) int {
 
 // Read implements Store.
 func (s *rueidisStore) Read(ctx context.Context, b *Batch) {
+	if s.ttl > 0 && len(b.commands) > 0 && !b.commands[0].fresh {
+		s.readKept(ctx, b)
+		return
+	}
 	text, word := b.keys.text(), 0
 	for i := range b.commands {
 		c := &b.commands[i]
@@ -121,15 +145,68 @@ func (s *rueidisStore) Read(ctx context.Context, b *Batch) {
 	for i := range replies {
 		entries, err := replies[i].ToArray()
 		for j := range entries {
-			value, failed := entries[j].ToString()
-			null := failed != nil && rueidis.IsRedisNil(failed)
-			if failed != nil && !null && err == nil {
-				err = failed
-			}
-			b.replies = append(b.replies, Text{Value: value, Known: !null})
+			err = cmp.Or(err, b.appendText(&entries[j]))
 		}
 		b.answered(b.commands[i].failed(err))
 	}
+}
+
+// userFields are what a kept user is read for.
+var userFields = []string{countryField}
+
+// readKept reads a wave, of which no command is fresh, from memory as far as it is there: one DoMultiCache for the whole wave, and no PTTL, MULTI and EXEC
+// around each command. A user is read by HMGET, since this library builds a Go map of a kept hash at each hit.
+func (s *rueidisStore) readKept(ctx context.Context, b *Batch) {
+	text := b.keys.text()
+	for i := range b.commands {
+		c := &b.commands[i]
+		name, args := c.name, c.args
+		if name == "HGETALL" {
+			name, args = "HMGET", userFields
+		}
+		start, end := b.keys.bounds(i)
+		built := s.prompt.B().Arbitrary(name).Args(text[start:end]).Args(args...).Build()
+		b.cacheable = append(b.cacheable, rueidis.CT(rueidis.Cacheable(built).ToStaticTTL(), s.ttl))
+	}
+	replies := s.prompt.DoMultiCache(ctx, b.cacheable...)
+	hits := 0
+	for i := range replies {
+		if replies[i].IsCacheHit() {
+			hits++
+		}
+		entries, err := replies[i].ToArray()
+		if b.commands[i].name == "HGETALL" && len(entries) == len(userFields) {
+			if entries[0].IsNil() {
+				entries = nil
+			} else {
+				b.replies = append(b.replies, Text{Value: countryField, Known: true})
+			}
+		}
+		for j := range entries {
+			if entries[j].IsArray() { // a member and its score
+				pair, _ := entries[j].ToArray()
+				for k := range pair {
+					err = cmp.Or(err, b.appendText(&pair[k]))
+				}
+				continue
+			}
+			err = cmp.Or(err, b.appendText(&entries[j]))
+		}
+		b.answered(b.commands[i].failed(err))
+	}
+	s.meter.hits.Add(uint64(hits))
+	s.meter.commands.Add(uint64(len(replies) - hits))
+}
+
+// appendText appends an entry of a reply.
+func (b *Batch) appendText(m *rueidis.RedisMessage) error {
+	value, err := m.ToString()
+	null := err != nil && rueidis.IsRedisNil(err)
+	b.replies = append(b.replies, Text{Value: value, Known: !null})
+	if null {
+		return nil
+	}
+	return err
 }
 
 // do sends a wave.

@@ -16,6 +16,7 @@ import (
 // Spec is a peer and its settings, as on a command line. Immutable once built.
 //
 //	rueidis[:waves=fused|groups][:conns=N][:delay=20us][:threshold=N][:always=true][:ring=10][:buffer=65536]
+//	rueidis-cache[:waves=…][:procs=N][:ttl=1m][:bytes=N][:broadcast=true][:always=true][:ring=10][:buffer=65536]
 //	go-redis[:waves=…][:mode=adaptive|pipeline|fullduplex|auto][:pool=N][:batches=N][:threshold=N][:batch=N]
 //	        [:delay=…][:buffer=…]
 //
@@ -39,13 +40,17 @@ func ParseSpec(text string) (Spec, error) {
 		"procs": number(&s.Procs),
 	}
 	switch name {
-	case "rueidis":
-		c := new(RueidisConfig)
+	case "rueidis", "rueidis-cache":
+		c := &RueidisConfig{Cache: name == "rueidis-cache"}
 		s.Rueidis = c
-		settings["conns"] = powerOfTwo(&c.Conns, 1<<rueidis.MaxPipelineMultiplex)
 		settings["ring"], settings["buffer"] = number(&c.RingScale), number(&c.BufferBytes)
-		settings["always"], settings["delay"] = boolean(&c.AlwaysPipelining), duration(&c.FlushDelay)
-		settings["threshold"] = number(&c.Threshold)
+		settings["always"] = boolean(&c.AlwaysPipelining)
+		if c.Cache {
+			settings["ttl"], settings["bytes"], settings["broadcast"] = duration(&c.CacheTTL), number(&c.CacheBytes), boolean(&c.Broadcast)
+			break
+		}
+		settings["conns"] = powerOfTwo(&c.Conns, 1<<rueidis.MaxPipelineMultiplex)
+		settings["delay"], settings["threshold"] = duration(&c.FlushDelay), number(&c.Threshold)
 	case "go-redis":
 		c := new(GoRedisConfig)
 		s.GoRedis = c
@@ -54,7 +59,7 @@ func ParseSpec(text string) (Spec, error) {
 		settings["batch"], settings["buffer"] = number(&c.BatchMax), number(&c.BufferBytes)
 		settings["delay"] = duration(&c.FlushDelay)
 	default:
-		return Spec{}, fmt.Errorf("%w: peer %q is neither rueidis nor go-redis", ErrSpec, name)
+		return Spec{}, fmt.Errorf("%w: peer %q is neither rueidis, rueidis-cache nor go-redis", ErrSpec, name)
 	}
 	if rest == "" && strings.Contains(text, ":") {
 		return Spec{}, fmt.Errorf("%w: nothing after the colon in %q", ErrSpec, text)

@@ -24,6 +24,10 @@ func TestParseSpec(t *testing.T) {
 			GoRedis: &GoRedisConfig{Mode: GoRedisAuto, Pool: 7, Batches: 2, Threshold: 3, BatchMax: 500,
 				FlushDelay: -time.Microsecond, BufferBytes: 64},
 		}},
+		{"rueidis-cache", Spec{Rueidis: &RueidisConfig{Cache: true}}},
+		{"rueidis-cache:ttl=5s:bytes=1048576:broadcast=true", Spec{
+			Rueidis: &RueidisConfig{Cache: true, CacheTTL: 5 * time.Second, CacheBytes: 1 << 20, Broadcast: true},
+		}},
 		{"go-redis:procs=3", Spec{Procs: 3, GoRedis: &GoRedisConfig{}}},
 		{"go-redis:mode=fullduplex", Spec{GoRedis: &GoRedisConfig{Mode: GoRedisFullDuplex}}},
 	} {
@@ -37,7 +41,9 @@ func TestParseSpec(t *testing.T) {
 
 func TestParseSpecRefuses(t *testing.T) {
 	for _, tc := range []struct{ text, says string }{
-		{"", "neither rueidis nor go-redis"},
+		{"", "neither rueidis, rueidis-cache nor go-redis"},
+		{"rueidis:ttl=1s", `no setting "ttl"`},
+		{"rueidis-cache:conns=2", `no setting "conns"`},
 		{"redigo", `"redigo"`},
 		{"rueidis:", "nothing after the colon"},
 		{"rueidis:mode=auto", `no setting "mode"`},

@@ -8,12 +8,14 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/staleness"
 	"github.com/rankd/rankd/internal/redistest"
 )
 
@@ -38,7 +40,7 @@ func TestOddData(t *testing.T) {
 		[]any{"HSET", "user:7", "name", "no country"},
 	)
 	e := openEngine(t, server.Addr, "concat_plan", 6)
-	for _, spec := range specs {
+	for _, spec := range slices.Concat(specs, caching) {
 		t.Run(spec, func(t *testing.T) {
 			r, _ := open(t, spec, server.Addr, 6)
 			answer, err := r.concatPlan(context.Background(), Request{UserID: 1})
@@ -62,7 +64,7 @@ func TestErrorsOfRedis(t *testing.T) {
 		[]any{"RPUSH", "follow:3", "4", "1", "5"}, // user 1 is not a hash
 		[]any{"RPUSH", "follow:6", "4"},
 	)
-	for _, spec := range specs {
+	for _, spec := range slices.Concat(specs, caching) {
 		t.Run(spec, func(t *testing.T) {
 			r, _ := open(t, spec, server.Addr, 0)
 			for user, want := range map[int64]string{1: "WRONGTYPE", 2: "WRONGTYPE", 3: "WRONGTYPE", 6: ""} {
@@ -121,7 +123,7 @@ func TestManyAtOnce(t *testing.T) {
 	for i := range want {
 		want[i] = e.run(t, int64(i+1))
 	}
-	for _, spec := range specs {
+	for _, spec := range slices.Concat(specs, caching) {
 		t.Run(spec, func(t *testing.T) {
 			r, _ := open(t, spec, server.Addr, 0)
 			var clients sync.WaitGroup
@@ -210,4 +212,57 @@ func bytesOf(words ...string) int {
 		n += len("$\r\n\r\n") + len(strconv.Itoa(len(w))) + len(w)
 	}
 	return n
+}
+
+// What is in memory is not read again, until its key changes. What must be fresh always is.
+func TestCachingPeers(t *testing.T) {
+	x := exampleCases[0]
+	for _, spec := range caching[:2] {
+		t.Run(spec, func(t *testing.T) {
+			server := redistest.Start(t)
+			require.NoError(t, x.fill(t.Context(), server.Addr, exampleNow))
+			r, store := open(t, spec, server.Addr, 0)
+			first := func() (title string, commands uint64) {
+				before := store.Traffic().Commands
+				answer, err := r.feed(t.Context(), Request{UserID: 7, Now: seconds(exampleNow)})
+				require.NoError(t, err)
+				return answer[0].Post.Title, store.Traffic().Commands - before
+			}
+			_, cold := first()
+			assert.Greater(t, cold, uint64(50))
+			title, warm := first()
+			assert.EqualValues(t, 1, warm, "what the user has seen")
+			kept := store.Traffic().Cache
+			require.NotNil(t, kept)
+			assert.Equal(t, cold-1, kept.Hits)
+
+			answer, err := r.feed(t.Context(), Request{UserID: 7, Now: seconds(exampleNow)})
+			require.NoError(t, err)
+			fill(t, server.Addr, []any{"HSET", "post:" + strconv.FormatInt(answer[0].ID, 10), "title", "changed " + title})
+			require.Eventually(t, func() bool {
+				now, _ := first()
+				return now == "changed "+title
+			}, 10*time.Second, time.Millisecond)
+		})
+	}
+}
+
+// A caching peer is stale for as long as a message takes, and another never.
+func TestStaleness(t *testing.T) {
+	for _, spec := range []string{"rueidis", "go-redis", "rueidis-cache", "rueidis-cache:broadcast=true"} {
+		server := redistest.Start(t)
+		_, store := open(t, spec, server.Addr, 0)
+		probe := staleness.Begin(t.Context(), server.Addr, NewTarget(nil, store, Context{}))
+		began := time.Now()
+		require.Eventually(t, func() bool { return time.Since(began) > 300*time.Millisecond }, time.Minute, 10*time.Millisecond)
+		seen, err := probe.End()
+		require.NoError(t, err)
+		assert.Positive(t, seen.Answers)
+		if cache := store.Traffic().Cache; cache != nil {
+			assert.Positive(t, cache.Hits)
+			assert.Less(t, seen.Stale, seen.Answers/2, spec)
+			continue
+		}
+		assert.Zero(t, seen.Stale, spec)
+	}
 }

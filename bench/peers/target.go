@@ -2,6 +2,8 @@ package peers
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/rankd/rankd/bench/load"
@@ -14,7 +16,10 @@ type Target struct {
 	context Context
 }
 
-var _ load.Counting = (*Target)(nil)
+var (
+	_ load.Counting  = (*Target)(nil)
+	_ load.Versioned = (*Target)(nil)
+)
 
 // NewTarget returns a target that answers requests by plan. All requests have the same context. It owns the store,
 // and closes it.
@@ -34,6 +39,33 @@ func (t *Target) Traffic() load.Traffic { return t.store.Traffic() }
 
 // Close implements load.Target. Nothing is in flight when it is called.
 func (t *Target) Close() { t.store.Close() }
+
+const versionPrefix = "bench_versions:"
+
+var firstEntry = []string{"0", "0"}
+
+// VersionKey implements load.Versioned.
+func (t *Target) VersionKey(user int64) string { return versionPrefix + strconv.FormatInt(user, 10) }
+
+// ReadVersion implements load.Versioned.
+func (t *Target) ReadVersion(user int64, done func(version int64, err error)) {
+	go func() {
+		var b Batch
+		b.add("LRANGE", versionPrefix, user, firstEntry...)
+		version, ok := int64(0), false
+		err := read(context.Background(), t.store, &b, func(_ int, reply []Text) {
+			if len(reply) == 1 {
+				version, ok = whole(reply[0])
+			}
+		})
+		if err == nil && !ok {
+			err = errNoVersion
+		}
+		done(version, err)
+	}()
+}
+
+var errNoVersion = errors.New("a version has no value")
 
 // client runs each request on a goroutine. If the next request follows an answer at once, as in
 // a closed loop, the same goroutine runs it: a new one would have to grow its stack again.

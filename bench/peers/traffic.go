@@ -11,13 +11,22 @@ import (
 type Traffic = load.Traffic
 
 // meter counts the traffic of all connections of a store. Any goroutine.
-type meter struct{ writes, commands, sent, received atomic.Uint64 }
+type meter struct {
+	writes, commands, sent, received atomic.Uint64
+	hits                             atomic.Uint64 // of commands that were not sent
+	keeps                            bool          // whether there is a cache
+}
 
 func (m *meter) traffic() Traffic {
-	return Traffic{
+	t := Traffic{
 		RoundTrips: m.writes.Load(), Commands: m.commands.Load(),
 		BytesSent: m.sent.Load(), BytesReceived: m.received.Load(),
 	}
+	if m.keeps {
+		t.Cache = &load.Cache{Hits: m.hits.Load(), Misses: t.Commands}
+		t.Asked = t.Cache.Hits + t.Commands
+	}
+	return t
 }
 
 // count returns conn with its reads and writes counted, which costs a few nanoseconds per

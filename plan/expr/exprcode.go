@@ -21,6 +21,7 @@ const (
 	opAge
 	opClock    // what the function clock of the operator says of the time a in zone
 	opHash     // what the function draw of the operator says of a and b
+	opVectors  // what the function vectors of the operator says of the leaves a and b
 	opCoalesce // a, or b where a is null
 	opIf       // a where test is true, else b
 	opProbe    // a, which is noted for the part test: see explain.go
@@ -149,6 +150,12 @@ func (c *compiler) expr(n *node) int32 {
 	case opClock:
 		in.checked, in.zone = true, args[1].zone
 		args = args[:1]
+	case opVectors:
+		in.checked, in.a = true, c.leaf(args[0], Vector)
+		if len(args) > 1 {
+			in.b = c.leaf(args[1], Vector)
+		}
+		args = nil
 	case opHash:
 		in.a, in.b = c.hashOperand(args[0], &in.need), c.hashOperand(args[1], &in.need)
 		args = nil

@@ -16,6 +16,8 @@ var (
 	twoTexts  = []Operand{{"x", TakesText}, {"part", TakesText}}
 	anything  = []Operand{{"x", TakesAny}}
 	clock     = []Operand{{"x", TakesNumber}, {"zone", TakesText}}
+	oneOfThem = []Operand{{"x", TakesVector}}
+	vectors   = []Operand{{"a", TakesVector}, {"b", TakesVector}}
 	logical   = []Operand{{"a", TakesPredicate}, {"b", TakesPredicate}}
 	cmpMember = []Member{{Name: "cmp", Type: "string", Values: []string{"==", "!=", "<", "<=", ">", ">="}, Doc: "The comparison."}}
 )
@@ -247,6 +249,27 @@ var operators = withKernels([]Operator{
 		Doc:  "The day of the week, 0 (Sunday) to 6, at the time x in a zone of the IANA database. x is in seconds since 1970. The zone is a literal.",
 		Null: nullIfAny, NonFinite: noDate, Example: `dayOfWeek(now(), "America/New_York")`, Function: "dayOfWeek", Builder: "E.dayOfWeek",
 		clock: func(t time.Time) int { return int(t.Weekday()) },
+	},
+
+	{
+		Group: "Vectors", Name: "dot", code: opVectors, Operands: vectors, Makes: Number, Typed: true,
+		Doc:  "The sum of the products of two vectors of one length, number by number. Sums are of doubles in a stated order, the same on every machine.",
+		Null: nullIfAny, Example: "dot(Key.taste, Key.embedding)", Function: "dot", Builder: "E.dot", vectors: rowset.Dot,
+	},
+	{
+		Group: "Vectors", Name: "cosine", code: opVectors, Operands: vectors, Makes: Number, Typed: true,
+		Doc: "The cosine of the angle between two vectors: dot(a, b) / sqrt(dot(a, a) * dot(b, b)), from -1 to 1 but for rounding.", Null: nullIfAny,
+		NonFinite: "Null if a vector is zero.", Example: "cosine(Key.taste, Key.embedding)", Function: "cosine", Builder: "E.cosine", vectors: rowset.Cosine,
+	},
+	{
+		Group: "Vectors", Name: "l2", code: opVectors, Operands: vectors, Makes: Number, Typed: true,
+		Doc:  "The distance between two vectors: the square root of the sum of the squares of their differences.",
+		Null: nullIfAny, Example: "l2(Key.taste, Key.embedding)", Function: "l2", Builder: "E.l2", vectors: rowset.L2,
+	},
+	{
+		Group: "Vectors", Name: "norm", code: opVectors, Operands: oneOfThem, Makes: Number, Typed: true,
+		Doc: "The length of a vector: the square root of dot(x, x).", Null: nullIfAny, Example: "norm(Key.embedding)", Function: "norm", Builder: "E.norm",
+		vectors: oneVector(rowset.Norm),
 	},
 
 	{

@@ -84,7 +84,7 @@ func TestEngineModels(t *testing.T) {
 			}
 			addr := w.listenTCP(t)
 			c := dial(t, addr)
-			c.send("RANK gated 1", "RANK three 1", "RANK many 1", "RANK nothing 1", "RANK.MANY three 1 2", "PING")
+			c.send("RANK gated 1", "RANK three 1", "RANK many 1", "RANK nothing 1", "PING", "RANK.MANY three 1 2")
 			<-w.gate.entered
 			w.await(t, func() bool { return w.Sessions()[0].State().Owed == 8 }, "all have come")
 			w.gate.pass(1)
@@ -92,8 +92,8 @@ func TestEngineModels(t *testing.T) {
 			assert.Equal(t, answerOfThree, c.receive())
 			assert.Greater(t, c.receiveLong(), 100_000)
 			assert.Contains(t, c.receive(), "-NOPERM ")
-			assert.Equal(t, "*2 "+answerOfThree+" "+answerOfThree, c.receive())
 			assert.Equal(t, "+PONG", c.receive())
+			assert.Equal(t, "*2 "+answerOfThree+" "+answerOfThree, c.receive())
 
 			c.send("RANK gated 2")
 			<-w.gate.entered
@@ -102,8 +102,12 @@ func TestEngineModels(t *testing.T) {
 			eventually(t, func() bool { return w.engine.Metrics().Live == 0 }, "its request is cancelled")
 			assert.EqualValues(t, 1, w.gate.passed.Load(), "that of the first client")
 
-			dial(t, addr).send("RANK gated 3")
-			<-w.gate.entered // It is under way when the world ends.
+			_, dialTLS := w.listenTLS(t)
+			for user, c := range []*client{dial(t, addr), dialTLS()} {
+				c.send("RANK three 1", fmt.Sprint("RANK gated ", 3+user))
+				assert.Equal(t, answerOfThree, c.receive())
+				<-w.gate.entered // This one is under way when the world ends.
+			}
 		})
 	}
 }

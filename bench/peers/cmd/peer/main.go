@@ -28,7 +28,7 @@ const (
 )
 
 func main() {
-	engine := flag.String("engine", "", "the peer and its settings: rueidis or go-redis[:key=value...]")
+	engine := flag.String("engine", "", "the peer and its settings: rueidis, rueidis-cache or go-redis[:key=value...]")
 	flag.Parse()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
