@@ -215,9 +215,10 @@ const (
 	IntColumn    ColumnType = "int"        // int64
 	BoolColumn   ColumnType = "bool"       // bool
 	SetColumn    ColumnType = "string_set" // []string
+	VectorColumn ColumnType = "vector"     // []float32
 )
 
-// Columns returns the columns: floats, strings, ints, bools and sets, those of one type in the order of their key
+// Columns returns the columns: floats, strings, ints, bools, sets and vectors, those of one type in the order of their key
 // ids. The id is not among them.
 func (o Output) Columns() []Column {
 	if o.rows.Batch == nil {
@@ -262,6 +263,11 @@ func (o Output) Bools(column string) (values, null []bool, ok bool) {
 // Sets is Floats for a column of string sets. The members of each ascend by their bytes.
 func (o Output) Sets(column string) (values [][]string, null []bool, ok bool) {
 	return valuesOf(o, column, (*rowset.Batch).Set, setValue)
+}
+
+// Vectors is Floats for a column of vectors. Callers must not change them.
+func (o Output) Vectors(column string) (values [][]float32, null []bool, ok bool) {
+	return valuesOf(o, column, (*rowset.Batch).Vector, (*rowset.VectorColumn).Value)
 }
 
 // setValue returns the set of a batch row.

@@ -25,6 +25,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
+	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/draw"
 )
 
@@ -437,5 +438,59 @@ func TestLookupsThatFailCountEachRowOnce(t *testing.T) {
 		cache := e.Metrics().Caches[0]
 		assert.Equal(t, [2]uint64{c.hits, c.misses}, [2]uint64{cache.Hits, cache.Misses}, c.name)
 		assert.NotZero(t, a.Len(), c.name)
+	}
+}
+
+// A node whose reads are all in memory runs inline, and in a coroutine if one of them is not: then nothing is left of the try. Its rows are given back, and each key counts once.
+func TestNodesInMemoryRunInline(t *testing.T) {
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: redis.Addr()})
+	defer client.Close()
+	do := func(args ...string) {
+		var b resp.Batch
+		b.Cmd(args...)
+		require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error { return replies.At(0).Err() }))
+	}
+	do("FLUSHALL")
+	do("RPUSH", "follow:1", "2", "3", "4")
+	do("RPUSH", "follow:5", "2", "3", "6")
+	for _, hint := range []string{"", `, "scheduling": {"inline": false}`} {
+		e := open(t, rankd.Options{Redis: redis.Addr(), Registry: cacheTables(cacheForAnHour), AllowRequestTrace: true, MaxRows: 4, Timeout: time.Minute,
+			Plans: fstest.MapFS{"me.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "me", "outputs": ["follows"], "nodes": [
+				{"node_id": "me", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}` + hint + `},
+				{"node_id": "follows", "op": "follow", "inputs": ["me"], "params": {"endpoint": "ep_0001", "fanout": 3}` + hint + `}]}`)}}})
+		for i, c := range []struct {
+			user         int64
+			places       [2]trace.Place
+			ids          []int64
+			hits, misses uint64 // of this request
+		}{
+			{user: 1, places: [2]trace.Place{trace.OnLoop, trace.OnLoop}, ids: []int64{2, 3, 4}, misses: 5},
+			{user: 1, places: [2]trace.Place{trace.OnLoop, trace.OnLoop}, ids: []int64{2, 3, 4}, hits: 5},
+			{user: 1, places: [2]trace.Place{trace.OnLoop, trace.OnLoop}, ids: []int64{2, 3, 4}, hits: 5},
+			{user: 1, places: [2]trace.Place{trace.Inline, trace.Inline}, ids: []int64{2, 3, 4}, hits: 5},
+			{user: 1, places: [2]trace.Place{trace.Inline, trace.Inline}, ids: []int64{2, 3, 4}, hits: 5},
+			{user: 5, places: [2]trace.Place{trace.OnLoop, trace.OnLoop}, ids: []int64{2, 3, 6}, hits: 2, misses: 3}, // Both were tried, the second with its input.
+			{user: 5, places: [2]trace.Place{trace.Inline, trace.Inline}, ids: []int64{2, 3, 6}, hits: 5},
+		} {
+			before := e.Metrics().Caches[0]
+			a, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: c.user, Trace: true})
+			require.NoError(t, err, i)
+			var ids []int64
+			for candidate := range a.Candidates() {
+				ids = append(ids, candidate.ID())
+			}
+			after := e.Metrics().Caches[0]
+			nodes := a.Trace().Nodes
+			if hint != "" {
+				c.places = [2]trace.Place{trace.OnLoop, trace.OnLoop}
+			}
+			assert.Equal(t, c.places, [2]trace.Place{nodes[0].Place, nodes[1].Place}, "%d%s", i, hint)
+			assert.Equal(t, c.ids, ids, i)
+			assert.Equal(t, [2]uint64{c.hits, c.misses}, [2]uint64{after.Hits - before.Hits, after.Misses - before.Misses}, i)
+		}
+		assert.Zero(t, e.Metrics().Placement.Inline, "no node computes")
 	}
 }

@@ -16,7 +16,7 @@ type builder = func(goja.FunctionCall) goja.Value
 
 // numberBuilders returns the members of E.
 func (h *host) numberBuilders() map[string]builder {
-	all := map[string]builder{"key": h.eKey, "param": h.eParam, "const": h.eConst}
+	all := map[string]builder{"key": h.eKey, "param": h.eParam, "const": h.eConst, "table": h.table}
 	h.tableBuilders("E.", all)
 	return all
 }
@@ -229,6 +229,61 @@ func isInt64(v goja.Value) bool {
 	}
 	_, err := strconv.ParseInt(v.String(), 10, 64)
 	return err == nil
+}
+
+// table is table(x, entries, otherwise).
+func (h *host) table(c goja.FunctionCall) goja.Value {
+	const advice = "write table(Key.category, { shoes: 2, hats: 3 }, 1)"
+	site := h.callSite()
+	if h.isBroken(c.Argument(0)) {
+		return h.broken
+	}
+	x := tokenOf(c.Argument(0))
+	if x == nil || x.kind != text && x.kind != textParam && !isWhole(c.Argument(0)) {
+		h.u.failAt(site.arg(0), "type", "table takes a key or a parameter that is a string or an integer, not "+plainWords(c.Argument(0)), advice)
+		return h.broken
+	}
+	given, ok := c.Argument(1).(*goja.Object)
+	if !ok || hosted(given) || given.ClassName() != "Object" {
+		h.u.failAt(site.arg(1), "type", "the entries of table are an object, not "+plainWords(c.Argument(1)), advice)
+		return h.broken
+	}
+	entries := make(map[string]any)
+	for _, name := range given.Keys() {
+		value, ok := finite(given.Get(name))
+		if !ok {
+			h.u.failAt(site.arg(1), "type", "the entry "+quote(name)+" of table is not a number", advice)
+			return h.broken
+		}
+		if _, err := strconv.ParseInt(name, 10, 64); err != nil && x.kind == number && !h.textID(x) {
+			h.u.failAt(site.arg(1), "type", "the entry "+quote(name)+" of table is not an integer, as "+x.describe()+" is", advice)
+			return h.broken
+		}
+		entries[name] = value
+	}
+	if len(entries) > expr.EntriesMax {
+		h.u.failAt(site.arg(1), "too-large", fmt.Sprintf("table has %d entries, and takes %d", len(entries), expr.EntriesMax), "read the values from Redis by a lookup")
+		return h.broken
+	}
+	members := map[string]any{"entries": entries}
+	if otherwise := c.Argument(2); !goja.IsUndefined(otherwise) && !goja.IsNull(otherwise) {
+		value, ok := finite(otherwise)
+		if !ok {
+			h.u.failAt(site.arg(2), "type", "the default of table is a number or null, not "+plainWords(otherwise), advice)
+			return h.broken
+		}
+		members["default"] = value
+	}
+	return h.result(number, needsTypes(branch("table", members, []string{"x"}, x.tree)), site.start)
+}
+
+// finite returns the number of a value of plan code, or false if it is none, or not finite.
+func finite(v goja.Value) (float64, bool) {
+	if v == nil || hosted(v) || !goja.IsNumber(v) {
+		return 0, false
+	}
+	f := v.ToFloat()
+	return f, !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
 // regex is regex(key, pattern, flags).

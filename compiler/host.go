@@ -266,7 +266,7 @@ func (h *host) globals() error {
 		get: func(name string) goja.Value { return ofKind[name] }, all: func() []string { return kindNames },
 	}
 
-	values := map[string]any{"Key": h.wrap(key), "P": h.wrap(param), "EP": h.wrap(ep), "regex": h.regex}
+	values := map[string]any{"Key": h.wrap(key), "P": h.wrap(param), "EP": h.wrap(ep), "regex": h.regex, "table": h.table}
 	for _, name := range globalFunctions() {
 		if o := functionOperator(name); o != nil {
 			values[name] = func(c goja.FunctionCall) goja.Value { return h.apply(o, name, c.Arguments, h.callSite()) }

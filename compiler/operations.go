@@ -114,7 +114,7 @@ func (h *host) textID(t *value) bool {
 // nullTest makes a null test of a key, a parameter or an expression.
 func (h *host) nullTest(op string, t *value, at int) goja.Value {
 	switch t.kind {
-	case number, text, textParam, set:
+	case number, text, textParam, set, vectorKey:
 		test := branch(op, nil, memberNames(namedOperator(op)), t.tree)
 		test.typed = test.typed || t.kind != number
 		return h.result(predicate, test, at)
@@ -135,6 +135,12 @@ func (h *host) combine(o *expr.Operator, what string, operands []goja.Value, pla
 			want = predicate
 		case expr.TakesText:
 			want = text
+		case expr.TakesVector:
+			want = vectorKey
+		case expr.TakesElement:
+			if t := tokenOf(operand); goja.IsString(operand) || t != nil && (t.kind == text || t.kind == textParam) {
+				want = text
+			}
 		}
 		if o.Cmp != "" && isInt64(operand) && isWhole(operands[1-i]) {
 			args[i] = constWhole(operand.String())

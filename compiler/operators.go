@@ -16,13 +16,14 @@ const (
 	text                      // a key of type string
 	textParam                 // a parameter of type string
 	set                       // a key of type string_set, or a parameter with a list
+	vectorKey                 // a key of type vector
 	opaque                    // a key or parameter that expressions cannot read
 	broken                    // the result of a fault that has been reported
 )
 
 // String returns the kind as errors name it.
 func (k kind) String() string {
-	return [...]string{"nothing", "a number", "a predicate", "a string key", "a string parameter", "a set",
+	return [...]string{"nothing", "a number", "a predicate", "a string key", "a string parameter", "a set", "a vector",
 		"a key that expressions cannot read", "a fault"}[k]
 }
 

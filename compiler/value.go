@@ -177,6 +177,8 @@ func (v *value) read(typ registry.Type, op string, members map[string]any) {
 		v.kind, v.elements, v.tree.typed = set, text, true
 	case registry.IntList:
 		v.kind, v.elements, v.tree.typed = set, number, true
+	case registry.Vector:
+		v.kind, v.tree.typed = vectorKey, true
 	default:
 		v.kind, v.tree = opaque, nil
 	}
@@ -264,6 +266,10 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 		return constNumber(f)
 	}
 	hint := "write a constant, a key, a parameter or an operation on them"
+	if want == vectorKey {
+		h.u.failAt(at, "type", what+" takes a vector, not "+plainWords(v), "write a key of type vector")
+		return nil
+	}
 	if want == text {
 		h.u.failAt(at, "type", what+" takes a string, not "+plainWords(v), textHint)
 		return nil
@@ -309,6 +315,10 @@ func (h *host) wrongKind(t *value, want kind, at int, what string) {
 		hint = "strings are for " + short(t) + " == \"US\", .in([\"US\", \"CA\"]) and the pattern of regex"
 	case t.kind == set:
 		hint = "write " + short(t) + ".includes(x)"
+	case t.kind == vectorKey:
+		hint = "write dot(" + short(t) + ", Key.other), cosine, l2 or norm"
+	case want == vectorKey:
+		hint = "write a key of type vector"
 	case t.kind == opaque:
 		hint = "expressions cannot read values of this type"
 	}

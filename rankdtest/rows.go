@@ -43,12 +43,23 @@ func WithSets(rows rowset.RowSet, key registry.KeyID, values ...any) rowset.RowS
 	return with(rows, registry.StringSet, key, values)
 }
 
+// WithVectors returns rows with a column of vectors added or replaced. There is one value per active row: a []float32 or a []float64 of dims
+// finite numbers, or nil for null. Anything else panics.
+func WithVectors(rows rowset.RowSet, key registry.KeyID, dims int, values ...any) rowset.RowSet {
+	return withColumn(rows, &registry.Key{ID: key, Type: registry.Vector, Dims: dims}, values)
+}
+
 // with returns rows with a column of that type added or replaced.
 func with(rows rowset.RowSet, t registry.Type, key registry.KeyID, values []any) rowset.RowSet {
-	b := rowset.NewBuilder(nil, &registry.Key{ID: key, Type: t}, len(values))
+	return withColumn(rows, &registry.Key{ID: key, Type: t}, values)
+}
+
+// withColumn returns rows with the column of a key added or replaced.
+func withColumn(rows rowset.RowSet, key *registry.Key, values []any) rowset.RowSet {
+	b := rowset.NewBuilder(nil, key, len(values))
 	for _, value := range values {
 		if !b.AppendAny(value) {
-			panic(fmt.Sprintf("rankdtest: a column of type %s cannot hold a %T", t, value))
+			panic(fmt.Sprintf("rankdtest: a column of type %s cannot hold a %T", key.TypeName(), value))
 		}
 	}
 	return rowset.Scatter(nil, rows, b.Column())

@@ -61,7 +61,7 @@ func (l *loader) keys(r *Registry) {
 	r.keyByID, r.keyByName = make(map[KeyID]*Key), make(map[string]*Key)
 	add := func(label string, row *keyRow) {
 		key := &Key{Name: row.Name, Nullable: row.Nullable, Writable: row.Writable}
-		key.Type = l.typeNamed(file, label, row.Type, Int, Float, String, Bool, StringSet, FeatureBundle)
+		key.Type, key.Dims = l.keyType(file, label, row.Type)
 		l.numericID(file, label, row.ID)
 		if row.ID == nil || *row.ID != int64(IDKey) {
 			key.Field = l.field(file, label, row)
@@ -202,6 +202,9 @@ func (l *loader) defaultOf(file, label string, typ Type, given any) any {
 		want = "an array of strings"
 	case FeatureBundle:
 		l.problem(file, label, "default is not for a feature_bundle")
+		return nil
+	case Vector:
+		l.problem(file, label, "default is not for a vector")
 		return nil
 	case IntList, StringList:
 		l.problem(file, label, "default is not for a list")

@@ -9,6 +9,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -213,14 +214,30 @@ func (l *loader) numericID(file, label string, id *int64) {
 	}
 }
 
+// keyType returns the type of a key, and of vector(64) the number, or 0 after reporting a problem.
+func (l *loader) keyType(file, label, name string) (_ Type, dims int) {
+	if text, ok := strings.CutPrefix(name, "vector("); ok {
+		text, ok = strings.CutSuffix(text, ")")
+		n, err := strconv.Atoi(text)
+		if !ok || err != nil || n < 1 || n > VectorDimsMax {
+			l.problem(file, label, "type %s: a vector has 1 to %d numbers, as in vector(64)", excerpt.Quote(name), VectorDimsMax)
+			return 0, 0
+		}
+		return Vector, n
+	}
+	return l.typeNamed(file, label, name, Int, Float, String, Bool, StringSet, Vector, FeatureBundle), 0
+}
+
 // typeNamed returns the type with that name, or 0 after reporting a problem.
 func (l *loader) typeNamed(file, label, name string, allowed ...Type) Type {
 	known := make([]string, len(allowed))
 	for i, t := range allowed {
-		if t.String() == name {
+		known[i] = t.String()
+		if t == Vector { // whose name is not whole
+			known[i] += "(n)"
+		} else if known[i] == name {
 			return t
 		}
-		known[i] = t.String()
 	}
 	l.problem(file, label, "unknown type %s, expected one of %s", excerpt.Quote(name), strings.Join(known, ", "))
 	return 0

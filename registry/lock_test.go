@@ -106,7 +106,7 @@ func TestLockErrors(t *testing.T) {
 		"merged":         {id, "", "[keys]\na = 2\nb = 2", "registry.lock: keys.b: has id 2, as a has; drop the newer line and run rankd registry lock"},
 		"another's":      {id + "[[key]]\nid = 2\nname = \"b\"\ntype = \"int\"", "", "[keys]\na = 2", "keys.toml: key 2: id 2 belongs to a in registry.lock, and no id is given twice"},
 		"another id":     {id + "[[key]]\nid = 3\nname = \"a\"\ntype = \"int\"", "", "[keys]\na = 2", "keys.toml: key 3: has id 3, but registry.lock of a is 2 there"},
-		"type":           {"[p]\na = \"text\"", "", "[keys]\na = 2", "keys.toml: p.a: unknown type \"text\", expected one of int, float, string, bool, string_set, feature_bundle"},
+		"type":           {"[p]\na = \"text\"", "", "[keys]\na = 2", "keys.toml: p.a: unknown type \"text\", expected one of int, float, string, bool, string_set, vector(n), feature_bundle"},
 		"default":        {"[p]\na = {type = \"int\", default = 0.5}", "", "[keys]\na = 2", "keys.toml: p.a: default must be an integer, not 0.5"},
 		"field":          {"[p]\na = {typ = \"int\"}", "", "[keys]\na = 2", "keys.toml: line 2: unknown field p.a.typ"},
 		"value":          {"[p]\na = 1", "", "[keys]\na = 2", "keys.toml: line 2: p.a must be the name of a type or a table, not an integer"},

@@ -73,7 +73,7 @@ func (r *Registry) WriteText(w io.Writer) error {
 		if k.Field != "" {
 			field = k.Field
 		}
-		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Type, yes(k.Nullable), yes(k.Writable), field, defaultText(k.Default))
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.TypeName(), yes(k.Nullable), yes(k.Writable), field, defaultText(k.Default))
 	}
 
 	fmt.Fprintln(tw, "\nPARAM\tNAME\tTYPE\tNULLABLE\tCONTEXT\tOVERRIDE\tDEFAULT")

@@ -21,7 +21,7 @@ type ParamID uint32
 // Type is the type of a key or a parameter.
 type Type uint8
 
-// The types of keys and parameters. Only a key can be a FeatureBundle or a StringSet, only a parameter an
+// The types of keys and parameters. Only a key can be a FeatureBundle, a StringSet or a Vector, only a parameter an
 // IntList or a StringList.
 const (
 	Int   Type = iota + 1 // int64
@@ -32,12 +32,16 @@ const (
 	StringSet
 	IntList
 	StringList
+	Vector // of float32, as many as Key.Dims
 )
+
+// VectorDimsMax is the most numbers that a vector has.
+const VectorDimsMax = 4096
 
 // typeNames are the names of the types in the tables.
 var typeNames = [...]string{
 	Int: "int", Float: "float", String: "string", Bool: "bool", FeatureBundle: "feature_bundle", StringSet: "string_set",
-	IntList: "int_list", StringList: "string_list",
+	IntList: "int_list", StringList: "string_list", Vector: "vector",
 }
 
 // String returns the type's name in the tables: "int", "feature_bundle".
@@ -66,6 +70,7 @@ type Key struct {
 	ID       KeyID  `json:"key_id"`
 	Name     string `json:"name"`
 	Type     Type   `json:"type"`
+	Dims     int    `json:"dims,omitempty"` // of a Vector: how many numbers each has, 1 to VectorDimsMax
 	Nullable bool   `json:"nullable"`
 	Writable bool   `json:"writable"`
 	// Field is the field of a Redis hash that has the value, or its place in a JSON document: a member's name, or a JSON pointer if it
@@ -75,6 +80,14 @@ type Key struct {
 	// Default is the value of a missing field where a task is told to write it: an int64, a float64, a string,
 	// a bool or a []string, as Type says. Nil means that there is none.
 	Default any `json:"default"`
+}
+
+// TypeName returns the key's type as its table has it: "int", "vector(64)".
+func (k *Key) TypeName() string {
+	if k.Type == Vector {
+		return fmt.Sprintf("vector(%d)", k.Dims)
+	}
+	return k.Type.String()
 }
 
 // Param describes one request parameter. Immutable once built; any goroutine.

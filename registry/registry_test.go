@@ -339,7 +339,7 @@ func TestLoadErrors(t *testing.T) {
 		{"unknown table", map[string]string{"params.toml": "[[parameter]]\nid = 1"},
 			[]string{"params.toml: line 1: unknown field parameter"}},
 		{"two problems in one entry", key("name = \"a b\"\ntype = \"double\""), []string{
-			`keys.toml: key at position 2: unknown type "double", expected one of int, float, string, bool, string_set, feature_bundle`,
+			`keys.toml: key at position 2: unknown type "double", expected one of int, float, string, bool, string_set, vector(n), feature_bundle`,
 			`keys.toml: key at position 2: name "a b" must consist of letters, digits and _`,
 			`keys.toml: key at position 2: id is missing`}},
 		{"key id twice", key("id = 1\nname = \"n\"\ntype = \"int\""), []string{"keys.toml: key 1: id is taken already"}},

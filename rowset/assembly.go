@@ -148,6 +148,44 @@ func (a *assembly) bools(key registry.KeyID, out *BoolColumn) {
 	})
 }
 
+// vectors gathers the column of like's key, whose vectors are as long in each batch. A batch whose vectors have another length has none.
+func (a *assembly) vectors(like *VectorColumn, out *VectorColumn) {
+	dims := like.Dims
+	out.Key, out.Dims, out.Values = like.Key, dims, make([]float32, a.n*dims)
+	of := func(b *Batch) *VectorColumn {
+		if c := b.Vector(like.Key); c != nil && c.Dims == dims {
+			return c
+		}
+		return nil
+	}
+	nulls, rest := a.holes, out.Values
+	for i := range a.sides {
+		side := &a.sides[i]
+		part, c := rest[:side.N*dims], of(side.Batch)
+		rest = rest[side.N*dims:]
+		nulls = nulls || side.N > 0 && (c == nil || c.Valid != nil)
+		switch {
+		case c == nil: // nulls, all zero
+		case side.Rows == nil:
+			copy(part, c.Values)
+		default:
+			for k, row := range side.Rows {
+				if row >= 0 {
+					copy(part[k*dims:(k+1)*dims], c.at(int(row)))
+				}
+			}
+		}
+	}
+	if nulls && a.n > 0 {
+		out.Valid = a.bits(func(b *Batch) (Bitmap, bool) {
+			if c := of(b); c != nil {
+				return c.Valid, true
+			}
+			return nil, false
+		})
+	}
+}
+
 // bits gathers one bit per row. of returns the bits of a batch; false means that it lacks them, and those of its rows are then clear.
 func (a *assembly) bits(of func(*Batch) (Bitmap, bool)) Bitmap {
 	out, at := NewBitmap(a.n), 0

@@ -48,7 +48,7 @@ func newBatch(columns int) *Batch {
 // Len returns the number of rows of the batch, active or not.
 func (b *Batch) Len() int { return len(b.IDs) }
 
-// Columns returns all columns: floats, strings, ints, bools and sets, those of one type ascending by key. The list is the
+// Columns returns all columns: floats, strings, ints, bools, sets and vectors, those of one type ascending by key. The list is the
 // batch's.
 func (b *Batch) Columns() []Column { return b.columns }
 
@@ -106,6 +106,16 @@ func (b *Batch) Bool(key registry.KeyID) *BoolColumn {
 func (b *Batch) Set(key registry.KeyID) *SetColumn {
 	for _, c := range b.columns {
 		if c, ok := c.(*SetColumn); ok && c.Key == key {
+			return c
+		}
+	}
+	return nil
+}
+
+// Vector returns the column of vectors of that key, or nil.
+func (b *Batch) Vector(key registry.KeyID) *VectorColumn {
+	for _, c := range b.columns {
+		if c, ok := c.(*VectorColumn); ok && c.Key == key {
 			return c
 		}
 	}

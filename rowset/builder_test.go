@@ -79,7 +79,7 @@ func TestBinaryValues(t *testing.T) {
 	forRandom(t, 100, func(t *testing.T, rng *rand.Rand) {
 		batch := rowsettest.RowSet(rng, 100).Batch
 		for _, column := range batch.Columns() {
-			b := rowset.NewBuilder(nil, &registry.Key{ID: column.KeyID(), Type: column.Type()}, rng.IntN(2*len(batch.IDs)+1))
+			b := rowset.NewBuilder(nil, &registry.Key{ID: column.KeyID(), Type: column.Type(), Dims: rowsettest.VectorDims}, rng.IntN(2*len(batch.IDs)+1))
 			for row := range batch.IDs {
 				if column.Any(row) == nil {
 					b.AppendNull()

@@ -15,11 +15,11 @@ type Column interface {
 	KeyID() registry.KeyID
 	// Type returns the type of the values.
 	Type() registry.Type
-	// Any returns the value of a batch row as Go has it: a float64, string, int64, bool or []string, the latter not nil and
-	// ascending by its bytes. It is nil for a null.
+	// Any returns the value of a batch row as Go has it: a float64, string, int64, bool, []string or []float32. A []string is not nil and
+	// ascends by its bytes. It is nil for a null.
 	Any(row int) any
 	// AppendJSON appends the value of a batch row as JSON: a double with a fraction or an exponent, a set as the array of its
-	// strings, ascending by their bytes. False means that the value is null, and nothing was appended.
+	// strings, ascending by their bytes, a vector as the array of its numbers. False means that the value is null, and nothing was appended.
 	AppendJSON(dst []byte, row int) (_ []byte, ok bool)
 	// AppendBinary appends the value of a batch row, which is not null, as Builder.AppendBinary takes it.
 	AppendBinary(dst []byte, row int) []byte
@@ -43,7 +43,7 @@ type Column interface {
 }
 
 // kinds has a nil pointer of each kind, in the order in which batches have columns and answers show them. Immutable.
-var kinds = [...]Column{(*FloatColumn)(nil), (*StringColumn)(nil), (*IntColumn)(nil), (*BoolColumn)(nil), (*SetColumn)(nil)}
+var kinds = [...]Column{(*FloatColumn)(nil), (*StringColumn)(nil), (*IntColumn)(nil), (*BoolColumn)(nil), (*SetColumn)(nil), (*VectorColumn)(nil)}
 
 // ranks has the position of each type in kinds, from 1, or 0 if no column has the type. Immutable.
 var ranks = func() (ranks [256]uint8) {
@@ -106,6 +106,12 @@ func (a *assembly) columnsOf(m *Memory, like []Column, oneString []StringColumn,
 		block := make([]SetColumn, len(like))
 		for i := range block {
 			a.sets(m, like[i].KeyID(), &block[i])
+			dst = append(dst, &block[i])
+		}
+	case *VectorColumn:
+		block := make([]VectorColumn, len(like))
+		for i := range block {
+			a.vectors(like[i].(*VectorColumn), &block[i])
 			dst = append(dst, &block[i])
 		}
 	}

@@ -55,7 +55,7 @@ const (
 // comes before true. A NaN counts as greater than all others, but no op produces one. Without a column
 // of that key (see Batch.Has) all rows are equal.
 //
-// Sort returns ErrNoOrder if it would have to compare sets, and ErrStopped once stop says so. A nil stop never does.
+// Sort returns ErrNoOrder if it would have to compare sets or vectors, and ErrStopped once stop says so. A nil stop never does.
 // The list of the result is m's.
 func Sort(stop Stop, m *Memory, rs RowSet, key registry.KeyID, desc bool) (RowSet, error) {
 	if rs.N < 2 {
@@ -66,8 +66,8 @@ func Sort(stop Stop, m *Memory, rs RowSet, key registry.KeyID, desc bool) (RowSe
 	return s.sort(rs, key, desc)
 }
 
-// ErrNoOrder says that rows cannot be sorted by a column of sets.
-var ErrNoOrder = errors.New("sets have no order")
+// ErrNoOrder says that rows cannot be sorted by a column of sets or vectors.
+var ErrNoOrder = errors.New("sets and vectors have no order")
 
 // stopRows is how many rows a sort handles before it asks again whether to stop. They
 // take some 50 µs, so the cost of asking is negligible.

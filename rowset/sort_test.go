@@ -66,7 +66,7 @@ func sorted(rs rowset.RowSet, key registry.KeyID, desc bool) rowset.RowSet {
 
 // sortable returns the keys that rows can be sorted by.
 func sortable(rs rowset.RowSet) []registry.KeyID {
-	return slices.DeleteFunc(append(rs.Batch.AppendKeys(nil), registry.IDKey), func(key registry.KeyID) bool { return rs.Batch.Set(key) != nil })
+	return slices.DeleteFunc(append(rs.Batch.AppendKeys(nil), registry.IDKey), func(key registry.KeyID) bool { return rs.Batch.Set(key) != nil || rs.Batch.Vector(key) != nil })
 }
 
 func rowsOf(rs rowset.RowSet) []int32 {

@@ -62,9 +62,7 @@ func (e *Async) newAsyncJob(there where) *asyncJob {
 
 // start begins one node with the results of its inputs, at another place than inline.
 func (r *run) start(node int, there where) {
-	j, p := r.engine.newAsyncJob(there), &r.profile.nodes[node]
-	j.run, j.profile, j.node = r, r.profile, r.Req.Graph.Nodes[node]
-	j.ready, j.begun = r.State.ReadyAt(node), r.State.now
+	j, p := r.newJob(node, there), &r.profile.nodes[node]
 	if there == onPool || r.Journal != nil { // Nobody else asks for the rows.
 		rows := r.State.Rows(node)
 		r.Journal.Spawn(node, places[there], rows)
@@ -76,6 +74,19 @@ func (r *run) start(node int, there where) {
 		j.started = r.engine.loop.Clock().Now()
 	}
 	r.Load(&j.Job, node, p.spec, r.limitOf(node), j.started)
+	r.launch(j)
+}
+
+// newJob returns a job for a node, without the arguments of its body.
+func (r *run) newJob(node int, there where) *asyncJob {
+	j := r.engine.newAsyncJob(there)
+	j.run, j.profile, j.node = r, r.profile, r.Req.Graph.Nodes[node]
+	j.ready, j.begun = r.State.ReadyAt(node), r.State.now
+	return j
+}
+
+// launch begins a job whose arguments are there.
+func (r *run) launch(j *asyncJob) {
 	j.deadline = j.Deadline
 	r.active.Push(j, &j.link)
 	if err := j.begin(); err != nil {

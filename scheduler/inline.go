@@ -15,6 +15,7 @@ type inliner struct {
 	step   func() bool // the method nextStep, bound once
 
 	// Of the node that runs.
+	try    try
 	run    *run
 	rows   int // as the cost model counts them
 	parent int // the node that it follows directly; -1: none
@@ -94,9 +95,9 @@ func (in *inliner) load(node int, start clock.Time) {
 	r, p := in.run, &in.run.profile.nodes[node]
 	rows := r.State.Rows(node)
 	in.rows = rows + p.makes
-	r.profile.started(start.Sub(r.State.ReadyAt(node)))
 	r.Journal.Spawn(node, trace.Inline, rows)
 	r.Load(&in.job, node, p.spec, r.limitOf(node), start)
+	in.try.begin(in, p.mayRecall)
 	in.engine.noteRunning(in.job.Ctx.Node)
 }
 
@@ -105,6 +106,11 @@ func (in *inliner) load(node int, start clock.Time) {
 func (in *inliner) nextStep() bool {
 	e, r, j := in.engine, in.run, &in.job
 	node, out, end := j.Ctx.Node, j.Out, j.Ended
+	if in.try.on && in.try.waits {
+		in.try.giveUp(in)
+		return false
+	}
+	r.profile.started(j.Started.Sub(r.State.ReadyAt(node.Index)))
 	in.measure()
 	if in.parent >= 0 {
 		r.Journal.Follow(node.Index, in.parent, in.depth)
@@ -147,11 +153,15 @@ func (in *inliner) nextStep() bool {
 func (in *inliner) measure() {
 	p, j := in.run.profile, &in.job
 	node, took := &p.nodes[j.Ctx.Node.Index], j.Ended.Sub(j.Started)
-	node.learn(in.rows, took, j.Err)
 	node.ran.count(1, took)
+	in.spent += took
+	if in.try.on { // It computes next to nothing.
+		node.recalled(j.Err == nil)
+		return
+	}
+	node.learn(in.rows, took, j.Err)
 	p.counts.Inline++
 	p.inlineTime.Add(took)
-	in.spent += took
 }
 
 // clear ends the use of the arguments.

@@ -104,6 +104,16 @@ func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Inputs, c.Refs = r.State.Gather(node, c.Inputs[:0], c.Refs[:0])
 }
 
+// Reload has j run the node anew that tried has run without a way to wait: see try.
+func (r *Run) Reload(j, tried *Job) {
+	c, env, from := &j.Ctx, tasks.Env(&j.Ctx), &tried.Ctx
+	was := tasks.Env(from)
+	c.Node, c.UserID, c.RequestID, c.Params, c.Memory, c.Limit = from.Node, from.UserID, from.RequestID, from.Params, from.Memory, from.Limit
+	j.spec, j.Started, j.Deadline, j.Ended = tried.spec, tried.Started, tried.Deadline, 0
+	env.Rows, env.Required, env.Caller, env.Deadline, env.Ahead = was.Rows, was.Required, was.Caller, was.Deadline, was.Ahead
+	c.Inputs, c.Refs = append(c.Inputs[:0], from.Inputs...), append(c.Refs[:0], from.Refs...)
+}
+
 // CheckStart returns ErrDeadlineBeforeStart, in a *TimeoutError, if the deadline of a node has passed when its body is about to start.
 func (r *Run) CheckStart(j *Job, now clock.Time) error {
 	if j.Deadline.Passed(now) {

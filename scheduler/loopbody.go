@@ -81,7 +81,11 @@ func (b *loopBody) start() {
 	j.profile.started(j.begun.Sub(j.ready))
 	b.journal.Start(b.index, j.started)
 	b.engine.noteRunning(j.node)
-	if b.runs(b.co.start(b.code)) {
+	ended := b.co.start(b.code)
+	if n := &j.profile.nodes[b.index]; n.mayRecall {
+		n.recalled(ended && env.Cached.Values > 0)
+	}
+	if b.runs(ended) {
 		b.ended()
 	}
 }

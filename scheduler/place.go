@@ -40,6 +40,9 @@ func (r *run) place(index int) where {
 	n := &r.profile.nodes[index]
 	switch {
 	case !r.policy.inline || !n.mayInline:
+		if n.recall >= recallLikely && r.policy.inline {
+			return inline
+		}
 		return n.there
 	case r.policy.always || r.isCheap(index):
 		return inline
@@ -84,6 +87,8 @@ type nodeProfile struct {
 	mayInline bool  // the author and the plan permit it
 	makes     int   // rows besides those of its inputs: Spec.Cost
 	limit     int   // task.Ctx.Limit
+	mayRecall bool  // it may be tried inline: see try
+	recall    uint8 // how likely all that it reads is in memory: see recalled
 	// The chain from this node on: see findChains.
 	next       int32         // the node that follows; -1 if none does
 	length     int32         // nodes, this one among them
@@ -92,6 +97,22 @@ type nodeProfile struct {
 	cost costModel
 	ran  OpStats
 	path time.Duration // from its start to the end of the plan: see path.go
+}
+
+// A node is tried inline from recallLikely on. recallMost is the most: two runs that have to read end the tries, as in a branch predictor of two bits.
+const (
+	recallLikely = 2
+	recallMost   = 3
+)
+
+// recalled learns whether a run of a node that may be tried had all in memory that it reads.
+func (n *nodeProfile) recalled(all bool) {
+	switch {
+	case all && n.recall < recallMost:
+		n.recall++
+	case !all && n.recall > 0:
+		n.recall--
+	}
 }
 
 // started counts how long a node waited for its start. It costs an inline node that follows another one two comparisons: some 1 ns, and
@@ -149,6 +170,7 @@ func newProfile(g *plan.Graph) *profile {
 		n.spec = spec
 		p.forgets = p.forgets && spec.Forgets
 		n.mayInline = (spec.Inline || spec.Cheap) && (node.Inline == nil || *node.Inline)
+		n.mayRecall = tasks.MayRecall(spec) && (node.Inline == nil || *node.Inline)
 		n.limit = tasks.Limit(g, node)
 		if spec.Cost != nil {
 			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))

@@ -76,6 +76,26 @@ func (engine) ReadsAhead(spec Spec, rule func(n, later *plan.Node) plan.Sharing)
 	return spec
 }
 
+// Recalls returns spec, whose body may be run anew: until its first wait it does nothing that a second run would do again, but for what
+// GiveBack takes back. So an engine may run a node without a way to wait whose keys are likely all in its memory.
+func (engine) Recalls(spec Spec) Spec {
+	spec.recalls = true
+	return spec
+}
+
+// MayRecall reports whether the body of a spec is one of Recalls.
+func (engine) MayRecall(spec *Spec) bool { return spec.recalls }
+
+// GiveBack takes back what the body of c has counted, which runs anew: rows, and entries that are not ids.
+func (engine) GiveBack(c *Ctx) {
+	if c.env.Rows != nil {
+		c.env.Rows.GiveBack(c.counted)
+	}
+	if told := c.lack.Malformed; told != nil && c.env.Outside != nil {
+		c.env.Outside.add("id", Values{Malformed: -uint64(told.Count)}) // The sum wraps around to what it was.
+	}
+}
+
 // SpecOf returns the spec of a node whose plan was loaded with a Catalog.
 func (engine) SpecOf(n *plan.Node) *Spec { return n.Schema.Impl.(*Spec) }
 

@@ -50,7 +50,7 @@ func (c *Ctx) MakeRows(n int64) error {
 }
 
 // RowsLeft returns how many rows the request may still make. Nodes that run at the same
-// time may take them first. The number never grows.
+// time may take them first. The number grows only when a body runs anew.
 func (c *Ctx) RowsLeft() int64 {
 	if c.env.Rows == nil {
 		return MaxRowsLimit

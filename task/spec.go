@@ -93,6 +93,7 @@ type Spec struct {
 	Explain func(c *Ctx, out rowset.RowSet) Account
 
 	readsAhead   func(n, later *plan.Node) plan.Sharing // see engine.ReadsAhead
+	recalls      bool                                   // see engine.Recalls
 	unchecked    bool                                   // nobody checks the result: see engine.NewTrustingCatalog
 	guardsInputs bool                                   // a run checks that the inputs stay as they are: see NewCatalog
 }

@@ -141,6 +141,11 @@ func (s Spec) Reads() string {
 		return "its default"
 	case s.Kind == Reactor && s.CoalesceReads != "false":
 		return "shared"
+	case s.Kind == Peer:
+		// A peer that keeps what it read has a name that says so: "rueidis-cache:procs=2".
+		if name, _, _ := strings.Cut(s.Peer, ":"); strings.HasSuffix(name, "-cache") {
+			return "each sent, kept"
+		}
 	}
 	return "each sent"
 }

@@ -156,6 +156,7 @@ func TestModes(t *testing.T) {
 		"pool:redis_pool=16":                             {"two pools", "each sent"},
 		"sequential":                                     {"one at a time", "each sent"},
 		"peer:rueidis":                                   {"by hand", "each sent"},
+		"peer:rueidis-cache:procs=2":                     {"by hand", "each sent, kept"},
 		"binary:/old/rankd":                              {"its default", "its default"},
 		"binary:/old/rankd:reactor:scheduling=adaptive":  {"adaptive", "its default"},
 		"binary:/old/rankd:reactor:coalesce_reads=false": {"its default", "each sent"},

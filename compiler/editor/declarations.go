@@ -42,7 +42,7 @@ func Declarations(l *compiler.Language) []byte {
 // keyTypes are the TypeScript types of keys whose values expressions read. Plan code only passes others on.
 var keyTypes = map[registry.Type]string{
 	registry.Int: "IntKey", registry.Float: "FloatKey", registry.String: "StringKey", registry.Bool: "BoolKey",
-	registry.StringSet: "StringSetKey",
+	registry.StringSet: "StringSetKey", registry.Vector: "VectorKey",
 }
 
 func keyType(k registry.Key) string {

@@ -35,7 +35,7 @@ func builders(object string) []function {
 	})
 }
 
-// written returns the operators that have a name, if their operands are numbers, predicates and strings alone.
+// written returns the operators that have a name, if their operands are numbers, predicates, strings and vectors alone.
 func written(name func(*expr.Operator) string) []function {
 	var all []function
 	for _, o := range expr.Operators() {
@@ -53,9 +53,10 @@ func written(name func(*expr.Operator) string) []function {
 }
 
 // parameters returns the parameters of an operator as a function. It returns false if they are not numbers,
-// predicates and strings alone.
+// predicates, strings and vectors alone.
 func parameters(o *expr.Operator) (string, bool) {
 	types := map[expr.Takes]string{expr.TakesNumber: "Rankd.Expr", expr.TakesNullable: "Rankd.Expr | null", expr.TakesPredicate: "Rankd.Predicate",
+		expr.TakesElement: "Rankd.Expr | string", expr.TakesVector: "Rankd.VectorKey",
 		expr.TakesText: "Rankd.StringKey | Rankd.StringParam | string"}
 	var list []string
 	last := ""

@@ -195,6 +195,10 @@ func (x *explanation) leafValue(b *leafBinding) any {
 		if s, ok := b.strings.Value(x.row); ok {
 			return s
 		}
+	case b.vectors != nil:
+		if v, ok := b.vectors.Value(x.row); ok {
+			return vectorText(v)
+		}
 	case b.sets != nil:
 		if members, ok := b.sets.AppendValues([]string{}, x.row); ok {
 			return members

@@ -21,7 +21,9 @@ const (
 	opAge
 	opClock    // what the function clock of the operator says of the time a in zone
 	opHash     // what the function draw of the operator says of a and b
+	opVectors  // what the function vectors of the operator says of the leaves a and b
 	opCoalesce // a, or b where a is null
+	opTable    // what entries have for the leaf a
 	opIf       // a where test is true, else b
 	opProbe    // a, which is noted for the part test: see explain.go
 
@@ -51,6 +53,7 @@ type instruction struct {
 	key     registry.KeyID
 	param   registry.ParamID
 	zone    *time.Location
+	entries *entries
 	of      *Operator // of an operation with operands: its row and kernel
 }
 
@@ -99,6 +102,9 @@ func simplified(n *node) *node {
 	}
 	if len(n.args) == 0 {
 		return n
+	}
+	if n.op.code == opTable {
+		return n // Its operand is a leaf.
 	}
 	args, values, constant := make([]*node, len(n.args)), [4]float64{}, n.op.row != nil || n.op.four != nil
 	for i, arg := range n.args {
@@ -149,6 +155,15 @@ func (c *compiler) expr(n *node) int32 {
 	case opClock:
 		in.checked, in.zone = true, args[1].zone
 		args = args[:1]
+	case opTable:
+		in.a, in.entries = c.leaf(args[0], args[0].typ), n.entries
+		args = nil
+	case opVectors:
+		in.checked, in.a = true, c.leaf(args[0], Vector)
+		if len(args) > 1 {
+			in.b = c.leaf(args[1], Vector)
+		}
+		args = nil
 	case opHash:
 		in.a, in.b = c.hashOperand(args[0], &in.need), c.hashOperand(args[1], &in.need)
 		args = nil

@@ -127,6 +127,10 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 		return ev.choose(in, c, dst, free)
 	case opHash:
 		return ev.hashed(in, c, dst, free)
+	case opTable:
+		return ev.looked(in, c, dst)
+	case opVectors:
+		v = ev.ofVectors(in, c, dst)
 	case opClock:
 		v = ev.eval(in.a, c, dst, free)
 		for i, x := range v.vals {

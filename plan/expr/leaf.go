@@ -5,7 +5,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// A leaf is a value that tests read as it stands, and exactly: an integer, a string, a set or a list.
+// A leaf is a value that is read as it stands, and exactly: an integer, a string, a set, a list or a vector.
 type leaf struct {
 	op       opcode // opConst, opText, opKey or opParam
 	typ      Type
@@ -34,6 +34,7 @@ type leafBinding struct {
 	ints    *rowset.IntColumn    // bindInts
 	strings *rowset.StringColumn // bindColumn
 	sets    *rowset.SetColumn    // bindColumn
+	vectors *rowset.VectorColumn // bindColumn
 }
 
 // whole returns the integer of a scalar.
@@ -69,6 +70,10 @@ func bindLeaf(l *leaf, batch *rowset.Batch, params *Params) leafBinding {
 		if c := batch.Set(l.key); c != nil {
 			return leafBinding{kind: bindColumn, sets: c}
 		}
+	case Vector:
+		if c := batch.Vector(l.key); c != nil {
+			return leafBinding{kind: bindColumn, vectors: c}
+		}
 	}
 	return leafBinding{kind: bindNull}
 }
@@ -86,7 +91,7 @@ func bindTextIDs(batch *rowset.Batch, ids *rowset.IDDict) leafBinding {
 }
 
 // paramTypes has the types of parameters by the types of leaves.
-var paramTypes = [...]registry.Type{Int: registry.Int, String: registry.String, Ints: registry.IntList, Strings: registry.StringList, Predicate: 0}
+var paramTypes = [...]registry.Type{Int: registry.Int, String: registry.String, Ints: registry.IntList, Strings: registry.StringList, Predicate: 0, Vector: 0}
 
 // readInts returns the integers of a leaf for the rows of a chunk, and which of them are not null (nil: all).
 // The leaf has a column, or is the id. The slices are views of the batch or lie in that register.
@@ -122,6 +127,11 @@ type intRegister struct {
 func (b *leafBinding) nullBits(c *chunk, out *mask) {
 	var codes []int32
 	switch {
+	case b.vectors != nil:
+		for pos := range c.n {
+			out[pos/64] |= bit(!b.vectors.Valid.Get(int(c.row(pos)))) << (uint(pos) % 64)
+		}
+		return
 	case b.strings != nil:
 		codes = b.strings.Codes
 	case b.sets != nil:

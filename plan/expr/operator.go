@@ -17,11 +17,12 @@ const (
 	Ints                      // a list of integers: a parameter
 	Strings                   // strings: a key of type string_set, or a parameter with a list
 	Predicate                 // true or false
+	Vector                    // a vector: a key
 )
 
 // String returns the type as errors name it.
 func (t Type) String() string {
-	return [...]string{"nothing", "null", "a number", "an integer", "a string", "a list of integers", "a set of strings", "a predicate"}[t]
+	return [...]string{"nothing", "null", "a number", "an integer", "a string", "a list of integers", "a set of strings", "a predicate", "a vector"}[t]
 }
 
 // isNumber reports whether arithmetic takes values of this type.
@@ -41,6 +42,7 @@ const (
 	TakesElement                    // a number, an integer or a string that may be in the set
 	TakesSet                        // a set of strings or a list
 	TakesText                       // a string: a key, a parameter or a constant
+	TakesVector                     // a vector, as long as the operator's other one
 )
 
 // An Operand is a part of an operator that is a tree itself. Immutable; any goroutine.
@@ -79,13 +81,14 @@ type Operator struct {
 	// Variadic: a function, or a builder, takes further operands. f(a, b, c) is f(f(a, b), c).
 	Variadic bool
 
-	code   opcode                           // of an operator with a row function opCompute
-	row    func(a, b, c float64) float64    // the value for one row whose operands are not null; nil: it needs more than numbers
-	kernel kernel                           // the same for a chunk; what it lacks is made from row
-	texts  func(s, part string) bool        // of a predicate of two strings, with opTexts: the value for two that are not null
-	four   func(a, b, c, d float64) float64 // row, of an operator of four operands
-	clock  func(time.Time) int              // of an operator with opClock: the value at a time in its zone
-	draw   func(uint64) float64             // of an operator with opHash: the value of a rowset.HashInt
+	code    opcode                           // of an operator with a row function opCompute
+	row     func(a, b, c float64) float64    // the value for one row whose operands are not null; nil: it needs more than numbers
+	kernel  kernel                           // the same for a chunk; what it lacks is made from row
+	texts   func(s, part string) bool        // of a predicate of two strings, with opTexts: the value for two that are not null
+	four    func(a, b, c, d float64) float64 // row, of an operator of four operands
+	clock   func(time.Time) int              // of an operator with opClock: the value at a time in its zone
+	vectors func(x, y []float32) float64     // of an operator with opVectors: the value for two that are not null, or for one alone
+	draw    func(uint64) float64             // of an operator with opHash: the value of a rowset.HashInt
 }
 
 // A kernel computes an operator for a chunk. All slices of a call have equal length, and dst may be one

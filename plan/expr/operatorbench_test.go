@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
 // operatorRows is benchRows(10,000) with a column of each other type, and with a second string column.
@@ -33,6 +35,8 @@ func operatorRows() (rowset.RowSet, *Params) {
 		bools.Column(),
 		sets.Column(),
 		second.Column(),
+		benchVectors(5251, n),
+		benchVectors(5252, n),
 	)
 	params := new(Params)
 	params.SetNow(1e9)
@@ -42,6 +46,16 @@ func operatorRows() (rowset.RowSet, *Params) {
 	params.SetIntList(7, []int64{1, 5, 500})
 	params.SetStringList(8, []string{"C1", "C2"})
 	return rows, params
+}
+
+// benchVectors returns a column of n random vectors.
+func benchVectors(key registry.KeyID, n int) rowset.Column {
+	rng := rand.New(rand.NewPCG(4, uint64(key)))
+	c := &rowset.VectorColumn{Key: key, Dims: rowsettest.VectorDims, Values: make([]float32, n*rowsettest.VectorDims)}
+	for i := range c.Values {
+		c.Values[i] = float32(rng.NormFloat64())
+	}
+	return c
 }
 
 // operatorTrees returns trees of one operator whose operands are columns, and, of several operands, with all but
@@ -85,6 +99,11 @@ func operatorTrees(o *Operator) map[string]string {
 		return map[string]string{"strings": regex("7$", "")}
 	case opTexts:
 		return map[string]string{"columns": tree(texts...), "constant": tree(text, `{"op":"const_string","value":"C7"}`)}
+	case opTable:
+		table := func(x, entries string) string { return `{"op":"table","x":` + x + `,"entries":` + entries + `,"default":1}` }
+		return map[string]string{"ints": table(ints[0], `{"1":2,"500":3}`), "strings": table(text, `{"C1":2,"C7":3}`)}
+	case opVectors:
+		return map[string]string{"columns": tree(key("5251"), key("5252"))}
 	case opClock:
 		return map[string]string{"Berlin": tree(floats[0], `{"op":"const_string","value":"Europe/Berlin"}`)}
 	case opHash:

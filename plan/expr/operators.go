@@ -16,6 +16,8 @@ var (
 	twoTexts  = []Operand{{"x", TakesText}, {"part", TakesText}}
 	anything  = []Operand{{"x", TakesAny}}
 	clock     = []Operand{{"x", TakesNumber}, {"zone", TakesText}}
+	oneOfThem = []Operand{{"x", TakesVector}}
+	vectors   = []Operand{{"a", TakesVector}, {"b", TakesVector}}
 	logical   = []Operand{{"a", TakesPredicate}, {"b", TakesPredicate}}
 	cmpMember = []Member{{Name: "cmp", Type: "string", Values: []string{"==", "!=", "<", "<=", ">", ">="}, Doc: "The comparison."}}
 )
@@ -250,6 +252,27 @@ var operators = withKernels([]Operator{
 	},
 
 	{
+		Group: "Vectors", Name: "dot", code: opVectors, Operands: vectors, Makes: Number, Typed: true,
+		Doc:  "The sum of the products of two vectors of one length, number by number. Sums are of doubles in a stated order, the same on every machine.",
+		Null: nullIfAny, Example: "dot(Key.taste, Key.embedding)", Function: "dot", Builder: "E.dot", vectors: rowset.Dot,
+	},
+	{
+		Group: "Vectors", Name: "cosine", code: opVectors, Operands: vectors, Makes: Number, Typed: true,
+		Doc: "The cosine of the angle between two vectors: dot(a, b) / sqrt(dot(a, a) * dot(b, b)), from -1 to 1 but for rounding.", Null: nullIfAny,
+		NonFinite: "Null if a vector is zero.", Example: "cosine(Key.taste, Key.embedding)", Function: "cosine", Builder: "E.cosine", vectors: rowset.Cosine,
+	},
+	{
+		Group: "Vectors", Name: "l2", code: opVectors, Operands: vectors, Makes: Number, Typed: true,
+		Doc:  "The distance between two vectors: the square root of the sum of the squares of their differences.",
+		Null: nullIfAny, Example: "l2(Key.taste, Key.embedding)", Function: "l2", Builder: "E.l2", vectors: rowset.L2,
+	},
+	{
+		Group: "Vectors", Name: "norm", code: opVectors, Operands: oneOfThem, Makes: Number, Typed: true,
+		Doc: "The length of a vector: the square root of dot(x, x).", Null: nullIfAny, Example: "norm(Key.embedding)", Function: "norm", Builder: "E.norm",
+		vectors: oneVector(rowset.Norm),
+	},
+
+	{
 		Group: "Places", Name: "geo_distance",
 		Operands: []Operand{{"lat1", TakesNumber}, {"lon1", TakesNumber}, {"lat2", TakesNumber}, {"lon2", TakesNumber}}, Makes: Number, Typed: true,
 		Doc: "The distance in meters between two places, along the surface of a sphere with the mean radius of the earth, 6,371,008.8 m (IUGG). " +
@@ -278,6 +301,15 @@ var operators = withKernels([]Operator{
 	{
 		Group: "Choices", Name: "coalesce", code: opCoalesce, Operands: []Operand{{"a", TakesNullable}, {"b", TakesNullable}}, Makes: Number, Doc: "a, or b where a is null.", Null: "Null if both are null.",
 		NonFinite: passesOn, Example: "coalesce(Key.score, 0)", Infix: "??", Function: "coalesce", Builder: "E.coalesce",
+	},
+	{
+		Group: "Choices", Name: "table", code: opTable, Operands: []Operand{{"x", TakesElement}}, Makes: Number, Typed: true,
+		Members: []Member{
+			{Name: "entries", Type: "object", Doc: "Up to 4,096 numbers by the value of x. Integers stand as their digits."},
+			{Name: "default", Type: "number", Optional: true, Doc: "The number for other values. Without it they give null."},
+		},
+		Doc:  "The entry of x, an integer or a string that is a key, a parameter or a constant, or the default if there is none.",
+		Null: "Null if x is null, or if it has no entry and there is no default.", Example: "table(Key.country, { US: 2, CA: 1.5 }, 1)", Function: "table", Builder: "E.table",
 	},
 	{
 		Group: "Choices", Name: "if", code: opIf,

@@ -88,6 +88,7 @@ type node struct {
 	textID  bool             // key_ref: the id, which is read as a text
 	param   registry.ParamID // param_ref
 	list    *list            // in
+	entries *entries         // table
 	pattern *pattern         // regex
 	path    string           // in and regex, whose errors name it
 }
@@ -155,8 +156,11 @@ func (p *parser) tree(v *jsondoc.Value, sort string) (*node, error) {
 	if err := p.operands(v, n); err != nil {
 		return nil, err
 	}
-	if o.code == opIn {
+	switch o.code {
+	case opIn:
 		return n, p.in(v, n)
+	case opTable:
+		return n, p.entries(v, n)
 	}
 	return n, nil
 }
@@ -236,6 +240,10 @@ func (p *parser) wants(n *node, takes Takes) error {
 		if n.typ != String {
 			return p.fail("want a string, have %s", p.describe(n))
 		}
+	case TakesVector:
+		if n.typ != Vector {
+			return p.fail("want a vector, have %s", p.describe(n))
+		}
 	case TakesSet:
 		if n.typ != Ints && n.typ != Strings {
 			return p.fail("want a set of strings or a list, have %s", p.describe(n))
@@ -262,6 +270,10 @@ func (p *parser) agree(n *node) error {
 		}
 	case opClock:
 		return p.zone(n.args[1])
+	case opVectors:
+		if x, y := p.dims(n.args[0]), p.dims(n.args[len(n.args)-1]); x != y {
+			return p.fail("%s has %d numbers, and %s has %d", p.describe(n.args[0]), x, p.describe(n.args[1]), y)
+		}
 	case opCmp:
 		a, b := n.args[0], n.args[1]
 		p.idAs(a, b.typ)
@@ -279,6 +291,12 @@ func (p *parser) agree(n *node) error {
 		}
 	}
 	return nil
+}
+
+// dims returns how many numbers the vectors of a key have.
+func (p *parser) dims(n *node) int {
+	key, _ := p.language.Registry.Key(n.key)
+	return key.Dims
 }
 
 // zone looks up the time zone that a literal names. A caller's would be read from the disk while the request runs.
@@ -391,7 +409,7 @@ func (p *parser) paramRef(v *jsondoc.Value, n *node) (err error) {
 // keyTypes are the types of the registry that expressions read.
 var keyTypes = map[registry.Type]Type{
 	registry.Int: Int, registry.Float: Number, registry.Bool: Number, registry.String: String,
-	registry.StringSet: Strings, registry.StringList: Strings, registry.IntList: Ints,
+	registry.StringSet: Strings, registry.StringList: Strings, registry.IntList: Ints, registry.Vector: Vector,
 }
 
 func (p *parser) comparison(v *jsondoc.Value) (*Operator, error) {

@@ -32,6 +32,7 @@ var testRegistry = func() *registry.Registry {
 	for kind, ids := range map[string][]registry.KeyID{
 		"float": rowsettest.FloatKeys[:], "string": rowsettest.StringKeys[:], "int": rowsettest.IntKeys[:],
 		"bool": rowsettest.BoolKeys[:], "string_set": rowsettest.SetKeys[:],
+		fmt.Sprintf("vector(%d)", rowsettest.VectorDims): rowsettest.VectorKeys[:],
 	} {
 		for _, id := range ids {
 			tables.Keys += registrytest.Key(id, fmt.Sprintf("k%d", id), kind, registrytest.Nullable)

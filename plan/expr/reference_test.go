@@ -81,13 +81,27 @@ func (r reference) expr(v *jsondoc.Value, row int) (float64, bool) {
 func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, bool) {
 	finite := func(x float64, ok bool) (float64, bool) { return x, ok && !math.IsInf(x, 0) && !math.IsNaN(x) }
 	x, xOK := 0.0, false
-	if v.Get("x") != nil && r.typeOf(v.Get("x")) != String {
+	if v.Get("x") != nil && r.typeOf(v.Get("x")) != String && r.typeOf(v.Get("x")) != Vector {
 		x, xOK = r.expr(v.Get("x"), row)
 	}
 	now, nowOK := r.params.Now()
 	switch op {
 	case "now":
 		return now, nowOK
+	case "dot", "cosine", "l2", "norm":
+		return finite(r.vectors(v, row, op))
+	case "table":
+		of := r.value(v.Get("x"), row)
+		if of == nil {
+			return 0, false
+		}
+		if entry := v.Get("entries").Get(fmt.Sprint(of)); entry != nil {
+			return entry.Float, true
+		}
+		if otherwise := v.Get("default"); otherwise != nil {
+			return otherwise.Float, true
+		}
+		return 0, false
 	case "hour_of", "day_of_week":
 		zone, err := time.LoadLocation(v.Get("zone").Get("value").Str)
 		if err != nil {
@@ -140,7 +154,11 @@ func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, boo
 	case "log":
 		return finite(math.Log(x), xOK)
 	case "round":
-		return finite(math.Copysign(math.Floor(x)+math.Floor(2*(x-math.Floor(x))), x), xOK)
+		rounded := math.Floor(x)
+		if x-rounded >= 0.5 {
+			rounded++
+		}
+		return finite(math.Copysign(rounded, x), xOK)
 	case "trunc":
 		return finite(math.Trunc(x), xOK)
 	case "sign":
@@ -278,6 +296,40 @@ func (r reference) value(v *jsondoc.Value, row int) any {
 		}
 	}
 	return nil
+}
+
+// vectors computes an operator of vectors as the reference describes it.
+func (r reference) vectors(v *jsondoc.Value, row int, op string) (float64, bool) {
+	get := func(name string) ([]float32, bool) {
+		if c := r.batch.Vector(registry.KeyID(v.Get(name).Get("key_id").Uint)); c != nil {
+			return c.Value(row)
+		}
+		return nil, false
+	}
+	sum := func(x, y []float32, of func(x, y float64) float64) float64 {
+		var sums [4]float64
+		for i := range x {
+			sums[i%4] += float64(of(float64(x[i]), float64(y[i])))
+		}
+		return (sums[0] + sums[1]) + (sums[2] + sums[3])
+	}
+	product := func(x, y float64) float64 { return x * y }
+	if op == "norm" {
+		x, ok := get("x")
+		return math.Sqrt(sum(x, x, product)), ok
+	}
+	a, aOK := get("a")
+	b, bOK := get("b")
+	if !aOK || !bOK {
+		return 0, false
+	}
+	switch op {
+	case "dot":
+		return sum(a, b, product), true
+	case "l2":
+		return math.Sqrt(sum(a, b, func(x, y float64) float64 { return (x - y) * (x - y) })), true
+	}
+	return sum(a, b, product) / math.Sqrt(sum(a, a, product)*sum(b, b, product)), true
 }
 
 // hashInput is the integer that stands for an operand of hash.
@@ -591,10 +643,19 @@ func (g treeGen) typedOperation(depth int) string {
 		}
 	}
 	o := all[g.rng.IntN(len(all))]
+	if o.code == opTable {
+		x, entries := g.intLeaf(), `{"1":0.5,"-3":7,"9007199254740993":2}`
+		if g.rng.IntN(2) == 0 {
+			x, entries = g.textLeaf(), `{"US":0.5,"":7,"s1":2,"ß":-1}`
+		}
+		return `{"op":"table","x":` + x + `,"entries":` + entries + g.pick("", `,"default":3`) + `}`
+	}
 	text := `{"op":"` + o.Name + `"`
 	for _, operand := range o.Operands {
 		part := ""
 		switch {
+		case operand.Takes == TakesVector:
+			part = g.pick(`{"op":"key_ref","key_id":5251}`, `{"op":"key_ref","key_id":5252}`)
 		case operand.Takes == TakesText:
 			part = str(g.pick("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"))
 		case operand.Takes == TakesElement && g.rng.IntN(2) == 0:

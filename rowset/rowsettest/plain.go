@@ -99,6 +99,9 @@ func equalValues(a, b any) bool {
 	case []string:
 		y, ok := b.([]string)
 		return ok && slices.Equal(x, y)
+	case []float32:
+		y, ok := b.([]float32)
+		return ok && slices.Equal(x, y)
 	}
 	return a == b
 }

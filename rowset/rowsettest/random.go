@@ -21,7 +21,11 @@ var (
 	IntKeys    = [...]registry.KeyID{5001, 5002}
 	BoolKeys   = [...]registry.KeyID{5101}
 	SetKeys    = [...]registry.KeyID{5201, 5202}
+	VectorKeys = [...]registry.KeyID{5251, 5252} // of VectorDims numbers
 )
+
+// VectorDims is the length of vectors in random batches.
+const VectorDims = 5
 
 // sizes are batch lengths around the places where code changes its ways:
 // words of a bitmap, thresholds of sort, chunks of expr.
@@ -68,6 +72,7 @@ func Batch(rng *rand.Rand, n int) *rowset.Batch {
 		make func(rng *rand.Rand, key registry.KeyID, n int) rowset.Column
 	}{
 		{FloatKeys[:], floatColumn}, {StringKeys[:], stringColumn}, {IntKeys[:], intColumn}, {BoolKeys[:], boolColumn}, {SetKeys[:], setColumn},
+		{VectorKeys[:], vectorColumn},
 	} {
 		for _, key := range keys.of {
 			if rng.IntN(4) > 0 {
@@ -133,6 +138,18 @@ func boolColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.Column {
 	c := &rowset.BoolColumn{Key: key, Values: rowset.NewBitmap(n), Valid: validity(rng, n)}
 	for i := range c.Values {
 		c.Values[i] = rng.Uint64() // garbage, where the row is null, and past the last row
+	}
+	return c
+}
+
+func vectorColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.Column {
+	c := &rowset.VectorColumn{Key: key, Dims: VectorDims, Values: make([]float32, n*VectorDims), Valid: validity(rng, n)}
+	for i := range c.Values {
+		if c.Valid.Get(i / VectorDims) {
+			c.Values[i] = [...]float32{float32(rng.NormFloat64()), float32(rng.IntN(3) - 1), 0, math.MaxFloat32}[rng.IntN(4)]
+		} else {
+			c.Values[i] = [...]float32{float32(math.NaN()), float32(math.Inf(1)), 1}[rng.IntN(3)]
+		}
 	}
 	return c
 }

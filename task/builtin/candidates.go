@@ -28,7 +28,7 @@ const candidatesMax = 100_000
 // candidates makes rows of the ids in a list, a set or a sorted set.
 func candidates() task.Spec {
 	limit := between(1, candidatesMax)
-	return task.Spec{
+	return tasks.Recalls(task.Spec{
 		Op:  "core::candidates",
 		Doc: "Makes rows of the ids in a Redis list, set or sorted set.",
 		Params: withRecallParams([]plan.ParamSchema{
@@ -63,7 +63,7 @@ func candidates() task.Spec {
 		Run:       runCandidates,
 		Explain:   explainCandidates,
 		Reference: candidatesReference(),
-	}
+	})
 }
 
 // candidatesReference documents candidates.

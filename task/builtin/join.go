@@ -48,7 +48,7 @@ func join() task.Spec {
 			{Name: "right_on", Type: plan.Key, Source: plan.SourceRule{KeyTypes: keyTypes},
 				Doc: "The column of `right` by which rows match, of the type of `on`. Without it the key of `on`."},
 			{Name: "columns", Type: plan.Key, List: true, MaxItems: joinColumns,
-				Source: plan.SourceRule{KeyTypes: append([]registry.Type{registry.StringSet}, keyTypes...)},
+				Source: plan.SourceRule{KeyTypes: append([]registry.Type{registry.StringSet, registry.Vector}, keyTypes...)},
 				Doc:    "The columns of `right` that the rows get."},
 		},
 		Inputs: 1,

@@ -29,7 +29,7 @@ var lookupTypes = rowset.Types()
 // lookup reads values for each distinct id into typed columns.
 func lookup() task.Spec {
 	age := 0.001
-	return tasks.ReadsAhead(task.Spec{
+	return tasks.ReadsAhead(tasks.Recalls(task.Spec{
 		Op:  "core::lookup",
 		Doc: "Reads columns of each row from Redis: from a hash, a JSON document, a string, or what a collection says of the row's id.",
 		Params: withRecallParams([]plan.ParamSchema{
@@ -67,7 +67,7 @@ func lookup() task.Spec {
 		KeepsRows: func(n *plan.Node) bool { return n.Prepared.(*preparedLookup).missing != missingDrop },
 		Run:       runLookup,
 		Reference: lookupReference(),
-	}, lookupSharing)
+	}), lookupSharing)
 }
 
 // lookupReference documents lookup.

@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ var lookupKeys = []lookupKey{
 	{3001, "s1", "string", "", "", true}, {3002, "s2", "string", "", "", true},
 	{5001, "i1", "int", "", "", true}, {5002, "i2", "int", "", "", true}, {5101, "b1", "bool", "", "", true},
 	{5201, "set1", "string_set", "", "", true}, {5202, "set2", "string_set", "", "", true},
+	{5251, "v1", "vector(5)", "", "", true}, {5252, "v2", "vector(5)", "", "", true},
 	{6001, "likes", "int", "", "3", true}, {6002, "price", "float", "p", "0.5", true}, {6003, "title", "string", "ti", "\"none\"", true},
 	{6004, "premium", "bool", "", "true", true}, {6005, "tags", "string_set", "", "[\"b\", \"a\"]", true}, {6006, "at", "int", "c_ts", "7", true},
 	{6007, "quality", "float", "", "", false}, {6008, "views", "int", "", "", false},
@@ -124,6 +126,24 @@ func refParse(kind, text string) any {
 		if f, err := strconv.ParseFloat(text, 64); err == nil && decimalNumber.MatchString(text) {
 			return f
 		}
+	case "vector(5)":
+		var vector []float32
+		for i := 0; len(text) == 20 && !strings.Contains(text, ",") && i < 20; i += 4 {
+			vector = append(vector, math.Float32frombits(binary.LittleEndian.Uint32([]byte(text[i:]))))
+		}
+		if vector == nil {
+			for _, item := range strings.Split(strings.Trim(text, "[]"), ",") {
+				x, err := strconv.ParseFloat(strings.TrimSpace(item), 32)
+				if err != nil {
+					return nil
+				}
+				vector = append(vector, float32(x))
+			}
+		}
+		if len(vector) != 5 || slices.ContainsFunc(vector, func(x float32) bool { return x != x }) {
+			return nil
+		}
+		return vector
 	case "bool":
 		if b, ok := map[string]bool{"1": true, "true": true, "0": false, "false": false}[text]; ok {
 			return b
@@ -272,6 +292,7 @@ func randomText(rng *rand.Rand, kind string) string {
 		"bool":       {"0", "1", "true", "false", "TRUE", "yes", "", "01"},
 		"string":     {"", "a", "b", "é\n", "long " + strings.Repeat("x", 300)},
 		"string_set": {"", "a", "b, a ,b", ",,", `["x", "a"]`, `[]`, `["x", 1]`, `[`, " c "},
+		"vector(5)":  {"1,2,3,4,5", "[0.5, -1, 1e3, 0, 7]", "1,2,3,4", "1,2,3,4,nan", "", strings.Repeat("\x00\x00\x80\x3f", 5), strings.Repeat("\xff", 20), "[]"},
 	}[kind]
 	if rng.IntN(3) == 0 {
 		return texts[rng.IntN(len(texts))]
@@ -349,7 +370,7 @@ func TestLookupAsReference(t *testing.T) {
 				case key.name == "at":
 					hash[field] = []string{"999900", "999901", "1000001", "999950", "999950"}[rng.IntN(5)]
 				case full:
-					hash[field] = map[string]string{"int": "5", "float": "5", "bool": "1", "string": "5", "string_set": "5"}[key.kind]
+					hash[field] = map[string]string{"int": "5", "float": "5", "bool": "1", "string": "5", "string_set": "5", "vector(5)": "5,4,3,2,1"}[key.kind]
 				default:
 					hash[field] = randomText(rng, key.kind)
 				}

@@ -14,7 +14,7 @@ const mediaFanoutMax = 10_000
 // media expands each row to the ids in media:{id}. The rows have no columns, since
 // media ids are not users. One round trip, unless readLists takes more.
 func media() task.Spec {
-	return task.Spec{
+	return tasks.Recalls(task.Spec{
 		Op:        "core::media",
 		Doc:       "Expands each row to its media.",
 		Params:    withRecallParams(endpointParam, fanoutParam(mediaFanoutMax), entityParam),
@@ -36,7 +36,7 @@ func media() task.Spec {
 			}
 			return rowset.Dense(&rowset.Batch{IDs: ids}), nil
 		},
-	}
+	})
 }
 
 func mediaReference() task.Reference {

@@ -154,3 +154,26 @@ func TestModelRefuses(t *testing.T) {
 	assert.EqualError(t, err, `p.plan.json: node "it": nodes[0]: reads column "second" (6002), which no node before it writes`)
 	nodeCase{params: map[string]any{"model": "x", "out_key": "score"}}.refuses(t, model(nil), `params.model: there is no model "x": no folder of models is given (--model_dir)`)
 }
+
+// A model of LightGBM compares doubles, and a null takes the default direction.
+func TestModelOfLightGBM(t *testing.T) {
+	models, err := gbdt.ReadFolder(fstest.MapFS{"light.lightgbm": {Data: []byte("tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\n" +
+		"objective=lambdarank\nfeature_names=k1001\n\nTree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nthreshold=0.5\ndecision_type=10\n" +
+		"left_child=-1\nright_child=-2\nleaf_value=1 2\n\nend of trees\n")}}, "models")
+	require.NoError(t, err)
+	run := nodeCase{params: map[string]any{"model": "light", "out_key": "score"}}.runner(t, model(models))
+	eachRandom(t, 30, func(t *testing.T, _ *rand.Rand, in rowset.RowSet) {
+		rows := plainRows(in)
+		out, err := run(in, 0)
+		require.NoError(t, err)
+		for i, row := range plainRows(out) {
+			want := 1.0
+			if x, ok := rows[i].number(keyFloat); ok && x > 0.5 {
+				want = 2
+			}
+			got, ok := row.number(keyScore)
+			require.True(t, ok)
+			require.Equal(t, want, got)
+		}
+	})
+}

@@ -35,7 +35,7 @@ const (
 var testRegistry = sync.OnceValue(func() *registry.Registry {
 	tables := registrytest.Tables{Keys: registrytest.ID, Endpoints: registrytest.Redis,
 		Params: registrytest.Param(1, "weight", "float") + registrytest.Param(2, "pattern", "string", registrytest.Nullable)}
-	for typ, ids := range map[string][]int{"float": {1001, 1002, 2001}, "string": {3001, 3002}, "int": {5001, 5002}, "bool": {5101}, "string_set": {5201, 5202}} {
+	for typ, ids := range map[string][]int{"float": {1001, 1002, 2001}, "string": {3001, 3002}, "int": {5001, 5002}, "bool": {5101}, "string_set": {5201, 5202}, "vector(5)": {5251, 5252}} {
 		for _, id := range ids {
 			tables.Keys += registrytest.Key(id, fmt.Sprintf("k%d", id), typ, registrytest.Nullable, registrytest.Writable)
 		}
@@ -55,7 +55,7 @@ type nodeCase struct {
 // load returns the node, the first of its plan.
 func (n nodeCase) load(t testing.TB, spec task.Spec) (*plan.Node, error) {
 	source := task.Spec{Op: "test::all", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil },
-		Writes: task.Columns(1001, 1002, 2001, 3001, 3002, 5001, 5002, 5101, 5201, 5202)}
+		Writes: task.Columns(1001, 1002, 2001, 3001, 3002, 5001, 5002, 5101, 5201, 5202, 5251, 5252)}
 	catalog, err := task.NewCatalog(spec, source)
 	require.NoError(t, err)
 	table := func(texts map[string]string) map[string]json.RawMessage {

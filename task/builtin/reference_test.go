@@ -298,7 +298,7 @@ func sourceTables() registrytest.Tables {
 		name, kind string
 	}{
 		{1001, "f1", "float"}, {1002, "f2", "float"}, {2001, "f3", "float"}, {3001, "s1", "string"}, {3002, "s2", "string"},
-		{5001, "i1", "int"}, {5002, "i2", "int"}, {5101, "b1", "bool"}, {5201, "set1", "string_set"}, {5202, "set2", "string_set"},
+		{5001, "i1", "int"}, {5002, "i2", "int"}, {5101, "b1", "bool"}, {5201, "set1", "string_set"}, {5202, "set2", "string_set"}, {5251, "v1", "vector(5)"}, {5252, "v2", "vector(5)"},
 		{5501, "source", "string_set"}, {5502, "source_rank", "int"},
 	} {
 		tables.Keys += registrytest.Key(k.id, k.name, k.kind, registrytest.Nullable, registrytest.Writable)

@@ -42,6 +42,8 @@ func sortRows() task.Spec {
 				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): the input has no such column", key.ID, key.Name)
 			case in.Batch.Set(key.ID) != nil:
 				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): sets have no order", key.ID, key.Name)
+			case in.Batch.Vector(key.ID) != nil:
+				return rowset.RowSet{}, task.Invalidf("cannot sort by %d (%s): vectors have no order", key.ID, key.Name)
 			}
 			if key.ID == registry.IDKey && c.Node.InputEntity.TextIDs() { // The numbers in place of the ids have no order.
 				texts := idColumn(c, in.Batch).(*rowset.StringColumn)

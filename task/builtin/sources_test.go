@@ -30,7 +30,7 @@ const (
 
 // keyNames are the names of the keys of rowsettest in sourceTables.
 var keyNames = map[registry.KeyID]string{
-	registry.IDKey: "id", 1001: "f1", 1002: "f2", 2001: "f3", 3001: "s1", 3002: "s2", 5001: "i1", 5002: "i2", 5101: "b1", 5201: "set1", 5202: "set2",
+	registry.IDKey: "id", 1001: "f1", 1002: "f2", 2001: "f3", 3001: "s1", 3002: "s2", 5001: "i1", 5002: "i2", 5101: "b1", 5201: "set1", 5202: "set2", 5251: "v1", 5252: "v2",
 	keySource: "source", keyRank: "source_rank",
 }
 

@@ -99,7 +99,7 @@ const usersFanoutMax = 10_000_000
 // of those users. Two round trips, unless there are very many rows.
 func fanOut(op, prefix, doc string) task.Spec {
 	users := userKeys{command: userCommand()}
-	return task.Spec{
+	return tasks.Recalls(task.Spec{
 		Op:        op,
 		Doc:       doc,
 		Params:    withRecallParams(endpointParam, fanoutParam(usersFanoutMax)),
@@ -127,7 +127,7 @@ func fanOut(op, prefix, doc string) task.Spec {
 			}
 			return readUsers(c, users, ids)
 		},
-	}
+	})
 }
 
 // readUsers makes a batch of these rows with the country column, read from

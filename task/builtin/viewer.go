@@ -11,7 +11,7 @@ import (
 // column, from user:{id}. One round trip.
 func viewer() task.Spec {
 	users := userKeys{command: userCommand()}
-	return task.Spec{
+	return tasks.Recalls(task.Spec{
 		Op:        "core::viewer",
 		Doc:       "One row: the user of the request.",
 		Params:    withRecallParams(endpointParam),
@@ -38,7 +38,7 @@ func viewer() task.Spec {
 			}
 			return readUsers(c, userKeys{users.command, c.Params.IDs().Texts()}, ids)
 		},
-	}
+	})
 }
 
 func viewerReference() task.Reference {
