@@ -40,7 +40,7 @@ func readLightGBM(text string) (*Model, error) {
 	}
 	for r.line != "end of trees" {
 		if len(r.planter.trees) == MaxTrees {
-			return nil, fmt.Errorf("Tree=%d: there are more than %d trees", MaxTrees, MaxTrees)
+			return nil, fmt.Errorf("the file has more than %d trees", MaxTrees)
 		}
 		name := fmt.Sprintf("Tree=%d", len(r.planter.trees))
 		if r.line != name {
