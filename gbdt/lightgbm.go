@@ -289,6 +289,9 @@ func categorySets(found map[string]string) ([][]uint32, error) {
 	if err != nil || count == 0 {
 		return nil, err
 	}
+	if count > MaxNodes {
+		return nil, fmt.Errorf("num_cat: is %d, more than %d", count, MaxNodes)
+	}
 	bounds, err := integers(found, "cat_boundaries", count+1)
 	if err != nil {
 		return nil, err

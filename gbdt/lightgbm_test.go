@@ -281,6 +281,7 @@ func TestReadRefusesOfLightGBM(t *testing.T) {
 		"a leaf's value":         {"leaf_value=1 2 3", "leaf_value=1 2 1e999", "Tree=0: leaf_value[2]: must be a finite number, not 1e999"},
 		"a set too high":         {"threshold=0.5 0", "threshold=0.5 1", "Tree=0: threshold[1]: is 1, must be the number of a set below num_cat, 1"},
 		"half a set":             {"threshold=0.5 0", "threshold=0.5 0.5", "Tree=0: threshold[1]: is 0.5, must be the number of a set below num_cat, 1"},
+		"many sets":              {"num_cat=1", "num_cat=2147483647", "Tree=0: num_cat: is 2147483647, more than 8388608"},
 		"no sets":                {"num_cat=1", "num_cat=0", "Tree=0: threshold[1]: is 0, must be the number of a set below num_cat, 0"},
 		"falling bounds of sets": {"cat_boundaries=0 1", "cat_boundaries=0 -1", "Tree=0: cat_boundaries: must rise from 0 on"},
 		"late bounds of sets":    {"cat_boundaries=0 1", "cat_boundaries=1 1", "Tree=0: cat_boundaries: must rise from 0 on"},
