@@ -93,7 +93,7 @@ func TestOpenRefusesModels(t *testing.T) {
 		"a bad file": {rankd.Options{Models: fstest.MapFS{"bad.json": {Data: []byte("{}")}}},
 			`the model folder: bad.json: learner.gradient_booster.name: is "", must be "gbtree"`},
 		"a plan with an unknown model": {rankd.Options{Models: fstest.MapFS{}, PlanFile: "s.plan.json", PlanText: []byte(scoresPlan)},
-			`s.plan.json: node "model": nodes[3].params.model: there is no model "example": there are no files *.json in the model folder`},
+			`s.plan.json: node "model": nodes[3].params.model: there is no model "example": there are no files *.json or *.lightgbm in the model folder`},
 		"a plan with a model and no folder": {rankd.Options{PlanFile: "s.plan.json", PlanText: []byte(scoresPlan)},
 			`s.plan.json: node "model": nodes[3].params.model: there is no model "example": no folder of models is given (--model_dir)`},
 	} {
