@@ -26,7 +26,7 @@ const (
 )
 
 // Aggregate returns a column with one value for each of n groups: of has the group of each active row, as Groups returns it. The values
-// are those of column, the id or a column of ints or floats; Count takes a column of any type that Groups takes, and counts all rows if column
+// are those of column, the id or a column of ints or floats; Mean takes one of vectors, too, as long as those of out. Count takes a column of any type that Groups takes, and counts all rows if column
 // is 0. A column that the batch lacks is null in all rows.
 //
 // out is the key of the result. An int result is exact; it is not for Mean, nor for a column of floats. For a float result integers become
@@ -39,6 +39,9 @@ func Aggregate(stop Stop, m *Memory, rs RowSet, of []int32, n int, a Aggregation
 	clear(g.counts)
 	if a == Count {
 		return g.count(rs, column, out)
+	}
+	if out.Type == registry.Vector {
+		return g.vectors(rs, rs.Batch.Vector(column), out)
 	}
 	if out.Type == registry.Int {
 		ints, _, valid := numbersAt(m, rs, column)
@@ -148,6 +151,39 @@ func (g *folding) floats(a Aggregation, values []float64, out *registry.Key) (c 
 		return !math.IsInf(results[group], 0) && !math.IsNaN(results[group])
 	})
 	return &FloatColumn{Key: out.ID, Values: results, Valid: valid}, nulls, nil
+}
+
+// vectors computes the Mean of vectors, number by number: a sum of doubles in the order of the rows, divided by the count. Nil is a column of nulls.
+func (g *folding) vectors(rs RowSet, values *VectorColumn, out *registry.Key) (c Column, nulls int, err error) {
+	dims := out.Dims
+	results := &VectorColumn{Key: out.ID, Dims: dims, Values: make([]float32, dims*len(g.counts))}
+	sums := g.m.Floats(dims * len(g.counts))
+	clear(sums)
+	if values != nil && values.Dims == dims {
+		err = inChunks(g.stop, len(g.of), func(lo, hi int) {
+			for pos := lo; pos < hi; pos++ {
+				if v, ok := values.Value(int(rs.Row(pos))); ok {
+					group := int(g.of[pos])
+					g.counts[group]++
+					sum := sums[group*dims:][:dims]
+					for i, x := range v {
+						sum[i] += float64(x)
+					}
+				}
+			}
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	results.Valid, nulls = g.validity(func(group int) bool {
+		n := float64(g.counts[group])
+		for i, sum := range sums[group*dims:][:dims] {
+			results.Values[group*dims+i] = float32(sum / n)
+		}
+		return true
+	})
+	return results, nulls, nil
 }
 
 func (g *folding) ints(a Aggregation, values []int64, out *registry.Key) (c Column, nulls int, err error) {

@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
 func TestVectorsFromOutside(t *testing.T) {
@@ -133,4 +135,44 @@ func FuzzVector(f *testing.F) {
 			assert.Equal(t, c.Any(0), again.Column().Any(row))
 		}
 	})
+}
+
+// The mean of vectors is the mean of each of their numbers, of rows in any order, in groups or not.
+func TestMeanOfVectors(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(26, seed))
+		in := rowsettest.RowSet(rng, 330)
+		of, n := make([]int32, in.N), 1+rng.IntN(4)
+		for i := range of {
+			of[i] = int32(rng.IntN(n))
+		}
+		key := &registry.Key{ID: 7, Type: registry.Vector, Dims: rowsettest.VectorDims}
+		c, nulls, err := rowset.Aggregate(nil, nil, in, of, n, rowset.Mean, rowsettest.VectorKeys[0], key)
+		require.NoError(t, err)
+		vectors := in.Batch.Vector(rowsettest.VectorKeys[0])
+		empty := 0
+		for group := range n {
+			sum, count := make([]float64, key.Dims), 0.0
+			for pos := range in.N {
+				if of[pos] != int32(group) || vectors == nil {
+					continue
+				}
+				if v, ok := vectors.Value(int(in.Row(pos))); ok {
+					count++
+					for i := range sum {
+						sum[i] += float64(v[i])
+					}
+				}
+			}
+			got, ok := c.(*rowset.VectorColumn).Value(group)
+			require.Equal(t, count > 0, ok)
+			for i := range got {
+				require.Equal(t, float32(sum[i]/count), got[i])
+			}
+			if !ok {
+				empty++
+			}
+		}
+		require.Equal(t, empty, nulls)
+	}
 }

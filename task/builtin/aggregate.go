@@ -27,10 +27,10 @@ func aggregate() task.Spec {
 				Doc: "The columns whose values make a group together. Without it all rows are one group."},
 			{Name: "values", Type: plan.Object, List: true, Required: true, MinItems: 1, MaxItems: aggregateValuesMax, Doc: "What to compute.", Fields: []plan.ParamSchema{
 				{Name: "method", Type: plan.Enum, Required: true, Source: plan.SourceRule{OneOf: aggregations}, Doc: "The computation; see above."},
-				{Name: "column", Type: plan.Key, Source: plan.SourceRule{KeyTypes: append(slices.Clone(groupTypes), registry.Float)},
-					Doc: "The column with the values: of numbers, or for `count` of any of these types. `count` without it counts rows."},
-				{Name: "out_key", Type: plan.Key, Required: true, Source: plan.SourceRule{KeyTypes: numberTypes, Writes: true},
-					Doc: "The column for the result: int for a `count`, and for `sum`, `min` and `max` of ints, else float. Float takes all of them."},
+				{Name: "column", Type: plan.Key, Source: plan.SourceRule{KeyTypes: append(slices.Clone(groupTypes), registry.Float, registry.Vector)},
+					Doc: "The column with the values: of numbers, for `mean` of vectors, too, or for `count` of any of these types but vectors. `count` without it counts rows."},
+				{Name: "out_key", Type: plan.Key, Required: true, Source: plan.SourceRule{KeyTypes: append(slices.Clone(numberTypes), registry.Vector), Writes: true},
+					Doc: "The column for the result: a vector for the `mean` of vectors of its length, int for a `count`, and for `sum`, `min` and `max` of ints, else float. Float takes all of them."},
 			}},
 			{Name: "keep", Type: plan.Enum, StrValue: "all", Source: plan.SourceRule{OneOf: []string{"all", "first"}},
 				Doc: "The rows of the result: `all`, or the `first` of each group."},
@@ -49,7 +49,7 @@ func aggregate() task.Spec {
 				"| `method` | result |\n|---|---|\n" +
 				"| `count` | the number of rows; with `column` the number of rows that have a value there |\n" +
 				"| `sum` | the sum of `column` |\n" +
-				"| `mean` | the arithmetic mean of `column`: the sum divided by the count |\n" +
+				"| `mean` | the arithmetic mean of `column`: the sum divided by the count. Of vectors it is their center, number by number: of those of the last ten items seen a taste |\n" +
 				"| `min`, `max` | the least and the greatest value of `column` |\n\n" +
 				"Results have the unit of their column. In an int column they are exact, for any order of the rows. In a float column integers become doubles first, and a sum starts with 0 and " +
 				"adds the values in the order of the rows, so that it has the same bits on every machine. " +
@@ -110,7 +110,11 @@ func prepareAggregate(n *plan.Node, _ *registry.Registry) (any, error) {
 		switch {
 		case slices.ContainsFunc(a.values, func(other aggregateValue) bool { return other.out == v.out }):
 			return nil, plan.ParamErrorf(at("out_key"), "key %s is there twice", v.out.Name)
-		case v.method == rowset.Count:
+		case v.out.Type == registry.Vector && (column == nil || v.method != rowset.Mean || column.Type != registry.Vector || column.Dims != v.out.Dims):
+			return nil, plan.ParamErrorf(at("out_key"), "is %s of type %s, which is for the mean of such vectors alone", v.out.Name, v.out.TypeName())
+		case column != nil && column.Type == registry.Vector && v.out.Type != registry.Vector:
+			return nil, plan.ParamErrorf(at("column"), "is %s of type %s, which has a mean of that type alone", column.Name, column.TypeName())
+		case v.method == rowset.Count, v.out.Type == registry.Vector:
 		case column == nil:
 			return nil, plan.ParamErrorf(at("column"), "is missing: method %q needs it", method)
 		case !slices.Contains(numberTypes, column.Type):

@@ -27,6 +27,7 @@ func TestAggregate(t *testing.T) {
 	in := rankdtest.WithFloats(rankdtest.Rows(1, 2, 3, 4, 5), keyFloat, 1, 2, nil, 4, 5)
 	in = rankdtest.WithStrings(in, keyText, "a", "b", "a", nil, "a")
 	in = rankdtest.WithInts(in, keyInt, int64(math.MaxInt64), int64(2), int64(1), int64(4), int64(-1))
+	in = rankdtest.WithVectors(in, 5251, 5, []float32{1, 2, 0, -1, 0}, nil, []float32{3, -2, 0, 1, 0}, []float32{8, 7, 6, 5, 4}, nil)
 	for name, c := range map[string]struct {
 		by   []string
 		keep string
@@ -48,6 +49,7 @@ func TestAggregate(t *testing.T) {
 		"a count of one that is not there":   {nil, "first", aggregated("count", "k1002", "k5002"), 5002, []any{int64(0)}},
 		"groups by one that is not there":    {[]string{"k3001", "k3002"}, "all", aggregated("count", "", "k5002"), 5002, []any{int64(1), int64(1), int64(1), int64(1), int64(1)}},
 		"groups of an id":                    {[]string{"id"}, "first", aggregated("max", "id", "k5002"), 5002, []any{int64(1), int64(2), int64(3), int64(4), int64(5)}},
+		"the mean of vectors":                {[]string{"k3001"}, "first", aggregated("mean", "k5251", "k5252"), 5252, []any{[]float32{2, 0, 0, 0, 0}, nil, []float32{8, 7, 6, 5, 4}}},
 		"the mean of ids, which are doubles": {nil, "first", aggregated("mean", "id", "score"), keyScore, []any{3.0}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,6 +144,8 @@ func TestAggregateRefuses(t *testing.T) {
 		`params.values[0].column: is k3001 of type string, and method "max" is for int or float`:             {"values": []any{aggregated("max", "k3001", "score")}},
 		"params.values[1].out_key: is k5001 of type int, and the mean of k5002 (int) is a float":             {"values": []any{count, aggregated("mean", "k5002", "k5001")}},
 		"params.values[0].out_key: is k5001 of type int, and the sum of k1001 (float) is a float":            {"values": []any{aggregated("sum", "k1001", "k5001")}},
+		"params.values[0].out_key: is k5251 of type vector(5), which is for the mean of such vectors alone":  {"values": []any{aggregated("mean", "k1001", "k5251")}},
+		"params.values[0].column: is k5251 of type vector(5), which has a mean of that type alone":           {"values": []any{aggregated("count", "k5251", "k5002")}},
 		"params.values: must have 1 to 64 items, not 0":                                                      {"values": []any{}},
 		"params.values[0].out_key: must be a key that the task may write, and key 6004 (fixed) is read-only": {"values": []any{aggregated("count", "", "fixed")}},
 		"params.by[0]: must be a key of type int, string or bool, not key 1001 (k1001) of type float":        {"by": []string{"k1001"}, "values": []any{count}},
