@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func values(t *testing.T, addr string, commands ...[]string) (texts [][]string) 
 func TestRewriter(t *testing.T) {
 	redistest.Start(t) // skips where there is none
 	keys := []string{"hash", "list", "text", "set", "sorted", "stream"}
-	b, err := Start(t.Context(), Options{Real: true, Data: func(ctx context.Context, server string) error {
+	b, err := Start(t.Context(), Options{Server: os.Getenv("RANKD_REDIS_SERVER"), Data: func(ctx context.Context, server string) error {
 		return redisclient.Write(ctx, server, func(write func(...string) error) error {
 			for _, command := range [][]string{
 				{"HSET", "hash", "a", "1", "b", "2"}, {"RPUSH", "list", "x", "y"}, {"SET", "text", "\x00\r\n"}, {"SADD", "set", "1", "2"},
