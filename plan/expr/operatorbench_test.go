@@ -100,7 +100,9 @@ func operatorTrees(o *Operator) map[string]string {
 	case opTexts:
 		return map[string]string{"columns": tree(texts...), "constant": tree(text, `{"op":"const_string","value":"C7"}`)}
 	case opTable:
-		table := func(x, entries string) string { return `{"op":"table","x":` + x + `,"entries":` + entries + `,"default":1}` }
+		table := func(x, entries string) string {
+			return `{"op":"table","x":` + x + `,"entries":` + entries + `,"default":1}`
+		}
 		return map[string]string{"ints": table(ints[0], `{"1":2,"500":3}`), "strings": table(text, `{"C1":2,"C7":3}`)}
 	case opVectors:
 		return map[string]string{"columns": tree(key("5251"), key("5252"))}
