@@ -214,8 +214,8 @@ func (l *loader) numericID(file, label string, id *int64) {
 	}
 }
 
-// keyType returns the type of a key, and of vector(64) the number, or 0 after reporting a problem.
-func (l *loader) keyType(file, label, name string) (_ Type, dims int) {
+// typeOf returns one of the types that are allowed, and of vector(64) the number, or 0 after reporting a problem.
+func (l *loader) typeOf(file, label, name string, allowed ...Type) (_ Type, dims int) {
 	if text, ok := strings.CutPrefix(name, "vector("); ok {
 		text, ok = strings.CutSuffix(text, ")")
 		n, err := strconv.Atoi(text)
@@ -225,7 +225,7 @@ func (l *loader) keyType(file, label, name string) (_ Type, dims int) {
 		}
 		return Vector, n
 	}
-	return l.typeNamed(file, label, name, Int, Float, String, Bool, StringSet, Vector, FeatureBundle), 0
+	return l.typeNamed(file, label, name, allowed...), 0
 }
 
 // typeNamed returns the type with that name, or 0 after reporting a problem.
@@ -296,6 +296,7 @@ type endpointRow struct {
 	Host     *string     `toml:"host"`
 	Port     *int64      `toml:"port"`
 	Embedded bool        `toml:"embedded"`
+	Cluster  bool        `toml:"cluster"`
 	Header   []headerRow `toml:"header"`
 	Policy   struct {
 		MaxInflight      *int64 `toml:"max_inflight"`
@@ -341,6 +342,10 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 			Service: l.service(file, label, row), Policy: l.policy(file, label, row),
 		}
 		endpoint.move(server)
+		endpoint.Cluster = endpoint.Cluster || row.Cluster
+		if err := endpoint.ClusterProblem(); err != nil {
+			l.problem(file, label, "cluster: %w", err)
+		}
 		if e.identify(label, row.ID, row.Name) {
 			endpoint.ID = *row.ID
 			list = append(list, endpoint)
@@ -392,7 +397,7 @@ func (l *loader) server(file, label string, row *endpointRow) (s Server) {
 		case err != nil:
 			l.problem(file, label, "url: %w", err)
 		case !strings.Contains(*row.URL, ":/"):
-			l.problem(file, label, "url begins with redis:// or unix://; host and port are fields of their own")
+			l.problem(file, label, "url begins with redis://, redis+cluster:// or unix://; host and port are fields of their own")
 		}
 	}
 	if row.URL != nil && (row.Host != nil || row.Port != nil || row.Embedded) {

@@ -18,6 +18,9 @@ type Server struct {
 	Host   string // empty for a unix socket
 	Port   int    // 0 for a unix socket
 	Socket string // the path of a unix socket; empty for TCP
+	// Cluster says that the server is a node of a Redis Cluster. Others has further nodes, "host:port" with commas between them.
+	Cluster bool
+	Others  string
 
 	Username string // empty means the default user
 	Password Secret
@@ -31,7 +34,7 @@ type Server struct {
 // does not parse.
 var (
 	errTLS     = errors.New("rediss:// (TLS) is not supported; use redis:// or a unix socket, with a TLS proxy beside rankd if the way to Redis needs encryption")
-	errScheme  = errors.New("the scheme must be redis:// or unix://")
+	errScheme  = errors.New("the scheme must be redis://, redis+cluster:// or unix://")
 	errURL     = errors.New("the URL is malformed; special characters in a password are written as %XX, such as %40 for @ and %2F for /")
 	errHostArg = errors.New("host or port is missing")
 	errPort    = errors.New("host is missing, or port is not a number from 1 to 65535")
@@ -39,6 +42,9 @@ var (
 	errDB      = errors.New("the database must be a number from 0 to 65536, once: after the host or as db=")
 	errSocket  = errors.New("a unix socket needs an absolute path without %, ? and #: unix:///path/to/redis.sock")
 	errQuery   = errors.New("after ? there are db, username, password, password_file and password_env, each at most once")
+	errSeeds   = errors.New("redis+cluster:// names at most 16 nodes, as host:port with commas between them")
+	errCluster = errors.New("a Redis Cluster has database 0 alone")
+	errOne     = errors.New("the address is that of a Redis Cluster, and one server is needed here")
 	errTwice   = errors.New("the user or the password is given twice")
 	errUser    = errors.New("a username needs a password: user:password@, password_file= or password_env=")
 )
@@ -47,6 +53,7 @@ var (
 //
 //	host:port
 //	redis://user:password@host:port/database
+//	redis+cluster://user:password@host:port,host:port
 //	unix://user:password@/path/to/redis.sock?db=1
 //
 // All but the host or the path may be missing; the port is then 6379. A query may hold db, username,
@@ -57,8 +64,15 @@ func ParseServer(text string) (Server, error) {
 		return parseHostPort(text)
 	}
 	scheme, _, _ := strings.Cut(text, ":")
+	var s Server
 	switch strings.ToLower(scheme) {
 	case "redis", "unix":
+	case clusterScheme:
+		s.Cluster = true
+		var err error
+		if text, s.Others, err = cutOthers(text); err != nil {
+			return Server{}, err
+		}
 	case "rediss":
 		return Server{}, errTLS
 	default:
@@ -68,7 +82,6 @@ func ParseServer(text string) (Server, error) {
 	if err != nil || u.Opaque != "" || u.Fragment != "" || strings.HasSuffix(text, "#") {
 		return Server{}, errURL
 	}
-	var s Server
 	if u.Scheme == "unix" {
 		err = s.setSocket(u)
 	} else {
@@ -77,10 +90,61 @@ func ParseServer(text string) (Server, error) {
 	if err == nil {
 		err = s.setLogin(u)
 	}
+	if err == nil && s.Cluster && s.Database != 0 {
+		err = errCluster
+	}
 	if err != nil {
 		return Server{}, err
 	}
 	return s, nil
+}
+
+// ParseOneServer is ParseServer for those who talk to one server alone: the address of a Redis Cluster is an error.
+func ParseOneServer(text string) (Server, error) {
+	s, err := ParseServer(text)
+	if err == nil && s.Cluster {
+		return Server{}, errOne
+	}
+	return s, err
+}
+
+// clusterScheme begins the URL of a Redis Cluster.
+const clusterScheme = "redis+cluster"
+
+// othersMax bounds the further nodes that a URL names.
+const othersMax = 15
+
+// cutOthers takes all nodes but the first out of a URL redis+cluster://user:password@h1:p,h2:p/0?query, which becomes one that net/url
+// reads. A port that is missing is 6379.
+func cutOthers(text string) (rest, others string, err error) {
+	const separator = "://"
+	begin := strings.Index(text, separator)
+	if begin < 0 {
+		return "", "", errURL
+	}
+	begin += len(separator)
+	end := begin + len(text[begin:])
+	if i := strings.IndexAny(text[begin:], "/?#"); i >= 0 {
+		end = begin + i
+	}
+	begin += strings.LastIndexByte(text[begin:end], '@') + 1
+	hosts := strings.Split(text[begin:end], ",")
+	if len(hosts)-1 > othersMax {
+		return "", "", errSeeds
+	}
+	list := make([]string, 0, len(hosts)-1)
+	for _, host := range hosts[1:] {
+		u := url.URL{Host: host}
+		if port := u.Port(); port == "" {
+			host = net.JoinHostPort(u.Hostname(), strconv.Itoa(defaultPort))
+		}
+		node, err := parseHostPort(host)
+		if err != nil {
+			return "", "", errSeeds
+		}
+		list = append(list, addr(node.Host, node.Port, ""))
+	}
+	return text[:begin] + hosts[0] + text[end:], strings.Join(list, ","), nil
 }
 
 func parseHostPort(text string) (Server, error) {
@@ -187,8 +251,17 @@ func (s *Server) setLogin(u *url.URL) error {
 	return nil
 }
 
-// Addr returns the address that clients dial: "host:port", or "unix:/path" for a socket.
-func (s Server) Addr() string { return addr(s.Host, s.Port, s.Socket) }
+// Addr returns the address that clients dial: "host:port", or "unix:/path" for a socket. Of a Redis Cluster it is a list,
+// "host:port,host:port".
+func (s Server) Addr() string { return withOthers(addr(s.Host, s.Port, s.Socket), s.Others) }
+
+// withOthers returns a list of the first node of a Redis Cluster and further ones.
+func withOthers(first, others string) string {
+	if others == "" {
+		return first
+	}
+	return first + "," + others
+}
 
 // Plain reports whether the server has a host and a port and nothing else.
 func (s Server) Plain() bool { return s == Server{Host: s.Host, Port: s.Port} && s.Host != "" }

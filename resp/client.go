@@ -76,9 +76,34 @@ type Stats struct {
 	TooLarge      uint64 // of these, with ErrTooLarge
 	Connects      uint64 // attempts to connect
 	Reconnects    uint64 // connections made after the first of their kind
+	Redirected    uint64 // commands that left again, for another node of a Redis Cluster or later for the same
+	Refreshes     uint64 // maps of a Redis Cluster that its nodes were asked for
+	Nodes         int    // of a Redis Cluster, to which there is a client, now
 	Inflight      int    // commands gathered or sent, and not answered, now
 	Waiting       int    // calls not sent or sent in part, now
 	Ready         int    // connections that can take calls, now
+}
+
+// Add adds what another client has counted.
+func (s *Stats) Add(o Stats) {
+	s.Batches += o.Batches
+	s.Asked += o.Asked
+	s.Commands += o.Commands
+	s.RoundTrips += o.RoundTrips
+	s.BytesSent += o.BytesSent
+	s.BytesReceived += o.BytesReceived
+	s.Dropped += o.Dropped
+	s.Failed += o.Failed
+	s.TimedOut += o.TimedOut
+	s.TooLarge += o.TooLarge
+	s.Connects += o.Connects
+	s.Reconnects += o.Reconnects
+	s.Redirected += o.Redirected
+	s.Refreshes += o.Refreshes
+	s.Nodes += o.Nodes
+	s.Inflight += o.Inflight
+	s.Waiting += o.Waiting
+	s.Ready += o.Ready
 }
 
 // NewClient returns a client that has not connected yet.

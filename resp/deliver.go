@@ -131,7 +131,7 @@ func (call *Call) keep(k int, r Reply) {
 	if in.kept == nil {
 		in.kept = new(Gathered)
 	}
-	in.kept.set(k, call.Batch.Len(), r)
+	in.kept.Set(k, call.Batch.Len(), r)
 }
 
 // has reports whether a copy of the reply to command k is kept.

@@ -142,6 +142,13 @@ func (b *Batch) MustBeWhole() {
 	}
 }
 
+// Copy appends command i of another batch, and expects its reply to be as long as there.
+func (b *Batch) Copy(from *Batch, i int) {
+	b.start(0)
+	b.buf = append(b.buf, from.buf[from.begin(i):from.begin(i+1)]...)
+	b.replyBytes = from.replyBytes
+}
+
 // Span returns commands from to to-1 as they go on the wire: a view, valid until the batch
 // changes.
 func (b *Batch) Span(from, to int) []byte { return b.buf[b.begin(from):b.begin(to)] }

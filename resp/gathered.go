@@ -1,5 +1,7 @@
 package resp
 
+import "slices"
+
 // Gathered holds copies of replies, on as many tapes as they need, so that no buffer that
 // grows large is ever copied. The zero value is empty and ready. One goroutine at a time.
 type Gathered struct {
@@ -24,24 +26,47 @@ func (g *Gathered) Add(r Replies) {
 	}
 }
 
-// set puts a copy of the reply to command i of n into its place.
-func (g *Gathered) set(i, n int, r Reply) {
-	if g.all.list == nil {
-		g.all.list = make([]Reply, n)
-	}
+// Set puts a copy of the reply to command i of n into its place. The caller gives the same n each time, and all n replies before it
+// takes them.
+func (g *Gathered) Set(i, n int, r Reply) {
+	g.room(n)
 	g.all.list[i] = g.copyOf(r)
+}
+
+// Fail puts an error into the place of the reply to command i of n, which has none: its Err returns err.
+func (g *Gathered) Fail(i, n int, err error) {
+	g.room(n)
+	t := g.last()
+	entry := uint32(len(t.vals))
+	text := err.Error()
+	t.vals = append(t.vals, value{Error, uint32(len(t.data)), uint32(len(text))})
+	t.data = append(t.data, text...)
+	t.fail(entry, err)
+	g.all.list[i] = Reply{t, entry}
+}
+
+// room makes room for n replies in their places.
+func (g *Gathered) room(n int) {
+	if len(g.all.list) < n {
+		g.all.list = slices.Grow(g.all.list, n-len(g.all.list))[:n]
+	}
 }
 
 // has reports whether the reply to command i is there.
 func (g *Gathered) has(i int) bool { return g != nil && g.all.list != nil && g.all.list[i].t != nil }
 
-func (g *Gathered) copyOf(r Reply) Reply {
+// last returns the tape that takes what is added.
+func (g *Gathered) last() *tape {
 	n := len(g.tapes)
 	if n == 0 || len(g.tapes[n-1].data) >= gatheredTapeBytes || len(g.tapes[n-1].vals) >= gatheredTapeValues {
 		g.tapes = append(g.tapes, new(tape))
 		n++
 	}
-	t := g.tapes[n-1]
+	return g.tapes[n-1]
+}
+
+func (g *Gathered) copyOf(r Reply) Reply {
+	t := g.last()
 	before := len(t.data)
 	entry := t.copyOf(r)
 	g.size += len(t.data) - before

@@ -104,7 +104,7 @@ func (o *outbox) headOf(command []byte) *head {
 	h := &o.heads[o.oldHead]
 	o.oldHead = (o.oldHead + 1) % len(o.heads)
 	_, end := commandName(command)
-	h.text, h.read = append(h.text[:0], command[:end]...), readOnly(command)
+	h.text, h.read = append(h.text[:0], command[:end]...), ReadOnly(command)
 	return h
 }
 

@@ -1,9 +1,11 @@
 package resp
 
-// readOnly reports whether a command is known to change nothing, and to give the same answer to
+import "iter"
+
+// ReadOnly reports whether an encoded command is known to change nothing, and to give the same answer to
 // all who ask at one instant. It knows names in upper case. Redis's other read-only commands
 // answer at random (SRANDMEMBER), wait, or concern the connection.
-func readOnly(command []byte) bool {
+func ReadOnly(command []byte) bool {
 	name, _ := commandName(command)
 	switch string(name) {
 	case "GET", "MGET", "STRLEN", "GETRANGE", "GETBIT", "BITCOUNT", "EXISTS", "TYPE",
@@ -18,8 +20,23 @@ func readOnly(command []byte) bool {
 }
 
 // commandName returns the first argument of an encoded command, "*2\r\n$7\r\nHGETALL\r\n…", and where it ends.
-func commandName(command []byte) (name []byte, end int) {
-	at := 0
+func commandName(command []byte) (name []byte, end int) { return argument(command, 0) }
+
+// Arguments iterates over the arguments of an encoded command, its name first. They are views.
+func Arguments(command []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for at := 0; at < len(command); {
+			var arg []byte
+			if arg, at = argument(command, at); arg == nil || !yield(arg) {
+				return
+			}
+			at += len("\r\n")
+		}
+	}
+}
+
+// argument returns the first argument from a place on, and where it ends.
+func argument(command []byte, at int) (arg []byte, end int) {
 	for at < len(command) && command[at] != '$' {
 		at++
 	}

@@ -65,8 +65,9 @@ type value struct {
 type tape struct {
 	data  []byte
 	vals  []value
-	roots []uint32 // roots[i] is the entry at which reply i begins; ascending.
-	list  []Reply  // holds the replies instead if they stand on other tapes
+	roots []uint32         // roots[i] is the entry at which reply i begins; ascending.
+	list  []Reply          // holds the replies instead if they stand on other tapes
+	errs  map[uint32]error // by entry: why there is no reply; mostly nil
 }
 
 // after returns the index of the entry that follows entry i and all inside it.
@@ -85,10 +86,19 @@ func (t *tape) reset() {
 	t.data, t.vals, t.roots = nil, t.vals[:0], t.roots[:0]
 }
 
+// fail notes why an entry has no reply.
+func (t *tape) fail(entry uint32, err error) {
+	if t.errs == nil {
+		t.errs = make(map[uint32]error)
+	}
+	t.errs[entry] = err
+}
+
 // clear empties a tape that owns its bytes and keeps its memory, within reason.
 func (t *tape) clear() {
 	data := t.data
 	t.reset()
+	t.errs = nil
 	if cap(data) <= tapeKeepBytes {
 		t.data = data[:0]
 	}
@@ -327,11 +337,14 @@ func (r Reply) Field(name string) (value Reply, ok bool) {
 	return Reply{}, false
 }
 
-// Err returns a *ServerError if the reply is an Error, and nil otherwise. The error
-// owns its text and outlives the reply.
+// Err returns a *ServerError if the reply is an Error, and nil otherwise. Of a Redis Cluster it is an *OpError if no reply came from the
+// node that has the key. The error owns its text and outlives the reply.
 func (r Reply) Err() error {
 	if r.Kind() != Error {
 		return nil
+	}
+	if err := r.t.errs[r.i]; err != nil {
+		return err
 	}
 	return &ServerError{Message: string(r.Bytes())}
 }

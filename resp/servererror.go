@@ -44,7 +44,7 @@ func (e *ServerError) Meaning() string {
 	case "CLUSTERDOWN":
 		return "the Redis Cluster serves no keys while a node is missing: see CLUSTER INFO"
 	case "MOVED", "ASK":
-		return "another node of a Redis Cluster holds the key, and rankd follows no redirections: use a server that is not in cluster mode, or a proxy that speaks for the cluster"
+		return "another node of a Redis Cluster holds the key: name the cluster as redis+cluster://host:port, or with cluster = true on its endpoint"
 	case "NOAUTH":
 		return "the server wants a password: give the endpoint one, with password_file or password_env"
 	case "WRONGPASS":

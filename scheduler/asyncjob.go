@@ -50,7 +50,7 @@ func (e *Async) newAsyncJob(there where) *asyncJob {
 	j := e.freeJobs[there].take()
 	if j == nil {
 		j = &asyncJob{engine: e, there: there}
-		j.Init(e.reg, &e.outside, e.loop.Clock(), &j.cancel)
+		j.Init(&e.outside, e.loop.Clock(), &j.cancel)
 		if there == onPool {
 			j.offload.init(j)
 		} else {
@@ -241,7 +241,7 @@ func (j *asyncJob) orphanEnded() {
 	e := j.engine
 	e.orphans.Remove(&j.link)
 	j.profile.countLate(j.Err)
-	j.profile.live--
+	e.endLive(j.profile)
 	j.free()
 	e.checkDrained()
 }

@@ -55,7 +55,7 @@ func Start(ctx context.Context, o Options) (*Backend, error) {
 	if err := b.start(ctx, o); err != nil {
 		return nil, err
 	}
-	server, err := registry.ParseServer(b.addr)
+	server, err := registry.ParseOneServer(b.addr)
 	if err != nil {
 		b.Close()
 		return nil, err
@@ -186,7 +186,7 @@ func findVersion(info string) string {
 // findProcess finds the server's process in the reply to INFO. It returns 0 unless the process runs on this machine, in the
 // same space of process numbers, and is a redis-server.
 func findProcess(info, server string) int {
-	at, err := registry.ParseServer(server)
+	at, err := registry.ParseOneServer(server)
 	if err != nil {
 		return 0
 	}

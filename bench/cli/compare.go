@@ -277,7 +277,7 @@ func (o *compareOptions) checkRedis() error {
 	if o.redis == "" {
 		return nil
 	}
-	server, err := registry.ParseServer(o.redis)
+	server, err := registry.ParseOneServer(o.redis)
 	if err != nil {
 		return fmt.Errorf("--redis is host:port or a URL: %w", err)
 	}

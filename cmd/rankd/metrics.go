@@ -38,6 +38,8 @@ type redisReport struct {
 	Malformed     uint64 `json:"malformed"`
 	CacheHits     uint64 `json:"cache_hits"`
 	CacheMisses   uint64 `json:"cache_misses"`
+	Redirected    uint64 `json:"redirected,omitempty"`
+	Refreshes     uint64 `json:"refreshes,omitempty"`
 }
 
 // remoteReport says what was asked of one service. docs/remote.md explains its fields.
@@ -124,6 +126,8 @@ func reportRedis(m *rankd.Metrics) (r redisReport) {
 		r.Sent += s.Commands
 		r.TooLarge += s.TooLarge
 		r.BytesReceived += s.BytesReceived
+		r.Redirected += s.Redirected
+		r.Refreshes += s.Refreshes
 	}
 	for _, s := range m.Caches {
 		r.CacheHits += s.Hits

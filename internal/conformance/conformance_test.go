@@ -25,6 +25,7 @@ import (
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
+	"github.com/rankd/rankd/resp/cluster"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
@@ -81,24 +82,38 @@ func TestEmbeddedRedis(t *testing.T) { testServer(t, miniredis.RunT(t).Addr()) }
 // TestRealRedis runs the cases against a redis-server.
 func TestRealRedis(t *testing.T) { testServer(t, redistest.Start(t).Addr) }
 
+// TestRealCluster runs the cases against a Redis Cluster of three masters, with the engine that speaks to one.
+func TestRealCluster(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	for _, command := range seedCommands(t) {
+		c.Do(t, c.Owner(cluster.Slot([]byte(command[1]))), command...)
+	}
+	testEngines(t, registryAt(t, c.Addr()), asyncEngines())
+}
+
 func testServer(t *testing.T, addr string) {
 	seed(t, addr)
 	reg := registryAt(t, addr)
-	cases := loadCases(t)
-	type openEngine struct {
-		name string
-		open func(t *testing.T) scheduler.Engine
-	}
-	engines := []openEngine{
-		{"pool", func(*testing.T) scheduler.Engine {
+	testEngines(t, reg, append([]openEngine{
+		{"pool", func(*testing.T, *registry.Registry) scheduler.Engine {
 			return blocking.OpenTwoPools(scheduler.Config{Registry: reg, RedisConnections: 2})
 		}},
-		{"sequential", func(*testing.T) scheduler.Engine {
+		{"sequential", func(*testing.T, *registry.Registry) scheduler.Engine {
 			return blocking.OpenSequential(scheduler.Config{Registry: reg})
 		}},
-	}
+	}, asyncEngines()...))
+}
+
+// An openEngine opens an engine.
+type openEngine struct {
+	name string
+	open func(t *testing.T, reg *registry.Registry) scheduler.Engine
+}
+
+// asyncEngines are the engines with a loop.
+func asyncEngines() (engines []openEngine) {
 	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
-		engines = append(engines, openEngine{"async " + string(mode), func(t *testing.T) scheduler.Engine {
+		engines = append(engines, openEngine{"async " + string(mode), func(t *testing.T, reg *registry.Registry) scheduler.Engine {
 			e, err := scheduler.OpenAsync(scheduler.Config{
 				Registry: reg, Placement: scheduler.Placement{Mode: mode},
 				Memory: rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true}), // what is read too late is wrong
@@ -107,9 +122,14 @@ func testServer(t *testing.T, addr string) {
 			return e
 		}})
 	}
+	return engines
+}
+
+func testEngines(t *testing.T, reg *registry.Registry, engines []openEngine) {
+	cases := loadCases(t)
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
-			engine := e.open(t)
+			engine := e.open(t, reg)
 			defer engine.Close(scheduler.Forever)
 			for _, c := range cases {
 				t.Run(c.Name, func(t *testing.T) { runCase(t, engine, reg, &c) })
@@ -234,8 +254,8 @@ func registryAt(t *testing.T, addr string) *registry.Registry {
 	return reg.WithRedis(server)
 }
 
-// seed writes seed.json into an empty Redis.
-func seed(t *testing.T, addr string) {
+// seedCommands returns the commands that write seed.json into an empty Redis.
+func seedCommands(t *testing.T) (commands [][]string) {
 	text, err := os.ReadFile("seed.json")
 	require.NoError(t, err)
 	var data struct {
@@ -243,16 +263,24 @@ func seed(t *testing.T, addr string) {
 		Lists  map[string][]string
 	}
 	require.NoError(t, json.Unmarshal(text, &data))
-	var b resp.Batch
 	for key, fields := range data.Hashes {
 		args := []string{"HSET", key}
 		for name, value := range fields {
 			args = append(args, name, value)
 		}
-		b.Cmd(args...)
+		commands = append(commands, args)
 	}
 	for key, entries := range data.Lists {
-		b.Cmd(append([]string{"RPUSH", key}, entries...)...)
+		commands = append(commands, append([]string{"RPUSH", key}, entries...))
+	}
+	return commands
+}
+
+// seed writes seed.json into an empty Redis.
+func seed(t *testing.T, addr string) {
+	var b resp.Batch
+	for _, command := range seedCommands(t) {
+		b.Cmd(command...)
 	}
 	client := respblocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer client.Close()

@@ -17,10 +17,10 @@ import (
 // patience bounds an errand's connecting and each of its calls.
 const patience = 30 * time.Second
 
-// Options returns the options of a client for the server that text names, as registry.ParseServer
+// Options returns the options of a client for the server that text names, as registry.ParseOneServer
 // reads it. It reads the password from its file or the environment.
 func Options(text string) (resp.Options, error) {
-	server, err := registry.ParseServer(text)
+	server, err := registry.ParseOneServer(text)
 	if err != nil {
 		return resp.Options{}, err
 	}

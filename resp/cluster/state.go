@@ -1,0 +1,301 @@
+package cluster
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+)
+
+// The rules of refreshes and of redirected commands.
+const (
+	refreshEvery   = 60 * time.Second       // at most; jitter cuts it by up to a quarter
+	refreshApart   = 100 * time.Millisecond // from begin to begin
+	refreshPartial = time.Second            // after a map that lacks slots
+	refreshBackoff = 5 * time.Second        // at most, after refreshes to which nobody answered
+	refreshAsks    = 3                      // nodes asked by one refresh
+
+	timeoutBurst  = 3 // timeouts within timeoutWindow are a burst
+	timeoutWindow = time.Second
+
+	hopsMax      = 12 // sendings of one command beyond the first
+	hopPause     = 2 * time.Millisecond
+	hopDoublings = 10
+)
+
+// None is the number of no node.
+const None = -1
+
+// A State is what a client knows of a cluster: who has each slot, which nodes there are, and when to ask again. Nodes have numbers,
+// small ones, so that a client can keep what it has for each in a slice. One goroutine at a time.
+type State struct {
+	seeds    []string
+	rng      *rand.Rand
+	nodes    []string // addresses by number; "": the number is free
+	numbers  map[string]int
+	replicas []string
+	owner    [Slots]int16 // the number of its node plus 1; 0: nobody is known
+	mapped   bool
+
+	due      clock.Time // when to ask next
+	began    clock.Time // the last refresh
+	failures int        // refreshes in a row to which nobody answered
+	err      error      // the last of these errors; nil after a map
+
+	asking string   // the address that is asked; "": no refresh is under way
+	toAsk  []string // by the same refresh, if asking gives no complete map
+	best   *Map     // of those that it has
+	hinted bool     // something has changed since it began
+
+	timeouts   int
+	timeoutsBy clock.Time // when the window ends in which they are counted
+}
+
+// NewState returns the state of a client that knows nothing but seeds, the addresses ("host:port") of some nodes. seed seeds the
+// choice of the nodes to ask, and jitter.
+func NewState(seeds []string, seed uint64) *State {
+	return &State{seeds: seeds, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[string]int), due: clock.First}
+}
+
+// Ready reports whether a map has come.
+func (s *State) Ready() bool { return s.mapped }
+
+// Err returns why the latest refresh brought no map, or nil.
+func (s *State) Err() error { return s.err }
+
+// Owner returns the number of the node that has a slot, as far as is known; otherwise None.
+func (s *State) Owner(slot int) int { return int(s.owner[slot]) - 1 }
+
+// Addr returns the address of a node.
+func (s *State) Addr(node int) string { return s.nodes[node] }
+
+// Node returns the number of the node at an address. It is None if there are too many.
+func (s *State) Node(addr string) int {
+	if n, ok := s.numbers[addr]; ok {
+		return n
+	}
+	n := slices.Index(s.nodes, "")
+	if n < 0 {
+		if n = len(s.nodes); n == serversMax {
+			return None
+		}
+		s.nodes = append(s.nodes, "")
+	}
+	s.nodes[n] = addr
+	s.numbers[addr] = n
+	return n
+}
+
+// Forget frees a node's number, unless the node has slots, and reports whether it did. Its owner forgets what it has for it.
+func (s *State) Forget(node int) bool {
+	addr := s.nodes[node]
+	if addr == "" || addr == s.asking || slices.Contains(s.owner[:], int16(node+1)) {
+		return false
+	}
+	delete(s.numbers, addr)
+	s.nodes[node] = ""
+	return true
+}
+
+// Anyone returns the number of some node. It is None if none is known.
+func (s *State) Anyone() int {
+	return slices.IndexFunc(s.nodes, func(addr string) bool { return addr != "" })
+}
+
+// Asked returns the address of the node that is asked for the map; empty: none is.
+func (s *State) Asked() string { return s.asking }
+
+// Suspects reports whether something says that the map has changed since it was asked for.
+func (s *State) Suspects() bool { return s.hinted }
+
+// Due returns when Ask will name a node, as far as is known now; 0 while a refresh is under way.
+func (s *State) Due() clock.Time {
+	if s.asking != "" {
+		return 0
+	}
+	return s.due
+}
+
+// Ask begins a refresh if one is due. ok says that its owner has to send CLUSTER SLOTS to addr, and to hand the reply to Answered.
+func (s *State) Ask(now clock.Time) (addr string, ok bool) {
+	if !s.Due().Passed(now) {
+		return "", false
+	}
+	s.began, s.hinted, s.best = now, false, nil
+	s.toAsk = s.choose()
+	return s.next()
+}
+
+// choose returns whom a refresh asks: nodes that were known, at random, and at last one that the user has named. Names of
+// users are resolved at each connection, so they find a cluster whose nodes have all moved.
+func (s *State) choose() []string {
+	known := slices.DeleteFunc(slices.Concat(s.nodes, s.replicas), func(addr string) bool { return addr == "" })
+	slices.Sort(known)
+	known = slices.Compact(known)
+	shuffle := func(list []string) {
+		s.rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
+	shuffle(known)
+	seeds := slices.Clone(s.seeds)
+	shuffle(seeds)
+	var chosen []string
+	for _, addr := range slices.Concat(known[:min(len(known), refreshAsks-1)], seeds, known) {
+		if len(chosen) < refreshAsks && !slices.Contains(chosen, addr) {
+			chosen = append(chosen, addr)
+		}
+	}
+	return chosen
+}
+
+// next takes the next node to ask.
+func (s *State) next() (addr string, ok bool) {
+	if s.asking = ""; len(s.toAsk) > 0 {
+		s.asking, s.toAsk = s.toAsk[0], s.toAsk[1:]
+	}
+	return s.asking, s.asking != ""
+}
+
+// Answered takes what the asked node answered: a map, or why there is none. ok says that its owner has to ask addr next;
+// otherwise the refresh has ended.
+func (s *State) Answered(m *Map, err error, now clock.Time) (addr string, ok bool) {
+	if m != nil && (s.best == nil || m.missing < s.best.missing) {
+		s.best = m
+	}
+	if s.best == nil || s.best.missing > 0 {
+		if addr, ok = s.next(); ok {
+			return addr, true
+		}
+	}
+	s.asking, s.toAsk = "", nil
+	wait := refreshEvery
+	switch best := s.best; {
+	case best == nil || best.missing == Slots:
+		wait = min(refreshApart<<min(s.failures, 16), refreshBackoff)
+		s.failures++
+		if s.err = err; best != nil {
+			s.err = errNoSlots
+		}
+	default:
+		s.failures, s.err = 0, nil
+		s.install(best)
+		if best.missing > 0 {
+			wait = refreshPartial
+		}
+	}
+	s.best = nil
+	s.due = max(now.Add(wait-time.Duration(s.rng.Int64N(int64(wait/4)))), s.began.Add(refreshApart))
+	if s.hinted {
+		s.Suspect(now)
+	}
+	return "", false
+}
+
+// install takes a map over. A slot that the map lacks stays where it was: that node answers better than nobody.
+func (s *State) install(m *Map) {
+	numbers := make([]int16, len(m.masters))
+	for i, addr := range m.masters {
+		numbers[i] = int16(s.Node(addr) + 1)
+	}
+	for slot, at := range m.owner {
+		if at > 0 && numbers[at-1] > 0 {
+			s.owner[slot] = numbers[at-1]
+		}
+	}
+	s.replicas = m.replicas
+	s.mapped = true
+}
+
+// Suspect has the map asked for soon, because something says that it has changed: a connect that failed, for instance.
+func (s *State) Suspect(now clock.Time) {
+	s.hinted = true
+	s.due = s.due.Earlier(max(now, s.began.Add(refreshApart)))
+}
+
+// TimedOut notes that a call got no answer in time. A burst of them says that a node may be gone.
+func (s *State) TimedOut(now clock.Time) {
+	if s.timeoutsBy.Passed(now) || s.timeoutsBy == 0 {
+		s.timeouts, s.timeoutsBy = 0, now.Add(timeoutWindow)
+	}
+	if s.timeouts++; s.timeouts >= timeoutBurst {
+		s.Suspect(now)
+	}
+}
+
+// A Verdict says what becomes of a command to which a node has answered with an error. Immutable.
+type Verdict struct {
+	// Again says that the command is sent again: to Node, after Pause. Otherwise its owner gets the error.
+	Again bool
+	Node  int
+	Pause time.Duration
+	// Asking says that ASKING goes before the command.
+	Asking bool
+}
+
+// Judge takes an error reply that a node gave to a command, without the leading '-'. slot is the command's, hops how often the
+// command was sent again, and read says that it changes nothing. The first redirection is followed at once, to the node that was named.
+// Later ones wait for 2 ms, doubling, since slots may be moving back and forth. A bound ends them, and the deadline of the call, which its owner
+// keeps.
+func (s *State) Judge(message []byte, from, slot, hops int, read bool, now clock.Time) Verdict {
+	code, rest, _ := bytes.Cut(message, []byte{' '})
+	pause := hopPause << min(hops, hopDoublings)
+	switch string(code) {
+	case "MOVED", "ASK":
+		moved := code[0] == 'M'
+		if moved {
+			s.Suspect(now)
+		}
+		to, node := s.redirection(rest, from)
+		if node == None {
+			return Verdict{}
+		}
+		if moved {
+			s.owner[to] = int16(node + 1)
+		}
+		if hops == 0 && node != from {
+			pause = 0
+		} else if hops > 0 {
+			pause /= 2
+		}
+		return Verdict{Again: hops < hopsMax, Node: node, Pause: pause, Asking: !moved}
+	case "TRYAGAIN":
+	case "READONLY":
+		s.Suspect(now)
+		if !read {
+			return Verdict{}
+		}
+	case "CLUSTERDOWN":
+		s.Suspect(now)
+		return Verdict{}
+	default:
+		return Verdict{}
+	}
+	node := from
+	if slot != None && s.Owner(slot) != None {
+		node = s.Owner(slot)
+	}
+	return Verdict{Again: hops < hopsMax, Node: node, Pause: pause}
+}
+
+// redirection reads "slot host:port", the rest of a MOVED or ASK that a node sent. The node is None if the text is malformed.
+func (s *State) redirection(text []byte, from int) (slot, node int) {
+	number, addr, _ := bytes.Cut(text, []byte{' '})
+	colon := bytes.LastIndexByte(addr, ':')
+	slot, err := strconv.Atoi(string(number))
+	if err != nil || slot < 0 || slot >= Slots || colon < 0 {
+		return 0, None
+	}
+	port, err := strconv.ParseUint(string(addr[colon+1:]), 10, 16)
+	if err != nil {
+		return 0, None
+	}
+	host, _, _ := net.SplitHostPort(s.nodes[from]) // It was dialed.
+	to, err := join(string(addr[:colon]), int64(port), host)
+	if err != nil {
+		return 0, None
+	}
+	return slot, s.Node(to)
+}

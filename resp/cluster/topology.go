@@ -1,0 +1,180 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/rankd/rankd/resp"
+)
+
+// The bounds of a map: a cluster has at most 1,000 masters by the recommendation of Redis.
+const (
+	rangesMax   = Slots
+	replicasMax = 1 << 10 // of one range
+	serversMax  = 1 << 12 // addresses in a map, and addresses that a State knows
+	hostMax     = 253     // bytes
+)
+
+// A Map says which server has each slot, as one node of the cluster sees it. Immutable once built; any goroutine.
+type Map struct {
+	masters  []string      // addresses
+	replicas []string      // addresses, of all masters
+	owner    [Slots]uint16 // the position in masters plus 1; 0: nobody
+	missing  int
+}
+
+// Missing returns the number of slots that nobody has.
+func (m *Map) Missing() int { return m.missing }
+
+// Master returns the address of the server that has a slot, "host:port". It is empty if nobody has it.
+func (m *Map) Master(slot int) string {
+	if at := m.owner[slot]; at > 0 {
+		return m.masters[at-1]
+	}
+	return ""
+}
+
+// ParseSlots reads a reply to CLUSTER SLOTS of the server at the address asked ("host:port"). A host that is null, empty or ?
+// is the asked one, because a node says so that does not know its own address. Any other deviation from the form is an error:
+//
+//	[ [first, last, [host, port, …], [replica's host, port, …]…]… ]
+func ParseSlots(reply resp.Reply, asked string) (*Map, error) {
+	if err := reply.Err(); err != nil {
+		return nil, err
+	}
+	if reply.Kind() != resp.Array || reply.Len() > rangesMax {
+		return nil, fmt.Errorf("CLUSTER SLOTS: the reply is %s of %d, want an array of at most %d", reply.Kind(), reply.Len(), rangesMax)
+	}
+	host, _, err := net.SplitHostPort(asked)
+	if err != nil {
+		return nil, fmt.Errorf("CLUSTER SLOTS: asked at %q: %w", asked, err)
+	}
+	p := slotsParser{m: &Map{missing: Slots}, host: host, at: make(map[string]uint16), replicas: make(map[string]struct{})}
+	i := 0
+	for entry := range reply.All() {
+		if err := p.entry(entry); err != nil {
+			return nil, fmt.Errorf("CLUSTER SLOTS: entry %d: %w", i, err)
+		}
+		i++
+	}
+	return p.m, nil
+}
+
+// slotsParser fills a Map.
+type slotsParser struct {
+	m        *Map
+	host     string            // of the asked server
+	at       map[string]uint16 // address → position in m.masters plus 1
+	replicas map[string]struct{}
+}
+
+// entry reads one range of slots.
+func (p *slotsParser) entry(entry resp.Reply) error {
+	if entry.Kind() != resp.Array || entry.Len() < 3 || entry.Len() > 3+replicasMax {
+		return fmt.Errorf("is %s of %d", entry.Kind(), entry.Len())
+	}
+	var bounds [2]int64
+	var owner uint16
+	i := 0
+	for part := range entry.All() {
+		switch {
+		case i < 2:
+			if part.Kind() != resp.Integer || part.Int() < 0 || part.Int() >= Slots {
+				return fmt.Errorf("has no slot from 0 to %d at %d", Slots-1, i)
+			}
+			bounds[i] = part.Int()
+		default:
+			addr, err := p.address(part)
+			if err != nil {
+				return fmt.Errorf("server %d: %w", i-2, err)
+			}
+			if i == 2 {
+				owner, err = p.master(addr)
+			} else {
+				err = p.replica(addr)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		i++
+	}
+	if bounds[0] > bounds[1] {
+		return fmt.Errorf("goes from %d down to %d", bounds[0], bounds[1])
+	}
+	for slot := bounds[0]; slot <= bounds[1]; slot++ {
+		if p.m.owner[slot] != 0 {
+			return fmt.Errorf("has slot %d, as an earlier one does", slot)
+		}
+		p.m.owner[slot] = owner
+		p.m.missing--
+	}
+	return nil
+}
+
+// master returns the number of a master.
+func (p *slotsParser) master(addr string) (uint16, error) {
+	at, ok := p.at[addr]
+	if !ok {
+		if len(p.m.masters) >= serversMax {
+			return 0, fmt.Errorf("more than %d masters", serversMax)
+		}
+		p.m.masters = append(p.m.masters, addr)
+		at = uint16(len(p.m.masters))
+		p.at[addr] = at
+	}
+	return at, nil
+}
+
+// replica notes a replica.
+func (p *slotsParser) replica(addr string) error {
+	if _, ok := p.replicas[addr]; ok {
+		return nil
+	}
+	if len(p.m.replicas) >= serversMax {
+		return fmt.Errorf("more than %d replicas", serversMax)
+	}
+	p.replicas[addr] = struct{}{}
+	p.m.replicas = append(p.m.replicas, addr)
+	return nil
+}
+
+// address reads [host, port, …].
+func (p *slotsParser) address(server resp.Reply) (string, error) {
+	if server.Kind() != resp.Array || server.Len() < 2 {
+		return "", fmt.Errorf("is %s of %d, want host and port", server.Kind(), server.Len())
+	}
+	host, port := server.At(0), server.At(1)
+	if port.Kind() != resp.Integer {
+		return "", fmt.Errorf("the port is %s", port.Kind())
+	}
+	name := ""
+	switch host.Kind() {
+	case resp.Null:
+	case resp.Bulk, resp.SimpleString:
+		name = string(host.Bytes())
+	default:
+		return "", fmt.Errorf("the host is %s", host.Kind())
+	}
+	return join(name, port.Int(), p.host)
+}
+
+var (
+	errAddress = errors.New("the address is malformed")
+	errNoSlots = errors.New("no node of the Redis Cluster has slots")
+)
+
+// join returns "host:port". A host that is empty or ? is the asked one.
+func join(host string, port int64, asked string) (string, error) {
+	if host == "" || host == "?" {
+		host = asked
+	}
+	malformed := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"'/@[]\`, r) }
+	if port < 1 || port > 65535 || host == "" || len(host) > hostMax || strings.ContainsFunc(host, malformed) {
+		return "", errAddress
+	}
+	return net.JoinHostPort(host, strconv.FormatInt(port, 10)), nil
+}

@@ -1,0 +1,469 @@
+package clusterclient
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/reactor/simnet"
+	"github.com/rankd/rankd/resp"
+)
+
+// keys returns GET commands for keys of nodes.
+func (w *world) gets(nodes ...int) (commands, want []string) {
+	for i, node := range nodes {
+		key := w.keyOf(node, i)
+		commands, want = append(commands, "GET "+key), append(want, key)
+	}
+	return commands, want
+}
+
+// since forgets the commands so far, and returns those that nodes take while fn runs.
+func (w *world) since(fn func()) []string {
+	w.commands = nil
+	fn()
+	return slices.DeleteFunc(slices.Clone(w.commands), func(c string) bool { return strings.Contains(c, "CLUSTER SLOTS") })
+}
+
+// A call over all nodes has its replies in the order of its commands, and one write goes to each node.
+func TestCallsAreSplitByNode(t *testing.T) {
+	w := newWorld(t, 1, 3, simnet.Config{})
+	c := w.client(resp.Options{})
+	commands, want := w.gets(0, 1, 2, 0, 1, 2, 2, 1)
+	o := w.do(c, commands...)
+	w.wait(o)
+	require.NoError(t, o.err)
+	assert.Equal(t, want, o.got)
+	before := c.Stats()
+	o, p := w.do(c, commands...), w.do(c, commands...)
+	w.wait(o, p)
+	assert.Equal(t, want, o.got)
+	assert.Equal(t, want, p.got)
+	after := c.Stats()
+	assert.EqualValues(t, 3, after.RoundTrips-before.RoundTrips, "one write for each node")
+	assert.EqualValues(t, 2*len(want), after.Asked-before.Asked)
+	assert.EqualValues(t, len(want), after.Commands-before.Commands, "equal reads are one command")
+	assert.Equal(t, 3, after.Nodes)
+	assert.EqualValues(t, 3, after.Batches)
+	assert.EqualValues(t, 1, after.Refreshes)
+	p = w.do(c, "PING", commands[1])
+	w.wait(p)
+	assert.Equal(t, []string{"PONG", want[1]}, p.got)
+	w.end(c)
+}
+
+// An empty call, one whose deadline has passed, and one after Close.
+func TestCallsWithoutWork(t *testing.T) {
+	w := newWorld(t, 1, 3, simnet.Config{})
+	c := w.client(resp.Options{})
+	empty := w.do(c)
+	w.wait(empty)
+	require.NoError(t, empty.err)
+	late := &outcome{call: &resp.Call{Deadline: w.sim.Now()}}
+	late.call.Batch.Cmd("GET", "x")
+	w.start(c, late)
+	w.wait(late)
+	require.ErrorIs(t, late.err, resp.ErrDeadline)
+	w.sim.After(0, c.Close)
+	closed := w.do(c, "GET x")
+	w.wait(closed)
+	require.ErrorIs(t, closed.err, resp.ErrClosed)
+	w.end(c)
+}
+
+// MOVED and ASK send just the commands again to which they are the answer, and at once; a slot that has moved is known from then on.
+func TestRedirectedCommandsAreSentAgainInPlace(t *testing.T) {
+	w := newWorld(t, 1, 3, simnet.Config{})
+	c := w.client(resp.Options{})
+	commands, want := w.gets(0, 1, 2, 0)
+	w.wait(w.do(c, commands...))
+	for _, again := range []struct {
+		reply string
+		sent  []string
+	}{
+		{"-MOVED 5 n9:1\r\n", nil}, // filled in below: a stranger, which is dead
+		{"-TRYAGAIN Multiple keys request during rehashing of slot\r\n", []string{"1 " + commands[1]}},
+		{"-READONLY You can't write against a read only replica.\r\n", []string{"1 " + commands[1]}},
+		{"-MOVED 5 n1:1\r\n", []string{"1 " + commands[1]}}, // to itself
+	} {
+		w.instead[want[1]] = again.reply
+		var o *outcome
+		sent := w.since(func() {
+			o = w.do(c, commands...)
+			w.wait(o)
+		})
+		require.NoError(t, o.err)
+		if again.sent == nil {
+			assert.Contains(t, o.got[1], "redis n9:1: cannot connect")
+			assert.Equal(t, []string{want[0], want[2], want[3]}, slices.Delete(o.got, 1, 2))
+			continue
+		}
+		assert.Equal(t, want, o.got, again.reply)
+		assert.Equal(t, again.sent, sent[4:], again.reply)
+	}
+	moved := 0
+	for i := range w.owner {
+		if w.owner[i] == 1 {
+			w.owner[i] = 2
+			moved++
+		}
+	}
+	require.NotZero(t, moved)
+	var o *outcome
+	sent := w.since(func() { o = w.do(c, commands...); w.wait(o) })
+	assert.Equal(t, want, o.got)
+	assert.Equal(t, []string{"1 " + commands[1], "2 " + commands[1]}, slices.DeleteFunc(sent, func(s string) bool { return !strings.HasSuffix(s, commands[1]) }))
+	sent = w.since(func() { o = w.do(c, commands...); w.wait(o) })
+	assert.Equal(t, want, o.got)
+	assert.Len(t, sent, 4, "the slot is known")
+	w.end(c)
+}
+
+// ASK has the command leave behind ASKING, on the connection of the node that imports the slot; the slot stays where it is.
+func TestAskingGoesBeforeItsCommand(t *testing.T) {
+	for _, inflight := range []int{0, 1, 2, 3} {
+		t.Run(strconv.Itoa(inflight), func(t *testing.T) { askingGoesBeforeItsCommand(t, inflight) })
+	}
+}
+
+func askingGoesBeforeItsCommand(t *testing.T, inflight int) {
+	w := newWorld(t, 1, 2, simnet.Config{})
+	c := w.client(resp.Options{MaxInflight: inflight})
+	commands, want := w.gets(0, 0, 0, 0, 0, 0, 1)
+	w.wait(w.do(c, commands...))
+	for i := range w.target {
+		if w.owner[i] == 0 {
+			w.target[i] = 1
+		}
+	}
+	var o, p *outcome
+	sent := w.since(func() {
+		o, p = w.do(c, commands...), w.do(c, commands...)
+		w.wait(o, p)
+	})
+	assert.Equal(t, want, o.got)
+	assert.Equal(t, want, p.got)
+	asked := 0
+	for i, command := range sent {
+		if command == "1 ASKING" {
+			asked++
+			assert.Contains(t, commands, strings.TrimPrefix(sent[i+1], "1 "))
+		}
+	}
+	assert.NotZero(t, asked)
+	assert.EqualValues(t, asked, c.Stats().Redirected)
+	w.end(c)
+}
+
+// A dead node fails the commands that it was asked, by an error that names it. When another node has taken its slots, nothing fails.
+func TestADeadNodeFailsItsCommandsAlone(t *testing.T) {
+	w := newWorld(t, 1, 3, simnet.Config{})
+	c := w.client(resp.Options{})
+	commands, want := w.gets(0, 1, 2, 1)
+	w.wait(w.do(c, commands...))
+	w.sim.After(0, func() { w.net.SetDown(addrOf(1), true) })
+	o, alone := w.do(c, commands...), w.do(c, commands[1])
+	w.wait(o, alone)
+	require.NoError(t, o.err)
+	assert.Equal(t, []string{want[0], want[2]}, []string{o.got[0], o.got[2]})
+	for _, k := range []int{1, 3} {
+		assert.Contains(t, o.got[k], "redis n1:1: ")
+	}
+	require.NoError(t, alone.err)
+	assert.Contains(t, alone.got[0], "redis n1:1: ")
+	assert.EqualValues(t, 2, c.Stats().Failed)
+	for i := range w.owner {
+		if w.owner[i] == 1 {
+			w.owner[i] = 2
+		}
+	}
+	w.run(func() bool { return c.state.Suspects() == false || c.state.Due().Passed(w.sim.Now()) })
+	w.sim.MoveTo(w.sim.Now().Add(200 * time.Millisecond))
+	w.wait(w.do(c, "PING")) // A request comes by, and the map is asked for.
+	w.sim.MoveTo(w.sim.Now().Add(200 * time.Millisecond))
+	o = w.do(c, commands...)
+	w.wait(o)
+	assert.Equal(t, want, o.got)
+	assert.Equal(t, 2, c.Stats().Nodes, "the dead one is forgotten")
+	w.end(c)
+}
+
+// A node that says nothing is found by a burst of timeouts, and one that says nothing of the map is passed over.
+func TestAMuteNodeIsFound(t *testing.T) {
+	w := newWorld(t, 1, 3, simnet.Config{})
+	c := w.client(resp.Options{Addr: addrOf(0) + "," + addrOf(1), RequestTimeout: 50 * time.Millisecond, ConnectTimeout: 100 * time.Millisecond})
+	commands, want := w.gets(0, 1, 2)
+	w.wait(w.do(c, commands...))
+	w.nodes[1].mute = true
+	for range 3 {
+		o := w.do(c, commands...)
+		w.wait(o)
+		assert.Equal(t, []string{want[0], want[2]}, []string{o.got[0], o.got[2]})
+		assert.Contains(t, o.got[1], "redis n1:1: timeout")
+	}
+	for i := range w.owner {
+		if w.owner[i] == 1 {
+			w.owner[i] = 2
+		}
+	}
+	last := w.do(c, "PING")
+	w.wait(last)
+	w.sim.MoveTo(w.sim.Now().Add(time.Second))
+	w.wait(w.do(c, "PING"))
+	w.sim.MoveTo(w.sim.Now().Add(time.Second))
+	o := w.do(c, commands...)
+	w.wait(o)
+	assert.Equal(t, want, o.got)
+	w.end(c)
+}
+
+// Without a node that answers, calls fail as those of a client whose server is dead.
+func TestNoNodeAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string // to CLUSTER SLOTS; "": the nodes are dead
+		want   error
+		text   string
+	}{
+		"dead":       {"", resp.ErrConnect, "redis n0:1,n1:1: cannot connect"},
+		"no cluster": {"-ERR This instance has cluster support disabled\r\n", resp.ErrConnect, "cluster support disabled"},
+		"malformed":  {":1\r\n", resp.ErrConnect, "CLUSTER SLOTS"},
+		"no slots":   {"*0\r\n", resp.ErrConnect, "no node of the Redis Cluster has slots"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, 2, simnet.Config{})
+			client := w.client(resp.Options{Addr: addrOf(0) + "," + addrOf(1)})
+			w.lie = func() (string, bool) { return c.answer, true }
+			for i := range w.nodes {
+				w.net.SetDown(addrOf(i), c.answer == "")
+			}
+			o := w.do(client, "GET x")
+			w.wait(o)
+			require.ErrorIs(t, o.err, c.want)
+			assert.ErrorContains(t, o.err, c.text)
+			w.lie = nil
+			for i := range w.nodes {
+				w.net.SetDown(addrOf(i), false)
+			}
+			w.sim.MoveTo(w.sim.Now().Add(time.Second))
+			o = w.do(client, "GET x")
+			w.wait(o)
+			require.NoError(t, o.err)
+			assert.Equal(t, []string{"x"}, o.got)
+			w.end(client)
+		})
+	}
+}
+
+// A call that is cancelled, or whose client is closed, ends once, wherever it is; so does one that has its deadline in a pause.
+func TestCallsEndEarly(t *testing.T) {
+	commandsOf := func(w *world) []string { c, _ := w.gets(0, 1, 0, 1); return c }
+	for name, prepare := range map[string]func(w *world, c *Client){
+		"before the map": func(w *world, _ *Client) {
+			for _, s := range w.nodes {
+				s.mute = true
+			}
+		},
+		"on its way": func(w *world, c *Client) {
+			w.wait(w.do(c, commandsOf(w)...))
+			w.nodes[1].mute = true
+		},
+		"in a pause": func(w *world, c *Client) {
+			w.wait(w.do(c, commandsOf(w)...))
+			w.pingPong = true
+		},
+	} {
+		for _, how := range []string{"Cancel", "Close", "deadline"} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				w := newWorld(t, 1, 2, simnet.Config{})
+				c := w.client(resp.Options{})
+				prepare(w, c)
+				o := &outcome{call: new(resp.Call)}
+				for _, command := range commandsOf(&world{owner: newWorld(t, 1, 2, simnet.Config{}).owner}) {
+					o.call.Batch.Cmd(strings.Fields(command)...)
+				}
+				if how == "deadline" {
+					o.call.Deadline = w.sim.Now().Add(9 * time.Millisecond)
+				}
+				w.start(c, o)
+				w.sim.After(5*time.Millisecond, func() {
+					switch how {
+					case "Cancel":
+						if o.done == 0 {
+							require.NoError(t, c.Cancel(o.call))
+						}
+						require.ErrorIs(t, c.Cancel(o.call), loop.ErrBusy, "twice")
+					case "Close":
+						c.Close()
+					}
+				})
+				w.wait(o)
+				switch {
+				case name == "in a pause" && o.err == nil:
+					t.Fatal("no pause")
+				case how == "Cancel":
+					require.ErrorIs(t, o.err, loop.ErrCancelled)
+				case how == "Close":
+					require.ErrorIs(t, o.err, resp.ErrClosed)
+				default:
+					require.ErrorIs(t, o.err, resp.ErrTimeout)
+				}
+				w.end(c)
+			})
+		}
+	}
+}
+
+// The replies of all nodes together are bounded.
+func TestRepliesOfAllNodesAreBounded(t *testing.T) {
+	w := newWorld(t, 1, 3, simnet.Config{})
+	c := w.client(resp.Options{MaxReplyBytes: 8})
+	commands, want := w.gets(0, 1, 2)
+	require.Greater(t, len(strings.Join(want, "")), 5)
+	o := w.do(c, append(commands, commands...)...)
+	w.wait(o)
+	require.ErrorIs(t, o.err, resp.ErrTooLarge)
+	assert.EqualValues(t, 1, c.Stats().TooLarge)
+	w.end(c)
+}
+
+// TestRandomClusters lets a client run against clusters that change: slots move in the steps of Redis, nodes die, say nothing and come back, maps are old,
+// half, malformed, the network is slow, and cuts and loses what it carries. Each call ends once: with its own replies in its order, or with a
+// true error. No write runs twice. When the cluster has been calm for a while, nothing fails.
+func TestRandomClusters(t *testing.T) {
+	for seed := range uint64(150) {
+		if !t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomCluster(t, seed) }) {
+			return
+		}
+	}
+}
+
+func randomCluster(t *testing.T, seed uint64) {
+	draw := rand.New(rand.NewPCG(seed, 9))
+	network := simnet.Config{Split: 0.3 * float64(draw.IntN(2))}
+	if draw.IntN(2) == 0 {
+		network.Latency = func() time.Duration { return time.Duration(draw.IntN(3000)) * time.Microsecond }
+	}
+	w := newWorld(t, seed, 4, network)
+	rng := w.rng
+	c := w.client(resp.Options{
+		Addr: addrOf(0) + "," + addrOf(1), MaxInflight: 1 + rng.IntN(40), Connections: 1 + rng.IntN(2), NoCoalesceReads: rng.IntN(3) == 0,
+		RequestTimeout: 60 * time.Millisecond, ConnectTimeout: 50 * time.Millisecond, Seed: seed,
+	})
+	calm := false
+	old := w.slots()
+	w.lie = func() (string, bool) {
+		if calm {
+			return "", false
+		}
+		switch rng.IntN(6) {
+		case 0:
+			return old, true
+		case 1:
+			return "*1\r\n*3\r\n:0\r\n:99\r\n*2\r\n$1\r\n?\r\n:1\r\n", true
+		case 2:
+			return ":1\r\n", true
+		}
+		return "", false
+	}
+	type use struct {
+		*outcome
+		want   []string
+		writes bool
+	}
+	var uses []*use
+	serial := 0
+	begin := func() *use {
+		u := &use{outcome: &outcome{call: new(resp.Call)}, writes: rng.IntN(4) == 0}
+		for range 1 + rng.IntN(30) {
+			if u.writes {
+				serial++
+				key := fmt.Sprint("w", serial)
+				u.call.Batch.Cmd("SET", key)
+				u.want = append(u.want, "OK")
+			} else {
+				key := fmt.Sprint("k", rng.IntN(60))
+				u.call.Batch.Cmd("GET", key)
+				u.want = append(u.want, key)
+			}
+		}
+		if !calm && rng.IntN(3) == 0 {
+			u.call.Deadline = w.sim.Now().Add(time.Duration(1+rng.IntN(80)) * time.Millisecond)
+		}
+		uses = append(uses, u)
+		w.start(c, u.outcome)
+		if !calm && rng.IntN(6) == 0 {
+			w.sim.After(time.Duration(rng.IntN(10_000))*time.Microsecond, func() { _ = c.Cancel(u.call) })
+		}
+		return u
+	}
+	for range 120 {
+		switch rng.IntN(8) {
+		case 0:
+			i := rng.IntN(spans)
+			w.target[i] = rng.IntN(len(w.nodes))
+			if w.target[i] == w.owner[i] {
+				w.target[i] = -1
+			}
+		case 1:
+			if i := rng.IntN(spans); w.target[i] >= 0 {
+				old = w.slots()
+				w.owner[i], w.target[i] = w.target[i], -1
+			}
+		case 2:
+			n, down := rng.IntN(len(w.nodes)), rng.IntN(3) == 0
+			w.sim.After(0, func() { w.net.SetDown(addrOf(n), down) })
+		case 3:
+			w.nodes[rng.IntN(len(w.nodes))].mute = rng.IntN(4) == 0
+		default:
+			begin()
+		}
+		w.sim.MoveTo(w.sim.Now().Add(time.Duration(rng.IntN(15)) * time.Millisecond))
+		require.NoError(t, w.sim.Settle())
+	}
+	// It is calm from now on. Slots that are half moved stay so.
+	calm = true
+	for i, s := range w.nodes {
+		s.mute = false
+		w.sim.After(0, func() { w.net.SetDown(addrOf(i), false) })
+	}
+	for range 12 {
+		w.sim.MoveTo(w.sim.Now().Add(time.Second))
+		w.wait(begin().outcome)
+	}
+	for range 5 {
+		u := begin()
+		w.wait(u.outcome)
+		require.NoError(t, u.err)
+		require.Equal(t, u.want, u.got)
+	}
+	for _, u := range uses {
+		w.wait(u.outcome)
+		if u.err != nil {
+			var failed *resp.OpError
+			require.ErrorAs(t, u.err, &failed)
+			require.Empty(t, u.got)
+			continue
+		}
+		require.Len(t, u.got, len(u.want))
+		for k, got := range u.got {
+			if got != u.want[k] {
+				require.Regexp(t, `^redis n[0-3]:1: |^MOVED |^ASK |^TRYAGAIN `, got)
+			}
+		}
+	}
+	for key, times := range w.writes {
+		require.Equal(t, 1, times, key)
+	}
+	require.Zero(t, len(c.calls))
+	w.end(c)
+	require.False(t, errors.Is(c.state.Err(), resp.ErrClosed))
+}

@@ -1,0 +1,383 @@
+package clusterclient
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/cluster"
+)
+
+// An operation is a call on its way. Loop only.
+type operation struct {
+	client    *Client
+	call      *resp.Call
+	since     clock.Time // when Do accepted it
+	legs      []*leg     // under way
+	missing   int        // commands without a reply
+	kept      resp.Gathered
+	hops      []uint8 // by command: how often it was sent again; empty: none was
+	again     []hop   // to be sent again
+	mapless   bool    // it waits for the first map
+	err       error
+	isSettled bool
+	hurt      bool // it counts as failed, since a node did not answer
+	place     list.Link[operation]
+	next      *operation // free
+}
+
+// A hop is a command that is to be sent again.
+type hop struct {
+	command int
+	cluster.Verdict
+	at clock.Time
+}
+
+// A leg is what a call asks of one node at once. Loop only.
+type leg struct {
+	resp.Call
+	op       *operation // nil: nobody waits for it any more
+	client   *Client
+	node     int
+	to       *resp.Client // the node's
+	left     bool         // its client has it
+	commands []int32      // of the operation: which its commands are; asking: before ASKING
+	next     *leg         // free
+}
+
+// asking stands for the command ASKING of a leg.
+const asking = -1
+
+// take returns an operation for a call.
+func (c *Client) take(call *resp.Call) *operation {
+	o := c.free
+	if o == nil {
+		o = &operation{client: c}
+	} else {
+		c.free, o.next = o.next, nil
+	}
+	o.call, o.since, o.missing = call, c.loop.Now(), call.Batch.Len()
+	c.calls[call] = o
+	c.underWay.Push(o, &o.place)
+	return o
+}
+
+// give takes back an operation that has ended and is in no list.
+func (c *Client) give(o *operation) {
+	delete(c.calls, o.call)
+	o.recycle()
+}
+
+// keepBytes bounds the replies whose memory a free operation keeps.
+const keepBytes = 64 << 10
+
+// recycle keeps it for the next call.
+func (o *operation) recycle() {
+	if o.kept.Size() > keepBytes {
+		o.kept = resp.Gathered{}
+	} else {
+		o.kept.Reset()
+	}
+	o.call, o.err, o.isSettled, o.hurt = nil, nil, false, false
+	o.hops, o.again, o.legs = o.hops[:0], o.again[:0], o.legs[:0]
+	o.next, o.client.free = o.client.free, o
+}
+
+// limit returns when a call fails that waits for the first map.
+func (o *operation) limit() clock.Time {
+	return o.since.Add(o.client.opts.ConnectTimeout).Earlier(o.call.Deadline)
+}
+
+// leave gives up all that is under way for the operation.
+func (o *operation) leave() {
+	c := o.client
+	for _, l := range o.legs {
+		if l.op = nil; l.left {
+			_ = l.to.Cancel(&l.Call) // The error says that its end is due.
+		} else {
+			l.recycle()
+		}
+	}
+	o.legs = o.legs[:0]
+	if o.mapless {
+		o.mapless = false
+		c.mapless--
+	}
+	o.rest(o.again[:0])
+}
+
+// rest sets the commands that wait to be sent again.
+func (o *operation) rest(again []hop) {
+	if len(o.again) > 0 {
+		o.client.resting--
+	}
+	if o.again = again; len(again) > 0 {
+		o.client.resting++
+	}
+}
+
+// route sends all commands to their nodes.
+func (o *operation) route() {
+	c, batch, anyone := o.client, &o.call.Batch, cluster.None
+	for i := range batch.Len() {
+		node := cluster.None
+		if slot := cluster.Route(batch.Span(i, i+1)); slot != cluster.None {
+			node = c.state.Owner(slot)
+		}
+		if node == cluster.None { // Any node answers, or says who does, or that nobody does.
+			if anyone == cluster.None {
+				anyone = c.state.Anyone()
+			}
+			node = anyone
+		}
+		l := o.legTo(node)
+		l.Batch.Copy(batch, i)
+		l.commands = append(l.commands, int32(i))
+	}
+	o.send()
+}
+
+// legTo returns the leg to a node that has not left yet.
+func (o *operation) legTo(node int) *leg {
+	for _, l := range o.legs {
+		if l.node == node && !l.left {
+			return l
+		}
+	}
+	return o.newLeg(node)
+}
+
+// newLeg returns an empty leg to a node.
+func (o *operation) newLeg(node int) *leg {
+	c := o.client
+	l := c.freeLegs
+	if l == nil {
+		l = &leg{client: c}
+		l.Done = l.ended
+	} else {
+		c.freeLegs, l.next = l.next, nil
+	}
+	l.op, l.node = o, node
+	o.legs = append(o.legs, l)
+	return l
+}
+
+// send has the legs leave that have not left. A client that takes no call fails the operation.
+func (o *operation) send() {
+	for i := 0; i < len(o.legs); i++ {
+		l := o.legs[i]
+		if l.left {
+			continue
+		}
+		l.Deadline, l.Asker, l.MaxReplyBytes = o.call.Deadline, o.call.Asker, o.call.MaxReplyBytes
+		if o.call.Watch != nil && len(o.hops) == 0 {
+			l.Watch = l
+		}
+		l.to = o.client.node(l.node)
+		if err := l.to.Do(&l.Call); err != nil {
+			o.client.fail(o, err)
+			return
+		}
+		l.left = true
+	}
+}
+
+// recycle keeps a leg for the next operation.
+func (l *leg) recycle() {
+	c := l.client
+	l.Batch.Reset()
+	l.Asker, l.Watch, l.op, l.to, l.left, l.commands = nil, nil, nil, nil, false, l.commands[:0]
+	l.next, c.freeLegs = c.freeLegs, l
+}
+
+// Sent implements resp.Watch. The trace of a call shows what its commands did first, not where they were sent again.
+func (l *leg) Sent(conn, n, bytes int, at clock.Time) {
+	if l.op != nil {
+		l.op.call.Watch.Sent(l.node*l.client.opts.Connections+conn, n, bytes, at)
+	}
+}
+
+// Replied implements resp.Watch.
+func (l *leg) Replied(conn, n, bytes int) {
+	if l.op != nil {
+		l.op.call.Watch.Replied(l.node*l.client.opts.Connections+conn, n, bytes)
+	}
+}
+
+// ended takes the replies of a leg, or its failure.
+func (l *leg) ended(*resp.Call) {
+	o, replies, err := l.op, l.Replies, l.Err
+	if o != nil {
+		o.legs = slices.DeleteFunc(o.legs, func(other *leg) bool { return other == l })
+		switch whole := len(l.commands) == o.call.Batch.Len(); {
+		case err != nil:
+			o.failed(l)
+		case whole && !slices.ContainsFunc(l.commands, func(k int32) bool { return k == asking }) && o.missing == len(l.commands) && !hasErrors(replies):
+			l.recycle()
+			o.finish(replies)
+			return
+		default:
+			o.deliver(l)
+		}
+		if !o.isSettled && o.missing == 0 {
+			l.recycle()
+			o.finish(o.kept.Replies())
+			return
+		}
+	}
+	l.recycle()
+}
+
+func hasErrors(replies resp.Replies) bool {
+	for _, r := range replies.All() {
+		if r.Kind() == resp.Error {
+			return true
+		}
+	}
+	return false
+}
+
+// finish ends a call that has its replies.
+func (o *operation) finish(replies resp.Replies) {
+	c, call := o.client, o.call
+	c.underWay.Remove(&o.place)
+	delete(c.calls, call)
+	call.Replies = replies
+	call.Done(call)
+	call.Replies = resp.Replies{} // An idle call holds no replies.
+	o.recycle()
+}
+
+// failed notes that a node did not answer.
+func (o *operation) failed(l *leg) {
+	c, err := o.client, l.Err
+	alone := true // The failure is the node's, and other nodes may answer.
+	switch {
+	case errors.Is(err, resp.ErrConnect), errors.Is(err, resp.ErrConnectionLost):
+		c.suspect()
+	case errors.Is(err, resp.ErrTimeout) && !errors.Is(err, resp.ErrDeadline):
+		c.state.TimedOut(c.loop.Now())
+		c.schedule(c.state.Due())
+	default:
+		alone = false
+	}
+	if !alone {
+		c.fail(o, err)
+		return
+	}
+	if !o.hurt {
+		o.hurt = true
+		c.stats.Failed++
+		if errors.Is(err, resp.ErrTimeout) {
+			c.stats.TimedOut++
+		}
+	}
+	for _, k := range l.commands {
+		if k != asking {
+			o.kept.Fail(int(k), o.call.Batch.Len(), err)
+			o.missing--
+		}
+	}
+}
+
+// deliver keeps the replies of a leg, and sends those commands again that the node wants to be sent again.
+func (o *operation) deliver(l *leg) {
+	c, n := o.client, o.call.Batch.Len()
+	var rest []hop
+	for i, reply := range l.Replies.All() {
+		k := int(l.commands[i])
+		if k == asking {
+			continue
+		}
+		if reply.Kind() == resp.Error {
+			if v := o.judge(l, k, reply); v.Again {
+				c.stats.Redirected++
+				o.hops[k]++
+				if v.Pause == 0 {
+					o.sendAgain(k, v)
+				} else {
+					rest = append(rest, hop{k, v, c.loop.Now().Add(v.Pause)})
+				}
+				continue
+			}
+		}
+		o.kept.Set(k, n, reply)
+		o.missing--
+	}
+	if limit := o.maxReplyBytes(); o.kept.Size() > limit {
+		c.fail(o, c.opError(resp.ErrTooLarge, fmt.Errorf("more than %d bytes (max_reply_bytes)", limit)))
+		return
+	}
+	if len(rest) > 0 {
+		o.rest(append(o.again, rest...))
+		for _, h := range rest {
+			c.schedule(h.at.Earlier(o.call.Deadline))
+		}
+	}
+	o.send()
+}
+
+// judge asks what becomes of command k, to which a node has answered with an error.
+func (o *operation) judge(l *leg, k int, reply resp.Reply) cluster.Verdict {
+	c, command := o.client, o.call.Batch.Span(k, k+1)
+	for len(o.hops) < o.call.Batch.Len() {
+		o.hops = append(o.hops, 0)
+	}
+	v := c.state.Judge(reply.Bytes(), l.node, cluster.Route(command), int(o.hops[k]), resp.ReadOnly(command), c.loop.Now())
+	if c.state.Suspects() {
+		c.schedule(c.state.Due())
+	}
+	return v
+}
+
+// sendAgain puts command k on a leg. ASKING holds for one command, so that both leave together, on a leg of their own.
+func (o *operation) sendAgain(k int, v cluster.Verdict) {
+	var l *leg
+	if v.Asking {
+		l = o.newLeg(v.Node)
+		l.Batch.Cmd("ASKING")
+		l.commands = append(l.commands, asking)
+	} else {
+		l = o.legTo(v.Node)
+	}
+	l.Batch.Copy(&o.call.Batch, k)
+	l.commands = append(l.commands, int32(k))
+}
+
+// tick sends what is due again, and fails a call that has waited too long.
+func (o *operation) tick(now clock.Time) {
+	c := o.client
+	switch {
+	case o.call.Deadline.Passed(now):
+		c.fail(o, c.opError(resp.ErrTimeout, resp.ErrDeadline))
+		return
+	case o.mapless && o.limit().Passed(now):
+		c.fail(o, c.opError(resp.ErrConnect, c.state.Err()))
+		return
+	case o.mapless:
+		c.schedule(o.limit())
+		return
+	}
+	rest := o.again[:0:0]
+	for _, h := range o.again {
+		if h.at.Passed(now) {
+			o.sendAgain(h.command, h.Verdict)
+		} else {
+			rest = append(rest, h)
+			c.schedule(h.at.Earlier(o.call.Deadline))
+		}
+	}
+	o.rest(rest)
+	o.send()
+}
+
+// maxReplyBytes returns the bound of the replies.
+func (o *operation) maxReplyBytes() int {
+	if o.call.MaxReplyBytes > 0 {
+		return o.call.MaxReplyBytes
+	}
+	return o.client.opts.MaxReplyBytes
+}

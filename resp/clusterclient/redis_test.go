@@ -1,0 +1,208 @@
+package clusterclient
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/reactor"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/cluster"
+)
+
+// An onRedis has a client of a real cluster on a loop of its own.
+type onRedis struct {
+	t       *testing.T
+	reactor *reactor.Reactor
+	client  *Client
+	cluster *redistest.Cluster
+}
+
+func startRedis(t *testing.T, o resp.Options) *onRedis {
+	t.Helper()
+	b := &onRedis{t: t, cluster: redistest.StartCluster(t, 3)}
+	b.reactor = reactor.New(reactor.Config{OnPanic: func(recovered any, stack []byte) { t.Errorf("panic: %v\n%s", recovered, stack) }})
+	require.NoError(t, b.reactor.Start())
+	o.Addr = strings.TrimPrefix(b.cluster.Addr(), "redis+cluster://")
+	b.client = New(b.reactor.Loop(), b.reactor, o)
+	t.Cleanup(func() {
+		b.reactor.Loop().Post(b.client.Close)
+		b.reactor.Stop()
+		<-b.reactor.Loop().Done()
+	})
+	return b
+}
+
+// do runs one call and waits for it.
+func (b *onRedis) do(commands ...[]string) (replies []string, err error) {
+	done := make(chan struct{})
+	call := &resp.Call{}
+	for _, c := range commands {
+		call.Batch.Cmd(c...)
+	}
+	call.Done = func(call *resp.Call) {
+		defer close(done)
+		err = call.Err
+		for _, r := range call.Replies.All() {
+			if e := r.Err(); e != nil {
+				replies = append(replies, "error: "+e.Error())
+			} else {
+				replies = append(replies, string(r.Bytes()))
+			}
+		}
+	}
+	require.True(b.t, b.reactor.Loop().Post(func() {
+		if failed := b.client.Do(call); failed != nil {
+			err = failed
+			close(done)
+		}
+	}))
+	<-done
+	return replies, err
+}
+
+const keys = 600
+
+// all returns commands about all keys.
+func all(name string, args ...string) (commands [][]string) {
+	for i := range keys {
+		commands = append(commands, append([]string{name, fmt.Sprint("key:", i)}, args...))
+	}
+	return commands
+}
+
+// Slots of a real cluster move back and forth while requests read and write their keys, and no command fails. Afterwards each slot is known where
+// it is.
+func TestSlotsOfARealClusterMoveUnderLoad(t *testing.T) {
+	b := startRedis(t, resp.Options{})
+	var sets [][]string
+	for i, c := range all("SET") {
+		sets = append(sets, append(c, fmt.Sprint("value ", i)))
+	}
+	replies, err := b.do(sets...)
+	require.NoError(t, err)
+	for _, r := range replies {
+		require.Equal(t, "OK", r)
+	}
+	for i := range keys {
+		require.EqualValues(t, cluster.Slot(fmt.Append(nil, "key:", i)), atoi(b.cluster.Do(t, 0, "CLUSTER", "KEYSLOT", fmt.Sprint("key:", i))))
+		if i == 50 {
+			break
+		}
+	}
+	var stop atomic.Bool
+	var rounds atomic.Int64
+	wrong := make(chan string, 1)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		for !stop.Load() {
+			rounds.Add(1)
+			got, err := b.do(all("GET")...)
+			if err != nil {
+				wrong <- err.Error()
+				return
+			}
+			for i, value := range got {
+				if value != fmt.Sprint("value ", i) {
+					wrong <- fmt.Sprint("key:", i, ": ", value)
+					return
+				}
+			}
+		}
+	}()
+	for _, way := range [][2]int{{0, 1}, {1, 0}, {0, 2}, {2, 1}} {
+		b.cluster.Agree(t)
+		for slot := range 40 {
+			require.Zero(t, b.cluster.Owner(slot*130))
+			b.cluster.Move(t, slot*130, way[0], way[1])
+		}
+	}
+	enough := rounds.Load() + 3
+	require.Eventually(t, func() bool { return rounds.Load() > enough || len(wrong) > 0 }, 20*time.Second, time.Millisecond)
+	stop.Store(true)
+	<-finished
+	select {
+	case text := <-wrong:
+		t.Fatal(text)
+	default:
+	}
+}
+
+func atoi(text string) (n int) {
+	_, _ = fmt.Sscan(text, &n)
+	return n
+}
+
+// A master that is killed fails the commands for its keys, and no others; each error names it. When it is back, nothing fails.
+func TestAMasterOfARealClusterIsKilled(t *testing.T) {
+	b := startRedis(t, resp.Options{})
+	_, err := b.do(all("SET", "x")...)
+	require.NoError(t, err)
+	b.cluster.Nodes[1].Kill()
+	replies, err := b.do(all("GET")...)
+	require.NoError(t, err)
+	dead := 0
+	for i, r := range replies {
+		if b.cluster.Owner(cluster.Slot(fmt.Append(nil, "key:", i))) == 1 {
+			assert.Contains(t, r, b.cluster.Nodes[1].Addr)
+			dead++
+		} else {
+			assert.Equal(t, "x", r)
+		}
+	}
+	assert.NotZero(t, dead)
+	b.cluster.Nodes[1].Restart(t)
+	require.Eventually(t, func() bool {
+		replies, err := b.do(all("SET", "y")...)
+		for _, r := range replies {
+			if r != "OK" {
+				return false
+			}
+		}
+		return err == nil
+	}, 30*time.Second, 20*time.Millisecond)
+}
+
+// A master that is killed and has a replica fails the commands for its keys until the replica is elected, and no others. Soon after the election
+// nothing fails, since the client asks for the map again by itself.
+func TestAReplicaOfARealClusterTakesOver(t *testing.T) {
+	b := startRedis(t, resp.Options{})
+	b.cluster.AddReplica(t, 1)
+	_, err := b.do(all("SET", "x")...)
+	require.NoError(t, err)
+	replica := len(b.cluster.Nodes) - 1
+	require.Eventually(t, func() bool {
+		return b.cluster.Do(t, replica, "DBSIZE") == b.cluster.Do(t, 1, "DBSIZE")
+	}, 10*time.Second, 10*time.Millisecond)
+	b.cluster.Nodes[1].Kill()
+	isMaster := func() bool { return strings.HasPrefix(b.cluster.Do(t, replica, "ROLE"), "$6\r\nmaster") }
+	require.False(t, isMaster())
+	elected := time.Time{}
+	require.Eventually(t, func() bool {
+		if elected.IsZero() && isMaster() {
+			elected = time.Now()
+		}
+		replies, err := b.do(all("GET")...)
+		require.NoError(t, err)
+		failed := 0
+		for i, r := range replies {
+			if r != "x" {
+				failed++
+				require.Equal(t, 1, b.cluster.Owner(cluster.Slot(fmt.Append(nil, "key:", i))), r)
+			}
+		}
+		return failed == 0
+	}, 30*time.Second, 10*time.Millisecond)
+	require.True(t, isMaster(), "nobody else has its keys")
+	if !elected.IsZero() { // else it was elected since the last look
+		t.Logf("the client followed %v after the election", time.Since(elected))
+		assert.Less(t, time.Since(elected), 5*time.Second, "a second on a machine that has nothing else to do")
+	}
+}

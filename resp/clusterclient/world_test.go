@@ -1,0 +1,243 @@
+package clusterclient
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/loop/loopsim"
+	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/reactor/simnet"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/cluster"
+)
+
+func TestMain(m *testing.M) { looptest.Main(m) }
+
+// spans is the number of spans of slots that have one owner each.
+const spans = 16
+
+// A world is a simulated Redis Cluster in virtual time. GET x answers x, and SET x answers OK. A node redirects as Redis does.
+type world struct {
+	t        *testing.T
+	sim      *loopsim.Sim
+	net      *simnet.Net
+	rng      *rand.Rand
+	nodes    []*server
+	owner    [spans]int
+	target   [spans]int // who imports the span, of which the owner has half the keys left; -1: nobody
+	writes   map[string]int
+	commands []string              // "node command", in the order in which nodes took them
+	instead  map[string]string     // by key: what is answered once instead
+	pingPong bool                  // two nodes say that the other one has each slot
+	lie      func() (string, bool) // what CLUSTER SLOTS answers instead
+}
+
+// A server is a node.
+type server struct {
+	world  *world
+	number int
+	mute   bool
+	conns  int // open
+}
+
+func addrOf(node int) string { return "n" + strconv.Itoa(node) + ":1" }
+
+func newWorld(t *testing.T, seed uint64, nodes int, network simnet.Config) *world {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	w := &world{t: t, rng: rng, writes: map[string]int{}, instead: map[string]string{}}
+	w.sim = loopsim.New(rng, func(recovered any, stack []byte) { t.Fatalf("panic: %v\n%s", recovered, stack) })
+	w.net = simnet.New(w.sim, rng, network)
+	for i := range w.owner {
+		w.owner[i], w.target[i] = i%nodes, -1
+	}
+	for i := range nodes {
+		s := &server{world: w, number: i}
+		w.nodes = append(w.nodes, s)
+		w.net.Listen(addrOf(i), s.accept)
+	}
+	return w
+}
+
+func (s *server) accept(p *simnet.Peer) {
+	asking := false
+	s.conns++
+	p.OnClose = func() { s.conns-- }
+	p.OnData = func(data []byte) (consumed int) {
+		for {
+			complete, args, _, rest, err := redcon.ReadNextCommand(data[consumed:], nil)
+			require.NoError(s.world.t, err)
+			if !complete || s.mute {
+				return consumed
+			}
+			consumed = len(data) - len(rest)
+			words := make([]string, len(args))
+			for i, a := range args {
+				words[i] = string(a)
+			}
+			s.world.commands = append(s.world.commands, fmt.Sprint(s.number, " ", strings.Join(words, " ")))
+			p.Write([]byte(s.answer(words, &asking)))
+		}
+	}
+}
+
+func (s *server) answer(args []string, asking *bool) string {
+	w := s.world
+	asked := *asking
+	*asking = false
+	switch args[0] {
+	case "ASKING":
+		*asking = true
+		return "+OK\r\n"
+	case "CLUSTER":
+		if w.lie != nil {
+			if text, ok := w.lie(); ok {
+				return text
+			}
+		}
+		return w.slots()
+	case "PING":
+		return "+PONG\r\n"
+	}
+	key := args[1]
+	if text, ok := w.instead[key]; ok {
+		delete(w.instead, key)
+		return text
+	}
+	slot := cluster.Slot([]byte(key))
+	if w.pingPong {
+		return fmt.Sprintf("-MOVED %d %s\r\n", slot, addrOf(1-s.number))
+	}
+	span := slot * spans / cluster.Slots
+	if owner, target := w.owner[span], w.target[span]; owner != s.number && (target != s.number || !asked) {
+		return fmt.Sprintf("-MOVED %d %s\r\n", slot, addrOf(owner))
+	} else if owner == s.number && target >= 0 && slot%2 == 0 {
+		return fmt.Sprintf("-ASK %d %s\r\n", slot, addrOf(target))
+	}
+	if args[0] == "SET" {
+		w.writes[key]++
+		return "+OK\r\n"
+	}
+	return fmt.Sprintf("$%d\r\n%s\r\n", len(key), key)
+}
+
+// slots is the true answer to CLUSTER SLOTS.
+func (w *world) slots() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "*%d\r\n", spans)
+	for i, n := range w.owner {
+		fmt.Fprintf(&out, "*3\r\n:%d\r\n:%d\r\n*3\r\n$%d\r\nn%d\r\n:1\r\n$2\r\nid\r\n", i*cluster.Slots/spans, (i+1)*cluster.Slots/spans-1, len(strconv.Itoa(n))+1, n)
+	}
+	return out.String()
+}
+
+// keyOf returns a key of a node, the nth.
+func (w *world) keyOf(node, nth int) string {
+	for i := 0; ; i++ {
+		key := "k" + strconv.Itoa(i)
+		if w.owner[cluster.Slot([]byte(key))*spans/cluster.Slots] == node {
+			if nth--; nth < 0 {
+				return key
+			}
+		}
+	}
+}
+
+// An outcome is what became of a call.
+type outcome struct {
+	call *resp.Call
+	done int
+	err  error
+	got  []string // replies; of one with an error: the error
+}
+
+// do starts a call on the loop.
+func (w *world) do(c *Client, commands ...string) *outcome {
+	o := &outcome{call: new(resp.Call)}
+	for _, command := range commands {
+		o.call.Batch.Cmd(strings.Fields(command)...)
+	}
+	w.start(c, o)
+	return o
+}
+
+func (w *world) start(c *Client, o *outcome) {
+	inside := true
+	o.call.Done = func(call *resp.Call) {
+		require.False(w.t, inside, "Done inside Do")
+		o.done++
+		o.err = call.Err
+		for _, r := range call.Replies.All() {
+			if err := r.Err(); err != nil {
+				o.got = append(o.got, err.Error())
+			} else {
+				o.got = append(o.got, string(r.Bytes()))
+			}
+		}
+	}
+	w.sim.After(0, func() {
+		if err := c.Do(o.call); err != nil {
+			o.err, o.done = err, o.done+1
+		}
+		inside = false
+	})
+}
+
+// run lets everything happen until nothing is left to happen before an instant.
+func (w *world) run(until func() bool) {
+	w.t.Helper()
+	for range 1_000_000 {
+		require.NoError(w.t, w.sim.Settle())
+		if until != nil && until() {
+			return
+		}
+		at, ok := w.sim.Next()
+		if !ok {
+			require.Nil(w.t, until, "nothing is left to happen")
+			return
+		}
+		w.sim.MoveTo(at)
+	}
+	w.t.Fatal("it does not end")
+}
+
+// wait runs until calls are done.
+func (w *world) wait(outcomes ...*outcome) {
+	w.t.Helper()
+	w.run(func() bool {
+		for _, o := range outcomes {
+			if o.done == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	for _, o := range outcomes {
+		require.Equal(w.t, 1, o.done)
+	}
+}
+
+// end closes a client and checks that nothing is left of it.
+func (w *world) end(c *Client) {
+	w.t.Helper()
+	w.sim.After(0, c.Close)
+	w.run(nil)
+	require.Zero(w.t, w.net.Open())
+	require.Empty(w.t, c.calls)
+	require.Zero(w.t, c.underWay.Len()+c.settled.Len()+c.mapless+c.resting)
+	s := c.Stats()
+	require.Zero(w.t, s.Inflight+s.Waiting)
+	require.NoError(w.t, w.sim.Stop())
+}
+
+func (w *world) client(o resp.Options) *Client {
+	if o.Addr == "" {
+		o.Addr = addrOf(0)
+	}
+	return New(w.sim.Loop, w.net, o)
+}
