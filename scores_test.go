@@ -28,7 +28,8 @@ const scoresPlan = `{"schema_version": 1, "plan_name": "scores", "outputs": ["to
 		{"node_id": "all",    "op": "follow",    "inputs": ["me"],     "params": {"endpoint": "ep_0001", "fanout": 200}},
 		{"node_id": "score",  "op": "vm",        "inputs": ["all"],    "params": {"out_key": 2002, "expr_id": "e_id"}},
 		{"node_id": "model",  "op": "model",     "inputs": ["score"],  "params": {"model": "example", "features": ["id", "score"], "out_key": "model_score_1"}},
-		{"node_id": "norm",   "op": "normalize", "inputs": ["model"],  "params": {"by": "model_score_1", "out_key": "model_score_2", "method": "reciprocal_rank"}},
+		{"node_id": "light",  "op": "model",     "inputs": ["model"],  "params": {"model": "light", "features": ["id", "model_score_1"], "out_key": "model_score_1"}},
+		{"node_id": "norm",   "op": "normalize", "inputs": ["light"],  "params": {"by": "model_score_1", "out_key": "model_score_2", "method": "reciprocal_rank"}},
 		{"node_id": "group",  "op": "aggregate", "inputs": ["norm"],   "params": {"by": ["country"], "values": [{"method": "mean", "column": "id", "out_key": "score"},
 			{"method": "count", "out_key": "model_score_2"}]}},
 		{"node_id": "boost",  "op": "boost",     "inputs": ["group"],  "params": {"score": "model_score_2", "out_key": "final_score", "mode": "all",
@@ -107,17 +108,14 @@ func TestOpenRefusesModels(t *testing.T) {
 // Open reads the models once: what happens to the folder later changes nothing.
 func TestModelsAreReadAtOpen(t *testing.T) {
 	folder := t.TempDir()
-	text, err := os.ReadFile(filepath.Join("testdata", "models", "example.json"))
-	require.NoError(t, err)
-	file := filepath.Join(folder, "example.json")
-	require.NoError(t, os.WriteFile(file, text, 0o600))
+	require.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Join("testdata", "models"))))
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
 	defer redis.Close()
 	e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Models: os.DirFS(folder), PlanFile: "scores.plan.json", PlanText: []byte(scoresPlan)})
 	require.NoError(t, err)
 	defer e.Close()
-	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.RemoveAll(folder))
 	_, err = e.Rank(t.Context(), rankd.Request{UserID: 7})
 	assert.NoError(t, err)
 }

@@ -135,6 +135,7 @@ type Fired struct {
 type Named struct {
 	Name  string `json:"name"`
 	Value Value  `json:"value"`
+	Adds  *Value `json:"adds,omitempty"` // what it adds to the result, if that is a sum
 }
 
 // Missing explains an id that was asked for and not returned. Immutable; any goroutine.

@@ -149,10 +149,14 @@ func (r *Run) stepOf(node int, row task.RowAt, reason *task.Reason) Step {
 		s.Fired = append(s.Fired, Fired{Rule: f.Rule, Tree: tree(f.Tree)})
 	}
 	if name := r.name(reason.By); name != "" {
-		s.Values = append(s.Values, Named{name, Value{r.valueAt(c, out, row, reason.By)}})
+		s.Values = append(s.Values, Named{Name: name, Value: Value{r.valueAt(c, out, row, reason.By)}})
 	}
 	for _, v := range reason.Values {
-		s.Values = append(s.Values, Named{v.Name, Value{v.Value}})
+		named := Named{Name: v.Name, Value: Value{v.Value}}
+		if v.Adds != nil {
+			named.Adds = &Value{*v.Adds}
+		}
+		s.Values = append(s.Values, named)
 	}
 	return s
 }

@@ -144,6 +144,10 @@ func (t *text) detail(indent int, s *Step) {
 		t.line(indent, "%s is %s", orScore(s.Column), s.Score)
 	}
 	for _, v := range s.Values {
+		if v.Adds != nil {
+			t.line(indent, "%s = %s adds %s", excerpt.Text(v.Name), v.Value, v.Adds)
+			continue
+		}
 		t.line(indent, "%s = %s", excerpt.Text(v.Name), v.Value)
 	}
 	for _, f := range s.Fired {

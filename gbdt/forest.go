@@ -11,6 +11,7 @@ type forest struct {
 	trees  []tree
 	inputs []input
 	wide   []float64 // what leaves add, by node, if they add up in float64; nil: node.leaf in float32
+	means  []float32 // what a row that reaches a node gets of its tree on average, by node; nil: the file does not tell
 }
 
 // tree is a part of the nodes of a forest.
@@ -35,7 +36,7 @@ type input struct {
 	kind    inputKind
 	missing int32     // the key of a missing value
 	bounds  []float64 // of ranks: the thresholds, in order
-	set     []uint32  // of members: a bit for each category that goes left
+	set     []uint32  // of members: a bit for each category that goes left; of others: right
 }
 
 // inputKind says what the key of an input is.
@@ -47,6 +48,7 @@ const (
 	ranksNaNZero                  // the same; NaN is 0, and nothing is missing
 	ranksNoZero                   // the same; NaN and all numbers up to tiny are missing
 	members                       // 0 for a category of the set, otherwise 1; nothing is missing
+	others                        // of XGBoost: 1 for a category of the set, otherwise 0; NaN is missing
 )
 
 // tiny is the greatest magnitude that LightGBM takes for 0.

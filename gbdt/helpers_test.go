@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,26 @@ type jsonTree struct {
 	Conditions  []float32 `json:"split_conditions"`
 	DefaultLeft []int     `json:"default_left"`
 	Kinds       []int     `json:"split_type"`
+	Covers      []float32 `json:"sum_hessian,omitempty"`
+	Categories  []int     `json:"categories,omitempty"`
+	Splits      []int     `json:"categories_nodes,omitempty"`
+	Segments    []int     `json:"categories_segments,omitempty"`
+	Sizes       []int     `json:"categories_sizes,omitempty"`
+}
+
+// categories makes a node a categorical split, from which these go right.
+func (t *jsonTree) categories(node int, right ...int) {
+	if node < len(t.Kinds) {
+		t.Kinds[node] = 1
+	}
+	t.Splits, t.Segments, t.Sizes = append(t.Splits, node), append(t.Segments, len(t.Categories)), append(t.Sizes, len(right))
+	t.Categories = append(t.Categories, right...)
+}
+
+// goesRight reports whether a value is a category that goes right from a categorical split.
+func (t *jsonTree) goesRight(node int, v float32) bool {
+	i := slices.Index(t.Splits, node)
+	return v >= 0 && v < 1<<24 && slices.Contains(t.Categories[t.Segments[i]:t.Segments[i]+t.Sizes[i]], int(v))
 }
 
 // shape says how a random model looks.
@@ -53,6 +74,7 @@ type shape struct {
 	features, trees, depth int
 	split                  float64 // share of the nodes above depth that are splits
 	numbers                []float32
+	categories             bool // a quarter of the splits are categorical
 }
 
 // randomModel returns a model file of random trees. Thresholds are of numbers, if there are some.
@@ -78,11 +100,15 @@ func randomTree(rng *rand.Rand, s shape) (t jsonTree) {
 		t.Features, t.Kinds = append(t.Features, rng.IntN(s.features)), append(t.Kinds, 0)
 		t.DefaultLeft = append(t.DefaultLeft, rng.IntN(2))
 		number := float32(rng.NormFloat64())
+		t.Covers = append(t.Covers, 1+float32(rng.IntN(100)))
 		if len(s.numbers) > 0 && rng.IntN(4) > 0 {
 			number = s.numbers[rng.IntN(len(s.numbers))]
 		}
 		t.Conditions = append(t.Conditions, number)
 		if depth < s.depth && rng.Float64() < s.split {
+			if s.categories && rng.IntN(4) == 0 {
+				t.categories(at, rng.IntN(3), 30+rng.IntN(3), rng.IntN(200))
+			}
 			if rng.IntN(2) == 0 { // the order of nodes in the file means nothing
 				t.Left[at] = grow(depth + 1)
 				t.Right[at] = grow(depth + 1)
@@ -111,6 +137,9 @@ func (d *document) margin(base float32, row []float32) float32 {
 		for t.Left[at] >= 0 {
 			v := row[t.Features[at]]
 			left := v < t.Conditions[at]
+			if t.Kinds[at] == 1 {
+				left = !t.goesRight(at, v)
+			}
 			if math.IsNaN(float64(v)) {
 				left = t.DefaultLeft[at] == 1
 			}

@@ -2,7 +2,7 @@ package gbdt
 
 import (
 	"cmp"
-	"encoding/binary"
+
 	"errors"
 	"fmt"
 	"math"
@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 )
 
-// MaxCategorySplits bounds the different categorical splits of a model of LightGBM: each is an input of its own.
+// MaxCategorySplits bounds the different categorical splits of a model: each is an input of its own.
 const MaxCategorySplits = 1 << 14
 
 // The bits of a split's decision_type: see Tree::NumericalDecision in LightGBM's include/LightGBM/tree.h.
@@ -229,14 +229,16 @@ type lightTree struct {
 	splits                         int
 	left, right, feature, decision []int32 // of the splits
 	threshold                      []float64
-	value                          []float64 // of the leaves
+	values                         []float64 // of the leaves
 	sets                           [][]uint32
+	counts                         []float64 // of the rows of each leaf in training; nil: the file does not tell
+	covers                         []float64 // the same of each split
 }
 
 // tree reads a tree and plants it.
 func (r *lightReader) tree() error {
 	found, err := r.fields("num_leaves", "num_cat", "split_feature", "threshold", "decision_type", "left_child", "right_child", "leaf_value",
-		"cat_boundaries", "cat_threshold", "is_linear")
+		"cat_boundaries", "cat_threshold", "is_linear", "leaf_count", "internal_count")
 	if err != nil {
 		return err
 	}
@@ -253,7 +255,7 @@ func (r *lightReader) tree() error {
 		return fmt.Errorf("num_leaves: the trees have more than %d nodes together", MaxNodes)
 	}
 	t := &lightTree{reader: r, splits: leaves - 1}
-	if t.value, err = doubles(found, "leaf_value", leaves); err != nil {
+	if t.values, err = doubles(found, "leaf_value", leaves); err != nil {
 		return err
 	}
 	for _, list := range [...]struct {
@@ -266,6 +268,14 @@ func (r *lightReader) tree() error {
 	}
 	if t.threshold, err = doubles(found, "threshold", t.splits); err != nil {
 		return err
+	}
+	if found["leaf_count"] != "" && (leaves == 1 || found["internal_count"] != "") {
+		if t.counts, err = doubles(found, "leaf_count", leaves); err != nil {
+			return err
+		}
+		if t.covers, err = doubles(found, "internal_count", t.splits); err != nil {
+			return err
+		}
 	}
 	if t.sets, err = categorySets(found); err != nil {
 		return err
@@ -326,7 +336,7 @@ func (t *lightTree) place(name string, children []int32) error {
 	return nil
 }
 
-func (t *lightTree) size() int                            { return t.splits + len(t.value) }
+func (t *lightTree) size() int                            { return t.splits + len(t.values) }
 func (t *lightTree) leaf(i int32) (bool, error)           { return int(i) >= t.splits, nil }
 func (t *lightTree) children(i int32) (left, right int32) { return t.left[i], t.right[i] }
 func (t *lightTree) lists() (left, right string)          { return "left_child", "right_child" }
@@ -341,7 +351,7 @@ func (t *lightTree) describe(i int32) string {
 func (t *lightTree) node(i int32, leaf bool) (node, error) {
 	r := t.reader
 	if leaf {
-		r.wide, r.bounds = append(r.wide, t.value[int(i)-t.splits]), append(r.bounds, 0)
+		r.wide, r.bounds = append(r.wide, t.values[int(i)-t.splits]), append(r.bounds, 0)
 		return node{bound: math.MinInt32}, nil
 	}
 	in, err := t.input(i)
@@ -354,6 +364,18 @@ func (t *lightTree) node(i int32, leaf bool) (node, error) {
 	}
 	r.wide, r.bounds = append(r.wide, 0), append(r.bounds, t.threshold[i])
 	return node{input: number}, nil
+}
+
+func (t *lightTree) value(i int32) float64 { return t.values[int(i)-t.splits] }
+
+func (t *lightTree) cover(i int32) float64 {
+	switch n := int(i) - t.splits; {
+	case t.counts == nil:
+		return 0
+	case n >= 0:
+		return max(0, t.counts[n])
+	}
+	return max(0, t.covers[i])
 }
 
 // input returns what split i reads.
@@ -387,12 +409,8 @@ func (t *lightTree) input(i int32) (input, error) {
 
 // inputNumber returns the number of an input. Splits that read the same share one.
 func (r *lightReader) inputNumber(in input) (int32, error) {
-	name := make([]byte, 0, 16)
-	name = append(binary.AppendVarint(append(name, byte(in.kind)), int64(in.feature)), byte(in.missing&1))
-	for _, word := range in.set {
-		name = binary.LittleEndian.AppendUint32(name, word)
-	}
-	number, known := r.kinds[string(name)]
+	name := in.name()
+	number, known := r.kinds[name]
 	if !known {
 		if in.kind == members {
 			in.set = slices.Clone(in.set)
@@ -401,7 +419,7 @@ func (r *lightReader) inputNumber(in input) (int32, error) {
 			}
 		}
 		number = int32(len(r.inputs))
-		r.kinds[string(name)] = number
+		r.kinds[name] = number
 		r.inputs = append(r.inputs, in)
 	}
 	return number, nil
@@ -409,7 +427,7 @@ func (r *lightReader) inputNumber(in input) (int32, error) {
 
 // forest orders the inputs by feature and turns thresholds into ranks. It is the last call on r.
 func (r *lightReader) forest() forest {
-	f := forest{nodes: slices.Clip(r.planter.nodes), trees: r.planter.trees, inputs: r.inputs, wide: r.wide}
+	f := forest{nodes: slices.Clip(r.planter.nodes), trees: r.planter.trees, inputs: r.inputs, wide: r.wide, means: slices.Clip(r.planter.means)}
 	if f.wide == nil {
 		f.wide = []float64{} // no tree
 	}

@@ -38,6 +38,11 @@ func (d *lightDocument) text() string {
 	for i, t := range d.trees {
 		fmt.Fprintf(&b, "Tree=%d\nnum_leaves=%d\nnum_cat=%d\nsplit_feature=%s\nsplit_gain=\nthreshold=%s\ndecision_type=%s\nleft_child=%s\nright_child=%s\nleaf_value=%s\n",
 			i, len(t.leaves), max(0, len(t.catBoundaries)-1), spaced(t.features), spaced(t.thresholds), spaced(t.decisions), spaced(t.left), spaced(t.right), spaced(t.leaves))
+		counts := make([]int, 2*len(t.leaves)-1)
+		for j := range counts {
+			counts[j] = 1 + j*7%5
+		}
+		fmt.Fprintf(&b, "leaf_count=%s\ninternal_count=%s\n", spaced(counts[:len(t.leaves)]), spaced(counts[len(t.leaves):]))
 		if len(t.catBoundaries) > 0 {
 			fmt.Fprintf(&b, "cat_boundaries=%s\ncat_threshold=%s\n", spaced(t.catBoundaries), spaced(t.catThreshold))
 		}
@@ -170,6 +175,13 @@ func TestLightGBMIsTheWalkOfEachRow(t *testing.T) {
 		require.True(t, m.Predict(nil, columnsOf(rows, d.features), Prediction, out))
 		for i, row := range rows {
 			require.Equal(t, d.margin(row), out[i], "seed %d row %d: %v", seed, i, row)
+			each := make([]float64, d.features)
+			sum, ok := m.Contributions(columnsOf(rows[i:i+1], d.features), each)
+			require.True(t, ok)
+			for _, v := range each {
+				sum += v
+			}
+			require.InDelta(t, out[i], sum, 1e-4*max(1, math.Abs(out[i])), "seed %d row %d", seed, i)
 		}
 		assert.Equal(t, len(d.trees), m.Trees())
 	}
@@ -261,7 +273,7 @@ func TestReadRefusesOfLightGBM(t *testing.T) {
 		"a line":                 {"label_index=0", "rubbish", `line 5: must be name=value, not "rubbish"`},
 		"a name twice":           {"label_index=0", "version=v4", "line 5: version stands twice"},
 		"another tree":           {"Tree=0", "Tree=1", `line 12: must be Tree=0 or the end of trees, not "Tree=1"`},
-		"no end":                 {"end of trees", "", "Tree=0: line 30: must be name=value, not \"feature_importances:\""},
+		"no end":                 {"end of trees", "", "Tree=0: line 32: must be name=value, not \"feature_importances:\""},
 		"no leaves":              {"num_leaves=3", "num_leaves=0", "Tree=0: num_leaves: is 0, must be at least 1"},
 		"too many leaves":        {"num_leaves=3", "num_leaves=2147483647", "Tree=0: num_leaves: the trees have more than 8388608 nodes together"},
 		"other leaves":           {"num_leaves=3", "num_leaves=4", "Tree=0: leaf_value: has 3 elements, must have 4"},

@@ -8,6 +8,8 @@ const (
 	MaxTrees     = 1 << 16
 	MaxNodes     = 1 << 23 // of all trees together: 128 MB of nodes
 	MaxFeatures  = 1 << 16
+
+	MaxCategories = 1 << 16 // of a categorical feature of XGBoost
 )
 
 // Model is a checked model. Immutable once read; any goroutine.
@@ -22,6 +24,38 @@ type Model struct {
 
 // Features returns the number of features. Every row has as many values, in the order of training.
 func (m *Model) Features() int { return m.features }
+
+// Contributions adds up for the first row of columns what each feature brings to its margin, and writes it to out, which has one number per
+// feature. On the way from a root to a leaf each split brings the change of the mean: that of the rows of the node behind it less that of
+// its own, as they were in training. base is the mean of all rows, and the sum of base and out the margin, up to rounding. This is the
+// way of Saabas (Interpreting random forests, 2014), XGBoost's pred_contribs with approx_contribs. Contributions returns false if the file does not tell
+// how many rows its nodes had.
+func (m *Model) Contributions(columns []Column, out []float64) (base float64, ok bool) {
+	f := &m.forest
+	clear(out)
+	if f.means == nil && len(f.trees) > 0 {
+		return 0, false
+	}
+	b := &block{keys: make([]int32, max(1, len(f.inputs))*blockRows)}
+	b.load(f.inputs, columns, 0, 1)
+	if base = float64(m.baseMargin); f.wide != nil {
+		base = 0
+	}
+	for _, t := range f.trees {
+		nodes, means := f.nodes[t.first:t.end], f.means[t.first:t.end]
+		at := int32(0)
+		for base += float64(means[0]); int(nodes[at].next) != int(at); {
+			n := &nodes[at]
+			next := n.next + below(b.keys[n.input], n.bound)
+			out[f.inputs[n.input/blockRows].feature] += float64(means[next]) - float64(means[at])
+			at = next
+		}
+		if f.wide != nil { // The means are rounded.
+			base += f.wide[t.first+int(at)] - float64(means[at])
+		}
+	}
+	return base, true
+}
 
 // Names returns the names of the features, in the order of training, or nil if the file has none. The
 // caller must not change them.

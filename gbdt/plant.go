@@ -1,6 +1,8 @@
 package gbdt
 
 import (
+	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -8,8 +10,12 @@ import (
 
 // planter checks trees and lays them out. One goroutine at a time.
 type planter struct {
-	nodes []node // of XGBoost: input is feature*2, plus 1 if the default is right, until forest
+	nodes []node // of XGBoost: input is feature*2, plus 1 if the default is right, or -1 less the place in sets, until forest
 	trees []tree
+	sets  []input          // of XGBoost: its categorical splits, each different one once
+	known map[string]int32 // their places, by what they are
+	means []float32        // as of a forest
+	blind bool             // some tree does not tell how many rows its nodes had: there are no means
 
 	widest widest
 }
@@ -28,7 +34,7 @@ func (p *planter) plant(t *rawTree) error {
 	if len(p.nodes)+len(t.left) > MaxNodes {
 		return fmt.Errorf("left_children: the trees have more than %d nodes together", MaxNodes)
 	}
-	t.widest = &p.widest
+	t.planter, t.widest = p, &p.widest
 	t.widest.trees = len(p.trees)
 	_, err := p.grow(t)
 	return err
@@ -43,6 +49,9 @@ type fileTree interface {
 	describe(i int32) string              // node i, for errors
 	// node returns node i without its place in the tree. It is called once for each, in the order of the layout.
 	node(i int32, leaf bool) (node, error)
+	// cover returns the weight of the rows that reached node i in training, or 0 if the file does not tell.
+	cover(i int32) float64
+	value(i int32) float64 // of a leaf: what it adds
 }
 
 // grow lays a tree out, and returns how many nodes a row can reach. The error names the list and the node.
@@ -86,7 +95,33 @@ func (p *planter) grow(t fileTree) (reached int, err error) {
 		}
 	}
 	p.trees = append(p.trees, tree{first: first, end: len(p.nodes), depth: depth})
+	p.average(t, p.nodes[first:], order)
 	return len(order), nil
+}
+
+// average notes the means of a tree, whose nodes have the numbers in order: of a leaf what it adds, of a split the mean of its children by
+// their weight.
+func (p *planter) average(t fileTree, nodes []node, order []int32) {
+	first := len(p.means)
+	if p.blind = p.blind || t.cover(0) == 0; p.blind {
+		p.means = nil
+		return
+	}
+	p.means = append(p.means, make([]float32, len(nodes))...)
+	means := p.means[first:]
+	for at := len(nodes) - 1; at >= 0; at-- { // children come behind their parent
+		n := &nodes[at]
+		if int(n.next) == at {
+			means[at] = float32(t.value(order[at]))
+			continue
+		}
+		left, right := t.cover(order[n.next-1]), t.cover(order[n.next])
+		share := 0.5
+		if left+right > 0 {
+			share = left / (left + right)
+		}
+		means[at] = float32(share*float64(means[n.next-1]) + (1-share)*float64(means[n.next]))
+	}
 }
 
 func (t *rawTree) size() int                            { return len(t.left) }
@@ -95,6 +130,9 @@ func (t *rawTree) lists() (left, right string)          { return "left_children"
 func (t *rawTree) describe(i int32) string              { return fmt.Sprintf("node %d", i) }
 
 func (t *rawTree) node(i int32, leaf bool) (node, error) {
+	if t.condition[i] != t.condition[i] && (leaf || t.kind == nil || t.kind[i] == 0) {
+		return node{}, fmt.Errorf("split_conditions[%d]: is not a number", i)
+	}
 	if leaf {
 		return node{bound: math.MinInt32, leaf: t.condition[i]}, nil
 	}
@@ -127,8 +165,37 @@ func (t *rawTree) check() error {
 			return fmt.Errorf("%s: has %d elements, left_children has %d", list.name, list.length, n)
 		}
 	}
-	if len(t.kind) != 0 && len(t.kind) != n { // files before categorical splits have none
-		return fmt.Errorf("split_type: has %d elements, left_children has %d", len(t.kind), n)
+	for _, list := range [...]struct { // which older files lack
+		name   string
+		length int
+	}{{"split_type", len(t.kind)}, {"sum_hessian", len(t.hessian)}} {
+		if list.length != 0 && list.length != n {
+			return fmt.Errorf("%s: has %d elements, left_children has %d", list.name, list.length, n)
+		}
+	}
+	return t.checkCategories()
+}
+
+// checkCategories checks the lists of categories, and notes which part of them each node has.
+func (t *rawTree) checkCategories() error {
+	t.set = make(map[int32][]int32, len(t.setNodes))
+	if len(t.setBegins) != len(t.setNodes) || len(t.setSizes) != len(t.setNodes) {
+		return fmt.Errorf("categories_segments: has %d elements and categories_sizes %d, categories_nodes has %d", len(t.setBegins), len(t.setSizes), len(t.setNodes))
+	}
+	for i, node := range t.setNodes {
+		begin, size := int64(t.setBegins[i]), int64(t.setSizes[i])
+		switch _, twice := t.set[node]; {
+		case node < 0 || int(node) >= len(t.left) || twice:
+			return fmt.Errorf("categories_nodes[%d]: is %d, must be another node from 0 to %d", i, node, len(t.left)-1)
+		case begin < 0 || size < 0 || begin+size > int64(len(t.categories)):
+			return fmt.Errorf("categories_segments[%d]: %d categories from %d on are not in the list of %d", i, size, begin, len(t.categories))
+		}
+		t.set[node] = t.categories[begin : begin+size]
+	}
+	for i, category := range t.categories {
+		if category < 0 || category >= MaxCategories {
+			return fmt.Errorf("categories[%d]: is %d, must be from 0 to %d", i, category, MaxCategories-1)
+		}
 	}
 	return nil
 }
@@ -149,12 +216,12 @@ func (t *rawTree) leaf(i int32) (bool, error) {
 
 // split returns the split at node i, without its place in the tree.
 func (t *rawTree) split(i int32) (node, error) {
-	if t.kind != nil && t.kind[i] != 0 {
-		return node{}, fmt.Errorf("split_type[%d]: categorical splits are not supported", i)
-	}
 	feature := t.feature[i]
 	if feature < 0 || feature >= MaxFeatures {
 		return node{}, fmt.Errorf("split_indices[%d]: is %d, must be from 0 to %d", i, feature, MaxFeatures-1)
+	}
+	if t.kind != nil && t.kind[i] != 0 {
+		return t.categorical(i)
 	}
 	n := node{bound: orderKey(t.condition[i]), input: feature * 2}
 	if !t.defaultLeft[i] {
@@ -163,28 +230,92 @@ func (t *rawTree) split(i int32) (node, error) {
 	return n, nil
 }
 
+// categorical returns the split at node i by a set of categories: those of the set go right.
+func (t *rawTree) categorical(i int32) (node, error) {
+	set, ok := t.set[i]
+	if t.kind[i] != 1 || !ok {
+		return node{}, fmt.Errorf("split_type[%d]: is %d, and categories_nodes %s the node: must be 1 with categories, or 0", i, t.kind[i], map[bool]string{true: "has", false: "lacks"}[ok])
+	}
+	in := input{feature: int(t.feature[i]), kind: others, missing: missingLeft}
+	if !t.defaultLeft[i] {
+		in.missing = missingRight
+	}
+	for _, category := range set {
+		for int(category)/32 >= len(in.set) {
+			in.set = append(in.set, 0)
+		}
+		in.set[category/32] |= 1 << (category % 32)
+	}
+	p, name := t.planter, in.name()
+	number, known := p.known[name]
+	if !known {
+		if len(p.sets) == MaxCategorySplits {
+			return node{}, fmt.Errorf("split_type[%d]: the trees have more than %d different categorical splits", i, MaxCategorySplits)
+		}
+		if p.known == nil {
+			p.known = make(map[string]int32)
+		}
+		number = int32(len(p.sets))
+		p.known[name] = number
+		p.sets = append(p.sets, in)
+	}
+	return node{bound: 1, input: -1 - number}, nil
+}
+
+// name returns what tells inputs apart, but for their bounds.
+func (in *input) name() string {
+	name := make([]byte, 0, 16)
+	name = append(binary.AppendVarint(append(name, byte(in.kind)), int64(in.feature)), byte(in.missing&1))
+	for _, word := range in.set {
+		name = binary.LittleEndian.AppendUint32(name, word)
+	}
+	return string(name)
+}
+
+func (t *rawTree) value(i int32) float64 { return float64(t.condition[i]) }
+
+func (t *rawTree) cover(i int32) float64 {
+	if t.hessian == nil {
+		return 0
+	}
+	return float64(max(0, t.hessian[i]))
+}
+
 // forest numbers the inputs that the splits read, and returns the trees. It is the last call on p.
 func (p *planter) forest() forest {
-	f := forest{nodes: p.nodes, trees: p.trees}
+	f := forest{nodes: p.nodes, trees: p.trees, means: slices.Clip(p.means)}
 	place := make([]int32, 2*(p.widest.feature+1)) // of each input in a block
 	for _, n := range f.nodes {
-		if !n.isLeaf() {
+		if !n.isLeaf() && n.input >= 0 {
 			place[n.input] = 1
 		}
 	}
+	sets := make([]int32, len(p.sets)) // in the order of their features
+	for i := range sets {
+		sets[i] = int32(i)
+	}
+	slices.SortStableFunc(sets, func(a, b int32) int { return cmp.Compare(p.sets[a].feature, p.sets[b].feature) })
+	setPlace, next := make([]int32, len(sets)), 0
 	for code, used := range place {
-		if used == 0 {
-			continue
+		if used != 0 {
+			place[code] = int32(len(f.inputs) * blockRows)
+			in := input{feature: code / 2, missing: missingLeft}
+			if code%2 == 1 {
+				in.missing = missingRight
+			}
+			f.inputs = append(f.inputs, in)
 		}
-		place[code] = int32(len(f.inputs) * blockRows)
-		in := input{feature: code / 2, missing: missingLeft}
-		if code%2 == 1 {
-			in.missing = missingRight
+		for ; code%2 == 1 && next < len(sets) && p.sets[sets[next]].feature == code/2; next++ {
+			setPlace[sets[next]] = int32(len(f.inputs) * blockRows)
+			f.inputs = append(f.inputs, p.sets[sets[next]])
 		}
-		f.inputs = append(f.inputs, in)
 	}
 	for i := range f.nodes {
-		if n := &f.nodes[i]; !n.isLeaf() {
+		switch n := &f.nodes[i]; {
+		case n.isLeaf():
+		case n.input < 0:
+			n.input = setPlace[-1-n.input]
+		default:
 			n.input = place[n.input]
 		}
 	}

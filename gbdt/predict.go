@@ -92,14 +92,16 @@ func (b *block) load(inputs []input, columns []Column, from, n int) {
 	}
 }
 
-// key returns the key of a value for splits of LightGBM.
+// key returns the key of a value for splits of LightGBM and for sets of categories.
 func (in *input) key(v float64) int32 {
 	switch {
 	case in.kind == members:
-		if in.member(v) {
+		return 1 - in.member(v)
+	case in.kind == others && v == v:
+		if v < 0 { // no category, even if its fraction is cut
 			return 0
 		}
-		return 1
+		return in.member(v)
 	case v != v && in.kind == ranksNaNZero:
 		v = 0
 	case v != v, in.kind == ranksNoZero && v >= -tiny && v <= tiny:
@@ -117,13 +119,16 @@ func (in *input) key(v float64) int32 {
 	return int32(rank)
 }
 
-// member reports whether v, without its fraction, is a category of the set. A NaN and what is beyond an int32 are none.
-func (in *input) member(v float64) bool {
+// member returns 1 if v, without its fraction, is a category of the set, otherwise 0. A NaN and what is beyond an int32 are none.
+func (in *input) member(v float64) int32 {
 	if !(v > -1 && v < 1<<31) {
-		return false
+		return 0
 	}
 	category := int(v)
-	return category/32 < len(in.set) && in.set[category/32]>>(category%32)&1 == 1
+	if category/32 >= len(in.set) {
+		return 0
+	}
+	return int32(in.set[category/32] >> (category % 32) & 1)
 }
 
 // add adds the leaves that rows reach to their sums, tree by tree.

@@ -13,7 +13,7 @@ import (
 func TestPredictIsTheWalkOfEachRow(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 14))
-		s := shape{features: 1 + rng.IntN(12), trees: rng.IntN(12), depth: rng.IntN(16), split: 0.5 + rng.Float64()/2, numbers: edges}
+		s := shape{features: 1 + rng.IntN(12), trees: rng.IntN(12), depth: rng.IntN(16), split: 0.5 + rng.Float64()/2, numbers: edges, categories: rng.IntN(2) == 0}
 		if s.depth > 8 {
 			s.split = 0.6
 		}
@@ -31,6 +31,16 @@ func TestPredictIsTheWalkOfEachRow(t *testing.T) {
 				continue
 			}
 			require.Equal(t, want, out[i], "seed %d row %d", seed, i)
+			each := make([]float64, s.features)
+			sum, ok := m.Contributions(columnsOf(rows[i:i+1], s.features), each)
+			require.True(t, ok)
+			size := math.Abs(sum)
+			for _, v := range each {
+				sum, size = sum+v, size+math.Abs(v)
+			}
+			if !math.IsInf(size, 0) && size == size && size < math.MaxFloat32/4 {
+				require.InDelta(t, want, sum, 1e-5*max(1, size), "seed %d row %d", seed, i)
+			}
 		}
 		assert.Equal(t, s.trees, m.Trees())
 	}

@@ -3,6 +3,7 @@ package gbdt
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // to 3.x, or in LightGBM's text format, version v3 or v4: see readLightGBM. It checks all that Predict relies on. The error is one line
 // and names the place in the file. Any goroutine.
 //
-// Read refuses, by name: other boosters of XGBoost than gbtree (dart, gblinear), its categorical splits, models of several classes
+// Read refuses, by name: other boosters of XGBoost than gbtree (dart, gblinear), models of several classes
 // or outputs, and objectives that it does not know.
 func Read(text []byte) (*Model, error) {
 	if len(text) > MaxFileBytes {
@@ -146,7 +147,13 @@ func (r *reader) gbtree(name string) error {
 // rawTree is a tree as the file has it: one element per node in each list.
 type rawTree struct {
 	left, right, feature, kind []int32
-	condition                  []float32 // of a leaf: its value
+	condition                  []float32         // of a leaf: its value; of a categorical split a NaN
+	hessian                    []float32         // nil: the file has none
+	categories                 []int32           // of all categorical splits
+	setNodes                   []int32           // these splits
+	setBegins, setSizes        []int32           // where the categories of each begin, and how many they are
+	set                        map[int32][]int32 // the categories by node
+	planter                    *planter
 	defaultLeft                []bool
 	nodes, leafSize            int64 // as tree_param says; 0: it does not
 	widest                     *widest
@@ -164,6 +171,16 @@ func (r *reader) tree(t *rawTree, name string) (err error) {
 		t.kind, err = list(r, r.integer)
 	case "split_conditions":
 		t.condition, err = list(r, r.condition)
+	case "sum_hessian":
+		t.hessian, err = list(r, r.condition)
+	case "categories":
+		t.categories, err = list(r, r.integer)
+	case "categories_nodes":
+		t.setNodes, err = list(r, r.integer)
+	case "categories_segments":
+		t.setBegins, err = list(r, r.integer)
+	case "categories_sizes":
+		t.setSizes, err = list(r, r.integer)
 	case "default_left":
 		t.defaultLeft, err = list(r, r.flag)
 	case "tree_param":
@@ -302,7 +319,7 @@ func (r *reader) condition() (float32, error) {
 		if err := r.Skip(); err != nil {
 			return 0, err
 		}
-		return 0, r.fail("is not a number; categorical splits are not supported")
+		return float32(math.NaN()), nil
 	}
 	return r.float()
 }

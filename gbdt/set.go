@@ -1,6 +1,8 @@
 package gbdt
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -30,38 +32,64 @@ func modelName(file string) string {
 
 // A Set has the models of a folder, by name. The nil Set is of no folder and has none. Immutable once read; any goroutine.
 type Set struct {
-	models map[string]*Model
-	place  string
+	models  map[string]*Model
+	digests map[string]string // hex SHA-256 of their files, by name
+	place   string
 }
 
 // ReadFolder reads all models of a folder: the model "clicks" is the file clicks.json or clicks.lightgbm. It ignores files with other
 // suffixes, and folders. place names the folder in errors. The error is one line and names the file.
-func ReadFolder(folder fs.FS, place string) (*Set, error) {
+func ReadFolder(folder fs.FS, place string) (*Set, error) { return new(Set).Reread(folder, place) }
+
+// Reread is ReadFolder for a folder that s was read from. The models whose files are the same are those of s; if all are, so is the Set.
+func (s *Set) Reread(folder fs.FS, place string) (*Set, error) {
 	files, err := fs.ReadDir(folder, ".")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", place, err)
 	}
-	s := &Set{models: make(map[string]*Model), place: place}
+	next := &Set{models: make(map[string]*Model), digests: make(map[string]string), place: place}
 	for _, file := range files {
 		name := modelName(file.Name())
 		if name == "" || file.IsDir() {
 			continue
 		}
-		if s.models[name] != nil {
+		if next.models[name] != nil {
 			return nil, fmt.Errorf("%s: %s: the model has two files", place, excerpt.Name(file.Name()))
 		}
-		if len(s.models) == MaxModels {
+		if len(next.models) == MaxModels {
 			return nil, fmt.Errorf("%s: holds more than %d models", place, MaxModels)
 		}
 		text, err := inputfile.Read(folder, file.Name(), MaxFileBytes)
 		if err == nil {
-			s.models[name], err = Read(text)
+			err = next.take(name, text, s)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", place, excerpt.Name(file.Name()), err)
 		}
 	}
-	return s, nil
+	if s.place == place && maps.Equal(s.digests, next.digests) {
+		return s, nil
+	}
+	return next, nil
+}
+
+// take adds the model of a file: that of last, if it is of the same text.
+func (s *Set) take(name string, text []byte, last *Set) (err error) {
+	sum := sha256.Sum256(text)
+	digest := hex.EncodeToString(sum[:])
+	s.digests[name], s.models[name] = digest, last.models[name]
+	if last.digests[name] != digest {
+		s.models[name], err = Read(text)
+	}
+	return err
+}
+
+// Digests returns the hex SHA-256 of the models' files, by name. The caller must not change the map. The nil Set has none.
+func (s *Set) Digests() map[string]string {
+	if s == nil {
+		return nil
+	}
+	return s.digests
 }
 
 // Get returns the model of that name. The error is one line and names the nearest model.

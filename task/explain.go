@@ -98,5 +98,6 @@ type Fired struct {
 // Value is a named value of a Reason. Immutable; any goroutine.
 type Value struct {
 	Name  string
-	Value any // nil, bool, int64, float64, string or []string
+	Value any      // nil, bool, int64, float64, string or []string
+	Adds  *float64 // what it adds to the result, if that is a sum
 }

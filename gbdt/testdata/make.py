@@ -1,7 +1,7 @@
 """Trains small models and writes them with the library's own predictions: make.py FOLDER [3.x].
 
 For each case NAME the folder gets NAME.model.json, the model as saved, and NAME.rows.json: rows (null is a missing
-value), what predict returns for them, and the margins. Files NAME.refused.json are models that rankd refuses.
+value), what predict returns for them, the margins, and the contributions of the features, the last one the base. Files NAME.refused.json are models that rankd refuses.
 Any version of XGBoost from 1.7 on runs it.
 
 With 3.x it writes a few cases only, with the files rewritten to the format of XGBoost 3.3: an older library can so make the
@@ -44,14 +44,33 @@ def train(label, rounds=8, names=None, **params):
     return xgboost.train(params, data, num_boost_round=rounds)
 
 
-def save(folder, name, booster, names=None):
+def categories(x):
+    """Returns x with two features of categories, of which some are negative, beyond those of training, or fractions."""
+    x = x.copy()
+    x[:, 0] = numpy.floor(numpy.abs(x[:, 0]) * 3) % 7
+    x[:, 3] = numpy.abs(x[:, 3]) * 40 % 61
+    return x
+
+
+def train_categories(onehot):
+    x = categories(TRAIN)
+    label = numpy.nan_to_num(x[:, 0]) % 3 + numpy.nan_to_num(x[:, 3]) % 5 / 2 + KNOWN[:, 1] / 1000
+    data = xgboost.DMatrix(x, label=label, feature_types=["c", "q", "q", "c", "q"], enable_categorical=True)
+    return xgboost.train({"tree_method": "hist", "max_cat_to_onehot": onehot, "max_depth": 4, "nthread": 1, "seed": 5}, data, 8)
+
+
+def save(folder, name, booster, names=None, types=None):
     x = rows(ROWS)
-    data = xgboost.DMatrix(x, feature_names=names)
+    if types is not None:
+        x = categories(x)
+        x[3, 0], x[4, 3], x[5, 0], x[6, 3] = 9, 200, 6.5, 70000
+    data = xgboost.DMatrix(x, feature_names=names, feature_types=types, enable_categorical=types is not None)
     booster.save_model(f"{folder}/{name}.model.json")
     with open(f"{folder}/{name}.rows.json", "w") as f:
         json.dump({
             "rows": [[None if numpy.isnan(v) else float(v) for v in row] for row in x],
             "predictions": [float(v) for v in booster.predict(data)],
+            "contributions": [[float(v) for v in row] for row in booster.predict(data, pred_contribs=True, approx_contribs=True)],
             "margins": [float(v) for v in booster.predict(data, output_margin=True)],
         }, f)
 
@@ -91,9 +110,8 @@ def main(folder, few):
     train("number", objective="reg:squarederror", booster="dart", rate_drop=0.5).save_model(f"{folder}/dart.refused.json")
     train("number", objective="reg:squarederror", booster="gblinear").save_model(f"{folder}/gblinear.refused.json")
     train("grade", objective="multi:softprob", num_class=5).save_model(f"{folder}/classes.refused.json")
-    categories = xgboost.DMatrix(numpy.arange(400).reshape(-1, 1) % 7, label=numpy.arange(400) % 7 % 3, feature_types=["c"],
-                                 enable_categorical=True)
-    xgboost.train({"tree_method": "hist", "max_cat_to_onehot": 1}, categories, 2).save_model(f"{folder}/categorical.refused.json")
+    for name, onehot in {"categories": 1, "categories_onehot": 100}.items():
+        save(folder, name, train_categories(onehot), types=["c", "q", "q", "c", "q"])
     if few:
         return
     save(folder, "deep", train("number", rounds=4, objective="reg:squarederror", max_depth=0, max_leaves=40,

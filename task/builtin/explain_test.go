@@ -57,7 +57,11 @@ func show(r task.Reason) string {
 		parts = append(parts, fmt.Sprint("rule ", f.Rule, "=", f.Tree.Value))
 	}
 	for _, v := range r.Values {
-		parts = append(parts, fmt.Sprint(v.Name, "=", v.Value))
+		part := fmt.Sprint(v.Name, "=", v.Value)
+		if v.Adds != nil {
+			part += fmt.Sprint(" adds ", *v.Adds)
+		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, "; ")
 }
@@ -99,6 +103,11 @@ func TestScoresSayWhy(t *testing.T) {
 		"model": {model(testModels(t)), map[string]any{"model": "unused", "out_key": "score"}, []string{
 			`computed; model "unused" (reg:squarederror), 1 trees; k5001=5; margin=2`, `computed; model "unused" (reg:squarederror), 1 trees; k5001=<nil>; margin=1`,
 			`computed; model "unused" (reg:squarederror), 1 trees; k5001=-5; margin=1`, `computed; model "unused" (reg:squarederror), 1 trees; k5001=5; margin=2`}},
+		"a model that tells of its nodes": {model(testModels(t)), map[string]any{"model": "told", "out_key": "score"}, []string{
+			`computed; model "told" (reg:squarederror), 2 trees; k5001=5 adds 5; k1001=1 adds -0.75; base=16.75; margin=21`,
+			`computed; model "told" (reg:squarederror), 2 trees; k5001=<nil> adds 5; k1001=2 adds 0.25; base=16.75; margin=22`,
+			`computed; model "told" (reg:squarederror), 2 trees; k5001=-5 adds -5; k1001=8 adds 0.25; base=16.75; margin=12`,
+			`computed; model "told" (reg:squarederror), 2 trees; k5001=5 adds 5; k1001=<nil> adds -0.75; base=16.75; margin=21`}},
 		"aggregate": {aggregate(), map[string]any{"by": []string{"k3001"}, "values": []any{
 			map[string]any{"method": "count", "out_key": "k5002"}, map[string]any{"method": "max", "column": "k1001", "out_key": "score"}}}, []string{
 			"computed; over 3 rows of the same k3001; k5002=3; score=2", "computed; over 3 rows of the same k3001; k5002=3; score=2",

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -192,29 +193,53 @@ func numberColumn[T int64 | float64](in rowset.RowSet, column []T, valid rowset.
 	}
 }
 
-// explainModel says for which values of its features a model scored a row.
+// featuresShown is how many features an explanation names, of those that add something.
+const featuresShown = 20
+
+// explainModel says for which values of its features a model scored a row, and what each adds to the margin.
 func explainModel(c *task.Ctx, _ rowset.RowSet) task.Account {
 	s, in := c.Node.Prepared.(*scorer), c.Inputs[0]
 	return task.Account{Reason: func(at task.RowAt) task.Reason {
 		why := task.Reason{Kind: task.Computed, Column: c.Node.Params.Key("out_key").ID,
 			Text: fmt.Sprintf("model %s (%s), %d trees", task.Quote(c.Node.Params.String("model")), s.model.Objective(), s.model.Trees())}
 		one := rowset.RowSet{Batch: in.Batch, Rows: []int32{in.Row(at.Pos)}, N: 1}
-		var value [1]float64
-		for _, id := range s.reads() {
+		columns, margin, adds := s.columns(one), make([]float64, 1), make([]float64, len(s.keys))
+		s.model.Predict(nil, columns, gbdt.Margin, margin)
+		base, told := s.model.Contributions(columns, adds)
+		for f, id := range s.keys {
 			key, ok := c.Registry.Key(id)
-			if !ok {
+			if !ok || id == 0 {
 				continue
 			}
+			var value [1]float64
 			featureColumn(one, id)(value[:], 0)
 			v := task.Value{Name: key.Name}
 			if value[0] == value[0] {
 				v.Value = value[0]
 			}
+			if told {
+				v.Adds = &adds[f]
+			}
 			why.Values = append(why.Values, v)
 		}
-		margin := make([]float64, 1)
-		s.model.Predict(nil, s.columns(one), gbdt.Margin, margin)
+		if told {
+			why.Values = append(largest(why.Values), task.Value{Name: "base", Value: base})
+		}
 		why.Values = append(why.Values, task.Value{Name: "margin", Value: margin[0]})
 		return why
 	}}
+}
+
+// largest returns the values that add most, of either sign, and one for the others together.
+func largest(values []task.Value) []task.Value {
+	slices.SortStableFunc(values, func(a, b task.Value) int { return cmp.Compare(math.Abs(*b.Adds), math.Abs(*a.Adds)) })
+	if len(values) <= featuresShown+1 {
+		return values
+	}
+	rest := 0.0
+	for _, v := range values[featuresShown:] {
+		rest += *v.Adds
+	}
+	others := task.Value{Name: fmt.Sprintf("%d other features", len(values)-featuresShown), Adds: &rest}
+	return append(values[:featuresShown:featuresShown], others)
 }

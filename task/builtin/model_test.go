@@ -23,6 +23,7 @@ type modelTree struct {
 	Features   []int     `json:"split_indices"`
 	Conditions []float32 `json:"split_conditions"`
 	Default    []bool    `json:"default_left"`
+	Covers     []float32 `json:"sum_hessian,omitempty"`
 }
 
 // modelFile returns a model for XGBoost's squared error, with a base score of 0.
@@ -47,7 +48,10 @@ func stump(feature int, below float32, defaultLeft bool, left, right float32) mo
 // testModels are models of stumps, whose sums are exact.
 func testModels(t testing.TB) *gbdt.Set {
 	four := []modelTree{stump(0, 0.5, true, 1, 2), stump(1, 0, false, 10, 20), stump(2, 1, true, 100, 200), stump(3, 4, false, 1000, 2000)}
+	first, second := stump(0, 1.5, true, 1, 2), stump(1, 0, false, 10, 20)
+	first.Covers, second.Covers = []float32{4, 1, 3}, []float32{4, 2, 2}
 	s, err := gbdt.ReadFolder(fstest.MapFS{
+		"told.json":    {Data: modelFile(t, []string{"k1001", "k5001"}, 2, first, second)},
 		"named.json":   {Data: modelFile(t, []string{"k1001", "k5001", "k5101", "id"}, 4, four...)},
 		"unnamed.json": {Data: modelFile(t, nil, 4, four...)},
 		"unused.json":  {Data: modelFile(t, []string{"nowhere", "k5001"}, 2, stump(1, 0, true, 1, 2))},
