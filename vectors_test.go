@@ -27,14 +27,20 @@ func TestVectors(t *testing.T) {
 	for i, k := range [][2]string{{"taste", "vector(3)"}, {"embedding", "vector(3)"}, {"score", "float"}, {"distance", "float"}} {
 		tables.Keys += registrytest.Key(10+i, k[0], k[1], registrytest.Nullable, registrytest.Writable)
 	}
+	tables.Params = registrytest.Param(1, "wish", "vector(3)", registrytest.Nullable)
 	const nodes = `
 		{"node_id": "rows", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}},
 		{"node_id": "user", "op": "lookup", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "user:{user}", "fields": [10]}},
 		{"node_id": "items", "op": "lookup", "inputs": ["user"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": [11]}},
 		{"node_id": "score", "op": "vm", "inputs": ["items"], "params": {"out_key": 12, "expr_id": "dot"}},
 		{"node_id": "far", "op": "vm", "inputs": ["score"], "params": {"out_key": 13, "expr_id": "l2"}},
+		{"node_id": "near", "op": "nearest", "inputs": ["items"], "params": {"to": "user", "vector": 11, "to_vector": 10, "by": "l2", "out_key": 13, "count": 3}},
+		{"node_id": "angle", "op": "nearest", "inputs": ["items"], "params": {"to": "user", "vector": 11, "to_vector": 10, "by": "cosine", "out_key": 13, "count": 30}},
+		{"node_id": "asked", "op": "nearest", "inputs": ["items"], "params": {"context": "wish", "vector": 11, "out_key": 13, "count": 2}},
+		{"node_id": "none", "op": "filter", "inputs": ["user"], "params": {"pred_id": "none"}},
+		{"node_id": "cold", "op": "nearest", "inputs": ["items"], "params": {"to": "none", "vector": 11, "to_vector": 10, "out_key": 13, "count": 3}},
 		{"node_id": "out", "op": "sort", "inputs": ["far"], "params": {"by": 12, "order": "desc"}}`
-	text := fmt.Sprintf(`{"schema_version": 1, "plan_name": "near", "nodes": [%s], "outputs": ["out"], "capabilities_required": ["cap.rankd.expressions.v1"],
+	text := fmt.Sprintf(`{"schema_version": 1, "plan_name": "near", "nodes": [%s], "outputs": ["out", "near", "angle", "cold", "asked"], "pred_table": {"none": {"op": "const_bool", "value": false}}, "capabilities_required": ["cap.rankd.expressions.v1"],
 		"expr_table": {"dot": {"op": "dot", "a": {"op": "key_ref", "key_id": 10}, "b": {"op": "key_ref", "key_id": 11}},
 			"l2": {"op": "l2", "a": {"op": "key_ref", "key_id": 10}, "b": {"op": "key_ref", "key_id": 11}}}}`, nodes)
 	items := map[int64][]float32{1: {0.5, 0.25, -1}, 2: {1, 0, 0}, 3: {-1, 2, 0.125}, 4: nil, 5: nil, 6: {0, 0, 0}}
@@ -46,7 +52,7 @@ func TestVectors(t *testing.T) {
 		for _, model := range models {
 			e := open(t, rankd.Options{Redis: addr, Model: model, Registry: tables.FS(), PlanText: []byte(text)})
 			for range 2 { // the second time from memory
-				a, err := e.Rank(t.Context(), rankd.Request{UserID: 1})
+				a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Params: map[string]any{"wish": []float32{1, 2, 0}}})
 				require.NoError(t, err)
 				out, ids := a.Output(0), []int64(nil)
 				for i := range out.Len() {
@@ -64,6 +70,18 @@ func TestVectors(t *testing.T) {
 					assert.Equal(t, rowset.Dot(taste, items[id]), scores[i])
 					assert.Equal(t, rowset.L2(taste, items[id]), distances[i])
 				}
+				for output, want := range [][]int64{1: {3, 2, 6}, 2: {3, 2, 1}, 3: nil, 4: {3, 1}} {
+					if output == 0 {
+						continue
+					}
+					var near []int64
+					for i := range a.Output(output).Len() {
+						near = append(near, a.Output(output).ID(i))
+					}
+					require.Equal(t, want, near, "%s, output %d", model, output)
+				}
+				nearest, _, _ := a.Output(1).Floats("distance")
+				assert.Equal(t, rowset.L2(taste, items[3]), nearest[0])
 				assert.Contains(t, string(a.AppendJSON(nil, rankd.FormatFlat)), `"embedding":[-1,2,0.125]`)
 			}
 		}

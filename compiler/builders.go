@@ -114,7 +114,7 @@ func (h *host) predCmp(c goja.FunctionCall) goja.Value {
 	}
 	operands, places := c.Arguments[1:], []int{site.arg(1), site.arg(2)}
 	for _, operand := range operands {
-		if t := tokenOf(operand); t != nil && (t.kind == text || t.kind == textParam || t.kind == set || t.truth) && (o.Cmp == "==" || o.Cmp == "!=") {
+		if t := tokenOf(operand); t != nil && (t.kind.isText() || t.kind == set || t.truth) && (o.Cmp == "==" || o.Cmp == "!=") {
 			if v, done := h.equality(o, operands[0], operands[1], site.start); done {
 				return v
 			}
@@ -144,7 +144,7 @@ func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 	if of := tokenOf(list); of != nil && of.kind == set {
 		return h.member(of, h.make(t), at, start)
 	}
-	if t.kind != number && t.kind != text && t.kind != textParam {
+	if t.kind != number && !t.kind.isText() {
 		h.wrongKind(t, number, at, ".in")
 		return h.broken
 	}
@@ -201,7 +201,7 @@ func (h *host) member(of *value, x goja.Value, at, start int) goja.Value {
 	}
 	var element *tree
 	switch t := tokenOf(x); {
-	case t != nil && (t.kind == text || t.kind == textParam || h.textID(t)) && of.elements == text, t != nil && t.kind == number && of.elements == number:
+	case t != nil && (t.kind.isText() || h.textID(t)) && of.elements == text, t != nil && t.kind == number && of.elements == number:
 		element = t.tree
 	case t == nil && goja.IsString(x) && of.elements == text:
 		element = constText(x.String())
@@ -239,7 +239,7 @@ func (h *host) table(c goja.FunctionCall) goja.Value {
 		return h.broken
 	}
 	x := tokenOf(c.Argument(0))
-	if x == nil || x.kind != text && x.kind != textParam && !isWhole(c.Argument(0)) {
+	if x == nil || !x.kind.isText() && !isWhole(c.Argument(0)) {
 		h.u.failAt(site.arg(0), "type", "table takes a key or a parameter that is a string or an integer, not "+plainWords(c.Argument(0)), advice)
 		return h.broken
 	}

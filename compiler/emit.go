@@ -257,7 +257,7 @@ func (w *artifactWriter) value(v any) any {
 		where := w.unit.span(v.at)
 		w.trees = append(w.trees, where)
 		table, name := w.exprs, "expr_table."
-		if v.want == predicate {
+		if v.pred {
 			table, name = w.preds, "pred_table."
 		}
 		id := table.id(v.tree, where)

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -22,10 +23,23 @@ func (h *host) infix(c goja.FunctionCall) goja.Value {
 	if h.isBroken(a) || h.isBroken(b) {
 		return h.broken
 	}
+	if written == "+" && (isText(a) || isText(b)) {
+		return h.join(a, b, at)
+	}
 	if o := infixOperator(written); o != nil {
 		return h.between(o, written, a, b, at)
 	}
 	return h.noCounterpart(written, "operator "+written, at)
+}
+
+// join is + where an operand is a string, and each step of a template.
+func (h *host) join(a, b goja.Value, at int) goja.Value {
+	for _, side := range [2][2]goja.Value{{a, b}, {b, a}} {
+		if goja.IsString(side[0]) && side[0].String() == "" && isText(side[1]) {
+			return side[1]
+		}
+	}
+	return h.combine(namedOperator("concat"), "operator +", []goja.Value{a, b}, []int{at, at}, at)
 }
 
 // between applies an operator of the table to operands around it.
@@ -71,7 +85,7 @@ func (h *host) equality(o *expr.Operator, a, b goja.Value, at int) (v goja.Value
 	case t.kind == predicate:
 		h.u.failAt(at, "type", "a predicate cannot be compared", "write the predicate itself, or ! before it")
 		return h.broken, true
-	case t.kind == text || t.kind == textParam || h.textID(t) && goja.IsString(other):
+	case t.kind.isText() || h.textID(t) && goja.IsString(other):
 		return h.sameText(o, t, other, at), true
 	case t.kind == set:
 		h.u.failAt(at, "type", t.describe()+" cannot be compared", "write "+short(t)+".includes(x)")
@@ -89,9 +103,9 @@ func (h *host) sameText(o *expr.Operator, t *value, other goja.Value, at int) go
 	switch {
 	case u != nil && u.kind == broken:
 		return h.broken
-	case u != nil && (u.kind == text || u.kind == textParam || h.textID(u)):
+	case u != nil && (u.kind.isText() || h.textID(u)):
 		return h.result(predicate, needsTypes(branch(o.Name, map[string]any{"cmp": o.Cmp}, memberNames(o), t.tree, u.tree)), at)
-	case goja.IsString(other) && t.kind == textParam:
+	case goja.IsString(other) && t.kind != text && t.kind != number:
 		return h.result(predicate, branch(o.Name, map[string]any{"cmp": o.Cmp}, memberNames(o), t.tree, constText(other.String())), at)
 	case goja.IsString(other):
 		in := branch("in", map[string]any{"list": []any{other.String()}}, []string{"lhs"}, t.tree)
@@ -114,7 +128,7 @@ func (h *host) textID(t *value) bool {
 // nullTest makes a null test of a key, a parameter or an expression.
 func (h *host) nullTest(op string, t *value, at int) goja.Value {
 	switch t.kind {
-	case number, text, textParam, set, vectorKey:
+	case number, text, textParam, madeText, set, vectorKey:
 		test := branch(op, nil, memberNames(namedOperator(op)), t.tree)
 		test.typed = test.typed || t.kind != number
 		return h.result(predicate, test, at)
@@ -128,6 +142,7 @@ func (h *host) nullTest(op string, t *value, at int) goja.Value {
 // combine applies an operator to operands of its kind.
 func (h *host) combine(o *expr.Operator, what string, operands []goja.Value, places []int, at int) goja.Value {
 	args, names := make([]*tree, len(operands)), memberNames(o)
+	texts := slices.ContainsFunc(operands, isText) // of ?? or ?:, whose operands are all numbers or all strings
 	for i, operand := range operands {
 		takes, want := o.Operands[min(i, len(names)-1)].Takes, number
 		switch takes {
@@ -138,7 +153,11 @@ func (h *host) combine(o *expr.Operator, what string, operands []goja.Value, pla
 		case expr.TakesVector:
 			want = vectorKey
 		case expr.TakesElement:
-			if t := tokenOf(operand); goja.IsString(operand) || t != nil && (t.kind == text || t.kind == textParam) {
+			if isText(operand) {
+				want = text
+			}
+		case expr.TakesNullable:
+			if texts {
 				want = text
 			}
 		}
@@ -166,7 +185,17 @@ func (h *host) combine(o *expr.Operator, what string, operands []goja.Value, pla
 	}
 	// Two integers are compared exactly, which takes types.
 	t.typed = t.typed || o.Typed || o.Cmp != "" && args[0].whole && args[1].whole
-	return h.result(makes(o), t, at)
+	kind := makes(o)
+	if texts && kind == number && o.Operands[len(names)-1].Takes == expr.TakesNullable {
+		kind, t.typed = madeText, true
+	}
+	return h.result(kind, t, at)
+}
+
+// isText reports whether a value is a string, now or when the plan runs.
+func isText(v goja.Value) bool {
+	t := tokenOf(v)
+	return t == nil && goja.IsString(v) || t != nil && t.kind.isText()
 }
 
 // isWhole reports whether a value is a key or a parameter with integers.
@@ -297,7 +326,7 @@ func asPredicate(t *value) string {
 		return short(t)
 	case t.kind == set:
 		return short(t) + ".includes(x)"
-	case t.kind == text, t.kind == textParam:
+	case t.kind.isText():
 		return short(t) + " == \"...\""
 	}
 	return short(t) + " != 0"

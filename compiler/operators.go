@@ -16,6 +16,7 @@ const (
 	text                      // a key of type string
 	textParam                 // a parameter of type string
 	set                       // a key of type string_set, or a parameter with a list
+	madeText                  // a string that operators make
 	vectorKey                 // a key of type vector
 	opaque                    // a key or parameter that expressions cannot read
 	broken                    // the result of a fault that has been reported
@@ -23,9 +24,12 @@ const (
 
 // String returns the kind as errors name it.
 func (k kind) String() string {
-	return [...]string{"nothing", "a number", "a predicate", "a string key", "a string parameter", "a set", "a vector",
+	return [...]string{"nothing", "a number", "a predicate", "a string key", "a string parameter", "a set", "a string", "a vector",
 		"a key that expressions cannot read", "a fault"}[k]
 }
+
+// isText reports whether a value of this kind is a string.
+func (k kind) isText() bool { return k == text || k == textParam || k == madeText }
 
 // foreign are the operators and functions of JavaScript that have no counterpart, each with the
 // nearest thing to write. An operator that enters the table counts from there.
@@ -124,8 +128,11 @@ func spelled() []string {
 
 // makes returns the kind of an operator's result.
 func makes(o *expr.Operator) kind {
-	if o.Makes == expr.Predicate {
+	switch o.Makes {
+	case expr.Predicate:
 		return predicate
+	case expr.String:
+		return madeText
 	}
 	return number
 }

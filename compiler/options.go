@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,13 +11,15 @@ import (
 
 	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 )
 
 // placedTree is an expression or a predicate as the value of an option. Immutable once built.
 type placedTree struct {
 	*tree
 	want kind
-	at   int // offset in the bundle
+	pred bool // it stands in pred_table
+	at   int  // offset in the bundle
 }
 
 // unknown stands in an artifact for what has no counterpart there, so that the loader takes nothing for whole that is not. No
@@ -26,9 +29,10 @@ const unknown = "?"
 // optionReader reads the options of one call. It reports unknown names and malformed expressions. plan.Check judges the values. One
 // goroutine at a time.
 type optionReader struct {
-	host *host
-	node *node
-	site *callSite
+	host   *host
+	node   *node
+	site   *callSite
+	filled registry.Type // of the key whose column the option makes that is read
 }
 
 func (o *optionReader) read(v goja.Value) {
@@ -52,8 +56,17 @@ func (o *optionReader) read(v goja.Value) {
 // before the names of the members.
 func (o *optionReader) members(options []Option, object *goja.Object, of, in, prefix string, into map[string]any) {
 	given := make(map[*Option]string) // to the name in the source
-	for _, name := range object.Keys() {
+	names := object.Keys()
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(fillsKey(options, a), fillsKey(options, b)) })
+	for _, name := range names {
 		value, option := object.Get(name), optionNamed(options, name)
+		o.filled = registry.Float
+		if fillsKey(options, name) == 1 {
+			keys := o.host.u.language.Keys
+			if at := slices.IndexFunc(keys, func(k registry.Key) bool { return k.ID == into[option.Fills] }); at >= 0 {
+				o.filled = keys[at].Type
+			}
+		}
 		switch {
 		case option == nil:
 			hint := ""
@@ -82,6 +95,14 @@ func (o *optionReader) members(options []Option, object *goja.Object, of, in, pr
 			into[option.Name] = *option.Source.Default
 		}
 	}
+}
+
+// fillsKey returns 1 for an option whose type another one decides, which is read before.
+func fillsKey(options []Option, name string) int {
+	if option := optionNamed(options, name); option != nil && option.Fills != "" {
+		return 1
+	}
+	return 0
 }
 
 // lose notes that an object of the artifact lacks something that the source has.
@@ -211,18 +232,25 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 // tree reads an expression or a predicate.
 func (o *optionReader) tree(option *Option, path, name string, v goja.Value) any {
 	want := number
-	if option.Type == plan.PredID {
+	switch {
+	case option.Type == plan.PredID || o.filled == registry.Bool:
 		want = predicate
+	case o.filled == registry.String:
+		want = text
 	}
 	at := o.site.option(name, true)
 	t := o.host.tree(v, want, false, at, name)
 	if t == nil {
 		return o.broken(path)
 	}
+	if o.filled != registry.Float && option.Fills != "" && !t.typed { // The artifact has the types of the registry then.
+		typed := *t
+		t = needsTypes(&typed)
+	}
 	if made := tokenOf(v); made != nil && made.at > 0 {
 		at = made.at // where the expression is written, which may be elsewhere
 	}
-	return placedTree{tree: t, want: want, at: at}
+	return placedTree{tree: t, want: want, pred: option.Type == plan.PredID, at: at}
 }
 
 // arrayOf returns v if it is an array, or nil.

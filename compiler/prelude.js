@@ -77,6 +77,12 @@
     Object.defineProperty(Math, name, { value: method, writable: true, configurable: true });
   }
 
+  // Of the parts of a template every second one is a string of the plan.
+  const template = (site, text, ...parts) => {
+    for (const part of parts) text = token(text) || token(part) ? host.infix("+", text, part, site) : `${text}${part}`;
+    return text;
+  };
+
   // The right side of these comes as a function, because it may have to be skipped.
   const and = (a, b, site) => (token(a) ? host.infix("&&", a, b(), site) : a && b());
   const or = (a, b, site) => (token(a) ? host.infix("||", a, b(), site) : a || b());
@@ -87,6 +93,7 @@
     prototype,
     calls: Object.freeze({
       infix,
+      template,
       and,
       or,
       nullish,

@@ -170,6 +170,8 @@ func (r *rewriter) walk(node ast.Node) {
 		name := n.Identifier.Name.String()
 		r.members[name] = append(r.members[name], offset(n.Identifier.Idx))
 		r.parts(n)
+	case *ast.TemplateLiteral:
+		r.template(n)
 	case *ast.CallExpression:
 		r.calls[offset(n.LeftParenthesis)] = r.callSite(n)
 		r.parts(n)
@@ -219,6 +221,24 @@ func (r *rewriter) wrap(function string, e ast.Expression) {
 	r.insert(s.from, "%s(", call(function))
 	r.walk(e)
 	r.insert(s.to, "), %d)", s.from)
+}
+
+// template passes the parts of a template through a function of the prelude: `a${x}b` becomes template(at, `a`, (x), `b`).
+func (r *rewriter) template(n *ast.TemplateLiteral) {
+	if n.Tag != nil || len(n.Expressions) == 0 {
+		r.parts(n)
+		return
+	}
+	from := offset(n.OpenQuote)
+	r.insert(from, "%s%d, ", call("template"), from)
+	for i, e := range n.Expressions {
+		before, after := n.Elements[i], n.Elements[i+1] // The parser puts each one character too far.
+		dollar, brace := offset(before.Idx)-1+len(before.Literal), offset(after.Idx)-2
+		r.replace(dollar, dollar+len("${"), "`, (")
+		r.walk(e)
+		r.replace(brace, brace+1, "), `")
+	}
+	r.insert(offset(n.CloseQuote)+1, ")")
 }
 
 // lazy are the operators that may skip their right side.

@@ -72,7 +72,7 @@ func (v *value) Get(name string) goja.Value {
 	switch {
 	case v.kind == set:
 		hint = "a set has one method: .includes(x)"
-	case (v.kind == text || v.kind == textParam) && written != "":
+	case v.kind.isText() && written != "":
 		hint = "write " + fmt.Sprintf(written, short(v))
 	}
 	h.u.failAt(h.u.hereName(name), "unknown-method", v.describe()+" has no "+quote(name), hint)
@@ -236,7 +236,7 @@ func isPromise(v goja.Value) bool {
 func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *tree {
 	if t := tokenOf(v); t != nil {
 		switch {
-		case t.kind == want, want == text && t.kind == textParam:
+		case t.kind == want, want == text && t.kind.isText():
 			return t.tree
 		case want == predicate && t.truth:
 			return branch("cmp", map[string]any{"cmp": "!="}, memberNames(comparison("!=")), t.tree, constNumber(0))
@@ -293,6 +293,7 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 // textMethods are the methods of JavaScript's strings that have a counterpart, and how to write it.
 var textMethods = map[string]string{
 	"includes": `contains(%s, "new")`, "indexOf": `contains(%s, "new")`, "startsWith": `startsWith(%s, "new")`, "endsWith": `endsWith(%s, "new")`,
+	"toLowerCase": `lower(%s)`, "toLocaleLowerCase": `lower(%s)`, "length": `length(%s)`, "concat": `%s + "new"`,
 	"match": `regex(%s, "^new")`, "search": `regex(%s, "^new")`,
 }
 
@@ -311,6 +312,8 @@ func (h *host) wrongKind(t *value, want kind, at int, what string) {
 		hint = "filter by the predicate instead"
 	case t.kind == text:
 		hint = "strings are for " + short(t) + " == \"US\", .in([\"US\", \"CA\"]) and regex(" + short(t) + ", \"^U\")"
+	case t.kind == madeText:
+		hint = "strings are for == \"US\", .in([\"US\", \"CA\"]), length and the column of a string key"
 	case t.kind == textParam:
 		hint = "strings are for " + short(t) + " == \"US\", .in([\"US\", \"CA\"]) and the pattern of regex"
 	case t.kind == set:

@@ -47,9 +47,14 @@ func load(r reader, artifact []byte, ops Ops) (*Graph, error) {
 		}
 		return nil, bad
 	}
-	digest := sha256.Sum256(artifact)
-	c.graph.Digest = hex.EncodeToString(digest[:])
+	c.graph.Digest = Digest(artifact)
 	return c.graph, nil
+}
+
+// Digest returns the Graph.Digest of an artifact.
+func Digest(artifact []byte) string {
+	digest := sha256.Sum256(artifact)
+	return hex.EncodeToString(digest[:])
 }
 
 // compiler resolves the names of a document. One goroutine at a time.

@@ -59,6 +59,7 @@ type Library struct {
 	registry *registry.Registry
 	compile  Compile // nil: the library refuses sources
 	now      func() time.Time
+	last     *Library // set while ListAfter runs
 
 	listing func() []string // names of the plans when one was first not found, ascending
 
@@ -112,6 +113,27 @@ func (l *Library) Loaded(name string) (graph *Graph, err error, ok bool) {
 		return nil, nil, false
 	}
 	return o.graph, o.err, true
+}
+
+// Refused reports whether the file of a plan was refused when it was last looked at.
+func (l *Library) Refused(name string) bool {
+	e := (*l.entries.Load())[name]
+	if e == nil {
+		return false
+	}
+	o := e.outcome.Load()
+	return o != nil && o.err != nil
+}
+
+// Graphs returns the plans that are loaded, in no order.
+func (l *Library) Graphs() []*Graph {
+	var graphs []*Graph
+	for _, e := range *l.entries.Load() {
+		if o := e.outcome.Load(); o != nil && o.err == nil {
+			graphs = append(graphs, o.graph)
+		}
+	}
+	return graphs
 }
 
 // Get returns the plan with that name. The file and the plan's own plan_name have the same
@@ -217,6 +239,9 @@ func (l *Library) load(name string) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	if graph, ok := l.unchanged(name, artifact); ok {
+		return graph, nil
+	}
 	graph, err := Load(file, artifact, l.ops, l.registry)
 	if err == nil && graph.Name != name {
 		// A request for one plan could run another without this check.
@@ -227,6 +252,15 @@ func (l *Library) load(name string) (*Graph, error) {
 		return nil, err
 	}
 	return graph, nil
+}
+
+// unchanged returns the plan that the last library has loaded from the same artifact.
+func (l *Library) unchanged(name string, artifact []byte) (graph *Graph, ok bool) {
+	if l.last == nil {
+		return nil, false
+	}
+	graph, err, ok := l.last.Loaded(name)
+	return graph, ok && err == nil && graph.Digest == Digest(artifact)
 }
 
 // Artifact returns the text of the artifact of the plan with that name. It reads or compiles the
@@ -335,6 +369,14 @@ func (l *Library) List() ([]Listing, error) {
 	loading.Wait()
 	slices.SortFunc(list, func(a, b Listing) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
+}
+
+// ListAfter is List for a library that takes the place of last, and that nobody else uses yet. Plans whose artifacts are the same are those of last,
+// which has the same ops and the same registry.
+func (l *Library) ListAfter(last *Library) ([]Listing, error) {
+	l.last = last
+	defer func() { l.last = nil }()
+	return l.List()
 }
 
 // ReadFile returns the artifact in the file at path, which may be a pipe. A pipe can be read

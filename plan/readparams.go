@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -305,6 +306,7 @@ func (t ParamType) describe() string {
 func (c *compiler) references(n *Node, path string) {
 	n.Params.each(path, func(v *paramValue, path string) { c.report(c.reference(n, v, path)) })
 	n.Params.each(path, func(v *paramValue, path string) { c.report(c.endpoint(n, v, path)) })
+	n.Params.each(path, func(v *paramValue, path string) { c.report(c.fits(n, v, path)) })
 	if len(n.Exprs) > 0 {
 		n.Expr = n.Exprs[0]
 	}
@@ -312,6 +314,33 @@ func (c *compiler) references(n *Node, path string) {
 		n.Pred = n.Preds[0]
 	}
 	n.Params.collect()
+}
+
+// fits checks the type of an expression.
+func (c *compiler) fits(n *Node, v *paramValue, path string) *Error {
+	e, ok := v.object.(*expr.Expr)
+	if !ok || !e.Typed() {
+		return nil // Without types all expressions make numbers.
+	}
+	typ := registry.Float
+	if v.schema.Fills != "" {
+		key, ok := c.registry.Key(registry.KeyID(n.Params.Int(v.schema.Fills)))
+		if !ok {
+			return nil // That fault is another one.
+		}
+		typ = key.Type
+	}
+	if e.Fits(typ) {
+		return nil
+	}
+	hint := ""
+	if typ == registry.Bool {
+		hint = ": write a predicate, such as Key.likes > 3"
+	}
+	if v.schema.Fills == "" {
+		return c.fail(n.ID, path, "want a number, have %s", e.Type())
+	}
+	return c.fail(n.ID, path, "a key of type %s does not take %s%s", typ, e.Type(), hint)
 }
 
 // reference resolves a reference inside the plan.

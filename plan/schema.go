@@ -59,6 +59,9 @@ type ParamSchema struct {
 	// Added says that ops of before strictness have got the parameter since. It does not make them strict.
 	Added bool
 
+	// Fills names the key parameter whose column an ExprID makes: the expression has the type of that key. Empty: the expression makes numbers.
+	Fills string
+
 	// Doc says what the parameter means, with its unit, in Markdown. The reference adds type, range and default.
 	Doc string
 

@@ -11,7 +11,7 @@ import (
 const expressionsIntro = `<!-- ` + "`go test ./reference -update`" + ` writes this page from the table of operators. -->
 # Expressions
 
-An *expression* gives each row a number or null. A *predicate* gives each row true or false. Plans in TypeScript write both with the
+An *expression* gives each row a number, a string or null. A *predicate* gives each row true or false. Plans in TypeScript write both with the
 operators and functions of JavaScript. Where all values are there and finite, JavaScript gives the same result. Artifacts hold
 trees of objects: expressions in ` + "`expr_table`" + `, predicates in ` + "`pred_table`" + `.
 
@@ -33,7 +33,7 @@ lists it when a plan needs it. It brings three things:
 | number | float keys and parameters, fractions, the results of operators | as it is, a double | as doubles |
 | integer | int keys and parameters, the id, integral constants | becomes a double, rounded beyond 2^53 | with another integer exactly, with a number as doubles |
 | bool | bool keys and parameters | 1 or 0 | as 1 or 0; in TypeScript it is a predicate, too, which is false for null |
-| string | string keys and parameters, constants | no | ` + "`==` and `!=`" + ` with another string, by bytes |
+| string | string keys and parameters, constants, what the operators of strings make | no; ` + "`+`" + ` makes a longer string | ` + "`==` and `!=`" + ` with another string, by bytes |
 | set | string_set keys, string_list and int_list parameters | no | ` + "`includes`" + ` and null tests alone |
 
 Arithmetic is that of doubles, as in JavaScript. An integer stays exact only where it is compared as it stands: by the six

@@ -61,7 +61,7 @@ func (l *loader) keys(r *Registry) {
 	r.keyByID, r.keyByName = make(map[KeyID]*Key), make(map[string]*Key)
 	add := func(label string, row *keyRow) {
 		key := &Key{Name: row.Name, Nullable: row.Nullable, Writable: row.Writable}
-		key.Type, key.Dims = l.keyType(file, label, row.Type)
+		key.Type, key.Dims = l.typeOf(file, label, row.Type, Int, Float, String, Bool, StringSet, Vector, FeatureBundle)
 		l.numericID(file, label, row.ID)
 		if row.ID == nil || *row.ID != int64(IDKey) {
 			key.Field = l.field(file, label, row)
@@ -275,7 +275,7 @@ func (l *loader) params(r *Registry) {
 		if !param.Context && !param.Override {
 			l.problem(file, label, "nothing can set it: it is neither for the context nor for param_overrides")
 		}
-		param.Type = l.typeNamed(file, label, row.Type, Int, Float, String, Bool, IntList, StringList)
+		param.Type, param.Dims = l.typeOf(file, label, row.Type, Int, Float, String, Bool, IntList, StringList, Vector)
 		param.Default = l.defaultOf(file, label, param.Type, row.Default)
 		l.numericID(file, label, row.ID)
 		if e.identify(label, row.ID, row.Name) {

@@ -66,6 +66,7 @@ type reading struct {
 	req      Request
 	given    Given
 	registry *registry.Registry
+	parser   *Parser // whose reading it is
 }
 
 // members reads the members of the document, up to the first fault.

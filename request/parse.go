@@ -50,8 +50,14 @@ type Parser struct {
 
 // NewParser returns a parser of requests.
 func NewParser(reg *registry.Registry) *Parser {
-	return &Parser{sync.Pool{New: func() any { return &reading{registry: reg} }}}
+	p := new(Parser)
+	p.readings.New = func() any { return &reading{registry: reg, parser: p} }
+	return p
 }
+
+// Understands reports whether p may read a request: p has parsed it, or a program has filled it in. Another one has numbers of parameters
+// that may mean something else for p's registry.
+func (p *Parser) Understands(r *Request) bool { return r.parser == nil || r.parser == p }
 
 // Parse checks one document. It may be empty if the user is given.
 //
@@ -78,7 +84,9 @@ func (r *reading) parse(doc []byte, g Given) (req Request, err error) {
 		refused.RequestID = r.req.ID
 		err = refused
 	} else {
-		req = r.req
+		if req = r.req; req.parsed.Any() {
+			req.parser = r.parser
+		}
 	}
 	r.root, r.req, r.given = jsondoc.Value{}, Request{}, Given{}
 	return req, err

@@ -51,6 +51,7 @@ type Request struct {
 	Flow scheduler.Flow
 
 	parsed expr.Params // what the document sets; Context and Params come on top
+	parser *Parser     // that has set parsed; nil: that is empty
 }
 
 // Values returns the values of a request's parameters: those of its document, its Context and its Params, and the registry's defaults of the

@@ -106,9 +106,30 @@ func setValue(params *expr.Params, p *registry.Param, v *jsondoc.Value) error {
 		params.SetBool(p.ID, v.Bool)
 	case registry.IntList, registry.StringList:
 		return setList(params, p, v)
+	case registry.Vector:
+		return setVector(params, p, v)
 	default:
 		return fmt.Errorf("cannot be set")
 	}
+	return nil
+}
+
+func setVector(params *expr.Params, p *registry.Param, v *jsondoc.Value) error {
+	if v.Kind != jsondoc.Array || len(v.Items) != p.Dims {
+		have := v.Describe()
+		if v.Kind == jsondoc.Array {
+			have = fmt.Sprint(len(v.Items))
+		}
+		return fmt.Errorf("must be a list of %d numbers, got %s", p.Dims, have)
+	}
+	vector := make([]float32, len(v.Items))
+	for i := range v.Items {
+		item := &v.Items[i]
+		if vector[i] = float32(item.Float); !item.IsNumber() || math.IsInf(float64(vector[i]), 0) {
+			return fmt.Errorf("must be a list of numbers in the range of float32, but item %d is %s", i+1, item.Describe())
+		}
+	}
+	params.SetVector(p.ID, vector)
 	return nil
 }
 

@@ -100,8 +100,9 @@ func (q *Query) start() error {
 	if err := q.parse(); err != nil {
 		return err
 	}
-	if q.plan = s.own; r.Plan != "" {
-		if q.plan = s.plans[r.Plan]; q.plan == nil {
+	offer := s.offer.Load()
+	if q.plan = offer.own; r.Plan != "" {
+		if q.plan = offer.plans[r.Plan]; q.plan == nil {
 			q.plan = &s.unknown
 		}
 	}
@@ -110,7 +111,7 @@ func (q *Query) start() error {
 		return refusal(outcome.Forbidden, r.ID, detail)
 	}
 	if r.Plan != "" && q.plan == &s.unknown {
-		if len(s.Plans(q.Caller)) < len(s.listing) { // The engine's text names a plan that the caller may not know.
+		if len(s.Plans(q.Caller)) < len(offer.listing) { // The engine's text names a plan that the caller may not know.
 			return refusal(outcome.UnknownPlan, r.ID, "unknown plan "+excerpt.Quote(r.Plan))
 		}
 		return s.engine.Intake().UnknownPlan(r.ID, r.Plan)

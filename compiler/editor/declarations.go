@@ -66,6 +66,8 @@ func paramType(p registry.Param) string {
 		return "Rankd.IntList"
 	case registry.StringList:
 		return "Rankd.StringSet"
+	case registry.Vector:
+		return "Rankd.VectorParam"
 	default:
 		return "Rankd.BoolParam"
 	}
@@ -94,6 +96,19 @@ func fieldsType(fields []compiler.Option) string {
 	return "{" + plain + " }" + choices
 }
 
+// filled returns a key and the expression that makes its column, by the types of the key.
+func filled(key, value compiler.Option) string {
+	makes := map[registry.Type]string{registry.Float: "Rankd.Expr", registry.Int: "Rankd.Expr", registry.String: "string", registry.Bool: "Rankd.Predicate"}
+	var forms []string
+	for _, typ := range key.Source.KeyTypes {
+		rule := key.Source
+		rule.KeyTypes = []registry.Type{typ}
+		forms = append(forms, fmt.Sprintf("{%s %s: %s;%s %s: %s; }", optionDoc(key), propertyName(key.Names[0]), optionKeyType(rule),
+			optionDoc(value), propertyName(value.Names[0]), makes[typ]))
+	}
+	return strings.Join(forms, " | ")
+}
+
 // properties returns options as properties of an object type, and as intersections those that have two
 // names.
 func properties(options []compiler.Option) (string, string) {
@@ -104,6 +119,14 @@ func properties(options []compiler.Option) (string, string) {
 			mark = ""
 		}
 		doc := optionDoc(o)
+		if slices.ContainsFunc(options, func(other compiler.Option) bool { return other.Fills == o.Name }) {
+			continue // It stands beside what fills it.
+		}
+		if o.Fills != "" {
+			key := options[slices.IndexFunc(options, func(other compiler.Option) bool { return other.Name == o.Fills })]
+			choices.WriteString(" & (" + filled(key, o) + ")")
+			continue
+		}
 		if len(o.Names) == 1 {
 			fmt.Fprintf(&plain, "%s %s%s: %s;", doc, propertyName(o.Names[0]), mark, optionType(o))
 			continue

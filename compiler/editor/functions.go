@@ -44,8 +44,11 @@ func written(name func(*expr.Operator) string) []function {
 		if f.Name == "" || !ok {
 			continue
 		}
-		if f.Params = params; o.Makes == expr.Predicate {
+		switch f.Params = params; o.Makes {
+		case expr.Predicate:
 			f.Result = "Predicate"
+		case expr.String:
+			f.Result = "StringParam"
 		}
 		all = append(all, f)
 	}
@@ -56,8 +59,8 @@ func written(name func(*expr.Operator) string) []function {
 // predicates, strings and vectors alone.
 func parameters(o *expr.Operator) (string, bool) {
 	types := map[expr.Takes]string{expr.TakesNumber: "Rankd.Expr", expr.TakesNullable: "Rankd.Expr | null", expr.TakesPredicate: "Rankd.Predicate",
-		expr.TakesElement: "Rankd.Expr | string", expr.TakesVector: "Rankd.VectorKey",
-		expr.TakesText: "Rankd.StringKey | Rankd.StringParam | string"}
+		expr.TakesElement: "Rankd.Expr | string", expr.TakesVector: "Rankd.VectorParam",
+		expr.TakesText: "string"}
 	var list []string
 	last := ""
 	for _, operand := range o.Operands {
@@ -71,7 +74,7 @@ func parameters(o *expr.Operator) (string, bool) {
 		list = append(list, name+": "+last)
 	}
 	if o.Variadic {
-		list = append(list, fmt.Sprintf("...more: %s[]", last))
+		list = append(list, fmt.Sprintf("...more: (%s)[]", last))
 	}
 	return strings.Join(list, ", "), len(o.Members) == 0
 }

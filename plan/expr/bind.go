@@ -54,7 +54,7 @@ func bind(p []instruction, bound []binding, batch *rowset.Batch, params *Params)
 			*out = scalarOrNull(params.number(in.param))
 		case opNow:
 			*out = scalarOrNull(params.Now())
-		case opIf, opProbe, opHash, opVectors, opTable:
+		case opIf, opProbe, opHash, opVectors, opTable, opLength:
 			*out = binding{kind: bindCompute, at: int32(i)}
 		case opCoalesce:
 			a, b := &bound[in.a], &bound[in.b]

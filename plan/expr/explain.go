@@ -80,20 +80,24 @@ func (s *source) Params() []registry.ParamID { return s.params }
 func (s *source) Explain(in rowset.RowSet, pos int, params *Params) Term {
 	s.once.Do(func() {
 		s.probed.parts = make(map[*node]part)
-		if s.tree.op.Makes == Predicate {
+		switch {
+		case s.tree.op.Makes == Predicate:
 			s.root = s.probed.pred(s.tree, false)
-		} else {
+		case s.tree.typ == String:
+			s.root = s.probed.leaf(s.tree, String)
+		default:
 			s.root = s.probed.number(s.tree)
 		}
 	})
 	x := explanation{source: s, evaluator: newEvaluator(s.probed.code), row: int(in.Row(pos))}
 	x.notes = make([]note, len(s.probed.parts))
-	x.begin(nil, in.Batch, params)
+	x.begin(nil, rowset.RowSet{Batch: in.Batch, Rows: []int32{int32(x.row)}, N: 1}, params)
 	one := chunk{n: 1, rows: []int32{int32(x.row)}}
-	if s.tree.op.Makes == Predicate {
+	switch {
+	case s.tree.op.Makes == Predicate:
 		all, out := fullMask(1), mask{}
 		_ = x.test(s.root, &one, &all, &out, 0) // the probes have noted it
-	} else {
+	case s.tree.typ != String: // that is a leaf
 		x.eval(s.root, &one, x.reg(0), 1)
 	}
 	t, _ := x.term(s.tree)
@@ -126,6 +130,9 @@ func (x *explanation) term(n *node) (Term, bool) {
 		return t, true
 	case part.leaf:
 		t.Value = x.leafValue(&x.boundLeaves[part.at])
+		if n.isText() {
+			t.Terms = x.textTerms(n)
+		}
 		return t, true
 	}
 	seen := &x.notes[part.note]
@@ -151,6 +158,21 @@ func (x *explanation) term(n *node) (Term, bool) {
 		t.Value = x.value(n, part.at, &t, seen.number)
 	}
 	return t, true
+}
+
+// textTerms returns the operands of an operator that makes a string, without those that it does not look at.
+func (x *explanation) textTerms(n *node) (terms []Term) {
+	for i, arg := range n.args {
+		switch {
+		case n.op.code == opCoalesce && i == 1 && terms[0].Value != nil,
+			n.op.code == opIf && (i == 1 && terms[0].Value == false || i == 2 && terms[0].Value == true):
+			continue
+		}
+		if operand, ok := x.term(arg); ok {
+			terms = append(terms, operand)
+		}
+	}
+	return terms
 }
 
 // value returns a number as it stands in a column, in the request or in the tree, where the code reads it as a double.

@@ -6,12 +6,15 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Expr is a compiled expression: per row a double or null. Immutable once
+// Expr is a compiled expression: per row a double or null, or what its type says. Immutable once
 // built; any goroutine.
 type Expr struct {
 	*source
 	code       code
-	root       int32
+	typ        Type
+	typed      bool
+	root       int32     // of a String a leaf, of a Predicate a test
+	exact      int32     // of an Int: its leaf
 	evaluators sync.Pool // of *exprEvaluator; only scratch memory
 }
 
@@ -29,9 +32,19 @@ func (e *Expr) Value(params *Params) (value float64, ok bool) {
 
 // IsConstant reports whether the value is known without a request. Some expressions of constants are computed for each request.
 func (e *Expr) IsConstant() bool {
+	if !e.typ.isNumber() {
+		return false
+	}
 	op := e.code.program[e.root].op
 	return op == opConst || op == opNull
 }
+
+// Type returns the type of the value: Number, Int (a key, a parameter or a constant as it stands), String or Predicate. Column, Values and
+// Value are for the first two.
+func (e *Expr) Type() Type { return e.typ }
+
+// Typed reports whether keys and parameters have the types of the registry in e.
+func (e *Expr) Typed() bool { return e.typed }
 
 // evaluator returns scratch memory. The caller puts it back.
 func (e *Expr) evaluator() *exprEvaluator {
@@ -58,7 +71,7 @@ func (e *Expr) Column(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, para
 	}
 	ev := e.evaluator()
 	defer e.evaluators.Put(ev)
-	ev.begin(stop, in.Batch, params)
+	ev.begin(stop, in, params)
 	defer ev.end()
 
 	col := Column{Values: m.Floats(in.Batch.Len())}
@@ -92,7 +105,7 @@ func (e *Expr) Values(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, para
 	}
 	ev := e.evaluator()
 	defer e.evaluators.Put(ev)
-	ev.begin(stop, in.Batch, params)
+	ev.begin(stop, in, params)
 	defer ev.end()
 
 	out := Values{Values: m.Floats(in.N)}

@@ -24,6 +24,9 @@ const (
 	opVectors  // what the function vectors of the operator says of the leaves a and b
 	opCoalesce // a, or b where a is null
 	opTable    // what entries have for the leaf a
+	opLength   // the length of the leaf a
+	opConcat   // a string of two; a leaf
+	opLower    // a string in lower case; a leaf
 	opIf       // a where test is true, else b
 	opProbe    // a, which is noted for the part test: see explain.go
 
@@ -80,6 +83,9 @@ func (c *compiler) number(n *node) int32 {
 
 // simplified returns an expression of the same value, with constants folded.
 func simplified(n *node) *node {
+	if n.isText() {
+		return n // a leaf
+	}
 	switch n.op.code {
 	case opIf:
 		then, other := simplified(n.args[1]), simplified(n.args[2])
@@ -103,8 +109,11 @@ func simplified(n *node) *node {
 	if len(n.args) == 0 {
 		return n
 	}
-	if n.op.code == opTable {
+	switch n.op.code {
+	case opTable, opLength:
 		return n // Its operand is a leaf.
+	case opHash:
+		return n // hashOperand simplifies its operands, after it has seen which of them are integers as they stand.
 	}
 	args, values, constant := make([]*node, len(n.args)), [4]float64{}, n.op.row != nil || n.op.four != nil
 	for i, arg := range n.args {
@@ -157,6 +166,9 @@ func (c *compiler) expr(n *node) int32 {
 		args = args[:1]
 	case opTable:
 		in.a, in.entries = c.leaf(args[0], args[0].typ), n.entries
+		args = nil
+	case opLength:
+		in.a = c.leaf(args[0], String)
 		args = nil
 	case opVectors:
 		in.checked, in.a = true, c.leaf(args[0], Vector)

@@ -29,6 +29,7 @@ type evaluator struct {
 	regs   []*register // allocated as they are needed
 
 	boundTests  []testBinding
+	testsBound  int // of boundTests: the first ones
 	boundLeaves []leafBinding
 	ints        [2]*intRegister        // allocated as they are needed
 	compacted   [compactLevels][]int32 // rows of compacted chunks, by level
@@ -47,14 +48,29 @@ func newEvaluator(c code) evaluator {
 // expression of ordinary shape takes two or three.
 const registersKept = 16
 
-func (ev *evaluator) begin(stop rowset.Stop, batch *rowset.Batch, params *Params) {
-	ev.stop, ev.batch, ev.params = stop, batch, params
-	bind(ev.code.program, ev.bound, batch, params)
+// begin binds the code for the active rows of in. It may leave failed behind.
+func (ev *evaluator) begin(stop rowset.Stop, in rowset.RowSet, params *Params) {
+	ev.stop, ev.batch, ev.params, ev.testsBound = stop, in.Batch, params, 0
+	bind(ev.code.program, ev.bound, in.Batch, params)
+	computed := false
 	for i := range ev.code.leaves {
-		ev.boundLeaves[i] = bindLeaf(&ev.code.leaves[i], batch, params)
+		l := &ev.code.leaves[i]
+		ev.boundLeaves[i] = leafBinding{}
+		if !l.computed {
+			ev.boundLeaves[i] = bindLeaf(l, in.Batch, params)
+		}
+		computed = computed || l.computed
 	}
-	for i := range ev.code.tests {
-		ev.bindTest(&ev.code.tests[i], &ev.boundTests[i])
+	if computed {
+		ev.bindTexts(in)
+	}
+	ev.bindTests(len(ev.code.tests))
+}
+
+// bindTests binds the first n tests.
+func (ev *evaluator) bindTests(n int) {
+	for ; ev.testsBound < n; ev.testsBound++ {
+		ev.bindTest(&ev.code.tests[ev.testsBound], &ev.boundTests[ev.testsBound])
 	}
 }
 
@@ -129,6 +145,8 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 		return ev.hashed(in, c, dst, free)
 	case opTable:
 		return ev.looked(in, c, dst)
+	case opLength:
+		return ev.lengths(in, c, dst)
 	case opVectors:
 		v = ev.ofVectors(in, c, dst)
 	case opClock:

@@ -81,7 +81,7 @@ func (c *compiler) hashOperand(n *node, need *uint8) int32 {
 	if n.typ == Int || n.typ == String {
 		return -1 - c.leaf(n, n.typ)
 	}
-	at := c.expr(n)
+	at := c.number(n)
 	*need = max(*need, increased(c.program[at].need))
 	return at
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/dop251/goja"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
 )
 
 // TestMathIsJavaScripts compares the functions of Math with a JavaScript engine, on numbers at the edges of doubles. The last bits of
@@ -43,4 +46,57 @@ func TestMathIsJavaScripts(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, seen, 20)
+}
+
+// TestStringsAreJavaScripts compares the operators of strings with a JavaScript engine.
+func TestStringsAreJavaScripts(t *testing.T) {
+	vm := goja.New()
+	values := []string{`""`, `"a"`, `"Straße ÄÖ"`, `"İstanbul"`, `"ΑΣ"`, `"ΑΣ ΣΑΣ."`, `"😀 OK"`, `"ǅ"`, `0`, `-0`, `0.1`, `-7`, `1e21`, `1e-7`, `1.5e-9`, `123456789012345680000`,
+		`-2.5e+300`, `5e-324`, `0.000001`, `100`, `1e15`}
+	value := func(js string) string {
+		if js[0] == '"' {
+			return `{"op":"const_string","value":` + js + `}`
+		}
+		return `{"op":"const_number","value":` + js + `}`
+	}
+	one := rowset.Dense(rowset.NewBatch([]int64{1}))
+	check := func(js, tree string) {
+		want, err := vm.RunString(js)
+		require.NoError(t, err, js)
+		e := mustExprOf(t, typedLanguage, tree)
+		if e.Type() == Number {
+			got, ok := e.Value(nil)
+			require.True(t, ok)
+			assert.Equal(t, want.ToFloat(), got, js)
+			return
+		}
+		got, err := e.ColumnOf(nil, nil, one, nil, &registry.Key{ID: 2, Type: registry.String})
+		require.NoError(t, err)
+		assert.Equal(t, want.String(), got.Any(0), js)
+	}
+	for _, a := range values {
+		for _, b := range values {
+			check("`${"+a+"}${"+b+"}`", bi("concat", value(a), value(b)))
+		}
+		if a[0] == '"' {
+			check(a+".length", un("length", value(a)))
+			check(a+".toLowerCase()", un("lower", value(a)))
+		}
+	}
+}
+
+// TestStringsThatAreTooLong: a string of more than TextMax bytes is null, and all that is made of it.
+func TestStringsThatAreTooLong(t *testing.T) {
+	tree := str(strings.Repeat("x", TextMax/2))
+	tree = bi("concat", tree, tree)
+	one := rowset.Dense(rowset.NewBatch([]int64{1}))
+	key := &registry.Key{ID: 2, Type: registry.String}
+	for _, c := range []struct {
+		tree string
+		null bool
+	}{{tree, false}, {bi("concat", tree, str("y")), true}, {bi("concat", tree, id), true}, {un("lower", bi("concat", id, tree)), true}} {
+		got, err := mustExprOf(t, typedLanguage, c.tree).ColumnOf(nil, nil, one, nil, key)
+		require.NoError(t, err)
+		assert.Equal(t, c.null, got.Null)
+	}
 }

@@ -5,23 +5,38 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// A leaf is a value that is read as it stands, and exactly: an integer, a string, a set, a list or a vector.
+// A leaf is a value that is read as it stands, and exactly: an integer, a string, a set, a list or a vector. Or it is a string that is
+// computed of others: see texts.go.
 type leaf struct {
-	op       opcode // opConst, opText, opKey or opParam
+	op       opcode // opConst, opText, opKey or opParam; if computed opConcat, opLower, opIf, opCoalesce, or opCompute: the text of a number
 	typ      Type
 	key      registry.KeyID
 	text     bool // opKey: the id, as a text
 	param    registry.ParamID
 	constant param // opConst, opText
+
+	computed bool
+	exact    bool  // opCompute: x is the leaf of an integer
+	x, y     int32 // leaves; opCompute: x is an instruction unless it is exact
+	test     int32 // opIf
+	tests    int   // how many tests its operands may need
 }
 
 // leaf appends a leaf of that type and returns its index.
 func (c *compiler) leaf(n *node, typ Type) int32 {
-	c.leaves = append(c.leaves, leaf{
+	if n.isText() {
+		return c.text(n)
+	}
+	return c.addLeaf(n, leaf{
 		op: n.op.code, typ: typ, key: n.key, text: n.textID, param: n.param, constant: param{typ: paramTypes[typ], bits: uint64(n.whole), text: n.text},
 	})
+}
+
+// addLeaf appends a leaf and returns its index. n is its node; nil: a number, which has a part of its own.
+func (c *compiler) addLeaf(n *node, l leaf) int32 {
+	c.leaves = append(c.leaves, l)
 	at := int32(len(c.leaves) - 1)
-	if c.parts != nil {
+	if c.parts != nil && n != nil {
 		c.parts[n] = part{leaf: true, at: at}
 	}
 	return at
@@ -43,6 +58,8 @@ func (b *leafBinding) whole() int64 { return int64(b.value.bits) }
 // bindLeaf looks a leaf up. A column of another type than the key's is as good as none.
 func bindLeaf(l *leaf, batch *rowset.Batch, params *Params) leafBinding {
 	switch l.op {
+	case opNull:
+		return leafBinding{kind: bindNull}
 	case opConst, opText:
 		return leafBinding{kind: bindScalar, value: &l.constant}
 	case opParam:
@@ -91,7 +108,7 @@ func bindTextIDs(batch *rowset.Batch, ids *rowset.IDDict) leafBinding {
 }
 
 // paramTypes has the types of parameters by the types of leaves.
-var paramTypes = [...]registry.Type{Int: registry.Int, String: registry.String, Ints: registry.IntList, Strings: registry.StringList, Predicate: 0, Vector: 0}
+var paramTypes = [...]registry.Type{Int: registry.Int, String: registry.String, Ints: registry.IntList, Strings: registry.StringList, Predicate: 0, Vector: registry.Vector}
 
 // readInts returns the integers of a leaf for the rows of a chunk, and which of them are not null (nil: all).
 // The leaf has a column, or is the id. The slices are views of the batch or lie in that register.

@@ -13,7 +13,7 @@ const (
 	Null      Type = iota + 1 // the literal null, which has any type
 	Number                    // a double
 	Int                       // an integer of 64 bits: a key, a parameter or a constant
-	String                    // a string: a key, a parameter or a constant
+	String                    // a string
 	Ints                      // a list of integers: a parameter
 	Strings                   // strings: a key of type string_set, or a parameter with a list
 	Predicate                 // true or false
@@ -34,14 +34,15 @@ type Takes uint8
 // The operands.
 const (
 	TakesNumber    Takes = iota + 1 // numbers and integers, which become doubles
-	TakesNullable                   // the same, and plans may write null
+	TakesNullable                   // the same or strings, and plans may write null
 	TakesPredicate                  // predicates
 	TakesEqual                      // two numbers, two integers (exactly) or two strings
 	TakesOrdered                    // two numbers or two integers (exactly)
 	TakesAny                        // values of each type
 	TakesElement                    // a number, an integer or a string that may be in the set
 	TakesSet                        // a set of strings or a list
-	TakesText                       // a string: a key, a parameter or a constant
+	TakesText                       // a string
+	TakesValue                      // a number, a string or a predicate: what an expression as a whole makes
 	TakesVector                     // a vector, as long as the operator's other one
 )
 

@@ -13,6 +13,7 @@ var (
 	two       = []Operand{{"a", TakesNumber}, {"b", TakesNumber}}
 	equal     = []Operand{{"a", TakesEqual}, {"b", TakesEqual}}
 	ordered   = []Operand{{"a", TakesOrdered}, {"b", TakesOrdered}}
+	oneText   = []Operand{{"x", TakesText}}
 	twoTexts  = []Operand{{"x", TakesText}, {"part", TakesText}}
 	anything  = []Operand{{"x", TakesAny}}
 	clock     = []Operand{{"x", TakesNumber}, {"zone", TakesText}}
@@ -299,7 +300,25 @@ var operators = withKernels([]Operator{
 	},
 
 	{
-		Group: "Choices", Name: "coalesce", code: opCoalesce, Operands: []Operand{{"a", TakesNullable}, {"b", TakesNullable}}, Makes: Number, Doc: "a, or b where a is null.", Null: "Null if both are null.",
+		Group: "Strings", Name: "concat", code: opConcat, Operands: []Operand{{"a", TakesElement}, {"b", TakesElement}}, Makes: String, Typed: true,
+		Doc: "The string a followed by the string b. A number stands as JavaScript writes it, an integer with all its digits. Plans also write it " +
+			"with + where an operand is a string, and as a template: `${Key.title} (${Key.id})`.",
+		Null: nullIfAny + " Null if a number is not finite, or if the result has more than 16,384 bytes.", Example: `Key.title + "!"`,
+		Builder: "E.concat", Variadic: true,
+	},
+	{
+		Group: "Strings", Name: "lower", code: opLower, Operands: oneText, Makes: String, Typed: true,
+		Doc:  "x in lower case, as toLowerCase of JavaScript: by Unicode, whatever the language.",
+		Null: nullIfAny + " Null if the result has more than 16,384 bytes.", Example: "lower(Key.title)", Function: "lower", Builder: "E.lower",
+	},
+	{
+		Group: "Strings", Name: "length", code: opLength, Operands: oneText, Makes: Number, Typed: true,
+		Doc:  "The length of x in UTF-16 units, as JavaScript counts it. A byte that is not UTF-8 counts as one.",
+		Null: nullIfAny, Example: "length(Key.title)", Function: "length", Builder: "E.length",
+	},
+
+	{
+		Group: "Choices", Name: "coalesce", code: opCoalesce, Operands: []Operand{{"a", TakesNullable}, {"b", TakesNullable}}, Makes: Number, Doc: "a, or b where a is null. Both are numbers, or both are strings.", Null: "Null if both are null.",
 		NonFinite: passesOn, Example: "coalesce(Key.score, 0)", Infix: "??", Function: "coalesce", Builder: "E.coalesce",
 	},
 	{
@@ -315,7 +334,7 @@ var operators = withKernels([]Operator{
 		Group: "Choices", Name: "if", code: opIf,
 		Operands: []Operand{{"cond", TakesPredicate}, {"then", TakesNullable}, {"else", TakesNullable}},
 		Makes:    Number, Typed: true,
-		Doc:  "then where cond is true, else where it is false. A pattern inside cond must be a literal, because an expression cannot fail.",
+		Doc:  "then where cond is true, else where it is false. Both are numbers, or both are strings. A pattern inside cond must be a literal, because an expression cannot fail.",
 		Null: "Null if the chosen operand is null.", NonFinite: passesOn,
 		Example: "Key.score > 0.5 ? 1 : Key.score", Infix: "?:", Builder: "E.if",
 	},

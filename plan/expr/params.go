@@ -28,9 +28,10 @@ type param struct {
 	text    string   // of a String
 	ints    []int64  // of an IntList
 	strings []string // of a StringList
+	vector  []float32
 }
 
-// value returns the value of an integer, a string or a list.
+// value returns the value of an integer, a string or a list, or the text of a vector.
 func (p *param) value() any {
 	switch p.typ {
 	case registry.Int:
@@ -39,6 +40,8 @@ func (p *param) value() any {
 		return p.text
 	case registry.IntList:
 		return p.ints
+	case registry.Vector:
+		return vectorText(p.vector)
 	default:
 		return p.strings
 	}
@@ -79,10 +82,18 @@ func (p *Params) SetStringList(id registry.ParamID, v []string) {
 	p.set(param{id: id, typ: registry.StringList, strings: v})
 }
 
+// SetVector sets a parameter while the Params are being built. The vector belongs to them from now on.
+func (p *Params) SetVector(id registry.ParamID, v []float32) {
+	p.set(param{id: id, typ: registry.Vector, vector: v})
+}
+
 func (p *Params) set(v param) {
 	p.Unset(v.id)
 	p.values = append(p.values, v)
 }
+
+// Any reports whether some parameter has a value.
+func (p *Params) Any() bool { return len(p.values) > 0 }
 
 // Clone returns a copy that can be changed without changing p. They share the lists, which nobody changes.
 func (p Params) Clone() Params {
@@ -186,6 +197,14 @@ func (p *Params) IntList(id registry.ParamID) ([]int64, bool) {
 func (p *Params) StringList(id registry.ParamID) ([]string, bool) {
 	if v := p.get(id, registry.StringList); v != nil {
 		return v.strings, true
+	}
+	return nil, false
+}
+
+// Vector returns the value of a vector parameter, which callers must not change. It returns false if the parameter is null or of another type.
+func (p *Params) Vector(id registry.ParamID) ([]float32, bool) {
+	if v := p.get(id, registry.Vector); v != nil {
+		return v.vector, true
 	}
 	return nil, false
 }

@@ -43,20 +43,39 @@ type Language struct {
 	Registry *registry.Registry // has the types and names of keys and parameters; required if Typed
 }
 
-// ParseExpr parses and compiles the tree of an ExprIR. It ignores members that the
-// format does not know. The error is a *ParseError.
+// ParseExpr parses and compiles the tree of an ExprIR, which in typed trees may be a string or a predicate, too. It ignores members that
+// the format does not know. The error is a *ParseError.
 func (l Language) ParseExpr(v *jsondoc.Value) (*Expr, error) {
 	p := parser{language: l}
-	tree, err := p.tree(v, expression)
+	sort := expression
+	if op := v.Get("op"); l.Typed && op != nil && op.Kind == jsondoc.String {
+		if o := operatorNamed(op.Str); o != nil && o.Makes == Predicate {
+			sort = predicate
+			p.inIf++ // An expression cannot fail.
+		}
+	}
+	tree, err := p.tree(v, sort)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.wants(tree, TakesNumber); err != nil {
+	if err := p.wants(tree, TakesValue); err != nil {
 		return nil, err
 	}
 	var c compiler
-	root := c.number(tree)
-	return &Expr{code: c.code, root: root, source: p.source(tree)}, nil
+	e := &Expr{typ: Number, typed: l.Typed}
+	switch {
+	case tree.typ == Predicate:
+		e.typ, e.root = Predicate, c.pred(tree, false)
+	case tree.typ == String:
+		e.typ, e.root = String, c.leaf(tree, String)
+	default:
+		e.root = c.number(tree)
+		if tree.typ == Int {
+			e.typ, e.exact = Int, c.leaf(tree, Int)
+		}
+	}
+	e.code, e.source = c.code, p.source(tree)
+	return e, nil
 }
 
 // ParsePred parses and compiles the tree of a PredIR. It ignores members that the
@@ -228,11 +247,15 @@ func (p *parser) wants(n *node, takes Takes) error {
 		return nil
 	}
 	switch takes {
-	case TakesNumber, TakesNullable, TakesOrdered:
+	case TakesNumber, TakesOrdered:
 		if !n.typ.isNumber() {
 			return p.fail("want a number, have %s", p.describe(n))
 		}
-	case TakesEqual, TakesElement:
+	case TakesValue:
+		if !n.typ.isNumber() && n.typ != String && n.typ != Predicate {
+			return p.fail("want a number, a string or a predicate, have %s", p.describe(n))
+		}
+	case TakesEqual, TakesElement, TakesNullable:
 		if !n.typ.isNumber() && n.typ != String {
 			return p.fail("want a number or a string, have %s", p.describe(n))
 		}
@@ -268,6 +291,23 @@ func (p *parser) agree(n *node) error {
 		for _, x := range n.args {
 			p.idAs(x, String)
 		}
+	case opConcat:
+		for _, x := range n.args {
+			p.idAs(x, String)
+			if p.isTruth(x) {
+				return p.fail("want a number or a string, have %s", p.describe(x))
+			}
+		}
+	case opIf, opCoalesce:
+		a, b := n.args[len(n.args)-2], n.args[len(n.args)-1]
+		p.idAs(a, b.typ)
+		p.idAs(b, a.typ)
+		if a.typ == String || b.typ == String {
+			n.typ = String
+			if a.typ != b.typ && a.typ != Null && b.typ != Null {
+				return p.fail("cannot choose between %s and %s", p.describe(a), p.describe(b))
+			}
+		}
 	case opClock:
 		return p.zone(n.args[1])
 	case opVectors:
@@ -293,8 +333,19 @@ func (p *parser) agree(n *node) error {
 	return nil
 }
 
+// isTruth reports whether a node is a key or a parameter of type bool.
+func (p *parser) isTruth(n *node) bool {
+	key, _ := p.language.Registry.Key(n.key)
+	param, _ := p.language.Registry.Param(n.param)
+	return n.op.code == opKey && key.Type == registry.Bool || n.op.code == opParam && param.Type == registry.Bool
+}
+
 // dims returns how many numbers the vectors of a key have.
 func (p *parser) dims(n *node) int {
+	if n.op.code == opParam {
+		param, _ := p.language.Registry.Param(n.param)
+		return param.Dims
+	}
 	key, _ := p.language.Registry.Key(n.key)
 	return key.Dims
 }
@@ -515,7 +566,7 @@ func (p *parser) pattern(v *jsondoc.Value, ignoreCase bool) (*pattern, error) {
 		return literal, nil
 	case kind.Kind == jsondoc.String && kind.Str == "param":
 		if p.inIf > 0 {
-			return nil, p.fail("the condition of an if takes a literal pattern, because an expression cannot fail")
+			return nil, p.fail("an expression, and the condition of an if, takes a literal pattern, because an expression cannot fail")
 		}
 		id, err := p.param(v)
 		if err != nil {

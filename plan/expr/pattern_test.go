@@ -146,7 +146,7 @@ func TestEachStringReachedIsAskedOnce(t *testing.T) {
 			p := mustPred(t, tree)
 			rows := rowset.Take(wideStrings(), 100)
 			m := p.evaluator()
-			m.begin(nil, rows.Batch, nil)
+			m.begin(nil, rows, nil)
 			full, out := fullMask(100), mask{}
 			c := chunk{n: 100}
 			require.NoError(t, m.test(p.root, &c, &full, &out, 0))

@@ -77,7 +77,7 @@ func (p *Pred) Filter(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, para
 	}
 	ev := p.evaluator()
 	defer p.evaluators.Put(ev)
-	ev.begin(stop, in.Batch, params)
+	ev.begin(stop, in, params)
 	defer ev.end()
 
 	// Bits first, then the list, so that the list gets its exact length.
@@ -108,7 +108,7 @@ func (p *Pred) Matches(stop rowset.Stop, in rowset.RowSet, params *Params) (rows
 	}
 	ev := p.evaluator()
 	defer p.evaluators.Put(ev)
-	ev.begin(stop, in.Batch, params)
+	ev.begin(stop, in, params)
 	defer ev.end()
 	count, err := ev.matches(p.root, in)
 	if err != nil {
@@ -127,6 +127,9 @@ func (p *Pred) evaluator() *predEvaluator {
 
 // matches sets hits for the active rows of in, and returns how many are true.
 func (ev *predEvaluator) matches(root int32, in rowset.RowSet) (count int, err error) {
+	if ev.failed != nil {
+		return 0, ev.failed
+	}
 	ev.hits = ev.hits[:0]
 	var c chunk
 	todo := chunks{in: in, stop: ev.stop}

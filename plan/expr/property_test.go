@@ -38,7 +38,7 @@ var testRegistry = func() *registry.Registry {
 			tables.Keys += registrytest.Key(id, fmt.Sprintf("k%d", id), kind, registrytest.Nullable)
 		}
 	}
-	for i, kind := range []string{"float", "string", "float", "float", "int", "bool", "int_list", "string_list"} {
+	for i, kind := range []string{"float", "string", "float", "float", "int", "bool", "int_list", "string_list", fmt.Sprintf("vector(%d)", rowsettest.VectorDims)} {
 		tables.Params += registrytest.Param(i+1, fmt.Sprintf("p%d", i+1), kind, registrytest.Nullable)
 	}
 	return tables.Load()
@@ -75,6 +75,10 @@ func mustPredOf(t testing.TB, l Language, text string) *Pred {
 // checkExpr compares e with the reference on one row set.
 func checkExpr(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, params *Params) {
 	t.Helper()
+	checkColumns(t, e, tree, in, params)
+	if !e.Type().isNumber() {
+		return
+	}
 	want := Column{Values: make([]float64, in.Batch.Len()), Valid: rowset.NewBitmap(in.Batch.Len())}
 	ref := reference{in.Batch, params, e.registry != nil}
 	for i := range in.N {
@@ -115,8 +119,68 @@ func checkExpr(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, par
 			require.Fail(t, "wrong value by position", "position %d", pos)
 		}
 	}
+}
+
+// checkColumns compares e as a column of each type of key with the reference, and its explanation.
+func checkColumns(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, params *Params) {
+	t.Helper()
+	ref := reference{in.Batch, params, e.registry != nil}
 	for pos := 0; pos < in.N; pos += 1 + in.N/4 {
 		checkTerm(t, ref, e.Explain(in, pos, params), tree, int(in.Row(pos)), 50)
+	}
+	for _, typ := range []registry.Type{registry.Int, registry.String, registry.Bool} {
+		if !e.Fits(typ) {
+			continue
+		}
+		got, err := e.ColumnOf(nil, usedMemory(), in, params, &registry.Key{ID: 9, Type: typ})
+		require.NoError(t, err)
+		require.Equal(t, registry.KeyID(9), got.KeyID())
+		null, fits := false, true
+		active := rowset.NewBitmap(in.Batch.Len())
+		for i := range in.N {
+			row := int(in.Row(i))
+			active.Set(row)
+			var want, have any
+			ok, has := true, true
+			switch column := got.Column.(type) {
+			case *rowset.StringColumn:
+				want, ok = ref.text(tree, row)
+				have, has = column.Value(row)
+			case *rowset.BoolColumn:
+				want, err = ref.pred(tree, row, "")
+				require.NoError(t, err)
+				have, has = column.Value(row)
+			case *rowset.IntColumn:
+				var x float64
+				if x, ok = ref.expr(tree, row); e.Type() == Int {
+					var whole int64
+					whole, ok = ref.value(tree, row).(int64)
+					want = whole
+				} else if want = int64(x); ok && (x != math.Trunc(x) || math.Abs(x) > 1<<53) {
+					fits = false
+					continue
+				}
+				have, has = column.Value(row)
+			}
+			if null = null || !ok; ok != has || ok && want != have {
+				require.Fail(t, "wrong value", "row %d: want %v (valid %v), got %v (valid %v)", row, want, ok, have, has)
+			}
+		}
+		assert.Equal(t, null, got.Null, "some row null")
+		assert.Equal(t, fits, !got.NotWhole && !got.NonFinite, "some row not whole")
+		for row := range in.Batch.Len() {
+			if active.Get(row) {
+				continue
+			}
+			switch column := got.Column.(type) {
+			case *rowset.StringColumn:
+				assert.Equal(t, rowset.NullCode, column.Codes[row])
+			case *rowset.BoolColumn:
+				assert.False(t, column.Valid.Get(row))
+			case *rowset.IntColumn:
+				assert.False(t, column.Valid.Get(row))
+			}
+		}
 	}
 }
 
@@ -130,6 +194,12 @@ func checkTerm(t *testing.T, ref reference, term Term, tree *jsondoc.Value, row,
 	op := operatorNamed(tree.Get("op").Str)
 	require.Equal(t, op.Name, term.Op)
 	switch {
+	case ref.typed && ref.typeOf(tree) == String:
+		var want any
+		if s, ok := ref.text(tree, row); ok {
+			want = s
+		}
+		require.Equal(t, want, term.Value, "%s of row %d", term.Op, row)
 	case op.Makes == Predicate:
 		want, err := ref.pred(tree, row, "")
 		require.NoError(t, err)
@@ -223,6 +293,14 @@ func TestExprAgreesWithReference(t *testing.T) {
 	forSeeds(t, 1500, func(t *testing.T, rng *rand.Rand) {
 		g := treeGen{rng, rng.IntN(2) == 0}
 		text := g.expr(1 + rng.IntN(7))
+		switch {
+		case g.typed && rng.IntN(6) == 0:
+			text = g.computedText()
+		case g.typed && rng.IntN(6) == 0:
+			text = g.cond(3)
+		case g.typed && rng.IntN(6) == 0:
+			text = g.intLeaf()
+		}
 		tree := parseJSON(t, text)
 		e := mustExprOf(t, g.language(), text)
 		for range 2 { // the second time with used scratch memory

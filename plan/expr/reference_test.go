@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf16"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
 
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
@@ -88,6 +92,9 @@ func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, boo
 	switch op {
 	case "now":
 		return now, nowOK
+	case "length":
+		s, ok := r.text(v.Get("x"), row)
+		return float64(len(utf16.Encode([]rune(s)))), ok
 	case "dot", "cosine", "l2", "norm":
 		return finite(r.vectors(v, row, op))
 	case "table":
@@ -232,8 +239,14 @@ func (r reference) typeOf(v *jsondoc.Value) Type {
 		if _, ok := integer(v.Get("value")); ok {
 			return Int
 		}
-	case "const_string":
+	case "const_string", "concat", "lower":
 		return String
+	case "if", "coalesce":
+		for _, branch := range []string{"then", "else", "a", "b"} {
+			if v.Get(branch) != nil && r.typeOf(v.Get(branch)) == String {
+				return String
+			}
+		}
 	case "const_null":
 		return Null
 	case "key_ref", "param_ref":
@@ -254,8 +267,13 @@ func (r reference) value(v *jsondoc.Value, row int) any {
 	if op := v.Get("op").Str; op == "const_number" {
 		i, _ := integer(v.Get("value"))
 		return i
-	} else if op == "const_string" {
-		return v.Get("value").Str
+	} else if op == "const_null" {
+		return nil
+	} else if typ == String && op != "param_ref" {
+		if s, ok := r.text(v, row); ok {
+			return s
+		}
+		return nil
 	} else if op == "param_ref" {
 		id := registry.ParamID(v.Get("param_id").Uint)
 		var value any
@@ -301,6 +319,9 @@ func (r reference) value(v *jsondoc.Value, row int) any {
 // vectors computes an operator of vectors as the reference describes it.
 func (r reference) vectors(v *jsondoc.Value, row int, op string) (float64, bool) {
 	get := func(name string) ([]float32, bool) {
+		if param := v.Get(name).Get("param_id"); param != nil {
+			return r.params.Vector(registry.ParamID(param.Uint))
+		}
 		if c := r.batch.Vector(registry.KeyID(v.Get(name).Get("key_id").Uint)); c != nil {
 			return c.Value(row)
 		}
@@ -553,13 +574,51 @@ func (r reference) regex(v *jsondoc.Value, row int, path string) (bool, error) {
 	return m.match(nil, s)
 }
 
-// text returns the string of a row in the column that v's key_id names.
+// text returns a string, of a regex that of the column that its key_id names.
 func (r reference) text(v *jsondoc.Value, row int) (string, bool) {
+	switch v.Get("op").Str {
+	case "const_null":
+		return "", false
+	case "const_string":
+		return v.Get("value").Str, true
+	case "param_ref":
+		return r.params.String(registry.ParamID(v.Get("param_id").Uint))
+	case "lower":
+		s, ok := r.text(v.Get("x"), row)
+		return cases.Lower(language.Und).String(s), ok // TestStringsAreJavaScripts compares it with toLowerCase
+	case "coalesce":
+		if s, ok := r.text(v.Get("a"), row); ok {
+			return s, true
+		}
+		return r.text(v.Get("b"), row)
+	case "if":
+		if cond, _ := r.pred(v.Get("cond"), row, ""); cond {
+			return r.text(v.Get("then"), row)
+		}
+		return r.text(v.Get("else"), row)
+	case "concat":
+		a, aOK := r.appended(v.Get("a"), row)
+		b, bOK := r.appended(v.Get("b"), row)
+		return a + b, aOK && bOK && len(a+b) <= TextMax
+	}
 	c := r.batch.String(registry.KeyID(v.Get("key_id").Uint))
 	if c == nil {
 		return "", false
 	}
 	return c.Value(row)
+}
+
+// appended returns an operand of concat as a string.
+func (r reference) appended(v *jsondoc.Value, row int) (string, bool) {
+	switch r.typeOf(v) {
+	case String:
+		return r.text(v, row)
+	case Int:
+		i, ok := r.value(v, row).(int64)
+		return fmt.Sprint(i), ok
+	}
+	x, ok := r.expr(v, row)
+	return string(appendNumber(nil, x)), ok && isFinite(x)
 }
 
 // filter keeps the rows for which the predicate is true.
@@ -655,7 +714,9 @@ func (g treeGen) typedOperation(depth int) string {
 		part := ""
 		switch {
 		case operand.Takes == TakesVector:
-			part = g.pick(`{"op":"key_ref","key_id":5251}`, `{"op":"key_ref","key_id":5252}`)
+			part = g.pick(`{"op":"key_ref","key_id":5251}`, `{"op":"key_ref","key_id":5252}`, `{"op":"param_ref","param_id":9}`)
+		case operand.Takes == TakesText && o.code != opClock:
+			part = g.textLeaf()
 		case operand.Takes == TakesText:
 			part = str(g.pick("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"))
 		case operand.Takes == TakesElement && g.rng.IntN(2) == 0:
@@ -690,10 +751,29 @@ func mustJSON(text string) *jsondoc.Value {
 	return &v
 }
 
-// texts returns a string as it stands.
+// textLeaf returns a string as it stands, or one that is computed.
 func (g treeGen) textLeaf() string {
+	if g.rng.IntN(3) == 0 {
+		return g.computedText()
+	}
 	return g.pick(`{"op":"key_ref","key_id":3001}`, `{"op":"key_ref","key_id":3002}`, `{"op":"param_ref","param_id":2}`,
 		`{"op":"const_string","value":`+g.quoted()+`}`)
+}
+
+// computedText returns an operation that makes a string.
+func (g treeGen) computedText() string {
+	switch g.rng.IntN(4) {
+	case 0:
+		parts := []string{g.textLeaf(), g.pick(g.textLeaf(), g.intLeaf(), un("neg", g.expr(2)))}
+		g.rng.Shuffle(2, func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		return bi("concat", parts[0], parts[1])
+	case 1:
+		return un("lower", g.textLeaf())
+	case 2:
+		return bi("coalesce", g.textLeaf(), g.pick(g.textLeaf(), null))
+	default:
+		return when(treeGen{g.rng, true}.cond(1), g.textLeaf(), g.textLeaf())
+	}
 }
 
 // intLeaf returns an integer as it stands.
@@ -834,6 +914,11 @@ func (g treeGen) params() *Params {
 		for range g.rng.IntN(2) * g.rng.IntN(40) {
 			ints, texts = append(ints, rowsettest.ID(g.rng)), append(texts, rowsettest.String(g.rng))
 		}
+		vector := make([]float32, rowsettest.VectorDims)
+		for i := range vector {
+			vector[i] = float32(g.rng.NormFloat64())
+		}
+		p.SetVector(9, vector)
 		p.SetIntList(7, ints)
 		p.SetStringList(8, texts)
 	}

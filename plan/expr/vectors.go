@@ -10,24 +10,32 @@ func (ev *evaluator) ofVectors(in *instruction, c *chunk, dst *register) vector 
 	vals, valid := dst.vals[:c.n], dst.valid[:c.words()]
 	clear(vals)
 	clear(valid)
-	x := ev.boundLeaves[in.a].vectors
+	x := &ev.boundLeaves[in.a]
 	y := x
 	if len(in.of.Operands) > 1 {
-		y = ev.boundLeaves[in.b].vectors
-	}
-	if x == nil || y == nil || x.Dims != y.Dims {
-		return vector{vals, valid}
+		y = &ev.boundLeaves[in.b]
 	}
 	for pos := range vals {
 		row := int(c.row(pos))
-		a, ok := x.Value(row)
-		b, also := y.Value(row)
-		if ok && also {
+		a, ok := x.vectorAt(row)
+		b, also := y.vectorAt(row)
+		if ok && also && len(a) == len(b) {
 			vals[pos] = in.of.vectors(a, b)
 			valid[pos/64] |= 1 << (uint(pos) % 64)
 		}
 	}
 	return vector{vals, valid}
+}
+
+// vectorAt returns the vector of a batch row, or false for null.
+func (b *leafBinding) vectorAt(row int) ([]float32, bool) {
+	switch {
+	case b.kind == bindScalar:
+		return b.value.vector, true
+	case b.vectors != nil:
+		return b.vectors.Value(row)
+	}
+	return nil, false
 }
 
 // vectorText shows a vector in one line of an explanation.

@@ -166,8 +166,15 @@ func TestPlans(t *testing.T) {
 		{access.Anyone(few), `{"plans":[{"name":"one"}]}`},
 	} {
 		s := start(t, func(o *setup) { o.store = c.store })
-		assert.Equal(t, c.want, s.do(t, get("/v1/plans")).body)
+		assert.Equal(t, c.want, withoutDigests(t, s.do(t, get("/v1/plans")).body))
 	}
+}
+
+// withoutDigests returns a list of plans without the digests, each of which it has.
+func withoutDigests(t *testing.T, body string) string {
+	digests := regexp.MustCompile(`"generation":"[0-9a-f]{64}",|,"digest":"[0-9a-f]{64}"`)
+	require.Len(t, digests.FindAllString(body, -1), 1+strings.Count(body, `"name"`), body)
+	return digests.ReplaceAllString(body, "")
 }
 
 func tokenFile(t testing.TB, text string) string {
@@ -211,7 +218,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	c.send(get("/v1/plans", "Authorization: Bearer first-token"))
-	assert.Equal(t, `{"plans":[{"name":"one"}]}`, c.receive("GET").body)
+	assert.Equal(t, `{"plans":[{"name":"one"}]}`, withoutDigests(t, c.receive("GET").body))
 	c.send(get("/openapi.json"))
 	assert.Equal(t, 200, c.receive("GET").StatusCode)
 

@@ -213,9 +213,14 @@ func openAPI() []byte {
 				"Request": schemaOf("A request. Other members are ignored.", requestMembers()),
 				"Answer":  schemaOf("The answer to a request that succeeded.", answerMembers),
 				"Error":   schemaOf("Why a request failed.", errorMembers),
-				"Plans": object{"type": "object", "required": []string{"plans"}, "properties": object{"plans": object{"type": "array", "items": object{
-					"type": "object", "required": []string{"name"}, "properties": object{"name": object{"type": "string"}},
-				}}}},
+				"Plans": object{"type": "object", "required": []string{"generation", "plans"}, "properties": object{
+					"generation": object{"type": "string", "description": "The digest of all plans, models and tables."},
+					"plans": object{"type": "array", "items": object{
+						"type": "object", "required": []string{"name", "digest"}, "properties": object{
+							"name": object{"type": "string"}, "digest": object{"type": "string", "description": "The SHA-256 of the artifact."},
+						},
+					}},
+				}},
 			},
 			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}},
 		},

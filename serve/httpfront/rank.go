@@ -25,14 +25,16 @@ func (x *exchange) rank() {
 // plans is GET /v1/plans.
 func (x *exchange) plans() {
 	type plan struct {
-		Name string `json:"name"`
+		Name   string `json:"name"`
+		Digest string `json:"digest"`
 	}
 	list := struct {
-		Plans []plan `json:"plans"`
-	}{[]plan{}}
+		Generation string `json:"generation"`
+		Plans      []plan `json:"plans"`
+	}{x.front.service.Engine().Generation().Digest, []plan{}}
 	for _, p := range x.front.service.Plans(x.caller) {
 		if p.Err == nil {
-			list.Plans = append(list.Plans, plan{p.Name})
+			list.Plans = append(list.Plans, plan{p.Name, p.Info.Digest})
 		}
 	}
 	body, _ := json.Marshal(list) // Strings alone have a JSON form.

@@ -76,12 +76,21 @@ func appendParam(dst []byte, c *task.Ctx, p *registry.Param) []byte {
 		if list, ok := c.Params.IntList(p.ID); ok {
 			return jsondoc.AppendInts(dst, list)
 		}
+	case registry.Vector:
+		if v, ok := c.Params.Vector(p.ID); ok {
+			return appendVector(dst, v)
+		}
 	case registry.StringList:
 		if list, ok := c.Params.StringList(p.ID); ok {
 			return jsondoc.AppendStrings(dst, list)
 		}
 	}
 	return append(dst, "null"...)
+}
+
+func appendVector(dst []byte, v []float32) []byte {
+	dst, _ = (&rowset.VectorColumn{Dims: len(v), Values: v}).AppendJSON(dst, 0)
+	return dst
 }
 
 func isFinite(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) }

@@ -39,6 +39,7 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		capRows(),
 		frequencyCap(),
 		sample(),
+		nearest(),
 		aggregate(),
 		model(models),
 		remoteColumns(),

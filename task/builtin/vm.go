@@ -8,16 +8,17 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// vm evaluates an expression for every active row into a float column.
+// vm evaluates an expression for every active row into a column.
 func vm() task.Spec {
 	return task.Spec{
 		Op:  "core::vm",
-		Doc: "Evaluates an expression for every row into a float column.",
+		Doc: "Evaluates an expression for every row into a column.",
 		Params: []plan.ParamSchema{
 			{Name: "out_key", Type: plan.Int, Required: true, IsKey: true, Source: plan.SourceRule{
-				KeyTypes: []registry.Type{registry.Float}, Writes: true,
-			}, Doc: "The column that the node writes: a writable float key."},
-			{Name: "expr_id", Type: plan.ExprID, Required: true, Doc: "The expression. An artifact names an entry of `expr_table`."},
+				KeyTypes: []registry.Type{registry.Float, registry.Int, registry.String, registry.Bool}, Writes: true,
+			}, Doc: "The column that the node writes: a writable key."},
+			{Name: "expr_id", Type: plan.ExprID, Required: true, Fills: "out_key",
+				Doc: "The expression: a number for a float or an int, a string, or a predicate for a bool. An artifact names an entry of `expr_table`."},
 		},
 		Reference: vmReference(),
 		Inputs:    1,
@@ -44,7 +45,7 @@ func runVM(c *task.Ctx) (rowset.RowSet, error) {
 	switch {
 	case !ok:
 		return rowset.RowSet{}, task.Invalidf("out_key is %d, which is not a registered key", outKey)
-	case key.Type != registry.Float:
+	case key.Type != registry.Float && (c.Node.Expr == nil || !c.Node.Expr.Typed() || !c.Node.Expr.Fits(key.Type)):
 		return rowset.RowSet{}, task.Invalidf("out_key %d (%s) is not a float key", key.ID, key.Name)
 	case !key.Writable:
 		return rowset.RowSet{}, task.Invalidf("out_key %d (%s) is read-only", key.ID, key.Name)
@@ -59,16 +60,18 @@ func withScore(c *task.Ctx, in rowset.RowSet, e *expr.Expr, key *registry.Key) (
 	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // the column is as long as the batch
 		return rowset.RowSet{}, err
 	}
-	col, err := e.Column(c, c.Memory, in, c.Params)
+	col, err := e.ColumnOf(c, c.Memory, in, c.Params, key)
 	switch {
 	case err != nil:
 		return rowset.RowSet{}, err
+	case col.NotWhole:
+		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is not an integer of at most 53 bits for some row, and %s is of type int", key.Name))
 	case col.NonFinite:
 		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is not finite for some row"))
 	case col.Null && !key.Nullable:
 		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
 	}
-	in.Batch = rowset.With(in.Batch, &rowset.FloatColumn{Key: key.ID, Values: col.Values, Valid: col.Valid})
+	in.Batch = rowset.With(in.Batch, col.Column)
 	return in, nil
 }
 
@@ -87,7 +90,8 @@ func vmReference() task.Reference {
 		Empty:      "An input without rows gives no rows, and the column exists.",
 		Duplicates: "The expression gives each row its value, rows with the same id, too.",
 		Failures: "A result that is infinite or not a number fails the node; an intermediate value may be infinite. " +
-			"An `out_key` that is not a writable float key fails it, too.",
+			"So does a result for an int that is not an integer of at most 53 bits: `Math.round` makes one. An int that the expression only reads " +
+			"is copied whole. A plan whose expression does not fit the type of `out_key` is refused.",
 		Example: task.Example{
 			Plan:    "ctx\n  .fixedSource({ rowCount: 3 })\n  .vm({ outKey: Key.score, expr: Key.id * coalesce(P.weight, 0.5) })",
 			Request: `{"user_id": 1, "param_overrides": {"weight": 0.25}}`,

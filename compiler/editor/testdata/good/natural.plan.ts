@@ -1,6 +1,8 @@
 import { definePlan, E, Pred } from "@ranking-dsl/runtime";
 import { boosted, fromHome } from "./helpers";
 
+const high0 = () => Key.score > 0;
+
 export default definePlan({
   name: "natural",
   build: (ctx) => {
@@ -12,6 +14,8 @@ export default definePlan({
     for (let i = 1; i <= 3; i++) {
       scored = scored.vm({ outKey: Key.final_score, expr: Key.id * i - -Key.score + E.key(Key.id) * 2, trace: `round ${i}` });
     }
+    const label = high0() ? `${lower(Key.country)}-${Key.id}` : Key.country + "!";
+    scored = scored.vm({ outKey: Key.country, expr: label ?? "none" }).filter({ pred: length(Key.country) > 1 && lower(Key.country).in(["us", "ca"]) });
     const high = Key.score >= 0.5;
     return [
       boosted(scored).filter({ pred: high && fromHome() }).sort({ key: Key.score, order: "desc" }).take({ count: 10 }),

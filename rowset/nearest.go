@@ -1,0 +1,83 @@
+package rowset
+
+import "math"
+
+// A Measure says how near two vectors are.
+type Measure uint8
+
+// The measures.
+const (
+	ByDot    Measure = iota // Dot: the higher, the nearer
+	ByCosine                // Cosine: the higher, the nearer
+	ByL2                    // L2: the lower, the nearer
+)
+
+// nearestChunk is how many vectors are measured between two questions whether to stop.
+const nearestChunk = 512
+
+// Measure returns by position how near the vectors of a column are to one of as many numbers: element i belongs to the row rs.Row(i). valid
+// has a bit for each row that has a number; nil means all. A null vector has none, and neither has a measure that is not finite, such as the
+// cosine of a zero. The error is ErrStopped once stop says so; a nil stop never does. The numbers are m's.
+func (c *VectorColumn) Measure(stop Stop, m *Memory, rs RowSet, to []float32, by Measure) (values []float64, valid Bitmap, err error) {
+	values, valid = m.Floats(rs.N), NewBitmap(rs.N)
+	wide := make([]float64, len(to)) // so that each number becomes a double once
+	for i, x := range to {
+		wide[i] = float64(x)
+	}
+	toTo, measured := Dot(to, to), 0
+	for lo := 0; lo < rs.N; lo += nearestChunk {
+		if stop != nil && stop.Cancelled() {
+			return nil, nil, ErrStopped
+		}
+		for pos := lo; pos < min(lo+nearestChunk, rs.N); pos++ {
+			values[pos] = 0
+			x, ok := c.Value(int(rs.Row(pos)))
+			if !ok {
+				continue
+			}
+			var v float64
+			switch by {
+			case ByCosine:
+				v = wideDot(x, wide) / math.Sqrt(Dot(x, x)*toTo)
+			case ByL2:
+				v = L2(x, to)
+			default:
+				v = wideDot(x, wide)
+			}
+			if v-v == 0 { // finite
+				values[pos] = v
+				valid.Set(pos)
+				measured++
+			}
+		}
+	}
+	if measured == rs.N {
+		valid = nil
+	}
+	return values, valid, nil
+}
+
+// wideDot is Dot, bit by bit, for a vector whose numbers are doubles already. It takes three quarters of the time.
+func wideDot(x []float32, y []float64) float64 {
+	y = y[:len(x)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		a, b := x[i:i+4:i+4], y[i:i+4:i+4]
+		s0 += float64(float64(a[0]) * b[0])
+		s1 += float64(float64(a[1]) * b[1])
+		s2 += float64(float64(a[2]) * b[2])
+		s3 += float64(float64(a[3]) * b[3])
+	}
+	switch len(x) - i {
+	case 3:
+		s2 += float64(float64(x[i+2]) * y[i+2])
+		fallthrough
+	case 2:
+		s1 += float64(float64(x[i+1]) * y[i+1])
+		fallthrough
+	case 1:
+		s0 += float64(float64(x[i]) * y[i])
+	}
+	return (s0 + s1) + (s2 + s3)
+}
