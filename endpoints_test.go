@@ -6,15 +6,20 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/redistest"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp/cluster"
 	"github.com/rankd/rankd/resp/resptest"
 )
 
@@ -31,8 +36,8 @@ func TestErrorTextsOfServers(t *testing.T) {
 			"MASTERDOWN Link with MASTER is down":            {"Redis replica has lost its primary", "the address of the primary"},
 			"TRYAGAIN Multiple keys":                         {"Redis Cluster is moving keys", "ask again"},
 			"CLUSTERDOWN Hash slot not served":               {"Redis Cluster is down", "see CLUSTER INFO"},
-			"MOVED 3999 127.0.0.1:6381":                      {"Redis Cluster redirects", "follows no redirections"},
-			"ASK 3999 127.0.0.1:6381":                        {"Redis Cluster redirects", "follows no redirections"},
+			"MOVED 3999 127.0.0.1:6381":                      {"Redis Cluster redirects", "name the cluster as redis+cluster://host:port"},
+			"ASK 3999 127.0.0.1:6381":                        {"Redis Cluster redirects", "name the cluster as redis+cluster://host:port"},
 			"NOAUTH Authentication required.":                {"Redis wants a password", "password_file or password_env"},
 			"NOPERM no permissions":                          {"Redis denies permission", "see ACL LIST"},
 			"ERR internal error":                             {"Redis error", "ERR internal error"},
@@ -106,6 +111,73 @@ func TestUnixSocket(t *testing.T) {
 	defer e.Close()
 	_, err = e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1})
 	require.NoError(t, err)
+}
+
+// A node of a Redis Cluster that is killed fails the keys that it has, by an error that names it. A node of the plan with on_error "partial" drops
+// their rows and says so. Requests that need other keys are answered.
+func TestADeadNodeOfARedisCluster(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	owner := func(key string) int { return c.Owner(cluster.Slot([]byte(key))) }
+	write := func(args ...string) { c.Do(t, owner(args[1]), args...) }
+	write("HSET", "user:1", "country", "DE")
+	dead := 0
+	for dead == owner("user:1") || dead == owner("follow:1") {
+		dead++
+	}
+	var want []int64
+	for id := 100; id < 160; id++ {
+		key := fmt.Sprint("follow:", id)
+		write("RPUSH", "follow:1", strconv.Itoa(id))
+		write("RPUSH", key, strconv.Itoa(1000+id))
+		if owner(key) != dead && owner(fmt.Sprint("user:", id)) != dead && owner(fmt.Sprint("user:", 1000+id)) != dead {
+			want = append(want, int64(1000+id))
+		}
+	}
+	require.Less(t, len(want), 60)
+	nodes := `{"node_id": "me", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
+		{"node_id": "friends", "op": "core::follow", "inputs": ["me"], "params": {"endpoint": "ep_0001", "fanout": 60}%[1]s},
+		{"node_id": "out", "op": "core::follow", "inputs": ["friends"], "params": {"endpoint": "ep_0001", "fanout": 5}%[1]s}`
+	e := open(t, rankd.Options{Redis: c.Addr(), Plans: lenientPlans(map[string]string{
+		"partial": fmt.Sprintf(nodes, `, "on_error": "partial"`), "strict": fmt.Sprintf(nodes, ""),
+	})})
+	a, err := e.Rank(t.Context(), rankd.Request{Plan: "strict", UserID: 1})
+	require.NoError(t, err)
+	assert.Equal(t, 60, a.Len())
+	c.Nodes[dead].Kill()
+	a, err = e.Rank(t.Context(), rankd.Request{Plan: "partial", UserID: 1})
+	require.NoError(t, err)
+	assert.Equal(t, want, idsOf(a.Output(0)))
+	missing := a.Completeness()
+	require.Len(t, missing, 2)
+	for _, node := range missing {
+		assert.Equal(t, rankd.NodePartial, node.Status)
+		require.ErrorContains(t, node.Err, c.Nodes[dead].Addr)
+	}
+	_, err = e.Rank(t.Context(), rankd.Request{Plan: "strict", UserID: 1})
+	require.ErrorContains(t, err, "redis "+c.Nodes[dead].Addr+": ")
+	require.ErrorIs(t, err, rankd.ErrRedis)
+	c.Nodes[dead].Restart(t)
+	require.Eventually(t, func() bool {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "partial", UserID: 1})
+		return err == nil && !a.Degraded()
+	}, 30*time.Second, 20*time.Millisecond)
+}
+
+// Only the reactor speaks to a Redis Cluster, and no cache is told of changes there: others refuse to open.
+func TestWhoRefusesARedisCluster(t *testing.T) {
+	const addr = "redis+cluster://127.0.0.1:1,127.0.0.1:2"
+	for _, model := range []rankd.Model{rankd.Pool, rankd.Sequential} {
+		_, err := rankd.Open(rankd.Options{Redis: addr, Model: model})
+		require.ErrorContains(t, err, "is a Redis Cluster, which only the model reactor speaks")
+	}
+	_, err := rankd.Open(rankd.Options{Redis: addr, Cache: registry.CacheBroadcast})
+	require.ErrorContains(t, err, "endpoint ep_0001: a Redis Cluster has no policy.cache broadcast")
+	_, err = rankd.Open(rankd.Options{Redis: addr + "/1"})
+	require.ErrorContains(t, err, "a Redis Cluster has database 0 alone")
+	e := open(t, rankd.Options{Redis: addr, Cache: registry.CacheTTL})
+	_, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
+	require.ErrorContains(t, err, "redis 127.0.0.1:1,127.0.0.1:2: cannot connect: redis 127.0.0.1:")
+	require.ErrorIs(t, err, rankd.ErrRedis)
 }
 
 // An engine keeps no password where a careless log could print it.

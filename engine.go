@@ -4,33 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/rankd/rankd/artifacts"
-	"github.com/rankd/rankd/gbdt"
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
-	"github.com/rankd/rankd/task"
-	"github.com/rankd/rankd/task/builtin"
 	"github.com/rankd/rankd/trace"
 )
 
 // Engine ranks candidates. Any goroutine.
 type Engine struct {
-	*generation
+	present atomic.Pointer[generation] // that requests begin with
+	former  atomic.Pointer[generation] // to which Back returns; nil: there is none
+	reloads reloads
+
 	options Options
 	allowed request.Grants // what a request may ask for
 
@@ -53,17 +47,6 @@ type Engine struct {
 	untracked untracked
 }
 
-// generation is what was loaded together: the tables, the plans that work with them, and what reads requests and shows answers by them. A
-// request holds the generation that it began with, and so does its answer. Any goroutine.
-type generation struct {
-	registry  *registry.Registry
-	library   *plan.Library
-	plan      *plan.Graph // for requests that name none; nil if there is none
-	synthetic bool        // without one, such a request has a synthetic answer
-	requests  *request.Parser
-	encoders  [2]*request.Encoder // by Format
-}
-
 // Open reads registry, models and plans and starts an engine. It connects to Redis when a request first
 // needs it. The error reports all that is wrong with o, a table or the chosen plan. Close ends
 // the engine.
@@ -84,9 +67,13 @@ func Open(o Options) (*Engine, error) {
 
 func (e *Engine) open() (err error) {
 	o := &e.options
-	if e.generation, err = e.load(); err != nil {
+	first, err := e.load(nil)
+	if err != nil {
 		return err
 	}
+	first.number = 1
+	e.present.Store(first)
+	e.reloads.turn = make(chan struct{}, 1)
 	e.allowed = request.Grants{
 		request.GrantScheduling: o.AllowRequestScheduling, request.GrantTrace: o.AllowRequestTrace, request.GrantExplain: o.AllowRequestExplain,
 	}
@@ -98,114 +85,6 @@ func (e *Engine) open() (err error) {
 	}
 	e.scheduler, err = e.openScheduler()
 	return err
-}
-
-// load reads the tables, the models and the plans.
-func (e *Engine) load() (*generation, error) {
-	o := &e.options
-	reg, err := e.loadRegistry()
-	if err != nil {
-		return nil, err
-	}
-	var models *gbdt.Set
-	if o.Models != nil {
-		if models, err = gbdt.ReadFolder(o.Models, o.ModelsName); err != nil {
-			return nil, err
-		}
-	}
-	tasks, err := task.Engine(taskrun.Key{}).NewTrustingCatalog(builtin.SpecsWith(models), o.Tasks...)
-	if err != nil {
-		return nil, err
-	}
-	folder := o.Plans
-	if folder == nil {
-		folder = artifacts.Plans()
-	}
-	g := &generation{registry: reg, synthetic: o.Synthetic, requests: request.NewParser(reg)}
-	g.library = plan.NewLibrary(folder, o.PlansName, tasks, reg, o.compile(folder, o.PlansDir, tasks, reg))
-	for _, f := range [...]Format{FormatFlat, FormatFields} {
-		g.encoders[f] = request.NewEncoder(reg, f)
-	}
-	switch {
-	case o.PlanFile != "":
-		if o.PlanText == nil { // only once: it may be a pipe
-			o.PlanText, err = o.readPlanFile(tasks, reg)
-		}
-		if err == nil {
-			g.plan, err = plan.Load(o.PlanFile, o.PlanText, tasks, reg)
-		}
-	case o.Plan != "":
-		g.plan, err = g.library.Get(o.Plan)
-	}
-	return g, err
-}
-
-// compile returns how plans of a folder are compiled, nil if there is no compiler. dir is the path of the folder, "" if it has none.
-func (o *Options) compile(folder fs.FS, dir string, tasks *task.Catalog, reg *registry.Registry) plan.Compile {
-	c := o.Compiler
-	if c == nil {
-		return nil
-	}
-	return func(file string) ([]byte, error) { return c.Compile(folder, dir, file, tasks, reg) }
-}
-
-// readPlanFile returns the artifact of PlanFile. It compiles a source.
-func (o *Options) readPlanFile(tasks *task.Catalog, reg *registry.Registry) ([]byte, error) {
-	path := o.PlanFile
-	if !strings.HasSuffix(path, plan.SourceSuffix) {
-		return plan.ReadFile(path)
-	}
-	dir, file := filepath.Dir(path), filepath.Base(path)
-	compile := o.compile(os.DirFS(dir), dir, tasks, reg)
-	if compile == nil {
-		return nil, fmt.Errorf("%s: %w", excerpt.Name(path), plan.ErrNoCompiler)
-	}
-	return compile(file)
-}
-
-// loadRegistry reads the tables, moves endpoints to the servers that the options give, and reads the
-// passwords.
-func (e *Engine) loadRegistry() (reg *registry.Registry, err error) {
-	o := &e.options
-	if o.Registry == nil {
-		reg, err = registry.Default(o.Env)
-	} else {
-		reg, err = registry.Load(o.Registry, o.Env)
-		if err != nil { // one problem a line, each with its file
-			return nil, registry.InFolder(o.RegistryName, err)
-		}
-		reg = reg.Named(o.RegistryName)
-	}
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case o.Redis != "":
-		server, err := registry.ParseServer(o.Redis)
-		if err != nil {
-			return nil, err
-		}
-		o.Redis = "" // The engine keeps no second copy of the password.
-		reg = reg.WithRedis(server)
-	case o.EmbeddedRedis != nil && reg.HasEmbedded():
-		addr, stop, err := o.EmbeddedRedis()
-		if err != nil {
-			return nil, fmt.Errorf("embedded redis: %w", err)
-		}
-		e.stopEmbedded = stop
-		server, err := registry.ParseServer(addr)
-		if err != nil {
-			return nil, fmt.Errorf("embedded redis: %w", err)
-		}
-		reg = reg.WithEmbedded(server)
-	}
-	if o.Cache != registry.CacheOff {
-		reg = reg.WithCache(o.Cache)
-	}
-	if o.NoSecrets {
-		return reg, nil
-	}
-	return reg.ReadSecrets()
 }
 
 // untracked has the endpoints that require a Redis that tells of changes and whose Redis refuses. Any goroutine.
@@ -237,7 +116,7 @@ func (e *Engine) hearUntracked(u scheduler.Untracked) {
 func (e *Engine) Ready() error {
 	e.untracked.mu.Lock()
 	defer e.untracked.mu.Unlock()
-	for _, ep := range e.registry.Endpoints() {
+	for _, ep := range e.Registry().Endpoints() {
 		if err := e.untracked.errors[ep]; err != nil {
 			return fmt.Errorf("rankd: endpoint %s has cache_require, and its Redis does not tell of changes: %w", ep.Name, err)
 		}
@@ -248,7 +127,8 @@ func (e *Engine) Ready() error {
 func (e *Engine) openScheduler() (scheduler.Engine, error) {
 	o := &e.options
 	cfg := scheduler.Config{
-		Registry: e.registry, CPUThreads: o.CPUThreads, IOThreads: o.IOThreads, RedisConnections: o.RedisConnections,
+		Registry:   new(registry.Registry).WithEndpointsOf(e.Registry()), // It outlives the generation.
+		CPUThreads: o.CPUThreads, IOThreads: o.IOThreads, RedisConnections: o.RedisConnections,
 		ClientName: o.ClientName, NodeTimeout: o.NodeTimeout, MaxRows: o.MaxRows, Clock: e.clock,
 		MaxInflight: o.MaxInflight, MaxQueue: o.MaxQueue,
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
@@ -258,6 +138,13 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
 		},
+	}
+	if o.Model != Reactor {
+		for _, ep := range cfg.Registry.Endpoints() {
+			if ep.Cluster {
+				return nil, fmt.Errorf("rankd: endpoint %s is a Redis Cluster, which only the model %s speaks", ep.Name, Reactor)
+			}
+		}
 	}
 	switch o.Model {
 	case Pool:
@@ -340,26 +227,6 @@ func (e *Engine) Submit(ctx context.Context, r Request, done func(*Answer, error
 
 var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
 
-// choose returns the plan for a request that asks for name, "" if it asks for none. A nil plan
-// without error means the synthetic answer.
-func (g *generation) choose(name string) (*plan.Graph, error) {
-	if graph, err, ok := g.loaded(name); ok {
-		return graph, err
-	}
-	return g.library.Get(name)
-}
-
-// loaded is choose without a wait. It reports false if the library has not loaded the plan yet.
-func (g *generation) loaded(name string) (graph *plan.Graph, err error, ok bool) {
-	switch {
-	case name == "" && g.plan == nil && !g.synthetic:
-		return nil, errNoPlan, true
-	case name == "" || g.plan != nil && name == g.plan.Name:
-		return g.plan, nil, true
-	}
-	return g.library.Loaded(name)
-}
-
 // Plan is a plan that the engine offers, or a file of the plan folder that was refused.
 // Immutable; any goroutine.
 type Plan struct {
@@ -374,7 +241,7 @@ type PlanInfo = plan.Info
 // Plans loads all plans of the plan folder and returns them by name. A plan that does not load
 // is listed with its error. The error is about reading the folder.
 func (e *Engine) Plans() ([]Plan, error) {
-	listing, err := e.library.List()
+	listing, err := e.present.Load().list(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -392,7 +259,7 @@ func (e *Engine) Plans() ([]Plan, error) {
 // PlanInfo describes the plan of that name, or the engine's own choice for "". The error is of
 // class ErrUnknownPlan or ErrInvalidPlan.
 func (e *Engine) PlanInfo(name string) (*PlanInfo, error) {
-	graph, err := e.choose(name)
+	graph, err := e.present.Load().choose(name)
 	if err == nil && graph == nil {
 		err = errNoPlan
 	}
@@ -407,24 +274,25 @@ func (e *Engine) PlanInfo(name string) (*PlanInfo, error) {
 // compiles a source again. The caller must not change the text. The error is of class
 // ErrUnknownPlan or ErrInvalidPlan.
 func (e *Engine) Artifact(name string) ([]byte, error) {
-	graph, err := e.choose(name)
+	g := e.present.Load()
+	graph, err := g.choose(name)
 	switch {
 	case err != nil:
 	case graph == nil:
 		err = errNoPlan
-	case graph == e.plan && e.options.PlanText != nil:
-		return e.options.PlanText, nil
+	case graph == g.plan && g.planText != nil:
+		return g.planText, nil
 	default:
 		var text []byte
-		if text, err = e.library.Artifact(graph.Name); err == nil {
+		if text, err = g.library.Artifact(graph.Name); err == nil {
 			return text, nil
 		}
 	}
 	return nil, planError("", err)
 }
 
-// Registry returns the keys, params and endpoints that the engine works with.
-func (e *Engine) Registry() *registry.Registry { return e.registry }
+// Registry returns the keys, params and endpoints that the engine works with. Reload may replace it, with the same endpoints.
+func (e *Engine) Registry() *registry.Registry { return e.present.Load().registry }
 
 // Metrics are the counters of an engine. Not stable yet.
 type Metrics = scheduler.Metrics

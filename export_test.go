@@ -1,8 +1,26 @@
 package rankd
 
-import "time"
+import (
+	"time"
+	"weak"
+
+	"github.com/rankd/rankd/plan"
+)
 
 var InCallback = inCallback
 
 // Patient has e wait for the outcome of a request however late it comes after the deadline of the context of Rank.
 func Patient(e *Engine) { e.lateAnswer = time.Hour }
+
+// Gone returns what reports whether nothing refers to the present generation any more, its tables and plans included.
+func Gone(e *Engine) func() bool {
+	g := e.present.Load()
+	generation, registry, library := weak.Make(g), weak.Make(g.registry), weak.Make(g.library)
+	return func() bool { return generation.Value() == nil && registry.Value() == nil && library.Value() == nil }
+}
+
+// GraphOf returns a plan of the present generation.
+func GraphOf(e *Engine, name string) *plan.Graph {
+	graph, _ := e.present.Load().choose(name)
+	return graph
+}

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -29,6 +30,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	compiler.Main()
 	// gnet's worker pool starts its two goroutines when it is imported.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),

@@ -47,11 +47,12 @@ func (e *Engine) Intake() Intake { return Intake{e} }
 // Parse is Engine.ParseRequest for a document that came with facts of its own, such as the plan in a path. The document may be empty if
 // the user is given.
 func (in Intake) Parse(doc []byte, g request.Given) (Request, error) {
-	r, err := in.engine.requests.Parse(doc, g)
+	present := in.engine.present.Load()
+	r, err := present.requests.Parse(doc, g)
 	if err != nil {
 		return Request{}, in.Refused(err)
 	}
-	if refused := in.engine.check(&r); refused != nil {
+	if refused := in.engine.check(&r, present); refused != nil {
 		return Request{}, refused
 	}
 	return r, nil
@@ -72,14 +73,22 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 		return cancelled(r.ID, ctx)
 	}
 	c := e.calls.Get().(*call)
-	c.generation, c.RequestID, c.done, c.Context, c.Arrived = e.generation, r.ID, done, ctx, e.clock.Now()
+	c.generation, c.RequestID, c.done, c.Context, c.Arrived = e.present.Load(), r.ID, done, ctx, e.clock.Now()
+	if !c.generation.requests.Understands(&r) {
+		g, err := e.generationOf(&r)
+		if err != nil {
+			c.free()
+			return err
+		}
+		c.generation = g
+	}
 	if end, ok := ctx.Deadline(); ok {
 		left := max(time.Until(end), 1)
 		if own := e.options.Timeout; (own == 0 || left < own) && (r.Timeout == 0 || left < r.Timeout) {
 			r.Timeout, c.shortened = left, true
 		}
 	}
-	if graph, err, ok := c.generation.loaded(r.Plan); ok {
+	if graph, err, ok := c.generation.lookUp(r.Plan); ok {
 		return c.start(&r, graph, err)
 	}
 	if !e.loads.begin() {
@@ -100,7 +109,7 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 // UnknownPlan returns the *Error of a request for a plan that the engine does not have. It does not check that the plan is missing, and
 // reads the folder of plans the first time alone. A server that has its own list of plans uses it.
 func (in Intake) UnknownPlan(requestID, plan string) *Error {
-	return planError(requestID, in.engine.library.Unknown(plan))
+	return planError(requestID, in.engine.present.Load().library.Unknown(plan))
 }
 
 // Reactor returns the loop of an engine with the Reactor model, and nil with another model. A front gives it the connections of its
@@ -148,7 +157,7 @@ func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 // prepare checks the request, and is the one place that fills in what the scheduler runs.
 func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	e, arrived := c.engine, c.Arrived
-	if refused := e.check(r); refused != nil {
+	if refused := e.check(r, c.generation); refused != nil {
 		return refused
 	}
 	c.Mode = r.Scheduling
@@ -210,9 +219,9 @@ func givenInts(id string, graph *plan.Graph, params *expr.Params) error {
 	return nil
 }
 
-// check returns the *Error of a request that no engine can run, or that asks for what this one does not let requests choose.
-func (e *Engine) check(r *Request) *Error {
-	if refused := request.Check(r, e.registry); refused != nil {
+// check returns the *Error of a request that no engine with that generation can run, or that asks for what this one does not let requests choose.
+func (e *Engine) check(r *Request, g *generation) *Error {
+	if refused := request.Check(r, g.registry); refused != nil {
 		return e.Intake().Refused(refused)
 	}
 	if g, ok := e.allowed.Lacking(r); ok {

@@ -20,10 +20,18 @@ type ForEngine struct {
 	// Report is called with each outcome, so that a program can show warnings. Nil means nobody is told.
 	Report func(Result)
 
-	mu       sync.Mutex
-	compiler *Compiler // nil until the first plan; guarded by mu, as are copied and closed
-	closed   bool
+	mu     sync.Mutex
+	with   *compiling // nil until the first plan; guarded by mu, as are closed and what with holds
+	closed bool
+}
+
+// compiling is a compiler for one generation of an engine, which a reload replaces. ForEngine.mu guards it.
+type compiling struct {
+	compiler *Compiler
+	tasks    *task.Catalog
+	registry *registry.Registry
 	copied   string // path of a copy of the plan folder; "" if there is none
+	users    int    // calls of Compile, and the ForEngine while it has it
 }
 
 // copyName is the name of the copy, with which spans begin.
@@ -34,15 +42,18 @@ const copyName = "plans"
 // the plan is refused.
 func (e *ForEngine) Compile(folder fs.FS, dir, file string, tasks *task.Catalog, reg *registry.Registry) ([]byte, error) {
 	c, err := e.start(tasks, reg)
-	above := "" // the copy, if there is one, lies in this folder
-	if err == nil && dir == "" {
-		dir, err = e.copy(folder)
-		above = filepath.Dir(dir) + string(filepath.Separator)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	results, err := c.Compile(context.Background(), Source{Folder: dir, File: file})
+	defer e.leave(c)
+	above := "" // the copy, if there is one, lies in this folder
+	if dir == "" {
+		if dir, err = e.copy(c, folder); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		above = filepath.Dir(dir) + string(filepath.Separator)
+	}
+	results, err := c.compiler.Compile(context.Background(), Source{Folder: dir, File: file})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -61,36 +72,64 @@ func (e *ForEngine) Compile(folder fs.FS, dir, file string, tasks *task.Catalog,
 	return r.Artifact, nil
 }
 
-// start returns the compiler, which the first plan starts.
-func (e *ForEngine) start(tasks *task.Catalog, reg *registry.Registry) (_ *Compiler, err error) {
+// start returns the compiler for these tasks and tables, which the first plan of a generation starts. The caller leaves it.
+func (e *ForEngine) start(tasks *task.Catalog, reg *registry.Registry) (*compiling, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case e.closed:
+	if e.closed {
 		return nil, ErrClosed
-	case e.compiler == nil:
-		e.compiler, err = New(Config{Tasks: tasks, Registry: reg})
 	}
-	return e.compiler, err
+	if e.with == nil || e.with.tasks != tasks || e.with.registry != reg {
+		c, err := New(Config{Tasks: tasks, Registry: reg})
+		if err != nil {
+			return nil, err
+		}
+		_ = e.with.drop() // An error changes nothing for the new one.
+		e.with = &compiling{compiler: c, tasks: tasks, registry: reg, users: 1}
+	}
+	e.with.users++
+	return e.with, nil
+}
+
+// leave ends a use of c.
+func (e *ForEngine) leave(c *compiling) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_ = c.drop() // Close returns the error of the last one.
+}
+
+// drop ends a use of c, and c with the last one.
+func (c *compiling) drop() (err error) {
+	if c == nil {
+		return nil
+	}
+	if c.users--; c.users > 0 {
+		return nil
+	}
+	err = c.compiler.Close()
+	if c.copied != "" {
+		err = errors.Join(err, os.RemoveAll(filepath.Dir(c.copied)))
+	}
+	return err
 }
 
 // copy returns the path of a copy of the sources in the engine's plan folder.
-func (e *ForEngine) copy(folder fs.FS) (path string, err error) {
+func (e *ForEngine) copy(c *compiling, folder fs.FS) (path string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.copied != "" {
-		return e.copied, nil
+	if c.copied != "" {
+		return c.copied, nil
 	}
 	above, err := os.MkdirTemp("", "rankd-")
 	if err != nil {
 		return "", err
 	}
-	e.copied = filepath.Join(above, copyName)
-	return e.copied, fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+	c.copied = filepath.Join(above, copyName)
+	return c.copied, fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".ts") {
 			return err
 		}
-		to := filepath.Join(e.copied, filepath.FromSlash(name))
+		to := filepath.Join(c.copied, filepath.FromSlash(name))
 		text, err := fs.ReadFile(folder, name)
 		if err != nil {
 			return err
@@ -103,13 +142,8 @@ func (e *ForEngine) copy(folder fs.FS) (path string, err error) {
 func (e *ForEngine) Close() (err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.compiler != nil {
-		err = e.compiler.Close()
-	}
-	if e.copied != "" {
-		err = errors.Join(err, os.RemoveAll(filepath.Dir(e.copied)))
-	}
-	e.compiler, e.copied, e.closed = nil, "", true
+	err = e.with.drop()
+	e.with, e.closed = nil, true
 	return err
 }
 

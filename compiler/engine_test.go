@@ -12,6 +12,7 @@ import (
 
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -69,6 +70,18 @@ export default definePlan({ name: "typed", build: (ctx) => ctx.fixedSource({ row
 		_, err = plans.Compile(folder, dir, "typed.plan.ts", tasks, reg)
 		require.ErrorIs(t, err, compiler.ErrClosed)
 	}
+
+	// Another generation of the engine has tables of its own.
+	plans := new(compiler.ForEngine)
+	source := fstest.MapFS{"new.plan.ts": {Data: []byte(`import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "new", build: (ctx) => ctx.fixedSource().vm({ outKey: Key.fresh, expr: 1 }) });`)}}
+	_, err = plans.Compile(source, "", "new.plan.ts", tasks, reg)
+	require.ErrorContains(t, err, `Key has no "fresh"`)
+	tables := registrytest.Tables{Keys: registrytest.ID + registrytest.Key(9, "fresh", "float", registrytest.Writable)}
+	_, err = plans.Compile(source, "", "new.plan.ts", tasks, tables.Load())
+	require.NoError(t, err)
+	require.NoError(t, plans.Close())
+
 	left, err := os.ReadDir(os.TempDir())
 	assert.NoError(t, err)
 	assert.Empty(t, left, "Close removes what Compile wrote")

@@ -23,6 +23,9 @@ import (
 // one registry need a label each: prometheus.WrapRegistererWith adds it. Immutable; any goroutine.
 type Collector struct {
 	engine     *rankd.Engine
+	ofReloads  []figure[versions]
+	ofDigest   []figure[versions]
+	ofVersion  []figure[versions]
 	ofEngine   []figure[rankd.Metrics]
 	ofEndpoint []figure[calls]
 	ofRedis    []figure[resp.Stats]
@@ -31,6 +34,12 @@ type Collector struct {
 	ofOp       []figure[opStats]
 	ofKey      []figure[task.Values]
 	histograms []histogram
+}
+
+// versions are what an engine has loaded, and what became of its reloads.
+type versions struct {
+	rankd.Generation
+	rankd.Reloads
 }
 
 // opStats are what the tasks of one op have cost.
@@ -90,6 +99,18 @@ func New(e *rankd.Engine) *Collector {
 			counter("rankd_cpu_job_queue_delay_seconds_total", "Time for which jobs waited for a CPU worker, together.", func(m *all) float64 { return m.CPU.WaitTotal.Seconds() }),
 			counter("rankd_cpu_job_run_seconds_total", "Time for which CPU workers ran jobs, together.", func(m *all) float64 { return m.CPU.RunTotal.Seconds() }),
 		},
+		ofReloads: []figure[versions]{
+			gauge("rankd_generation", "The number of the generation of plans, models and tables that requests begin with.", func(v *versions) float64 { return float64(v.Number) }),
+			gauge("rankd_generation_loaded_timestamp_seconds", "When that generation was loaded, in seconds since 1970.", func(v *versions) float64 { return float64(v.Loaded.UnixMilli()) / 1e3 }),
+			counter("rankd_reloads_total", "Reloads that succeeded.", func(v *versions) float64 { return float64(v.Succeeded) }),
+			counter("rankd_reload_failures_total", "Reloads that failed, and changed nothing.", func(v *versions) float64 { return float64(v.Failed) }),
+		},
+		ofDigest: []figure[versions]{
+			gauge("rankd_generation_info", "1 for the digest of the generation that requests begin with.", one, "digest"),
+		},
+		ofVersion: []figure[versions]{
+			gauge("rankd_plan_info", "1 for the digest of each plan of the generation that requests begin with.", one, plan, "digest"),
+		},
 		ofEndpoint: []figure[calls]{
 			counter("rankd_endpoint_calls_total", "Calls of nodes to a Redis or a service.", func(c *calls) float64 { return float64(c.begun) }, endpoint),
 			counter("rankd_endpoint_calls_failed_total", "Calls that ended with an error.", func(c *calls) float64 { return float64(c.failed) }, endpoint),
@@ -105,6 +126,9 @@ func New(e *rankd.Engine) *Collector {
 			counter("rankd_endpoint_commands_asked_total", "Commands to a Redis that nodes asked for.", func(s *resp.Stats) float64 { return float64(s.Asked) }, endpoint),
 			counter("rankd_endpoint_commands_sent_total", "Commands sent to a Redis: fewer than asked for, since equal reads are shared.", func(s *resp.Stats) float64 { return float64(s.Commands) }, endpoint),
 			counter("rankd_endpoint_reconnects_total", "Connections to a Redis that took the place of lost ones.", func(s *resp.Stats) float64 { return float64(s.Reconnects) }, endpoint),
+			counter("rankd_endpoint_redirected_total", "Commands that left again, for another node of a Redis Cluster or later for the same.", func(s *resp.Stats) float64 { return float64(s.Redirected) }, endpoint),
+			counter("rankd_endpoint_refreshes_total", "Times that the nodes of a Redis Cluster were asked for the map of slots.", func(s *resp.Stats) float64 { return float64(s.Refreshes) }, endpoint),
+			gauge("rankd_endpoint_nodes", "Nodes of a Redis Cluster to which there is a client now.", func(s *resp.Stats) float64 { return float64(s.Nodes) }, endpoint),
 			gauge("rankd_endpoint_connections_ready", "Connections to a Redis that can take calls now.", func(s *resp.Stats) float64 { return float64(s.Ready) }, endpoint),
 		},
 		ofCache: []figure[rowcache.Stats]{
@@ -147,6 +171,8 @@ func New(e *rankd.Engine) *Collector {
 	}
 }
 
+func one(*versions) float64 { return 1 }
+
 func counter[S any](name, help string, read func(*S) float64, labels ...string) figure[S] {
 	return figure[S]{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue, read}
 }
@@ -162,6 +188,9 @@ func gauge[S any](name, help string, read func(*S) float64, labels ...string) fi
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, c.ofEngine)
+	describe(to, c.ofReloads)
+	describe(to, c.ofDigest)
+	describe(to, c.ofVersion)
 	describe(to, c.ofEndpoint)
 	describe(to, c.ofRedis)
 	describe(to, c.ofCache)
@@ -183,6 +212,12 @@ func describe[S any](to chan<- *prometheus.Desc, figures []figure[S]) {
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	m := c.engine.Metrics()
 	collect(to, c.ofEngine, &m)
+	v := versions{c.engine.Generation(), c.engine.Reloads()}
+	collect(to, c.ofReloads, &v)
+	collect(to, c.ofDigest, &v, v.Digest)
+	for _, p := range v.Plans {
+		collect(to, c.ofVersion, &v, p.Name, p.Digest)
+	}
 	for i, endpoint := range c.engine.Registry().Endpoints() {
 		switch endpoint.Kind {
 		case registry.Redis:

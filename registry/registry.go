@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -83,11 +84,16 @@ type Key struct {
 }
 
 // TypeName returns the key's type as its table has it: "int", "vector(64)".
-func (k *Key) TypeName() string {
-	if k.Type == Vector {
-		return fmt.Sprintf("vector(%d)", k.Dims)
+func (k *Key) TypeName() string { return typeName(k.Type, k.Dims) }
+
+// TypeName returns the parameter's type as its table has it.
+func (p *Param) TypeName() string { return typeName(p.Type, p.Dims) }
+
+func typeName(t Type, dims int) string {
+	if t == Vector {
+		return fmt.Sprintf("vector(%d)", dims)
 	}
-	return k.Type.String()
+	return t.String()
 }
 
 // Param describes one request parameter. Immutable once built; any goroutine.
@@ -95,6 +101,7 @@ type Param struct {
 	ID       ParamID `json:"param_id"`
 	Name     string  `json:"name"`
 	Type     Type    `json:"type"`
+	Dims     int     `json:"dims,omitempty"` // of a Vector, as in Key
 	Nullable bool    `json:"nullable"`
 	// Context says that the context of a request brings the value, and Override that param_overrides may set it.
 	// At least one of them is true.
@@ -122,18 +129,36 @@ type Endpoint struct {
 	Host     string  // empty for a unix socket
 	Port     int     // 0 for a unix socket
 	Socket   string  // the path of a unix socket; empty for TCP
+	Cluster  bool    // the server is a node of a Redis Cluster
+	Others   string  // further nodes, "host:port" with commas between them
 	Embedded bool    // dev only: served by the Redis inside the process unless overridden
 	Service  Service // of kind http
 	Policy   Policy
 }
 
-// Addr returns "host:port", with brackets around an IPv6 host, or "unix:/path" for a unix socket.
-func (e *Endpoint) Addr() string { return addr(e.Host, e.Port, e.Socket) }
+// Addr returns "host:port", with brackets around an IPv6 host, or "unix:/path" for a unix socket. Of a Redis Cluster it is a list,
+// "host:port,host:port".
+func (e *Endpoint) Addr() string { return withOthers(addr(e.Host, e.Port, e.Socket), e.Others) }
+
+// ClusterProblem returns why the endpoint, which is a Redis Cluster, cannot be one; nil if it can or is none.
+func (e *Endpoint) ClusterProblem() error {
+	switch {
+	case !e.Cluster:
+		return nil
+	case e.Kind != Redis || e.Socket != "" || e.Embedded:
+		return errors.New("a Redis Cluster is of kind redis, has no unix socket, and is not embedded")
+	case e.Policy.Database != 0:
+		return errCluster
+	case e.Policy.Cache.Mode.Tracked():
+		return fmt.Errorf("a Redis Cluster has no policy.cache %s: %s and off are possible", e.Policy.Cache.Mode, CacheTTL)
+	}
+	return nil
+}
 
 // move makes s the server of the endpoint. It keeps the endpoint's user and password if s names
 // neither, and its database if s names none.
 func (e *Endpoint) move(s Server) {
-	e.Host, e.Port, e.Socket = s.Host, s.Port, s.Socket
+	e.Host, e.Port, e.Socket, e.Cluster, e.Others = s.Host, s.Port, s.Socket, s.Cluster, s.Others
 	if s.Username != "" || !s.Password.IsZero() {
 		e.Policy.Username, e.Policy.Password = s.Username, s.Password
 	}

@@ -26,7 +26,7 @@ type CPU interface {
 	WaitIdle()                   // any goroutine except the loop
 }
 
-// Caller runs calls against the servers of one endpoint: a *resp.Client, or what later stands
+// Caller runs calls against the servers of one endpoint: a *resp.Client, or a *clusterclient.Client, which stands
 // before several. Each method says who may call it.
 type Caller interface {
 	// Do starts a call, which ends by its Done unless Do returns an error. Loop only.
@@ -64,8 +64,8 @@ type Async struct {
 
 	// The engine learns these from the plans that ran.
 	profiles     map[*plan.Graph]*profile
-	forgotten    profile            // the sum of those that were forgotten
-	forgottenOps map[string]OpStats // of the same
+	forgotten    map[string]*profile // the sums of those that were forgotten, by name of the plan; "" has those of many names
+	forgottenOps map[string]OpStats  // of the same
 
 	admission   Admission
 	admitting   bool   // admitNext is deferred
@@ -128,7 +128,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, remotes: cfg.Remotes, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), patience: patience, drained: make(chan struct{}),
-		profiles: make(map[*plan.Graph]*profile), forgottenOps: make(map[string]OpStats), journals: trace.NewJournals(cfg.Loop.Clock(), cfg.TraceEvents), memory: cfg.Memory,
+		profiles: make(map[*plan.Graph]*profile), forgotten: make(map[string]*profile), forgottenOps: make(map[string]OpStats), journals: trace.NewJournals(cfg.Loop.Clock(), cfg.TraceEvents), memory: cfg.Memory,
 	}
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
@@ -138,7 +138,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e.awaits.Go = cfg.Go
 	e.inliner.engine, e.inliner.resume, e.inliner.step, e.admitNextFn = e, e.resumeParked, e.inliner.nextStep, e.admitNext
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
-	e.inliner.job.Init(cfg.Registry, &e.outside, e.loop.Clock(), nil)
+	e.inliner.job.Init(&e.outside, e.loop.Clock(), nil)
 	return e
 }
 

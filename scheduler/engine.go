@@ -50,7 +50,7 @@ type Execution struct {
 	left  func()               // called when it leaves the queue, to stop the timer of its deadline; nil: there is none
 }
 
-// Enter takes x up for an engine of that registry: it checks x, notes who waits for it, and counts it in. The error is that of Check, or
+// Enter takes x up for an engine of that registry's endpoints: it checks x, notes who waits for it, and counts it in. The error is that of Check, or
 // ErrOverloaded. Any goroutine.
 func (x *Execution) Enter(reg *registry.Registry, a *Admission, c clock.Clock, done func(*Result)) error {
 	if err := x.Check(reg); err != nil {
@@ -82,13 +82,13 @@ func (x *Execution) contextErr() error {
 	return x.Context.Err()
 }
 
-// Check returns an error if an engine of that registry cannot run x: ErrNoPlan or
-// ErrForeignPlan.
+// Check returns an error if an engine that was opened with that registry cannot run x: ErrNoPlan, or ErrForeignPlan for a plan
+// whose registry has other endpoints.
 func (x *Execution) Check(reg *registry.Registry) error {
 	switch {
 	case x.Graph == nil:
 		return ErrNoPlan
-	case x.Graph.Registry != reg:
+	case !x.Graph.Registry.SharesEndpoints(reg):
 		return ErrForeignPlan
 	}
 	return nil

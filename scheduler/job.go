@@ -10,7 +10,6 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -94,7 +93,7 @@ func (r *Run) expireAs(now clock.Time, gone error) {
 // node's task.Ctx.Limit, if all may be left out that its reader does not look at.
 func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Time) {
 	x, s, c, env := r.Req, r.Shared, &j.Ctx, tasks.Env(&j.Ctx)
-	c.Node, c.UserID, c.RequestID, c.Params = x.Graph.Nodes[node], x.UserID, x.RequestID, &s.Params
+	c.Registry, c.Node, c.UserID, c.RequestID, c.Params = x.Graph.Registry, x.Graph.Nodes[node], x.UserID, x.RequestID, &s.Params
 	c.Memory, c.Limit = s.Memory, r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
 	env.Rows, env.Required, env.Caller, env.Deadline = s.Rows, x.Required, x.Context, j.Deadline
@@ -108,7 +107,7 @@ func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 func (r *Run) Reload(j, tried *Job) {
 	c, env, from := &j.Ctx, tasks.Env(&j.Ctx), &tried.Ctx
 	was := tasks.Env(from)
-	c.Node, c.UserID, c.RequestID, c.Params, c.Memory, c.Limit = from.Node, from.UserID, from.RequestID, from.Params, from.Memory, from.Limit
+	c.Registry, c.Node, c.UserID, c.RequestID, c.Params, c.Memory, c.Limit = from.Registry, from.Node, from.UserID, from.RequestID, from.Params, from.Memory, from.Limit
 	j.spec, j.Started, j.Deadline, j.Ended = tried.spec, tried.Started, tried.Deadline, 0
 	env.Rows, env.Required, env.Caller, env.Deadline, env.Ahead = was.Rows, was.Required, was.Caller, was.Deadline, was.Ahead
 	c.Inputs, c.Refs = append(c.Inputs[:0], from.Inputs...), append(c.Refs[:0], from.Refs...)
@@ -193,9 +192,9 @@ type Job struct {
 var tasks = task.Engine(taskrun.Key{})
 
 // Init sets what all nodes of an engine share, and how their bodies are asked to stop; nil: they are not.
-func (j *Job) Init(reg *registry.Registry, outside *task.Outside, c clock.Clock, cancel *taskrun.Cancellation) {
+func (j *Job) Init(outside *task.Outside, c clock.Clock, cancel *taskrun.Cancellation) {
 	env := tasks.Env(&j.Ctx)
-	j.Ctx.Registry, env.Outside, env.Clock, env.Cancellation = reg, outside, c, cancel
+	env.Outside, env.Clock, env.Cancellation = outside, c, cancel
 }
 
 // Steps runs the body of the node, and those of others as long as next, at the end of each, has filled in the arguments of one more
@@ -240,7 +239,7 @@ func (j *Job) clear() {
 	c, env := &j.Ctx, tasks.Env(&j.Ctx)
 	dropRows(c.Inputs)
 	dropRows(c.Refs)
-	c.Node, c.Params, env.Required, env.Caller = nil, nil, nil, nil
+	c.Registry, c.Node, c.Params, env.Required, env.Caller = nil, nil, nil, nil, nil
 	if env.Ahead != nil || env.ReadAhead != nil {
 		env.Ahead, env.ReadAhead = nil, nil
 	}

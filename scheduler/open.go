@@ -7,15 +7,18 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/version"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
+	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/clusterclient"
 	"github.com/rankd/rankd/rowset"
 )
 
-// Config sets an engine up. Registry is required. Immutable once given to an engine.
+// Config sets an engine up. Registry is required, and has the endpoints of all plans that the engine will run. Immutable once given to an engine.
 type Config struct {
 	Registry *registry.Registry
 	// CPUThreads is the number of CPU workers. Zero means DefaultCPUThreads of this machine.
@@ -94,6 +97,11 @@ const DefaultBusyPoll = reactor.DefaultBusyPoll
 // OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU pool, and a client
 // per endpoint. A client connects when a request first needs it. Close ends them all.
 func OpenAsync(cfg Config) (*Async, error) {
+	for _, ep := range cfg.Registry.Endpoints() {
+		if err := ep.ClusterProblem(); err != nil {
+			return nil, fmt.Errorf("endpoint %s: %w", ep.ID, err)
+		}
+	}
 	cfg = cfg.WithDefaults()
 	host := reactor.New(reactor.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic, BusyPoll: cfg.BusyPoll})
 	if err := host.Start(); err != nil {
@@ -110,7 +118,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 	for i, ep := range cfg.Registry.Endpoints() {
 		switch ep.Kind {
 		case registry.Redis:
-			e.clients[i] = resp.NewClient(l, host, cfg.RedisOptions(ep))
+			e.clients[i] = newCaller(l, host, ep, cfg.RedisOptions(ep))
 		case registry.HTTP:
 			e.remotes[i] = remote.NewClient(l, nil, RemoteOptions(ep))
 		}
@@ -123,6 +131,14 @@ func OpenAsync(cfg Config) (*Async, error) {
 		<-l.Done()
 	}
 	return e, nil
+}
+
+// newCaller returns the client of an endpoint that is a Redis.
+func newCaller(l *loop.Loop, d transport.Dialer, ep *registry.Endpoint, o resp.Options) Caller {
+	if ep.Cluster {
+		return clusterclient.New(l, d, o)
+	}
+	return resp.NewClient(l, d, o)
 }
 
 // Reactor returns the reactor that OpenAsync started, nil on a loop of somebody else's. It ends when Close

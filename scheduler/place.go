@@ -67,7 +67,9 @@ func (r *run) isCheap(index int) bool {
 // profile is what an engine has learned about one plan. Loop only.
 type profile struct {
 	nodes    []nodeProfile // as the plan's nodes
+	graph    *plan.Graph   // whose profile it is; nil: of a sum
 	live     int           // requests in flight, and orphans
+	retired  bool          // it is forgotten once live is 0
 	requests uint64        // begun
 	forgets  bool          // all tasks have Spec.Forgets
 
@@ -153,17 +155,50 @@ func (e *Async) profileOf(g *plan.Graph) *profile {
 
 // forgetProfiles forgets the plans that no request in flight and no orphan has. The engine's counts stay.
 func (e *Async) forgetProfiles() {
-	for g, p := range e.profiles {
+	for _, p := range e.profiles {
 		if p.live == 0 {
-			e.forgotten.add(p)
-			p.addOps(e.forgottenOps)
-			delete(e.profiles, g)
+			e.forget(p)
 		}
 	}
 }
 
+// forget forgets a plan, and keeps its counts.
+func (e *Async) forget(p *profile) {
+	name := p.graph.Name
+	if e.forgotten[name] == nil {
+		if len(e.forgotten) >= profilesMax {
+			name = ""
+		}
+		if e.forgotten[name] == nil {
+			e.forgotten[name] = new(profile)
+		}
+	}
+	e.forgotten[name].add(p)
+	p.addOps(e.forgottenOps)
+	delete(e.profiles, p.graph)
+}
+
+// Keep forgets what the engine has learned about all other plans than these, and the plans themselves, once the last request for each
+// has ended. The counts stay. Any goroutine.
+func (e *Async) Keep(graphs map[*plan.Graph]bool) {
+	e.loop.Post(func() {
+		for g, p := range e.profiles {
+			if p.retired = !graphs[g]; p.retired && p.live == 0 {
+				e.forget(p)
+			}
+		}
+	})
+}
+
+// endLive counts the end of a request or of an orphan.
+func (e *Async) endLive(p *profile) {
+	if p.live--; p.retired && p.live == 0 {
+		e.forget(p)
+	}
+}
+
 func newProfile(g *plan.Graph) *profile {
-	p := &profile{nodes: make([]nodeProfile, len(g.Nodes)), forgets: true}
+	p := &profile{graph: g, nodes: make([]nodeProfile, len(g.Nodes)), forgets: true}
 	for i, node := range g.Nodes {
 		spec := tasks.SpecOf(node)
 		n := &p.nodes[i]

@@ -232,14 +232,22 @@ func (p *profile) stats() PlacementStats {
 // placementMetrics returns the figures of all plans together, and of each by its name.
 func (e *Async) placementMetrics() (all PlacementStats, plans map[string]PlacementStats) {
 	var sum profile
-	sum.add(&e.forgotten)
 	byName := map[string]*profile{}
-	for g, p := range e.profiles {
+	count := func(name string, p *profile) {
 		sum.add(p)
-		if byName[g.Name] == nil {
-			byName[g.Name] = new(profile)
+		if name == "" {
+			return
 		}
-		byName[g.Name].add(p)
+		if byName[name] == nil {
+			byName[name] = new(profile)
+		}
+		byName[name].add(p)
+	}
+	for name, p := range e.forgotten {
+		count(name, p)
+	}
+	for g, p := range e.profiles {
+		count(g.Name, p)
 	}
 	plans = make(map[string]PlacementStats, len(byName))
 	for name, p := range byName {

@@ -146,7 +146,7 @@ func (e *Async) deliver(x *Execution, result *Result) {
 
 func (r *run) free() {
 	r.State.Release()
-	r.profile.live--
+	r.engine.endLive(r.profile)
 	r.Req, r.profile, r.Journal = nil, nil, nil
 	r.asker.Renew()
 	if r.orphaned {

@@ -1,12 +1,14 @@
 package scheduler
 
 import (
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
@@ -24,6 +26,12 @@ type reference struct {
 	status []refStatus     // by node
 	errors []error         // by node: why its body fails; nil: it does not, or it was not run
 	lacks  []task.Lack     // by node
+}
+
+// failsAt reports whether the node that err names fails in the reference, too.
+func (r *reference) failsAt(g *plan.Graph, err error) bool {
+	var failed *NodeError
+	return errors.As(err, &failed) && r.errors[nodeOf(g, failed.Node).Index] != nil
 }
 
 type refStatus uint8

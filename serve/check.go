@@ -44,7 +44,7 @@ func (q *Query) parse() (err error) {
 
 // planName returns the name of a plan, without a copy if the service has it.
 func (s *Service) planName(name []byte) string {
-	if p := s.plans[string(name)]; p != nil {
+	if p := s.offer.Load().plans[string(name)]; p != nil {
 		return p.name
 	}
 	return string(name)
@@ -79,5 +79,5 @@ func (q *Query) planAsked() string {
 	if q.request.Plan != "" {
 		return q.request.Plan
 	}
-	return q.service.own.name
+	return q.service.offer.Load().own.name
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,10 +41,9 @@ type Options struct {
 type Service struct {
 	engine  *rankd.Engine
 	format  rankd.Format
-	plans   map[string]*plan // by name; never changes
-	own     *plan            // of requests that name none; its name is empty if there is none
-	listing []rankd.Plan     // of plans, by name
-	unknown plan             // stands for all that the engine does not have
+	offer   atomic.Pointer[offer]
+	turn    sync.Mutex // held while offer is replaced
+	unknown plan       // stands for all that the engine does not have
 	metrics *metrics
 	log     *failureLog
 	unsent  unsent
@@ -51,6 +51,13 @@ type Service struct {
 	unknownMembers request.Unknown // never changes
 
 	connections atomic.Uint64 // opened so far
+}
+
+// offer is what a service has of one generation of its engine. Immutable.
+type offer struct {
+	plans   map[string]*plan // by name
+	own     *plan            // of requests that name none; its name is empty if there is none
+	listing []rankd.Plan     // of plans, by name
 }
 
 // plan is one plan that the service offers. Any goroutine.
@@ -68,16 +75,8 @@ func (p *plan) label() string {
 }
 
 // New returns the service of an engine. It loads all plans of the engine, so that no request waits for one to be loaded: the
-// service refuses other names from then on. The error says that the plan folder cannot be read.
+// service refuses other names, until Reload brings them. The error says that the plan folder cannot be read.
 func New(e *rankd.Engine, o Options) (*Service, error) {
-	listing, err := e.Plans()
-	if err != nil {
-		return nil, err
-	}
-	if own, err := e.PlanInfo(""); err == nil && !slices.ContainsFunc(listing, func(p rankd.Plan) bool { return p.Name == own.Name }) {
-		listing = append(listing, rankd.Plan{Name: own.Name, Info: own}) // of a file outside the folder
-	}
-	slices.SortFunc(listing, func(a, b rankd.Plan) int { return cmp.Compare(a.Name, b.Name) })
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -85,7 +84,7 @@ func New(e *rankd.Engine, o Options) (*Service, error) {
 		o.Clock = clock.NewReal()
 	}
 	s := &Service{
-		engine: e, format: o.Format, plans: make(map[string]*plan, len(listing)), listing: listing,
+		engine: e, format: o.Format,
 		unknownMembers: request.RefuseNear,
 		unsent:         unsent{max: int64(cmp.Or(o.MaxUnsentBytes, DefaultMaxUnsentBytes)), patience: unsentPatience},
 	}
@@ -94,23 +93,61 @@ func New(e *rankd.Engine, o Options) (*Service, error) {
 	}
 	s.metrics = newMetrics(o.Registerer, s.Unsent)
 	s.log = newFailureLog(o.Logger, o.LogPerSecond, o.Clock, s.metrics.unlogged)
+	s.offer.Store(new(offer))
+	return s, s.follow()
+}
+
+// follow offers what the engine has now.
+func (s *Service) follow() error {
+	listing, err := s.engine.Plans()
+	if err != nil {
+		return err
+	}
+	own, noOwn := s.engine.PlanInfo("")
+	if noOwn == nil && !slices.ContainsFunc(listing, func(p rankd.Plan) bool { return p.Name == own.Name }) {
+		listing = append(listing, rankd.Plan{Name: own.Name, Info: own}) // of a file outside the folder
+	}
+	slices.SortFunc(listing, func(a, b rankd.Plan) int { return cmp.Compare(a.Name, b.Name) })
+	last, next := s.offer.Load(), &offer{plans: make(map[string]*plan, len(listing)), own: &s.unknown, listing: listing}
 	for _, p := range listing {
-		s.plans[p.Name] = &plan{name: p.Name}
+		if next.plans[p.Name] = last.plans[p.Name]; next.plans[p.Name] == nil {
+			next.plans[p.Name] = &plan{name: p.Name}
+		}
 	}
-	s.own = &s.unknown
-	if own, err := e.PlanInfo(""); err == nil {
-		s.own = s.plans[own.Name]
+	if noOwn == nil {
+		next.own = next.plans[own.Name]
 	}
-	return s, nil
+	s.offer.Store(next)
+	return nil
+}
+
+// Reload is Engine.Reload, and offers what it brings.
+func (s *Service) Reload(ctx context.Context) (rankd.Generation, error) {
+	return s.change(func() (rankd.Generation, error) { return s.engine.Reload(ctx) })
+}
+
+// Back is Engine.Back, and offers what was before.
+func (s *Service) Back(ctx context.Context) (rankd.Generation, error) {
+	return s.change(func() (rankd.Generation, error) { return s.engine.Back(ctx) })
+}
+
+func (s *Service) change(to func() (rankd.Generation, error)) (rankd.Generation, error) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	g, err := to()
+	if err == nil {
+		err = s.follow()
+	}
+	return g, err
 }
 
 // Engine returns the engine that the service asks.
 func (s *Service) Engine() *rankd.Engine { return s.engine }
 
-// Plans returns the plans that a caller may ask for, by name. Those that do not load have an Err. The list does not change.
+// Plans returns the plans that a caller may ask for, by name. Those that do not load have an Err.
 func (s *Service) Plans(c *access.Caller) []rankd.Plan {
 	var plans []rankd.Plan
-	for _, p := range s.listing {
+	for _, p := range s.offer.Load().listing {
 		if c != nil && c.MayPlan(p.Name) {
 			plans = append(plans, p)
 		}

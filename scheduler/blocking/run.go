@@ -101,7 +101,7 @@ func (r *run) spawn(i int, start clock.Time) {
 		limit = tasks.Limit(r.Req.Graph, node)
 	}
 	j := &job{run: r, workers: workers}
-	j.Init(e.reg, &e.outside, e.clock, &j.cancel)
+	j.Init(&e.outside, e.clock, &j.cancel)
 	r.Journal.Spawn(i, place, r.State.Rows(i))
 	if workers == nil {
 		r.Journal.Start(i, start)

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/rankdprom"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
@@ -29,6 +32,8 @@ type Options struct {
 	Hosts *access.Hosts
 	// Outputs are what leaves the process beside answers, by the label of their metrics.
 	Outputs map[string]Output
+	// Reload reads plans, models and tables again, or returns to those before. Nil asks the service. Any goroutine.
+	Reload func(ctx context.Context, back bool) (rankd.Generation, error)
 	// Caller is who asks in /v1/trace: it needs the grant request.GrantTrace.
 	Caller *access.Caller
 }
@@ -53,7 +58,8 @@ func (o *Options) stuckFor() time.Duration {
 // Handler returns the pages:
 //
 //	/livez          200, or 503 once a callback has held up the loop for 10 s
-//	/readyz         200, or 503 and why
+//	/readyz         200, or 503 and why; ?verbose adds the generation and the reloads
+//	/reload         reads plans, models and tables again; ?back returns to those before; 422 and why
 //	/metrics        in the format of Prometheus
 //	/debug/pprof/   profiles, without the command line, which may hold a password
 //	/v1/trace       runs one request, and shows its trace
@@ -79,15 +85,19 @@ func Handler(o Options) http.Handler {
 		}
 		say(w, http.StatusOK, "ok")
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		status, page := http.StatusOK, "ok"
 		if o.Ready != nil {
 			if err := o.Ready(); err != nil {
-				say(w, http.StatusServiceUnavailable, err.Error())
-				return
+				status, page = http.StatusServiceUnavailable, err.Error()
 			}
 		}
-		say(w, http.StatusOK, "ok")
+		if r.URL.Query().Has("verbose") {
+			page += "\n" + versions(o.Service.Engine())
+		}
+		say(w, status, page)
 	})
+	mux.HandleFunc("POST /reload", o.reload)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{Registry: o.Registry}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.Handle("GET /debug/pprof/cmdline", http.NotFoundHandler())
@@ -107,7 +117,49 @@ func Handler(o Options) http.Handler {
 	})
 }
 
-// say answers with a line of text.
+// reload is POST /reload. Its answer is one line of JSON, or the lines of an error.
+func (o *Options) reload(w http.ResponseWriter, r *http.Request) {
+	change, back := o.Reload, r.URL.Query().Has("back")
+	if change == nil {
+		change = func(ctx context.Context, back bool) (rankd.Generation, error) {
+			if back {
+				return o.Service.Back(ctx)
+			}
+			return o.Service.Reload(ctx)
+		}
+	}
+	g, err := change(r.Context(), back)
+	if err != nil {
+		say(w, http.StatusUnprocessableEntity, err.Error())
+		return
+	}
+	body, _ := json.Marshal(Reloaded{g.Number, g.Digest, g.Plans}) // Strings and a number alone have a JSON form.
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(body, '\n')) // The client may have gone.
+}
+
+// Reloaded is the answer of /reload: what requests begin with from now on. Immutable.
+type Reloaded struct {
+	Generation uint64              `json:"generation"`
+	Digest     string              `json:"digest"`
+	Plans      []rankd.PlanVersion `json:"plans"`
+}
+
+// versions says what an engine has loaded, and what became of its reloads.
+func versions(e *rankd.Engine) string {
+	g, reloads := e.Generation(), e.Reloads()
+	text := fmt.Sprintf("generation %d, digest %s, loaded at %s", g.Number, g.Digest, g.Loaded.UTC().Format(time.RFC3339))
+	for _, p := range g.Plans {
+		text += fmt.Sprintf("\nplan %s, digest %s", p.Name, p.Digest)
+	}
+	text += fmt.Sprintf("\nreloads: %d succeeded, %d failed", reloads.Succeeded, reloads.Failed)
+	if reloads.Err != nil {
+		text += fmt.Sprintf("\nthe last reload failed, and changed nothing: %v", reloads.Err)
+	}
+	return text
+}
+
+// say answers with lines of text.
 func say(w http.ResponseWriter, status int, line string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -33,11 +33,13 @@ const long = `Serve applications over HTTP and over RESP, the protocol of Redis,
   POST /v1/rank/PLAN      {"user_id": 1}            a request as on the stdin of rankd, and its answer
   RANK PLAN USER [JSON]   RANK complex_dag 1        the same for a Redis client
 
-A port of its own serves operators: /livez, /readyz, /metrics for Prometheus, /v1/trace and /debug/pprof.
+A port of its own serves operators: /livez, /readyz, /reload, /metrics for Prometheus, /v1/trace and /debug/pprof.
 
 SIGTERM or SIGINT ends the server in order: /readyz answers 503, the server goes on for --drain_delay_ms, then it
 accepts no more, answers what is in flight for at most --shutdown_grace_ms, and ends. A second signal ends it at
 once. SIGHUP reads --tokens, --tls_cert and --tls_key again; a change of these files does so, too.
+
+SIGHUP and "rankd reload" also read plans, models and tables again, and change all of them at once or nothing; --watch does so after a change.
 
 docs/serving.md describes each flag, metric and error.`
 
@@ -87,6 +89,7 @@ type options struct {
 	log                        string
 	logPerSecond               int
 	strict                     bool
+	watch                      bool
 	maxUnsentTotalBytes        int
 
 	// Of both fronts.
@@ -149,6 +152,8 @@ func (o *options) settings() []command.Setting {
 		{Name: "tls_key", To: &o.tlsKey, Help: "the key of --tls_cert, a PEM `file` that not everybody may read"},
 		{Name: "log", To: &o.log, Default: logText, OneOf: []string{logText, logJSON}, Help: "`form` of the log on stderr: text or json"},
 		{Name: "log_per_second", To: &o.logPerSecond, Default: 10, Least: 1, Most: 1 << 20, Help: "log at most this `number` of failed requests a second, and count the others"},
+		{Name: "watch", To: &o.watch, See: "change-a-plan.md", Idle: o.withoutFolders,
+			Help: "read plans, models and tables again when their files change, as SIGHUP does"},
 	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.RecordingSettings(), []command.Setting{
 		{Name: "max_connections", To: &o.maxConnections, Default: httpfront.DefaultMaxConnections, Least: 1, Most: 1 << 20,
 			Help: "take at most this `number` of connections, for HTTP and for RESP each"},
@@ -201,6 +206,13 @@ func (o *options) withTokens() string {
 		return ""
 	}
 	return "with --tokens, whose file says what each caller may ask"
+}
+
+func (o *options) withoutFolders() string {
+	if len(o.watched()) > 0 {
+		return ""
+	}
+	return "without --plan_dir, --plan, --model_dir and --registry_dir, since the built-in plans and tables have no files"
 }
 
 func (o *options) withoutHTTP() string {

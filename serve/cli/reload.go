@@ -9,17 +9,20 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/filewatch"
 )
 
-// reloading reads tokens and certificates again, after SIGHUP and after a change of their files. One goroutine.
+// reloading reads tokens and certificates again, after SIGHUP and after a change of their files, and plans, models and tables, after SIGHUP
+// and with --watch after a change. One goroutine.
 type reloading struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// startReloading begins to reload. Without such files SIGHUP does nothing.
+// startReloading begins to reload.
 func (s *server) startReloading(o *options) *reloading {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &reloading{cancel: cancel}
@@ -33,9 +36,19 @@ func (s *server) startReloading(o *options) *reloading {
 				return
 			case <-hangup:
 				s.reload("SIGHUP")
+				_, _ = s.reloadPlans(ctx, "SIGHUP", false) // The log has the error.
 			}
 		}
 	})
+	if o.watch {
+		folders := o.watched()
+		seen := filewatch.Stamp(folders...)
+		r.done.Go(func() {
+			for filewatch.Poll(ctx, watchEvery, &seen, folders...) == nil {
+				_, _ = s.reloadPlans(ctx, "a change of a file", false)
+			}
+		})
+	}
 	files := slices.DeleteFunc([]string{o.tokens, o.tlsCert, o.tlsKey}, func(path string) bool { return path == "" })
 	if len(files) == 0 {
 		return r
@@ -60,6 +73,36 @@ func (s *server) startReloading(o *options) *reloading {
 		}
 	})
 	return r
+}
+
+// watchEvery is how often --watch looks at the files.
+const watchEvery = 500 * time.Millisecond
+
+// watched returns the folders that hold plans, models and tables.
+func (o *options) watched() []string {
+	folders := []string{o.PlansDir, o.RegistryDir, o.ModelDir}
+	if o.PlanFile != "" {
+		folders = append(folders, filepath.Dir(o.PlanFile))
+	}
+	return slices.DeleteFunc(folders, func(folder string) bool { return folder == "" })
+}
+
+// reloadPlans reads plans, models and tables again, or returns to those before. After an error they stay as they were. Any goroutine.
+func (s *server) reloadPlans(ctx context.Context, why string, back bool) (rankd.Generation, error) {
+	change, was := s.service.Reload, s.engine.Generation().Number
+	if back {
+		change = s.service.Back
+	}
+	g, err := change(ctx)
+	switch {
+	case err != nil:
+		s.log.Error("the plans stay as they were", "after", why, "error", err)
+	case g.Number == was:
+		s.log.Info("the plans are as they were", "after", why, "generation", g.Number, "digest", g.Digest)
+	default:
+		s.log.Info("plans changed", "after", why, "generation", g.Number, "digest", g.Digest, "plans", len(g.Plans))
+	}
+	return g, err
 }
 
 // stop ends the reloading and waits for it.

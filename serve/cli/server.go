@@ -138,6 +138,9 @@ func (s *server) build(o *options) (err error) {
 	s.admin = &http.Server{
 		Handler: admin.Handler(admin.Options{
 			Service: s.service, Registry: metrics, Ready: s.readiness, Caller: s.operator, Outputs: s.outputs, Hosts: hosts,
+			Reload: func(ctx context.Context, back bool) (rankd.Generation, error) {
+				return s.reloadPlans(ctx, "POST /reload", back)
+			},
 		}),
 		ReadHeaderTimeout: adminHeaderTimeout, IdleTimeout: adminIdleTimeout, MaxHeaderBytes: adminHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
@@ -213,7 +216,7 @@ func (s *server) checkCertificate() {
 // started logs that the server is ready, and for whom.
 func (s *server) started() {
 	v := version.Read()
-	attributes := []any{"version", v.String(), "plans", len(s.service.Plans(s.operator))}
+	attributes := []any{"version", v.String(), "plans", len(s.service.Plans(s.operator)), "digest", s.engine.Generation().Digest}
 	if s.store.Anonymous() == nil {
 		attributes = append(attributes, "tokens", len(s.store.Names()))
 	}

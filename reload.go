@@ -1,0 +1,240 @@
+package rankd
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/trace"
+)
+
+// What Reload and Back refuse.
+var (
+	// ErrEndpoints: the table of endpoints has changed, and Reload keeps the endpoints with their connections.
+	ErrEndpoints = errors.New("has changed, and a reload keeps the endpoints as they are: restart to change them")
+	// ErrNoFormer: the engine has had one generation only.
+	ErrNoFormer = errors.New("there is no former generation to go back to")
+)
+
+// Generation describes what an engine has loaded together: the tables, the models and the plans. Immutable; any goroutine.
+type Generation struct {
+	// Number counts the generations that the engine has begun requests with: 1 is what Open has loaded.
+	Number uint64
+	// Digest is the hex SHA-256 of what the tables, the models and the plans say, whenever they were loaded and wherever from. It is empty
+	// until all plans of the folder have been loaded, as Plans and Reload do.
+	Digest string
+	Loaded time.Time
+	Plans  []PlanVersion // that are loaded, by name
+}
+
+// PlanVersion is one plan of a Generation. Immutable; any goroutine.
+type PlanVersion struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"` // hex SHA-256 of the artifact
+}
+
+// Reloads says what became of the calls of Reload and Back. A copy; any goroutine.
+type Reloads struct {
+	Succeeded, Failed uint64
+	Err               error // of the last call; nil: it succeeded, or there was none
+}
+
+// reloads has the calls of Reload and Back take turns, and counts them. Any goroutine.
+type reloads struct {
+	turn chan struct{} // has a value while one of them runs
+	last uint64        // the number of the last generation; of whose turn it is
+
+	mu    sync.Mutex
+	count Reloads // guarded by mu
+}
+
+func (r *reloads) ended(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.count.Err = err; err == nil {
+		r.count.Succeeded++
+	} else {
+		r.count.Failed++
+	}
+}
+
+// Reload reads tables, models and plans again, beside those that requests run with. It loads all plans, and asks each that has changed once,
+// for user 1. Then all requests that come begin with the new generation, which it returns. Those that have begun end as they began.
+// If all is as before, it returns the present generation.
+//
+// After an error everything stays as it was. The error says what is wrong with each file, and where: a plan may be refused only if
+// the present generation refuses it, too. It matches ErrEndpoints if an endpoint has changed, and is of class ErrCallback in a callback of an
+// engine or the body of a task, since Reload waits. Endpoints, with their passwords and connections, caches and counters stay, and so do models and
+// plans whose files are the same. One call runs at a time; others wait until ctx ends.
+func (e *Engine) Reload(ctx context.Context) (Generation, error) { return e.change(ctx, e.next) }
+
+// Back returns to the generation before the present one, at once: nothing is read. A second call returns to where the first one began. The error matches ErrNoFormer
+// if there was none, and otherwise is as for Reload.
+func (e *Engine) Back(ctx context.Context) (Generation, error) {
+	return e.change(ctx, func(context.Context, *generation) (*generation, error) {
+		if former := e.former.Load(); former != nil {
+			return former, nil
+		}
+		return nil, ErrNoFormer
+	})
+}
+
+// Generation describes what requests begin with now. It loads nothing, and never waits.
+func (e *Engine) Generation() Generation { return e.present.Load().describe() }
+
+// Reloads says what became of the calls of Reload and Back so far.
+func (e *Engine) Reloads() Reloads {
+	e.reloads.mu.Lock()
+	defer e.reloads.mu.Unlock()
+	return e.reloads.count
+}
+
+// change has requests begin with the generation that to returns.
+func (e *Engine) change(ctx context.Context, to func(ctx context.Context, present *generation) (*generation, error)) (Generation, error) {
+	if inCallback() {
+		return Generation{}, waits("", "Reload waits, so a callback or a body must not call it")
+	}
+	select {
+	case e.reloads.turn <- struct{}{}:
+		defer func() { <-e.reloads.turn }()
+	case <-ctx.Done():
+		return Generation{}, context.Cause(ctx)
+	}
+	if !e.loads.begin() {
+		return Generation{}, ErrClosed
+	}
+	defer e.loads.end()
+	present := e.present.Load()
+	next, err := to(ctx, present)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	e.reloads.ended(err)
+	if err != nil {
+		return present.describe(), err
+	}
+	if next != present {
+		e.begin(next, present)
+	}
+	return next.describe(), nil
+}
+
+// begin has requests begin with next, and lets go all generations but that and the present one.
+func (e *Engine) begin(next, present *generation) {
+	e.former.Store(present) // first, for generationOf
+	e.present.Store(next)
+	if async, ok := e.scheduler.(*scheduler.Async); ok {
+		kept := make(map[*plan.Graph]bool)
+		for _, g := range [...]*generation{next, present} {
+			for _, graph := range g.plans() {
+				kept[graph] = true
+			}
+		}
+		async.Keep(kept)
+	}
+}
+
+// next loads a generation, checks it, and asks its new plans once. It returns present if nothing has changed.
+func (e *Engine) next(ctx context.Context, present *generation) (*generation, error) {
+	g, err := e.load(present)
+	if err != nil {
+		return nil, err
+	}
+	listing, err := g.list(present)
+	if err != nil {
+		return nil, err
+	}
+	var refused []error
+	for _, l := range listing {
+		if l.Err != nil && !present.library.Refused(l.Name) {
+			refused = append(refused, l.Err)
+		}
+	}
+	if len(refused) > 0 {
+		return nil, errors.Join(refused...)
+	}
+	if before := present.digest.Load(); before != nil && *before == *g.digest.Load() && g.works(present) {
+		return present, nil
+	}
+	e.reloads.last = max(e.reloads.last, 1) + 1
+	g.number = e.reloads.last
+	e.warm(ctx, g, present)
+	return g, nil
+}
+
+// warmTime bounds what the first requests of the plans of a generation take together, and warmID is their id.
+const (
+	warmTime = 5 * time.Second
+	warmID   = "reload"
+)
+
+// warm asks each plan of g once that present does not have, so that no request of a client is the first. A plan that fails may be sound: nobody knows
+// its users.
+func (e *Engine) warm(ctx context.Context, g, present *generation) {
+	ctx, cancel := context.WithTimeout(ctx, warmTime)
+	defer cancel()
+	known := make(map[*plan.Graph]bool)
+	for _, graph := range present.plans() {
+		known[graph] = true
+	}
+	for _, graph := range g.plans() {
+		if known[graph] {
+			continue
+		}
+		if err := e.ask(ctx, g, graph); err != nil && !errors.Is(err, ErrInvalidRequest) {
+			e.options.Logger.Warn("a new plan has failed its first request", "plan", graph.Name, "error", err)
+		}
+	}
+}
+
+// ask runs a request for a plan of g, and waits for its end. Its nodes compute off the loop, since nobody knows yet what they cost.
+func (e *Engine) ask(ctx context.Context, g *generation, graph *plan.Graph) error {
+	r := Request{ID: warmID, Plan: graph.Name, UserID: 1}
+	if g.registry.User().TextIDs() {
+		r.UserID, r.UserIDText = 0, "1"
+	}
+	w := &rankWait{done: make(chan struct{})}
+	c := e.calls.Get().(*call)
+	c.generation, c.RequestID, c.done, c.Context, c.Arrived = g, r.ID, w.deliver, ctx, e.clock.Now()
+	if err := c.prepare(&r, graph, nil); err != nil {
+		c.free()
+		return err
+	}
+	c.Mode, c.sampled, c.Record = OffloadAll, false, trace.Off
+	if err := e.scheduler.Submit(&c.Execution, c.deliverFn); err != nil {
+		c.free()
+		return err
+	}
+	select {
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// describe returns what is known of g now.
+func (g *generation) describe() Generation {
+	d := Generation{Number: g.number, Loaded: g.loaded}
+	if digest := g.digest.Load(); digest != nil {
+		d.Digest = *digest
+	}
+	for _, graph := range g.plans() {
+		d.Plans = append(d.Plans, PlanVersion{graph.Name, graph.Digest})
+	}
+	return d
+}
+
+// generationOf returns the generation for a request that the present one does not understand: the former, if that has parsed it.
+func (e *Engine) generationOf(r *Request) (*generation, error) {
+	if former := e.former.Load(); former != nil && former.requests.Understands(r) {
+		return former, nil
+	}
+	return nil, invalid(r.ID, request.CodeInvalid, errParsedBefore)
+}
+
+var errParsedBefore = errors.New("the request was parsed with tables that the engine has replaced since: parse it again")

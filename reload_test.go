@@ -1,0 +1,418 @@
+package rankd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// writeTables writes the built-in tables into a folder.
+func writeTables(t testing.TB, dir string) {
+	t.Helper()
+	require.NoError(t, os.CopyFS(dir, registry.DefaultTables()))
+}
+
+// writeFile replaces a file by rename, so that nobody reads half of it.
+func writeFile(t testing.TB, path, text string) {
+	t.Helper()
+	require.NoError(t, errors.Join(os.WriteFile(path+"~", []byte(text), 0o644), os.Rename(path+"~", path)))
+}
+
+// versionPlan is a plan whose answers name its version: each of its rows has it in two columns, by two nodes.
+func versionPlan(name string, version int) string {
+	return fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "outputs": ["out"], "expr_table": {"v": {"op": "const_number", "value": %d}}, "nodes": [
+		{"node_id": "me", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
+		{"node_id": "rows", "op": "core::follow", "inputs": ["me"], "params": {"endpoint": "ep_0001", "fanout": 5}},
+		{"node_id": "score", "op": "core::vm", "inputs": ["rows"], "params": {"out_key": 2001, "expr_id": "v"}},
+		{"node_id": "out", "op": "core::vm", "inputs": ["score"], "params": {"out_key": 2002, "expr_id": "v"}}]}`, name, version)
+}
+
+// project is an engine whose tables, models and plans are folders that a test changes. Its plan "versioned" says 1.
+type project struct {
+	*rankd.Engine
+	t   testing.TB
+	dir string
+}
+
+func openProject(t testing.TB, o rankd.Options) *project {
+	t.Helper()
+	p := &project{t: t, dir: t.TempDir()}
+	for _, sub := range []string{"plans", "models"} {
+		require.NoError(t, os.Mkdir(filepath.Join(p.dir, sub), 0o755))
+	}
+	writeTables(t, filepath.Join(p.dir, "tables"))
+	p.write("plans/versioned.plan.json", versionPlan("versioned", 1))
+	o.Plans, o.PlansName = os.DirFS(filepath.Join(p.dir, "plans")), "folder plans"
+	o.Registry, o.RegistryName = os.DirFS(filepath.Join(p.dir, "tables")), "folder tables"
+	o.Models, o.ModelsName = os.DirFS(filepath.Join(p.dir, "models")), "folder models"
+	p.Engine = open(t, o)
+	return p
+}
+
+func (p *project) write(file, text string) { writeFile(p.t, filepath.Join(p.dir, file), text) }
+
+// version returns the version that an answer of the plan "versioned" names, in all rows and by both nodes.
+func version(a *rankd.Answer) (int, error) {
+	firsts, _, _ := a.Output(0).Floats("final_score")
+	seconds, _, _ := a.Output(0).Floats("score")
+	if len(firsts) == 0 || len(seconds) != len(firsts) {
+		return 0, fmt.Errorf("an answer with %d and %d versions", len(firsts), len(seconds))
+	}
+	for i := range firsts {
+		if firsts[i] != firsts[0] || seconds[i] != firsts[0] {
+			return 0, fmt.Errorf("row %d is of another version: %v, %v", i, firsts, seconds)
+		}
+	}
+	return int(firsts[0]), nil
+}
+
+// says returns the version in an answer of the plan of that name.
+func (p *project) says(plan string) int {
+	p.t.Helper()
+	a, err := p.Rank(p.t.Context(), rankd.Request{Plan: plan, UserID: 1})
+	require.NoError(p.t, err)
+	v, err := version(a)
+	require.NoError(p.t, err)
+	return v
+}
+
+func TestReload(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			p := openProject(t, rankd.Options{Model: model, Plan: "versioned"})
+			first := p.Generation()
+			assert.EqualValues(t, 1, first.Number)
+			assert.Empty(t, first.Digest, "not all plans are loaded")
+			_, err := p.Plans()
+			require.NoError(t, err)
+			first = p.Generation()
+			assert.Len(t, first.Digest, 64)
+			assert.Equal(t, 1, p.says("versioned"))
+
+			same, err := p.Reload(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, first, same, "nothing has changed")
+
+			p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
+			p.write("plans/more.plan.json", versionPlan("more", 7))
+			assert.Equal(t, 1, p.says("versioned"), "a file alone changes nothing")
+			second, err := p.Reload(t.Context())
+			require.NoError(t, err)
+			assert.EqualValues(t, 2, second.Number)
+			assert.NotEqual(t, first.Digest, second.Digest)
+			assert.Equal(t, second, p.Generation())
+			assert.Equal(t, []string{"more", "versioned"}, []string{second.Plans[0].Name, second.Plans[1].Name})
+			assert.Equal(t, []int{2, 2, 7}, []int{p.says("versioned"), p.says(""), p.says("more")})
+
+			back, err := p.Back(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, first, back)
+			assert.Equal(t, []int{1, 1}, []int{p.says("versioned"), p.says("")})
+			_, err = p.PlanInfo("more")
+			assert.NoError(t, err, "a library finds a plan when it is first asked for")
+
+			forth, err := p.Back(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, second, forth)
+
+			require.NoError(t, os.Remove(filepath.Join(p.dir, "plans/more.plan.json")))
+			p.write("plans/versioned.plan.json", versionPlan("versioned", 1))
+			again, err := p.Reload(t.Context())
+			require.NoError(t, err)
+			assert.EqualValues(t, 3, again.Number)
+			assert.Equal(t, first.Digest, again.Digest, "the digest is of what is there, not of how it came")
+			_, err = p.Rank(t.Context(), rankd.Request{Plan: "more", UserID: 1})
+			assert.ErrorIs(t, err, rankd.ErrUnknownPlan)
+			assert.Equal(t, rankd.Reloads{Succeeded: 5}, p.Reloads())
+		})
+	}
+}
+
+func TestNoFormerGeneration(t *testing.T) {
+	p := openProject(t, rankd.Options{})
+	_, err := p.Back(t.Context())
+	assert.ErrorIs(t, err, rankd.ErrNoFormer)
+	assert.Equal(t, rankd.Reloads{Failed: 1, Err: rankd.ErrNoFormer}, p.Reloads())
+}
+
+// TestABrokenReloadChangesNothing has each kind of file broken, beside a plan that has changed and is sound.
+func TestABrokenReloadChangesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, text string
+		want       []string // in the error
+	}{
+		"a plan that is not JSON":           {"plans/b.plan.json", "{\n  x", []string{"b.plan.json", "line 2"}},
+		"a plan of an op that is not there": {"plans/b.plan.json", strings.Replace(versionPlan("b", 1), "core::follow", "core::folow", 1), []string{"b.plan.json", "rows", "core::folow"}},
+		"a plan under another's name":       {"plans/b.plan.json", versionPlan("versioned", 1), []string{"b.plan.json", "plan_name"}},
+		"two plans":                         {"plans/versioned.plan.ts", "export", []string{"versioned.plan.json and versioned.plan.ts"}},
+		"a source without a compiler":       {"plans/b.plan.ts", "export", []string{"b.plan.ts", "no compiler"}},
+		"a table":                           {"tables/keys.toml", "[[key]]\nid = x", []string{"folder tables: keys.toml", "line 2"}},
+		"an endpoint":                       {"tables/endpoints.dev.toml", "6379=6380", []string{"folder tables: endpoints.dev.toml: endpoint ep_0001", "restart to change them"}},
+		"a model":                           {"models/m.json", "{", []string{"folder models: m.json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := openProject(t, rankd.Options{})
+			_, err := p.Plans()
+			require.NoError(t, err)
+			before := p.Generation()
+			p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
+			sound, _ := os.ReadFile(filepath.Join(p.dir, c.file))
+			text := c.text
+			if old, by, edits := strings.Cut(c.text, "="); edits && len(old) == 4 {
+				text = strings.Replace(string(sound), old, by, 1)
+			}
+			p.write(c.file, text)
+			got, err := p.Reload(t.Context())
+			require.Error(t, err)
+			for _, want := range c.want {
+				assert.ErrorContains(t, err, want)
+			}
+			assert.Equal(t, name == "an endpoint", errors.Is(err, rankd.ErrEndpoints))
+			assert.Equal(t, before, got)
+			assert.Equal(t, before, p.Generation())
+			assert.Equal(t, rankd.Reloads{Failed: 1, Err: err}, p.Reloads())
+			assert.Equal(t, 1, p.says("versioned"))
+
+			if sound != nil {
+				p.write(c.file, string(sound))
+			} else {
+				require.NoError(t, os.Remove(filepath.Join(p.dir, c.file)))
+			}
+			p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
+			_, err = p.Reload(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, rankd.Reloads{Succeeded: 1, Failed: 1}, p.Reloads())
+			assert.Equal(t, 2, p.says("versioned"))
+		})
+	}
+}
+
+// A plan that was refused before may stay so: the others change all the same.
+func TestAPlanThatStaysRefused(t *testing.T) {
+	p := openProject(t, rankd.Options{})
+	p.write("plans/draft.plan.json", "{")
+	_, err := p.Plans()
+	require.NoError(t, err)
+	p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
+	_, err = p.Reload(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 2, p.says("versioned"))
+	p.write("plans/draft.plan.json", versionPlan("draft", 3))
+	_, err = p.Reload(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 3, p.says("draft"))
+	p.write("plans/draft.plan.json", "{")
+	_, err = p.Reload(t.Context())
+	assert.ErrorContains(t, err, "draft.plan.json")
+}
+
+// heldSpec is a task that waits for its plan, between two generations.
+func heldSpec(entered chan<- struct{}, leave <-chan struct{}) task.Spec {
+	return task.Spec{Op: "test::held", Inputs: 1, Output: task.PassThrough, Place: task.Waits, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+		err := c.Await(func(context.Context) error {
+			entered <- struct{}{}
+			<-leave
+			return nil
+		})
+		return c.Inputs[0], err
+	}}
+}
+
+// TestARequestEndsOnItsGeneration has a plan, a table and the plan's column change while a request waits in the middle of its plan.
+func TestARequestEndsOnItsGeneration(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			entered, leave := make(chan struct{}, 8), make(chan struct{})
+			p := openProject(t, rankd.Options{Model: model, Tasks: []task.Spec{heldSpec(entered, leave)}})
+			held := func(version int) string {
+				text := strings.Replace(versionPlan("held", version), `{"node_id": "score", "op": "core::vm", "inputs": ["rows"]`,
+					`{"node_id": "held", "op": "test::held", "inputs": ["rows"]}, {"node_id": "score", "op": "core::vm", "inputs": ["held"]`, 1)
+				return text
+			}
+			p.write("plans/held.plan.json", held(1))
+			answers := make(chan string, 1)
+			p.Submit(t.Context(), rankd.Request{Plan: "held", UserID: 1}, func(a *rankd.Answer, err error) {
+				if err != nil {
+					answers <- err.Error()
+					return
+				}
+				v, err := version(a)
+				answers <- fmt.Sprint(v, err, " ", a.Output(0).Columns()[0].Name)
+			})
+			<-entered
+			p.write("plans/held.plan.json", held(2))
+			keys, err := os.ReadFile(filepath.Join(p.dir, "tables/keys.toml"))
+			require.NoError(t, err)
+			p.write("tables/keys.toml", string(keys)+"\n[[key]]\nid = 77001\nname = \"of_the_second\"\ntype = \"float\"\nwritable = true\n")
+			reloaded := make(chan error, 1)
+			go func() {
+				_, err := p.Reload(t.Context())
+				reloaded <- err
+			}()
+			<-entered // the request of the new plan's own
+			close(leave)
+			require.NoError(t, <-reloaded)
+			assert.Equal(t, "1 <nil> final_score", <-answers)
+			assert.Equal(t, 2, p.says("held"))
+			_, known := p.Registry().KeyByName("of_the_second")
+			assert.True(t, known)
+		})
+	}
+}
+
+// TestARequestThatWasParsedBefore begins with the tables that it was parsed with, or not at all.
+func TestARequestThatWasParsedBefore(t *testing.T) {
+	p := openProject(t, rankd.Options{})
+	r, err := p.ParseRequest([]byte(`{"user_id": 1, "plan": "versioned", "param_overrides": {"weight": 3}}`))
+	require.NoError(t, err)
+	plain, err := p.ParseRequest([]byte(`{"user_id": 1, "plan": "versioned"}`))
+	require.NoError(t, err)
+	rank := func(r rankd.Request) (int, error) {
+		a, err := p.Rank(t.Context(), r)
+		if err != nil {
+			return 0, err
+		}
+		return version(a)
+	}
+	params, err := os.ReadFile(filepath.Join(p.dir, "tables/params.toml"))
+	require.NoError(t, err)
+	for i, want := range []struct {
+		parsed  int
+		refused bool
+	}{{1, false}, {1, false}, {0, true}} {
+		got, err := rank(r)
+		assert.Equal(t, want.parsed, got)
+		assert.Equal(t, want.refused, errors.Is(err, rankd.ErrInvalidRequest), err)
+		got, err = rank(plain)
+		require.NoError(t, err)
+		assert.Equal(t, i+1, got)
+		p.write("plans/versioned.plan.json", versionPlan("versioned", i+2))
+		p.write("tables/params.toml", string(params)+fmt.Sprintf("\n[[param]]\nid = %d\nname = \"more_%d\"\ntype = \"int\"\n", 900+i, i))
+		_, err = p.Reload(t.Context())
+		require.NoError(t, err)
+	}
+}
+
+// TestReloadUnderLoad changes the plan as fast as it goes, every second time to a broken one, while requests run.
+func TestReloadUnderLoad(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			p := openProject(t, rankd.Options{Model: model})
+			var asked atomic.Int64
+			var sent atomic.Int64 // the version that was written last
+			sent.Store(1)
+			ctx, end := context.WithCancel(t.Context())
+			var load sync.WaitGroup
+			for range 4 {
+				load.Go(func() {
+					for last := 0; ctx.Err() == nil; asked.Add(1) {
+						doc, err := p.ParseRequest([]byte(`{"user_id": 1, "plan": "versioned", "param_overrides": {"weight": 3}}`))
+						if !assert.NoError(t, err) {
+							return
+						}
+						a, err := p.Rank(context.Background(), doc)
+						if !assert.NoError(t, err) {
+							return
+						}
+						v, err := version(a)
+						if !assert.NoError(t, err) || !assert.GreaterOrEqual(t, v, last, "an older generation") || !assert.LessOrEqual(t, int64(v), sent.Load()) {
+							return
+						}
+						last = v
+					}
+				})
+			}
+			const reloads = 60
+			for v := 2; v < reloads; v++ {
+				sent.Store(int64(v))
+				broken := v%2 == 0
+				if p.write("plans/versioned.plan.json", versionPlan("versioned", v)); broken {
+					p.write("plans/broken.plan.json", "{")
+				} else {
+					require.NoError(t, os.Remove(filepath.Join(p.dir, "plans/broken.plan.json")))
+				}
+				_, err := p.Reload(t.Context())
+				assert.Equal(t, broken, err != nil, err)
+			}
+			seen := asked.Load()
+			require.Eventually(t, func() bool { return asked.Load() > seen+8 }, 10*time.Second, time.Millisecond)
+			end()
+			load.Wait()
+			assert.Equal(t, reloads-1, p.says("versioned"))
+			assert.EqualValues(t, reloads/2-1, p.Reloads().Succeeded)
+		})
+	}
+}
+
+// TestFormerGenerationsGo sees that an engine holds two generations, however many it has had.
+func TestFormerGenerationsGo(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			p := openProject(t, rankd.Options{Model: model})
+			params, err := os.ReadFile(filepath.Join(p.dir, "tables/params.toml"))
+			require.NoError(t, err)
+			var gone []func() bool
+			counted := map[string]uint64{}
+			for v := 2; v < 12; v++ {
+				p.says("versioned")
+				gone = append(gone, rankd.Gone(p.Engine))
+				p.write("plans/versioned.plan.json", versionPlan("versioned", v))
+				p.write("tables/params.toml", string(params)+fmt.Sprintf("\n[[param]]\nid = 900\nname = \"more_%d\"\ntype = \"int\"\n", v))
+				_, err := p.Reload(t.Context())
+				require.NoError(t, err)
+				for name, s := range p.Metrics().Plans {
+					assert.GreaterOrEqual(t, s.Inline+s.Offloaded, counted[name], "counters stay")
+					counted[name] = s.Inline + s.Offloaded
+				}
+			}
+			p.says("versioned") // and what is used again has left the former ones
+			for i, gone := range gone[:len(gone)-2] {
+				assert.Eventually(t, func() bool { runtime.GC(); return gone() }, 10*time.Second, time.Millisecond, "generation %d", i+1)
+			}
+		})
+	}
+}
+
+// TestWhatIsTheSameIsShared: a model and a plan whose files are as they were are not read twice.
+func TestWhatIsTheSameIsShared(t *testing.T) {
+	p := openProject(t, rankd.Options{})
+	p.write("plans/other.plan.json", versionPlan("other", 5))
+	_, err := p.Plans()
+	require.NoError(t, err)
+	other := rankd.GraphOf(p.Engine, "other")
+	p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
+	_, err = p.Reload(t.Context())
+	require.NoError(t, err)
+	assert.Same(t, other, rankd.GraphOf(p.Engine, "other"))
+	assert.Equal(t, 2, p.says("versioned"))
+}
+
+// TestReloadInACallback: it would wait for its own end.
+func TestReloadInACallback(t *testing.T) {
+	p := openProject(t, rankd.Options{})
+	refused := make(chan error, 1)
+	p.Submit(t.Context(), rankd.Request{Plan: "versioned", UserID: 1}, func(*rankd.Answer, error) {
+		_, err := p.Reload(context.Background())
+		refused <- err
+	})
+	assert.ErrorIs(t, <-refused, rankd.ErrCallback)
+	require.NoError(t, p.Close())
+	_, err := p.Reload(t.Context())
+	assert.ErrorIs(t, err, rankd.ErrClosed)
+}
