@@ -76,6 +76,7 @@ func (e *Engine) open() (err error) {
 	e.reloads.turn = make(chan struct{}, 1)
 	e.allowed = request.Grants{
 		request.GrantScheduling: o.AllowRequestScheduling, request.GrantTrace: o.AllowRequestTrace, request.GrantExplain: o.AllowRequestExplain,
+		request.GrantNow: o.AllowRequestNow,
 	}
 	e.chooser, _ = o.TraceSink.(trace.Chooser)
 	e.calls.New = func() any {

@@ -175,6 +175,9 @@ type Options struct {
 	// plan works.
 	AllowRequestExplain bool
 
+	// AllowRequestNow permits Request.Now. It is for tests and experiments: what plans filter by age, a caller then chooses.
+	AllowRequestNow bool
+
 	// Now is the calendar: what now() is in a plan as a request arrives, and the date of its trace. A test fixes it. Timers and
 	// deadlines have a clock of their own. Any goroutine calls it, the loop among them. Nil means time.Now.
 	Now func() time.Time

@@ -452,6 +452,8 @@ func TestRequestScheduling(t *testing.T) {
 		{"Adaptive", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "adaptive"}`, ""},
 		{"OffloadAll", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "offload_all"}`, ""},
 		{"InlineAll", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "inline_all"}`, ""},
+		{"Now", rankd.Options{}, `{"user_id": 1, "now": 0}`, `this engine does not allow "now" in requests`},
+		{"AllowedNow", rankd.Options{AllowRequestNow: true}, `{"user_id": 1, "now": 0}`, ""},
 		{"Unknown", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "Adaptive"}`, `scheduling must be adaptive, offload_all or inline_all, not "Adaptive"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -129,9 +128,10 @@ type call struct {
 	engine     *Engine
 	generation *generation
 	explain    Explain
-	traced     bool // the request asked for its trace
-	sampled    bool // the engine's sink gets a recording
-	shortened  bool // the caller's context has set the deadline
+	date       time.Time // of its arrival
+	traced     bool      // the request asked for its trace
+	sampled    bool      // the engine's sink gets a recording
+	shortened  bool      // the caller's context has set the deadline
 	done       func(*Answer, error)
 	deliverFn  func(*scheduler.Result) // the method deliver, bound once
 }
@@ -168,7 +168,12 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if refused != nil {
 		return e.Intake().Refused(refused)
 	}
-	params.SetNow(float64(e.date(arrived).UnixMicro()) / 1e6)
+	c.date = e.date(arrived)
+	now := c.date
+	if !r.Now.IsZero() {
+		now = r.Now
+	}
+	params.SetNow(float64(now.UnixMicro()) / 1e6)
 	if planErr == errNoPlan {
 		return invalid(r.ID, request.CodeInvalid, planErr)
 	}
@@ -385,8 +390,7 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if r == nil {
 		return nil
 	}
-	arrived, _ := c.Params.Now()
-	r.Context, r.RequestID, r.At = c.Context, c.RequestID, time.UnixMicro(int64(math.Round(arrived*1e6))).UTC()
+	r.Context, r.RequestID, r.At = c.Context, c.RequestID, c.date.Truncate(time.Microsecond).UTC()
 	if c.sampled {
 		c.engine.emit(r)
 	}

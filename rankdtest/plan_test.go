@@ -8,6 +8,7 @@ import (
 	"log"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func TestPlanAtManyHours(t *testing.T) {
 		var now time.Time
 		tables := &countingFS{FS: os.DirFS("testdata/news/registry"), opened: map[string]int{}}
 		e, err := rankd.Open(rankd.Options{
-			Redis: "redis://" + redis.Addr() + "/0", Now: func() time.Time { return now }, Timeout: time.Minute, AllowRequestTrace: true, Model: model,
+			Redis: "redis://" + redis.Addr() + "/0", Now: func() time.Time { return now }, Timeout: time.Minute, AllowRequestTrace: true, AllowRequestNow: true, Model: model,
 			Env: "test", Registry: tables, Plans: os.DirFS("testdata/news/artifacts"), Plan: "fresh",
 		})
 		require.NoError(t, err)
@@ -112,6 +113,15 @@ func TestPlanAtManyHours(t *testing.T) {
 					scores = append(scores, score)
 				}
 				assert.Equal(t, tt.want, scores)
+				assert.Equal(t, now, a.Trace().At)
+
+				now = time.Unix(0, 0).UTC() // The request says what now() is, and the calendar dates the trace.
+				a, err = e.Rank(t.Context(), rankd.Request{UserID: 1, Trace: true, Now: time.Unix(tt.now, 0)})
+				require.NoError(t, err)
+				for i, c := 0, slices.Collect(a.Candidates()); i < len(tt.want); i++ {
+					score, _ := c[i].Float("score")
+					assert.Equal(t, tt.want[i], score)
+				}
 				assert.Equal(t, now, a.Trace().At)
 			})
 		}

@@ -10,12 +10,13 @@ const (
 	GrantScheduling Grant = iota // "scheduling"
 	GrantTrace                   // "trace"
 	GrantExplain                 // "explain"
+	GrantNow                     // "now"
 
 	// GrantCount is the number of grants.
 	GrantCount
 )
 
-var grantNames = [GrantCount]string{GrantScheduling: "scheduling", GrantTrace: "trace", GrantExplain: "explain"}
+var grantNames = [GrantCount]string{GrantScheduling: "scheduling", GrantTrace: "trace", GrantExplain: "explain", GrantNow: "now"}
 
 // String returns the name of the field.
 func (g Grant) String() string { return grantNames[g] }
@@ -46,6 +47,8 @@ func (g Grant) AskedBy(r *Request) bool {
 		return r.Scheduling != ""
 	case GrantTrace:
 		return r.Trace
+	case GrantNow:
+		return !r.Now.IsZero()
 	default:
 		return r.Explain.Asked()
 	}

@@ -1,9 +1,11 @@
 package request
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,6 +47,7 @@ var members = [...]Member{
 	{"trace", map[string]any{"type": "boolean"}, "Whether the answer says what ran when. A caller needs permission.", (*reading).trace},
 	{"explain", map[string]any{"oneOf": []map[string]any{{"type": "boolean"}, {"type": "array", "items": map[string]any{"type": "integer"}}}},
 		"Whether the answer says why its rows are where they are, or these ids. A caller needs permission.", (*reading).explain},
+	{"now", map[string]any{"type": []string{"string", "number"}}, "What now() is in the plan: a date of RFC 3339, or seconds since 1970. A caller needs permission.", (*reading).now},
 	{"require", map[string]any{"type": []string{"array", "null"}, "items": map[string]any{"type": "string"}}, "Nodes, by id or label, without which the request fails.", (*reading).require},
 }
 
@@ -212,6 +215,46 @@ func (r *reading) explain(v *jsondoc.Value) *Error {
 		return refuse(CodeInvalid, v, "explain must be true, false or a list of ids, got %s", v.Describe())
 	}
 	return nil
+}
+
+func (r *reading) now(v *jsondoc.Value) (refused *Error) {
+	var text string
+	switch v.Kind {
+	case jsondoc.String:
+		text = v.Str
+	case jsondoc.Int:
+		text = strconv.FormatInt(v.Int, 10)
+	case jsondoc.Uint:
+		text = strconv.FormatUint(v.Uint, 10)
+	case jsondoc.Float:
+		text = strconv.FormatFloat(v.Float, 'f', -1, 64)
+	}
+	var err error
+	if r.req.Now, err = ParseNow(text); err != nil {
+		return refuse(CodeInvalid, v, "now must be %s, got %s", nowForm, v.Describe())
+	}
+	return nil
+}
+
+// The instants that a request may be dated at: numbers of seconds that a double holds to the microsecond, and years that dates can show.
+var (
+	nowLeast = time.Date(1, time.January, 2, 0, 0, 0, 0, time.UTC)
+	nowMost  = time.Date(2200, time.January, 1, 0, 0, 0, 0, time.UTC)
+)
+
+const nowForm = "a date such as \"2026-03-01T12:00:00Z\", or seconds since 1970, before the year 2200"
+
+// ParseNow reads an instant for Request.Now: a date of RFC 3339, or a number of seconds since 1970. The error says which texts it takes.
+// Any goroutine.
+func ParseNow(text string) (time.Time, error) {
+	now, err := time.Parse(time.RFC3339Nano, text)
+	if seconds, bad := strconv.ParseFloat(text, 64); bad == nil && math.Abs(seconds) < 1e11 {
+		now, err = time.UnixMicro(int64(math.Round(seconds*1e6))), nil
+	}
+	if err != nil || now.Before(nowLeast) || !now.Before(nowMost) {
+		return time.Time{}, errors.New("an instant is " + nowForm)
+	}
+	return now.UTC(), nil
 }
 
 func (r *reading) explainIDs(v *jsondoc.Value) *Error {

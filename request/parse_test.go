@@ -108,6 +108,10 @@ func TestParseRefuses(t *testing.T) {
 		{"TraceObject", `{"user_id": 1, "trace": {"a": []}}`, CodeInvalid, "trace must be true or false"},
 		{"TraceText", `{"user_id": 1, "trace": "true"}`, CodeInvalid, "trace must be true or false"},
 		{"SchedulingBeforeTrace", `{"user_id": 1, "trace": 1, "scheduling": 1}`, CodeInvalid, "scheduling"},
+		{"NowText", `{"user_id": 1, "now": "noon"}`, CodeInvalid, `now must be a date such as "2026-03-01T12:00:00Z", or seconds since 1970, before the year 2200, got "noon"`},
+		{"NowOfAnotherType", `{"user_id": 1, "now": [1]}`, CodeInvalid, "got an array"},
+		{"NowInMilliseconds", `{"user_id": 1, "now": 1772366400000}`, CodeInvalid, "seconds since 1970"},
+		{"NowIsNaN", `{"user_id": 1, "now": "NaN"}`, CodeInvalid, "now must be"},
 		{"SchedulingEmpty", `{"user_id": 1, "scheduling": ""}`, CodeInvalid, "scheduling must be the name of a scheduling mode"},
 		{"DeadlineString", `{"user_id": 1, "deadline_ms": "5"}`, CodeInvalid, "deadline_ms"},
 	} {
@@ -203,6 +207,20 @@ func TestParseOptionalFields(t *testing.T) {
 	assert.Greater(t, req.Timeout, 200*365*24*time.Hour, "clamped, not wrapped")
 }
 
+func TestParseNow(t *testing.T) {
+	reg := builtin(t)
+	for value, want := range map[string]time.Time{
+		`"2026-03-01T12:00:00Z"`: time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC), `"2026-03-01T13:00:00.25+01:00"`: time.Date(2026, time.March, 1, 12, 0, 0, 25e7, time.UTC),
+		`1772366400`: time.Unix(1772366400, 0).UTC(), `-0.5`: time.Unix(0, -5e8).UTC(), `0`: time.Unix(0, 0).UTC(), `"1772366400.000001"`: time.Unix(1772366400, 1000).UTC(),
+		`null`: {},
+	} {
+		req, err := Parse([]byte(`{"user_id": 1, "now": `+value+`}`), reg)
+		require.NoError(t, err, value)
+		assert.Equal(t, want, req.Now, value)
+		assert.Equal(t, value != "null", GrantNow.AskedBy(&req), value)
+	}
+}
+
 func TestParseParamTypesOfOtherRegistries(t *testing.T) {
 	reg := registrytest.Tables{Keys: registrytest.ID, Endpoints: registrytest.Redis,
 		Params: registrytest.Param(1, "count", "int") + registrytest.Param(2, "flag", "bool", registrytest.Nullable)}.Load()
@@ -232,7 +250,7 @@ func TestParseIsLinearInOverrides(t *testing.T) {
 // request that holds what it promises.
 func FuzzParse(f *testing.F) {
 	for _, doc := range []string{
-		`{"user_id": 1}`, `{"user_id": "007", "request_id": "x", "plan": "p", "deadline_ms": 5}`,
+		`{"user_id": 1}`, `{"user_id": "007", "request_id": "x", "plan": "p", "deadline_ms": 5}`, `{"user_id": 1, "now": "2026-03-01T12:00:00Z"}`, `{"user_id": 1, "now": 1.5}`,
 		`{"user_id": 1, "param_overrides": {"weight": 0.5, "blocklist_regex": null}}`, `[`, `"\ud800"`, `1e999`, ``,
 		`{"user_id": 1, "context": {"country": "DE", "hour": 18, "seen": [9007199254740993, -1], "langs": ["de", ""], "logged_in": true, "lat": -0.0}}`,
 		`{"user_id": 1, "context": {"seen": [1e3, null]}}`, `{"user_id": 1, "context": {"hour": 1e300}}`, `{"user_id": 1, "param_overrides": {"seen": []}}`,

@@ -41,6 +41,10 @@ type Request struct {
 	// request fails with ErrInvalidRequest.
 	Explain Explain
 
+	// Now is what now() is in the plan. Zero means the present instant. Timers, deadlines, ages of cached rows and traces keep to the engine's
+	// clocks. Options.AllowRequestNow permits it; otherwise the request fails with ErrInvalidRequest.
+	Now time.Time
+
 	// Require names nodes of the plan by their ids or labels (the common parameter "trace"). If such a node fails, or lacks
 	// rows, the request fails, though the plan would go on without it. The plan waits for it even if it is optional.
 	Require []string

@@ -56,7 +56,7 @@ func jobsOf(flag string) []job {
 		return []job{jobServe, jobTrace, jobBench, jobPrintRegistry, jobLoadDemoData}
 	case "cpu_threads":
 		return []job{jobServe, jobTrace, jobBench, jobBenchLoop}
-	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace", "allow_request_explain":
+	case "input", "max_inflight", "max_request_bytes", "response", "dump-run-trace", "allow_request_scheduling", "allow_request_trace", "allow_request_explain", "allow_request_now":
 		return []job{jobServe}
 	case "bench_concurrency":
 		return []job{jobBench}

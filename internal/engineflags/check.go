@@ -9,6 +9,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/request"
 )
 
 // Check reports all that is wrong with the values at once: of the flags of a table, which has those of the engine among them.
@@ -18,6 +19,9 @@ func (e *Flags) Check(given *pflag.FlagSet, table []command.Setting) error {
 		if _, bad := rankd.RedisAddr(e.Redis); bad != nil {
 			err = errors.Join(err, fmt.Errorf("--redis is host:port or a URL: %w", bad))
 		}
+	}
+	if _, bad := request.ParseNow(e.now); e.now != "" && bad != nil {
+		err = errors.Join(err, fmt.Errorf("--now: %w", bad))
 	}
 	return err
 }

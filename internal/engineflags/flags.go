@@ -30,6 +30,7 @@ type Flags struct {
 	withinRequestParallelism bool
 
 	Response string
+	now      string // --now
 
 	TracesOneIn int // --trace_sample
 	TraceFile   string
@@ -78,6 +79,7 @@ func (e *Flags) EngineSettings() []command.Setting {
 			Help: "send equal reads that requests ask for in the same iteration of the loop once"},
 		{Name: "busy_poll_us", To: command.Duration(&e.BusyPoll, time.Microsecond), Default: int(rankd.DefaultBusyPoll / time.Microsecond), Option: "BusyPoll",
 			Idle: e.besideReactor, Help: "have the loop look for Redis's answers for so many `microseconds` before it sleeps (0: it sleeps at once)"},
+		{Name: "now", To: &e.now, Help: "what now() is in plans, for experiments: an `instant` such as 2026-03-01T12:00:00Z, or seconds since 1970; timers go on as ever"},
 	}
 }
 
@@ -129,6 +131,8 @@ func (e *Flags) GrantSettings(idle func() string) []command.Setting {
 			Help: "give a request with \"trace\": true a trace of its run in its answer; without this flag such a request fails"},
 		{Name: "allow_request_explain", To: &e.AllowRequestExplain, Idle: idle,
 			Help: "give a request with \"explain\" the reasons of its answer; without this flag such a request fails"},
+		{Name: "allow_request_now", To: &e.AllowRequestNow, Idle: idle,
+			Help: "let a request choose with \"now\" what now() is in its plan, for tests and experiments; without this flag such a request fails"},
 	}
 }
 

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -20,6 +22,9 @@ func (e *Flags) EngineOptions() (rankd.Options, error) {
 		o.BusyPoll = -1 // Options have a default for zero.
 	}
 	o.TraceDetail, _ = trace.ParseDetail(e.Detail) // Check has refused what it refuses.
+	if now, err := request.ParseNow(e.now); err == nil {
+		o.Now = func() time.Time { return now }
+	}
 	o.PlansDir = ""
 	if err := command.Folders(&o, e.PlansDir, e.RegistryDir, e.ModelDir); err != nil {
 		return o, err

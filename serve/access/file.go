@@ -111,7 +111,7 @@ func (e *tokenEntry) caller() (*Caller, error) {
 	for i, word := range e.Allow {
 		g, ok := request.ParseGrant(word)
 		if !ok {
-			return nil, fmt.Errorf("allow: word %d is none of scheduling, trace and explain", i+1)
+			return nil, fmt.Errorf("allow: word %d is none of scheduling, trace, explain and now", i+1)
 		}
 		rules.Grants = append(rules.Grants, g)
 	}

@@ -43,7 +43,7 @@ func TestProblemsOfAFile(t *testing.T) {
 		{"the digest of nothing", servetest.Token("a", "", servetest.AllPlans), "token 1 (a): sha256 is the digest of an empty token"},
 		{"no plans", servetest.Token("a", "t"), "token 1 (a): plans is missing"},
 		{"a broken pattern", servetest.Token("a", "t", `plans = ["[`+secret+`"]`), "token 1 (a): plans: pattern 1 is malformed"},
-		{"an unknown grant", servetest.Token("a", "t", servetest.AllPlans, `allow = ["trace", "`+secret+`"]`), "token 1 (a): allow: word 2 is none of scheduling, trace and explain"},
+		{"an unknown grant", servetest.Token("a", "t", servetest.AllPlans, `allow = ["trace", "`+secret+`"]`), "token 1 (a): allow: word 2 is none of scheduling, trace, explain and now"},
 		{"the same name", servetest.Token("a", "t1", servetest.AllPlans) + servetest.Token("a", "t2", servetest.AllPlans), "token 2 (a): another token has this name"},
 		{"the same token", servetest.Token("a", "t", servetest.AllPlans) + servetest.Token("b", "t", servetest.AllPlans), "token 2 (b): another entry has this token"},
 		{"many problems", strings.Repeat("[[token]]\n", 20), "token 10: name must be 1 to 64 letters, digits, \".\", \"_\" or \"-\"\nand 10 more problems"},

@@ -294,7 +294,8 @@ func (o *options) store() (*access.Store, error) {
 	for _, grant := range []struct {
 		allowed bool
 		grant   request.Grant
-	}{{o.AllowRequestScheduling, request.GrantScheduling}, {o.AllowRequestTrace, request.GrantTrace}, {o.AllowRequestExplain, request.GrantExplain}} {
+	}{{o.AllowRequestScheduling, request.GrantScheduling}, {o.AllowRequestTrace, request.GrantTrace}, {o.AllowRequestExplain, request.GrantExplain},
+		{o.AllowRequestNow, request.GrantNow}} {
 		if grant.allowed {
 			rules.Grants = append(rules.Grants, grant.grant)
 		}

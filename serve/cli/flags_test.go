@@ -83,6 +83,7 @@ func TestGrantsOfFlags(t *testing.T) {
 		"--allow_plans d*":           {true, false, nil},
 		"--allow_overrides weight,x": {true, true, nil},
 		"--allow_request_trace":      {true, false, []request.Grant{request.GrantTrace}},
+		"--allow_request_now":        {true, false, []request.Grant{request.GrantNow}},
 		"--allow_request_explain --allow_request_scheduling": {true, false, []request.Grant{request.GrantExplain, request.GrantScheduling}},
 	} {
 		o, err := parsed(strings.Fields(args)...)
@@ -93,7 +94,7 @@ func TestGrantsOfFlags(t *testing.T) {
 		assert.Equal(t, "anonymous", caller.Name())
 		assert.Equal(t, want.plan, caller.MayPlan("diamond"), args)
 		assert.Equal(t, want.override, caller.MayOverride("weight"), args)
-		for _, g := range []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain} {
+		for _, g := range []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain, request.GrantNow} {
 			assert.Equal(t, slices.Contains(want.grants, g), caller.Granted()[g], "%s: %s", args, g)
 		}
 	}

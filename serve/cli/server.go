@@ -68,7 +68,7 @@ func (p *Program) openEngine(o *options, log *slog.Logger, redis *engineflags.Em
 		return nil, err
 	}
 	options.Logger, options.Compiler = log, p.Compiler
-	options.AllowRequestScheduling, options.AllowRequestTrace, options.AllowRequestExplain = true, true, true
+	options.AllowRequestScheduling, options.AllowRequestTrace, options.AllowRequestExplain, options.AllowRequestNow = true, true, true, true
 	o.Record(&options, traces.Sink())
 	if o.Env == "dev" {
 		options.EmbeddedRedis = redis.Start
@@ -89,7 +89,8 @@ func (p *Program) openEngine(o *options, log *slog.Logger, redis *engineflags.Em
 // build makes the fronts that the flags ask for. It opens nothing but the service.
 func (s *server) build(o *options) (err error) {
 	s.operator, err = access.NewCaller(access.Rules{
-		Name: "admin", Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain},
+		Name: "admin", Plans: []string{"*"}, Overrides: []string{"*"},
+		Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain, request.GrantNow},
 	})
 	if err != nil {
 		return err
