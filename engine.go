@@ -1,6 +1,7 @@
 package rankd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,9 @@ type Engine struct {
 	reloads reloads
 
 	options Options
-	allowed request.Grants // what a request may ask for
+	allowed request.Grants  // what a request may ask for
+	running context.Context // ends when Shutdown begins: nothing runs plans by itself any more
+	stop    context.CancelFunc
 
 	clock        clock.Clock
 	scheduler    scheduler.Engine
@@ -56,6 +59,7 @@ func Open(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("rankd: options: %w", err)
 	}
 	e := &Engine{options: o, clock: clock.NewReal(), lateAnswer: lateAnswer}
+	e.running, e.stop = context.WithCancel(context.Background())
 	if err := e.open(); err != nil {
 		if e.stopEmbedded != nil {
 			e.stopEmbedded()
@@ -111,10 +115,16 @@ func (e *Engine) hearUntracked(u scheduler.Untracked) {
 	}
 }
 
-// Ready says why the engine should get no requests though it would answer them: an endpoint has cache_require, and its Redis refuses to tell of
-// changes. The error names the endpoint, and has the server's words. A Redis that cannot be reached leaves the engine ready: whether
+// Ready says why the engine should get no requests though it would answer them: the first run of a plan has not succeeded whose rows
+// it keeps (Residents), or an endpoint has cache_require, and its Redis refuses to tell of
+// changes. The error names the plan or the endpoint, and has the server's words. A Redis that cannot be reached leaves the engine ready: whether
 // it refuses is not known then. The plan's errors say that it lacks.
 func (e *Engine) Ready() error {
+	for _, r := range e.Residents() {
+		if r.Loaded.IsZero() {
+			return fmt.Errorf("rankd: there are no rows of plan %s yet, which the engine keeps: %w", r.Plan, cmp.Or(r.Err, errFirstRun))
+		}
+	}
 	e.untracked.mu.Lock()
 	defer e.untracked.mu.Unlock()
 	for _, ep := range e.Registry().Endpoints() {
@@ -240,11 +250,15 @@ type Plan struct {
 type PlanInfo = plan.Info
 
 // Plans loads all plans of the plan folder and returns them by name. A plan that does not load
-// is listed with its error. The error is about reading the folder.
+// is listed with its error. The engine begins to keep the rows that plans read from memory. The error is about reading the folder.
 func (e *Engine) Plans() ([]Plan, error) {
-	listing, err := e.present.Load().list(nil)
+	present := e.present.Load()
+	listing, err := present.list(nil)
 	if err != nil {
 		return nil, err
+	}
+	for _, graph := range present.plans() {
+		e.hold(present, graph)
 	}
 	plans := make([]Plan, len(listing))
 	for i, l := range listing {
@@ -337,6 +351,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		e.stop()
 		e.loads.close()
 		e.scheduler.Close(scheduler.Forever)
 		e.closed.Do(func() {

@@ -42,6 +42,7 @@ type generation struct {
 	synthetic bool        // without a plan, such a request has a synthetic answer
 	requests  *request.Parser
 	encoders  [2]*request.Encoder // by Format
+	residents residents
 
 	digest atomic.Pointer[string] // nil until all plans have been loaded
 }

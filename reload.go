@@ -125,8 +125,12 @@ func (e *Engine) change(ctx context.Context, to func(ctx context.Context, presen
 
 // begin has requests begin with next, and lets go all generations but that and the present one.
 func (e *Engine) begin(next, present *generation) {
+	dropped := e.former.Load()
 	e.former.Store(present) // first, for generationOf
 	e.present.Store(next)
+	if dropped != nil && dropped != next {
+		dropped.residents.end(next, present)
+	}
 	if async, ok := e.scheduler.(*scheduler.Async); ok {
 		kept := make(map[*plan.Graph]bool)
 		for _, g := range [...]*generation{next, present} {
@@ -160,6 +164,10 @@ func (e *Engine) next(ctx context.Context, present *generation) (*generation, er
 	if before := present.digest.Load(); before != nil && *before == *g.digest.Load() && g.works(present) {
 		return present, nil
 	}
+	if err := e.settle(ctx, g, present); err != nil {
+		g.residents.end(present, e.former.Load())
+		return nil, err
+	}
 	e.reloads.last = max(e.reloads.last, 1) + 1
 	g.number = e.reloads.last
 	e.warm(ctx, g, present)
@@ -185,14 +193,15 @@ func (e *Engine) warm(ctx context.Context, g, present *generation) {
 		if known[graph] {
 			continue
 		}
-		if err := e.ask(ctx, g, graph); err != nil && !errors.Is(err, ErrInvalidRequest) {
+		if _, err := e.ask(ctx, g, graph, 0); err != nil && !errors.Is(err, ErrInvalidRequest) {
 			e.options.Logger.Warn("a new plan has failed its first request", "plan", graph.Name, "error", err)
 		}
 	}
 }
 
-// ask runs a request for a plan of g, and waits for its end. Its nodes compute off the loop, since nobody knows yet what they cost.
-func (e *Engine) ask(ctx context.Context, g *generation, graph *plan.Graph) error {
+// ask runs a request of the engine's own for a plan of g, and waits for its answer. Its nodes compute off the loop: nobody waits for them there, or knows yet what they
+// cost. limit is its deadline in place of those of the options; 0: theirs.
+func (e *Engine) ask(ctx context.Context, g *generation, graph *plan.Graph, limit time.Duration) (*Answer, error) {
 	r := Request{ID: warmID, Plan: graph.Name, UserID: 1}
 	if g.registry.User().TextIDs() {
 		r.UserID, r.UserIDText = 0, "1"
@@ -202,18 +211,21 @@ func (e *Engine) ask(ctx context.Context, g *generation, graph *plan.Graph) erro
 	c.generation, c.RequestID, c.done, c.Context, c.Arrived = g, r.ID, w.deliver, ctx, e.clock.Now()
 	if err := c.prepare(&r, graph, nil); err != nil {
 		c.free()
-		return err
+		return nil, err
 	}
 	c.Mode, c.sampled, c.Record = OffloadAll, false, trace.Off
+	if limit > 0 {
+		c.Deadline = c.Arrived.Add(limit)
+	}
 	if err := e.scheduler.Submit(&c.Execution, c.deliverFn); err != nil {
 		c.free()
-		return err
+		return nil, err
 	}
 	select {
 	case <-w.done:
-		return w.err
+		return w.answer, w.err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }
 

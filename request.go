@@ -62,7 +62,7 @@ func (in Intake) Parse(doc []byte, g request.Given) (Request, error) {
 // A request that has to wait may still be refused, by done, in favor of a caller with fewer: see Options.MaxQueue.
 //
 // A plan that no request has named before is first loaded on a goroutine of its own, because that takes long and a callback may call Start
-// on the loop.
+// on the loop. So are the rows that the plan reads from memory.
 func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)) error {
 	e := in.engine
 	if done == nil {
@@ -87,7 +87,7 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 			r.Timeout, c.shortened = left, true
 		}
 	}
-	if graph, err, ok := c.generation.lookUp(r.Plan); ok {
+	if graph, err, ok := c.generation.lookUp(r.Plan); ok && (graph == nil || c.generation.settled(graph)) {
 		return c.start(&r, graph, err)
 	}
 	if !e.loads.begin() {
@@ -97,7 +97,10 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 	later := r // so that only this branch moves the request to the heap
 	go func() {
 		defer e.loads.end()
-		graph, err := c.generation.library.Get(later.Plan)
+		graph, err := c.generation.choose(later.Plan)
+		if graph != nil {
+			e.awaitFor(ctx, &later, c.generation, graph)
+		}
 		if err := c.start(&later, graph, err); err != nil {
 			e.deliver(done, nil, err)
 		}
@@ -192,6 +195,9 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	}
 	if graph != nil && graph.TextIDs {
 		params.SetIDs(rowset.NewIDDict())
+	}
+	if graph != nil && len(graph.Resident) > 0 {
+		c.Residents = c.generation.snapshot(graph)
 	}
 	c.Flow = r.Flow
 	c.Graph, c.UserID, c.Params, c.Deltas = graph, r.UserID, params, r.SchemaDeltas

@@ -58,7 +58,7 @@ func sourceTables(t *testing.T) fstest.MapFS {
 }
 
 // store runs commands on a server.
-func store(t *testing.T, addr string, commands ...[]string) {
+func store(t testing.TB, addr string, commands ...[]string) {
 	require.NoError(t, redisclient.With(t.Context(), addr, func(c *blocking.Client) error {
 		var b resp.Batch
 		for _, command := range commands {

@@ -27,8 +27,29 @@ type columnSet map[registry.KeyID]*Node
 // columnFaults returns a fault of each node that reads a column which is missing if some node fails or, if strict, which
 // no node before it writes. The graph has no cycle.
 func (g *Graph) columnFaults(file string, strict bool) (all []*Error) {
-	columns := make([]columnSet, len(g.Nodes))
-	faults := make([]*Error, len(g.Nodes))
+	_, faults := g.columns(strict)
+	for _, bad := range faults {
+		if bad != nil {
+			bad.File = file
+			all = append(all, bad)
+		}
+	}
+	return all
+}
+
+// Writes reports whether the rows of an output may have the column of a key when they go out: some node before writes it, and Returns has it.
+func (g *Graph) Writes(output int, key registry.KeyID) bool {
+	if g.Returns != nil && !slices.ContainsFunc(g.Returns, func(k *registry.Key) bool { return k.ID == key }) {
+		return false
+	}
+	columns, _ := g.columns(false)
+	_, ok := columns[g.Outputs[output]][key]
+	return ok
+}
+
+// columns returns the columns of each node, and the fault of each, as for columnFaults, nil if there is none.
+func (g *Graph) columns(strict bool) (columns []columnSet, faults []*Error) {
+	columns, faults = make([]columnSet, len(g.Nodes)), make([]*Error, len(g.Nodes))
 	for _, index := range g.Order {
 		n := g.Nodes[index]
 		inputs, refs := gather(columns, n.Inputs), gather(columns, n.Refs)
@@ -43,13 +64,7 @@ func (g *Graph) columnFaults(file string, strict bool) (all []*Error) {
 			columns[failed.Index] = columns[failed.Index].orElse(failed, columns[index])
 		}
 	}
-	for _, bad := range faults {
-		if bad != nil {
-			bad.File = file
-			all = append(all, bad)
-		}
-	}
-	return all
+	return columns, faults
 }
 
 // orElse returns the columns of a node for which rows with other columns stand in if it fails.

@@ -112,6 +112,7 @@ func (c *compiler) compile() {
 		return
 	}
 	c.entities()
+	c.residents()
 	c.report(c.optionals())
 	c.readAhead()
 	if strict := c.checksColumns(); strict || c.graph.Lenient {

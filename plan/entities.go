@@ -51,6 +51,26 @@ func (c *compiler) makeEntity(n *Node, path string) {
 	}
 }
 
+// residents finds the plans whose rows nodes read from memory.
+func (c *compiler) residents() {
+	for _, n := range c.graph.Nodes {
+		for i := range n.Schema.Params {
+			p := &n.Schema.Params[i]
+			if !p.IsPlan || !n.Params.Given(p.Name) {
+				continue
+			}
+			switch name := n.Params.String(p.Name); {
+			case !isName(name):
+				c.report(c.fail(n.ID, element("nodes", n.Index)+".params."+p.Name, "%s: %v", excerpt.Quote(name), ErrBadName))
+			case name == c.graph.Name:
+				c.report(c.fail(n.ID, element("nodes", n.Index)+".params."+p.Name, "is the plan itself"))
+			case !slices.Contains(c.graph.Resident, name):
+				c.graph.Resident = append(c.graph.Resident, name)
+			}
+		}
+	}
+}
+
 func unknownEntity(name string, reg *registry.Registry) string {
 	var names []string
 	for _, e := range reg.Entities() {

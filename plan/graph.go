@@ -22,6 +22,8 @@ type Graph struct {
 	Due         int   // nodes that have to settle: all but those on demand
 	Lenient     bool  // some node is lenient: see Node.Lenient
 
+	// Resident are the names of the plans whose rows nodes read from the engine's memory, each once: see ParamSchema.IsPlan.
+	Resident []string
 	// RequestInts are the parameters of nodes that each request gives.
 	RequestInts []*RequestInt
 

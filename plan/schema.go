@@ -36,6 +36,7 @@ type ParamSchema struct {
 	Type     ParamType
 	Required bool // Load refuses an absent or null value
 	IsEntity bool // a String that names an entity of the registry, of which the rows of the node are
+	IsPlan   bool // a String that names another plan, whose rows the engine keeps for the node: see Graph.Resident
 	IsKey    bool // an Int that is a key id; Load refuses one above 2^32-1
 	IsParam  bool // an Int that is the id of an int parameter of the registry
 	// PerRequest says that each request may give the value of an Int: the plan then has a RequestInt. The body reads it by task.Ctx.Int.
@@ -103,6 +104,8 @@ type OpSchema struct {
 	// Its error refuses the plan; see ParamErrorf. Nil prepares nothing.
 	Prepare func(n *Node, reg *registry.Registry) (any, error)
 
+	// OfRequest says that the rows of a node depend on the request by more than its parameters: on the user, or on the context.
+	OfRequest bool
 	// Entity names the entity of the rows that a node makes, if the registry declares one of that name and no parameter with IsEntity
 	// names another. Zero: none.
 	Entity string

@@ -7,6 +7,8 @@
 package rankdprom
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rankd/rankd"
@@ -27,6 +29,7 @@ type Collector struct {
 	ofDigest   []figure[versions]
 	ofVersion  []figure[versions]
 	ofEngine   []figure[rankd.Metrics]
+	ofResident []figure[rankd.Resident]
 	ofEndpoint []figure[calls]
 	ofRedis    []figure[resp.Stats]
 	ofCache    []figure[rowcache.Stats]
@@ -101,7 +104,7 @@ func New(e *rankd.Engine) *Collector {
 		},
 		ofReloads: []figure[versions]{
 			gauge("rankd_generation", "The number of the generation of plans, models and tables that requests begin with.", func(v *versions) float64 { return float64(v.Number) }),
-			gauge("rankd_generation_loaded_timestamp_seconds", "When that generation was loaded, in seconds since 1970.", func(v *versions) float64 { return float64(v.Loaded.UnixMilli()) / 1e3 }),
+			gauge("rankd_generation_loaded_timestamp_seconds", "When that generation was loaded, in seconds since 1970.", func(v *versions) float64 { return loadedSeconds(v.Loaded) }),
 			counter("rankd_reloads_total", "Reloads that succeeded.", func(v *versions) float64 { return float64(v.Succeeded) }),
 			counter("rankd_reload_failures_total", "Reloads that failed, and changed nothing.", func(v *versions) float64 { return float64(v.Failed) }),
 		},
@@ -110,6 +113,13 @@ func New(e *rankd.Engine) *Collector {
 		},
 		ofVersion: []figure[versions]{
 			gauge("rankd_plan_info", "1 for the digest of each plan of the generation that requests begin with.", one, plan, "digest"),
+		},
+		ofResident: []figure[rankd.Resident]{
+			gauge("rankd_resident_rows", "Rows of a plan that the engine keeps for others.", func(r *rankd.Resident) float64 { return float64(r.Rows) }, plan),
+			gauge("rankd_resident_bytes", "About how many bytes they take.", func(r *rankd.Resident) float64 { return float64(r.Bytes) }, plan),
+			gauge("rankd_resident_loaded_timestamp_seconds", "When the run ended that has returned them, in seconds since 1970; 0: none has.", func(r *rankd.Resident) float64 { return loadedSeconds(r.Loaded) }, plan),
+			counter("rankd_resident_runs_total", "Runs of the plan that succeeded.", func(r *rankd.Resident) float64 { return float64(r.Runs) }, plan),
+			counter("rankd_resident_failures_total", "Runs of the plan that failed: the rows stayed.", func(r *rankd.Resident) float64 { return float64(r.Failures) }, plan),
 		},
 		ofEndpoint: []figure[calls]{
 			counter("rankd_endpoint_calls_total", "Calls of nodes to a Redis or a service.", func(c *calls) float64 { return float64(c.begun) }, endpoint),
@@ -173,6 +183,13 @@ func New(e *rankd.Engine) *Collector {
 
 func one(*versions) float64 { return 1 }
 
+func loadedSeconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1e3
+}
+
 func counter[S any](name, help string, read func(*S) float64, labels ...string) figure[S] {
 	return figure[S]{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue, read}
 }
@@ -191,6 +208,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, c.ofReloads)
 	describe(to, c.ofDigest)
 	describe(to, c.ofVersion)
+	describe(to, c.ofResident)
 	describe(to, c.ofEndpoint)
 	describe(to, c.ofRedis)
 	describe(to, c.ofCache)
@@ -217,6 +235,9 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	collect(to, c.ofDigest, &v, v.Digest)
 	for _, p := range v.Plans {
 		collect(to, c.ofVersion, &v, p.Name, p.Digest)
+	}
+	for _, r := range c.engine.Residents() {
+		collect(to, c.ofResident, &r, r.Plan)
 	}
 	for i, endpoint := range c.engine.Registry().Endpoints() {
 		switch endpoint.Kind {

@@ -13,6 +13,7 @@ import (
 // An Example is a plan that uses a task, as it runs. Immutable once built; any goroutine.
 type Example struct {
 	TypeScript string          `json:"typescript"`        // the whole source
+	Items      string          `json:"items,omitempty"`   // the source of the plan items, whose rows the plan reads; none: it reads no such
 	Redis      []string        `json:"redis,omitempty"`   // commands that fill an empty Redis; none: the demo data
 	Service    string          `json:"service,omitempty"` // what the service answers; none: nobody asks one
 	Request    json.RawMessage `json:"request"`
@@ -53,8 +54,20 @@ func Examples() map[string]Example {
 func planName(op string) string { return strings.ReplaceAll(op, "::", "_") + "_example" }
 
 // Source returns the whole source of a task's example.
-func Source(spec *task.Spec) string {
-	body := spec.Reference.Example.Plan
+func Source(spec *task.Spec) string { return source(planName(spec.Op), spec.Reference.Example.Plan) }
+
+// itemsPlan is the name of the plan of Example.Items.
+const itemsPlan = "items"
+
+// itemsSource returns the whole source of the plan items of a task's example, "" if there is none.
+func itemsSource(spec *task.Spec) string {
+	if spec.Reference.Example.Items == "" {
+		return ""
+	}
+	return source(itemsPlan, spec.Reference.Example.Items)
+}
+
+func source(name, body string) string {
 	if strings.HasPrefix(body, "ctx") {
 		body = "return " + body + ";"
 	}
@@ -70,5 +83,5 @@ export default definePlan({
     %s
   },
 });
-`, planName(spec.Op), body)
+`, name, body)
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
@@ -23,6 +24,7 @@ import (
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/internal/redisclient"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -52,15 +54,19 @@ func TestExamplesAreCurrent(t *testing.T) {
 		t.Run(spec.Op, func(t *testing.T) {
 			given := &spec.Reference.Example
 			e := Example{
-				TypeScript: Source(spec), Redis: given.Redis, Service: given.Service, Request: json.RawMessage(cmp.Or(given.Request, `{"user_id": 1}`)),
+				TypeScript: Source(spec), Items: itemsSource(spec), Redis: given.Redis, Service: given.Service, Request: json.RawMessage(cmp.Or(given.Request, `{"user_id": 1}`)),
 			}
 			e.Artifact = compileExample(t, c, spec, e.TypeScript)
+			plans := fstest.MapFS{}
+			if e.Items != "" {
+				plans[itemsPlan+plan.ArtifactSuffix] = &fstest.MapFile{Data: compiled(t, c, itemsPlan, e.Items)}
+			}
 			addr := demo.Addr()
 			if e.Redis != nil {
 				addr = filledRedis(t, e.Redis)
 			}
 			for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
-				answer := rank(t, model, addr, &e)
+				answer := rank(t, model, addr, plans, &e)
 				if e.Answer != nil {
 					assert.Equal(t, string(e.Answer), string(answer), model)
 				}
@@ -71,6 +77,7 @@ func TestExamplesAreCurrent(t *testing.T) {
 				had, ok := kept[spec.Op]
 				require.True(t, ok, "examples.json lacks it: go test ./reference -update")
 				assert.Equal(t, e.TypeScript, had.TypeScript, "stale: go test ./reference -update")
+				assert.Equal(t, e.Items, had.Items, "stale: go test ./reference -update")
 				assert.Equal(t, e.Redis, had.Redis, "stale: go test ./reference -update")
 				assert.Equal(t, e.Service, had.Service, "stale: go test ./reference -update")
 				assert.JSONEq(t, string(e.Request), string(had.Request), "stale: go test ./reference -update")
@@ -94,17 +101,8 @@ func TestExamplesAreCurrent(t *testing.T) {
 // compileExample returns the artifact of an example, without what leads back to the source.
 func compileExample(t *testing.T, c *compiler.Compiler, spec *task.Spec, source string) json.RawMessage {
 	t.Helper()
-	dir := t.TempDir()
-	file := planName(spec.Op) + compiler.Extension
-	require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(source), 0o644))
-	results, err := c.Compile(t.Context(), compiler.Source{Folder: dir, File: file})
-	require.NoError(t, err)
-	if failed := results[0].Errors; len(failed) > 0 {
-		t.Fatal((&compiler.Failure{Diagnostics: failed}).Text())
-	}
-	assert.Empty(t, results[0].Warnings)
 	var artifact map[string]any
-	numbers := json.NewDecoder(bytes.NewReader(results[0].Artifact))
+	numbers := json.NewDecoder(bytes.NewReader(compiled(t, c, planName(spec.Op), source)))
 	numbers.UseNumber()
 	require.NoError(t, numbers.Decode(&artifact))
 	delete(artifact, "built_by")
@@ -133,11 +131,26 @@ func compileExample(t *testing.T, c *compiler.Compiler, spec *task.Spec, source 
 	return text
 }
 
+// compiled returns the artifact of a plan, which compiles without a warning.
+func compiled(t *testing.T, c *compiler.Compiler, name, source string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	file := name + compiler.Extension
+	require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(source), 0o644))
+	results, err := c.Compile(t.Context(), compiler.Source{Folder: dir, File: file})
+	require.NoError(t, err)
+	if failed := results[0].Errors; len(failed) > 0 {
+		t.Fatal((&compiler.Failure{Diagnostics: failed}).Text())
+	}
+	assert.Empty(t, results[0].Warnings)
+	return results[0].Artifact
+}
+
 // rank runs an example and returns its candidates.
-func rank(t *testing.T, model rankd.Model, redis string, e *Example) json.RawMessage {
+func rank(t *testing.T, model rankd.Model, redis string, plans fs.FS, e *Example) json.RawMessage {
 	t.Helper()
 	engine, err := rankd.Open(rankd.Options{
-		Redis: redis, Env: "test", Registry: tablesWith(t, e.Service), Models: Models(), PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
+		Redis: redis, Env: "test", Registry: tablesWith(t, e.Service), Models: Models(), Plans: plans, PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
 	})
 	require.NoError(t, err)
 	defer engine.Close()

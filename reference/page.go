@@ -57,7 +57,11 @@ func taskPage(t *Task) string {
 		fmt.Fprintf(&b, "| %s | %s |\n", f.title, cell(f.text))
 	}
 	if e := t.Example; e != nil {
-		fmt.Fprintf(&b, "\n## Example\n\n```typescript\n%s```\n\nIts artifact:\n\n```json\n%s\n```\n\n", e.TypeScript, e.artifactText())
+		b.WriteString("\n## Example\n\n")
+		if e.Items != "" {
+			fmt.Fprintf(&b, "The plan whose rows are kept:\n\n```typescript\n%s```\n\nThe plan that reads them:\n\n", e.Items)
+		}
+		fmt.Fprintf(&b, "```typescript\n%s```\n\nIts artifact:\n\n```json\n%s\n```\n\n", e.TypeScript, e.artifactText())
 		if data := e.data(); data != nil {
 			fmt.Fprintf(&b, "%s:\n\n```\n%s\n```\n\n", e.setting(), strings.Join(data, "\n"))
 		} else {

@@ -47,7 +47,11 @@ func WriteText(w io.Writer, t *Task) error {
 		fmt.Fprintf(&b, "  %s\n%s", f.title, wrap(plain(f.text), "      "))
 	}
 	if e := t.Example; e != nil {
-		fmt.Fprintf(&b, "\nExample, in TypeScript\n%s", indent(e.TypeScript))
+		if e.Items != "" {
+			fmt.Fprintf(&b, "\nExample, in TypeScript: the plan whose rows are kept\n%s\nThe plan that reads them\n%s", indent(e.Items), indent(e.TypeScript))
+		} else {
+			fmt.Fprintf(&b, "\nExample, in TypeScript\n%s", indent(e.TypeScript))
+		}
 		fmt.Fprintf(&b, "\nIts artifact\n%s", indent(e.artifactText()))
 		fmt.Fprintf(&b, "\n%s", e.setting())
 		if data := e.data(); data != nil {

@@ -48,6 +48,15 @@ func newBatch(columns int) *Batch {
 // Len returns the number of rows of the batch, active or not.
 func (b *Batch) Len() int { return len(b.IDs) }
 
+// Bytes returns about how many bytes the ids and the columns take. Dictionaries that columns share count for each.
+func (b *Batch) Bytes() int {
+	n := sizeOf(b.IDs)
+	for _, c := range b.columns {
+		n += c.bytes()
+	}
+	return n
+}
+
 // Columns returns all columns: floats, strings, ints, bools, sets and vectors, those of one type ascending by key. The list is the
 // batch's.
 func (b *Batch) Columns() []Column { return b.columns }

@@ -69,6 +69,8 @@ func (c *BoolColumn) check(n int) error {
 func (*BoolColumn) checkCodes() error { return nil }
 func (*BoolColumn) validate() error   { return nil }
 
+func (c *BoolColumn) bytes() int { return sizeOf(c.Values) + sizeOf(c.Valid) }
+
 func (c *BoolColumn) shares(with Column) bool {
 	o := with.(*BoolColumn)
 	return sameSlice(c.Values, o.Values) && sameSlice(c.Valid, o.Valid)

@@ -34,6 +34,8 @@ type Column interface {
 	checkCodes() error
 	// validate checks the dictionary. It looks at each entry, so it is for tests.
 	validate() error
+	// bytes returns about how many bytes the values take, with their dictionary.
+	bytes() int
 	// shares reports whether both columns have their memory in common. with is of the same kind.
 	shares(with Column) bool
 	// clone returns a copy with its own rows. Dictionaries are shared.

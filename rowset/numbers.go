@@ -57,6 +57,8 @@ func (c *FloatColumn) check(n int) error { return checkLength(c, len(c.Values), 
 func (*FloatColumn) checkCodes() error   { return nil }
 func (*FloatColumn) validate() error     { return nil }
 
+func (c *FloatColumn) bytes() int { return sizeOf(c.Values) + sizeOf(c.Valid) }
+
 func (c *FloatColumn) shares(with Column) bool {
 	o := with.(*FloatColumn)
 	return sameSlice(c.Values, o.Values) && sameSlice(c.Valid, o.Valid)
@@ -178,6 +180,8 @@ func (c *IntColumn) rowKeys(m *Memory, rs RowSet) (rowKeys, error) {
 func (c *IntColumn) check(n int) error { return checkLength(c, len(c.Values), n, c.Valid) }
 func (*IntColumn) checkCodes() error   { return nil }
 func (*IntColumn) validate() error     { return nil }
+
+func (c *IntColumn) bytes() int { return sizeOf(c.Values) + sizeOf(c.Valid) }
 
 func (c *IntColumn) shares(with Column) bool {
 	o := with.(*IntColumn)

@@ -99,6 +99,10 @@ func (c *SetColumn) checkCodes() error {
 
 func (c *SetColumn) validate() error { return c.Dict.validate(c) }
 
+func (c *SetColumn) bytes() int {
+	return sizeOf(c.Codes) + sizeOf(c.Dict.Offsets) + sizeOf(c.Dict.Members) + c.Dict.Strings.bytes()
+}
+
 func (c *SetColumn) shares(with Column) bool {
 	o := with.(*SetColumn)
 	return sameSlice(c.Codes, o.Codes) && c.Dict == o.Dict

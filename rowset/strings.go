@@ -18,6 +18,15 @@ type Dict struct {
 	Values []string
 }
 
+// bytes returns about how many bytes the strings take.
+func (d *Dict) bytes() int {
+	n := sizeOf(d.Values)
+	for _, s := range d.Values {
+		n += len(s)
+	}
+	return n
+}
+
 // StringColumn is a column of strings, each a code into a dictionary.
 // Immutable once built; any goroutine.
 type StringColumn struct {
@@ -86,6 +95,8 @@ func (c *StringColumn) check(n int) error {
 }
 func (c *StringColumn) checkCodes() error { return checkCodes(c, c.Codes, len(c.Dict.Values)) }
 func (c *StringColumn) validate() error   { return c.Dict.validate(c) }
+
+func (c *StringColumn) bytes() int { return sizeOf(c.Codes) + c.Dict.bytes() }
 
 func (c *StringColumn) shares(with Column) bool {
 	o := with.(*StringColumn)

@@ -86,6 +86,8 @@ func (c *VectorColumn) check(n int) error {
 func (*VectorColumn) checkCodes() error { return nil }
 func (*VectorColumn) validate() error   { return nil }
 
+func (c *VectorColumn) bytes() int { return sizeOf(c.Values) + sizeOf(c.Valid) }
+
 func (c *VectorColumn) shares(with Column) bool {
 	o := with.(*VectorColumn)
 	return c.Dims == o.Dims && sameSlice(c.Values, o.Values) && sameSlice(c.Valid, o.Valid)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -29,6 +30,8 @@ type Execution struct {
 	// Required has the indices of the nodes without whose whole result the request fails, though the plan would go on
 	// without them. Nobody changes it any more.
 	Required []int
+	// Residents has the rows of plans that the nodes read from memory; nil: the plan has no such node.
+	Residents taskrun.Residents
 	// Flow says whose the request is, should it have to wait.
 	Flow Flow
 	// Record says how much to record of this run, in Result.Recording.

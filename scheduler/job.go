@@ -96,7 +96,7 @@ func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Registry, c.Node, c.UserID, c.RequestID, c.Params = x.Graph.Registry, x.Graph.Nodes[node], x.UserID, x.RequestID, &s.Params
 	c.Memory, c.Limit = s.Memory, r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
-	env.Rows, env.Required, env.Caller, env.Deadline = s.Rows, x.Required, x.Context, j.Deadline
+	env.Rows, env.Required, env.Caller, env.Deadline, env.Residents = s.Rows, x.Required, x.Context, j.Deadline, x.Residents
 	if r.State.ahead != nil { // Usually nobody reads ahead, and clear has left no Ahead.
 		env.Ahead = r.State.takeAhead(node)
 	}
@@ -109,7 +109,7 @@ func (r *Run) Reload(j, tried *Job) {
 	was := tasks.Env(from)
 	c.Registry, c.Node, c.UserID, c.RequestID, c.Params, c.Memory, c.Limit = from.Registry, from.Node, from.UserID, from.RequestID, from.Params, from.Memory, from.Limit
 	j.spec, j.Started, j.Deadline, j.Ended = tried.spec, tried.Started, tried.Deadline, 0
-	env.Rows, env.Required, env.Caller, env.Deadline, env.Ahead = was.Rows, was.Required, was.Caller, was.Deadline, was.Ahead
+	env.Rows, env.Required, env.Caller, env.Deadline, env.Residents, env.Ahead = was.Rows, was.Required, was.Caller, was.Deadline, was.Residents, was.Ahead
 	c.Inputs, c.Refs = append(c.Inputs[:0], from.Inputs...), append(c.Refs[:0], from.Refs...)
 }
 
@@ -239,7 +239,7 @@ func (j *Job) clear() {
 	c, env := &j.Ctx, tasks.Env(&j.Ctx)
 	dropRows(c.Inputs)
 	dropRows(c.Refs)
-	c.Registry, c.Node, c.Params, env.Required, env.Caller = nil, nil, nil, nil, nil
+	c.Registry, c.Node, c.Params, env.Required, env.Caller, env.Residents = nil, nil, nil, nil, nil, nil
 	if env.Ahead != nil || env.ReadAhead != nil {
 		env.Ahead, env.ReadAhead = nil, nil
 	}

@@ -42,6 +42,8 @@ type env struct {
 	// in their order; nil: nothing. Only the op knows what that is: see ReadsAhead.
 	Ahead     any
 	ReadAhead []any
+	// Residents has the rows of plans that the engine keeps; nil: it keeps none.
+	Residents taskrun.Residents
 	// Outside counts what came from outside and could not be used. Nil counts nothing.
 	Outside *Outside
 	// Cached is what the body of this node has taken from the engine's memory so far.
@@ -171,6 +173,14 @@ func panicOf(recovered any) error {
 		return p
 	}
 	return &PanicError{Value: recovered, Stack: debug.Stack()}
+}
+
+// Resident returns the rows of a plan that the engine keeps. It never waits. The error says why there are none.
+func (engine) Resident(c *Ctx, plan string) (*taskrun.Resident, error) {
+	if c.env.Residents == nil {
+		return nil, Invalidf("this engine keeps no rows of plans")
+	}
+	return c.env.Residents.Resident(plan)
 }
 
 // Recall returns what the engine keeps of an endpoint's keys, as a rule says, or nil if it keeps nothing. It is valid until the next

@@ -23,6 +23,8 @@ type Example struct {
 	// Plan is the body of the plan's build function in TypeScript: an expression that begins with ctx, or statements
 	// that end with a return. The name redis stands for EP.redis.redis_default.
 	Plan string
+	// Items is the body of a second plan, items, whose rows the first one reads; "" stands for none.
+	Items string
 	// Redis lists the commands that fill an empty Redis: words between blanks, in single quotes if they have blanks
 	// themselves. Nil stands for the demo data.
 	Redis []string

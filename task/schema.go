@@ -25,7 +25,7 @@ func (s *Spec) inputsMax() int {
 func (s *Spec) schema() plan.OpSchema {
 	return plan.OpSchema{
 		Op: s.Op, Params: s.Params, Impl: s,
-		Strict: plan.IsStrict(s.Strict, s.Params), InputsMin: s.Inputs, InputsMax: s.inputsMax(), Prepare: s.Prepare, Entity: s.Entity, IDs: s.IDs,
+		Strict: plan.IsStrict(s.Strict, s.Params), InputsMin: s.Inputs, InputsMax: s.inputsMax(), Prepare: s.Prepare, Entity: s.Entity, IDs: s.IDs, OfRequest: s.OfRequest,
 		Reads: s.Reads, RefReads: s.RefReads, Writes: s.Writes, Inherits: s.Output.inherits(),
 		Partial: s.Partial, KeepsRows: s.keepsRows(), RowsMax: s.rowsMax(), ReadsAhead: s.readsAhead,
 		AddsColumns: s.Writes != nil && (s.Output == SameRows || s.Output == Pick),

@@ -45,6 +45,9 @@ type Spec struct {
 	// Entity names the entity of the rows of a Source or an Expand, if the registry declares one of that name. A parameter with
 	// IsEntity goes before. Zero: their ids are integers without an entity.
 	Entity string
+	// OfRequest says that the body reads Ctx.UserID, Ctx.UserIDText, or fields of the context of the request that no parameter names. The engine keeps
+	// no rows of a plan with such a task for all requests: see the task resident.
+	OfRequest bool
 	// IDs says which rows the task takes whose ids are texts: see Ctx.IDTexts. A node of a plan whose registry declares no such
 	// entity never gets any. Zero refuses them.
 	IDs plan.TextIDs

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/rankd/rankd/internal/command"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // check runs the command check.
@@ -33,7 +36,7 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 	if err != nil {
 		return &command.RuntimeError{Err: err}
 	}
-	k := checker{options: o, dir: dir, config: config, made: make(map[string]bool)}
+	k := checker{options: o, dir: dir, config: config, made: make(map[string]bool), plans: make(map[string]checked)}
 	k.report = report{Plans: []compiled{}, Diagnostics: []compiler.Diagnostic{}}
 	for i := range results {
 		k.compare(&results[i])
@@ -43,6 +46,7 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 			return err
 		}
 	}
+	k.residents()
 	if o.json {
 		return k.report.writeJSON(p.Stdout)
 	}
@@ -60,6 +64,13 @@ type checker struct {
 	config compiler.Config
 	report report
 	made   map[string]bool // paths of the artifacts that sources make
+	plans  map[string]checked
+}
+
+// checked is a plan that loads. Immutable.
+type checked struct {
+	path  string // of its artifact
+	graph *plan.Graph
 }
 
 // compare checks the artifact of one source.
@@ -81,8 +92,7 @@ func (k *checker) compare(r *compiler.Result) {
 			r.Errors = append(r.Errors, k.stale(r.Path(), path+" is stale: the source compiles to another artifact"))
 		}
 		if g, err := plan.Load(path, r.Artifact, k.config.Tasks, k.config.Registry); err == nil { // as the compiler has seen
-			k.columns(path, g)
-			k.advise(path, g)
+			k.graph(path, g)
 		}
 	}
 	k.report.add(r, path)
@@ -124,10 +134,36 @@ func (k *checker) others(folder string) error {
 			continue
 		}
 		k.lost(path, g)
-		k.columns(path, g)
-		k.advise(path, g)
+		k.graph(path, g)
 	}
 	return nil
+}
+
+// graph checks what holds for plans with and without a source.
+func (k *checker) graph(path string, g *plan.Graph) {
+	k.plans[g.Name] = checked{path, g}
+	k.columns(path, g)
+	k.advise(path, g)
+}
+
+// residents reports nodes that read the rows of a plan which the engine cannot keep, or that the folder does not have.
+func (k *checker) residents() {
+	for _, name := range slices.Sorted(maps.Keys(k.plans)) {
+		reader := k.plans[name]
+		for _, n := range reader.graph.Nodes {
+			of, _, ok := builtin.Resident(n)
+			if !ok {
+				continue
+			}
+			err := fmt.Errorf("the folder has no sound plan %s", of)
+			if kept, ok := k.plans[of]; ok {
+				err = builtin.CheckReader(n, kept.graph)
+			}
+			if err != nil {
+				k.fail("resident-rows", reader.path, n.SourceSpan, fmt.Sprintf("node %q reads the rows of plan %s: %v", n.ID, of, err))
+			}
+		}
+	}
 }
 
 // columns reports a column that a plan reads and that nothing writes.

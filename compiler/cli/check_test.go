@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -71,6 +72,18 @@ func TestCheck(t *testing.T) {
 			write(t, dir, map[string]string{"plans/hand.plan.json": "{}"})
 			return nil
 		}, []string{"plans/hand.plan.json:1:1: error: schema_version: is missing"}},
+		{"rows of a plan that is not there", func(t *testing.T, dir string) []string {
+			write(t, dir, map[string]string{"plans/hand.plan.json": resident("hand", "gone")})
+			return nil
+		}, []string{`plans/hand.plan.json:1:1: error: node "n1" reads the rows of plan gone: the folder has no sound plan gone`}},
+		{"rows of a plan that depends on the user", func(t *testing.T, dir string) []string {
+			write(t, dir, map[string]string{"plans/hand.plan.json": resident("hand", "b")})
+			return nil
+		}, []string{`node "n1" reads the rows of plan b: node n0 (core::viewer) of plan b depends on the user`}},
+		{"rows without a column", func(t *testing.T, dir string) []string {
+			write(t, dir, map[string]string{"plans/hand.plan.json": resident("hand", "fixed"), "plans/fixed.plan.json": fixed("fixed")})
+			return nil
+		}, []string{"plan fixed returns no column country of type string"}},
 		{"a registry that lost a key", func(t *testing.T, dir string) []string {
 			return []string{"--registry_dir", tablesWithout(t, "country")}
 		}, []string{"plans/b.plan.ts:7:"}},
@@ -162,4 +175,9 @@ func listing(t *testing.T, dir string) map[string]string {
 		}
 	}
 	return files
+}
+
+// resident returns the artifact of a plan that reads the rows of another one.
+func resident(name, of string) string {
+	return fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "nodes": [{"node_id": "n1", "op": "core::resident", "inputs": [], "params": {"plan": %q, "fields": ["country"]}}], "outputs": ["n1"]}`, name, of)
 }

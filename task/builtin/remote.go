@@ -35,9 +35,10 @@ const remoteFailures = "The node fails if the service cannot be reached, answers
 // remoteColumns writes columns that a service computes for the rows.
 func remoteColumns() task.Spec {
 	return task.Spec{
-		Op:     "core::remote",
-		Doc:    "Writes columns that a service behind an HTTP endpoint computes for the rows.",
-		Strict: true,
+		Op:        "core::remote",
+		OfRequest: true,
+		Doc:       "Writes columns that a service behind an HTTP endpoint computes for the rows.",
+		Strict:    true,
 		Params: remoteParams(plan.ParamSchema{
 			Name: "columns", Type: plan.Key, List: true, Required: true, MinItems: 1,
 			Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
@@ -79,9 +80,10 @@ return ctx
 // remoteCandidates brings rows that a service chooses.
 func remoteCandidates() task.Spec {
 	return task.Spec{
-		Op:     "core::remote_candidates",
-		Doc:    "Brings the rows that a service behind an HTTP endpoint answers with.",
-		Strict: true,
+		Op:        "core::remote_candidates",
+		OfRequest: true,
+		Doc:       "Brings the rows that a service behind an HTTP endpoint answers with.",
+		Strict:    true,
 		Params: remoteParams(
 			plan.ParamSchema{Name: "columns", Type: plan.Key, List: true, Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
 				Doc: "Columns that the answer has, and that the node writes."},

@@ -23,6 +23,7 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		take(),
 		concat(),
 		candidates(),
+		resident(),
 		lookup(),
 		union(),
 		dedupe(),

@@ -18,6 +18,7 @@ func viewer() task.Spec {
 		Reference: viewerReference(),
 		Output:    task.Source,
 		Entity:    registry.UserEntity,
+		OfRequest: true,
 		IDs:       plan.ReadsTextIDs,
 		Prepare:   func(n *plan.Node, reg *registry.Registry) (any, error) { return prepareUsers(n, reg) },
 		RowsMax:   func(*plan.Node, int64) int64 { return 1 },

@@ -1,0 +1,341 @@
+package rankd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+// Resident describes the rows of one plan that an engine keeps for the task resident. A copy; any goroutine.
+type Resident struct {
+	Plan           string
+	Digest         string // of the plan, as PlanVersion; empty if there is no such plan
+	Rows           int
+	Bytes          int       // about how many bytes the rows take
+	Loaded         time.Time // when the run ended that has returned them; zero: none has
+	Runs, Failures uint64    // runs that succeeded and that failed, in this generation and those before that had the plan
+	Err            error     // why the last run failed; nil: it did not
+}
+
+// Residents describes the rows that the engine keeps for requests that come now, by plan. They are there once a plan that reads them
+// is loaded. It never waits.
+func (e *Engine) Residents() []Resident {
+	var all []Resident
+	for _, r := range e.present.Load().residents.all() {
+		all = append(all, r.describe())
+	}
+	slices.SortFunc(all, func(a, b Resident) int { return cmp.Compare(a.Plan, b.Plan) })
+	return all
+}
+
+// residentTime bounds a run whose rows are kept, and residentRetry is how long the engine waits at most after one that has failed.
+const (
+	residentTime  = 30 * time.Second
+	residentRetry = time.Second
+)
+
+var errFirstRun = errors.New("its first run has not ended")
+
+// residents are the plans whose rows the requests of a generation read from memory. The generation before shares those that are the same. Any goroutine.
+type residents struct {
+	mu     sync.Mutex
+	byPlan map[string]*resident // guarded by mu
+	ended  bool                 // guarded by mu; none begins
+}
+
+// resident has the rows of one plan, and runs it now and then. Any goroutine.
+type resident struct {
+	plan  string
+	tried chan struct{} // closed once a run has ended
+	stop  context.CancelFunc
+	kept  atomic.Pointer[taskrun.Resident] // nil: no run has succeeded
+
+	mu         sync.Mutex
+	generation *generation   // the last one that has it; guarded by mu
+	refresh    time.Duration // guarded by mu
+	state      Resident      // guarded by mu
+}
+
+// all returns the residents, in no order.
+func (rs *residents) all() []*resident {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	all := make([]*resident, 0, len(rs.byPlan))
+	for _, r := range rs.byPlan {
+		all = append(all, r)
+	}
+	return all
+}
+
+func (rs *residents) of(name string) *resident {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.byPlan[name]
+}
+
+// snapshot has the rows that one request reads from memory, as they were when it began, so that all its nodes agree. Immutable; any goroutine.
+type snapshot struct {
+	generation *generation
+	plans      []string
+	kept       []*taskrun.Resident // of plans; nil: there are none yet
+}
+
+// snapshot returns the rows that graph reads from memory, as they are now.
+func (g *generation) snapshot(graph *plan.Graph) taskrun.Residents {
+	s := &snapshot{g, graph.Resident, make([]*taskrun.Resident, len(graph.Resident))}
+	for i, name := range s.plans {
+		if r := g.residents.of(name); r != nil {
+			s.kept[i] = r.kept.Load()
+		}
+	}
+	return s
+}
+
+// Resident implements taskrun.Residents.
+func (s *snapshot) Resident(name string) (*taskrun.Resident, error) {
+	if kept := s.kept[slices.Index(s.plans, name)]; kept != nil {
+		return kept, nil
+	}
+	why := errFirstRun
+	if r := s.generation.residents.of(name); r != nil {
+		why = cmp.Or(r.describe().Err, why)
+	}
+	return nil, fmt.Errorf("there are no rows of plan %s yet: %w", name, why)
+}
+
+// settled reports whether a run of each plan has ended whose rows graph reads.
+func (g *generation) settled(graph *plan.Graph) bool {
+	for _, name := range graph.Resident {
+		r := g.residents.of(name)
+		if r == nil {
+			return false
+		}
+		select {
+		case <-r.tried:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// hold has the engine keep the rows that graph reads.
+func (e *Engine) hold(g *generation, graph *plan.Graph) []*resident {
+	var all []*resident
+	if e.options.NoSecrets { // It runs no plans.
+		return nil
+	}
+	for _, n := range graph.Nodes {
+		if name, refresh, ok := builtin.Resident(n); ok {
+			if r := e.keep(g, name, refresh); r != nil {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// keep has the engine keep the rows of a plan. It returns nil if the engine closes, or nobody asks g any more.
+func (e *Engine) keep(g *generation, name string, refresh time.Duration) *resident {
+	rs := &g.residents
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	r := rs.byPlan[name]
+	switch {
+	case r != nil:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.refresh = min(r.refresh, refresh)
+		return r
+	case rs.ended || !e.loads.begin():
+		return nil
+	}
+	ctx, stop := context.WithCancel(e.running)
+	r = &resident{plan: name, refresh: refresh, tried: make(chan struct{}), stop: stop, generation: g, state: Resident{Plan: name}}
+	if rs.byPlan == nil {
+		rs.byPlan = make(map[string]*resident)
+	}
+	rs.byPlan[name] = r
+	go func() {
+		defer e.loads.end()
+		r.run(ctx, e)
+	}()
+	return r
+}
+
+// await waits until a run of each plan has ended whose rows graph reads, or until ctx ends.
+func (e *Engine) await(ctx context.Context, g *generation, graph *plan.Graph) {
+	for _, r := range e.hold(g, graph) {
+		select {
+		case <-r.tried:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// awaitFor is await for a request, as long as that has time.
+func (e *Engine) awaitFor(ctx context.Context, r *Request, g *generation, graph *plan.Graph) {
+	if len(graph.Resident) == 0 {
+		return
+	}
+	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
+		if limit > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, limit)
+			defer cancel()
+		}
+	}
+	e.await(ctx, g, graph)
+}
+
+// share takes over what g has in common with the generation before.
+func (g *generation) share(last *generation) {
+	for _, r := range last.residents.all() {
+		was, _, _ := last.library.Loaded(r.plan)
+		if now, _, _ := g.library.Loaded(r.plan); now == nil || now != was {
+			continue
+		}
+		r.mu.Lock()
+		r.generation = g
+		r.mu.Unlock()
+		if g.residents.byPlan == nil {
+			g.residents.byPlan = make(map[string]*resident)
+		}
+		g.residents.byPlan[r.plan] = r
+	}
+}
+
+// end has the engine forget what g keeps and no generation of others.
+func (rs *residents) end(others ...*generation) {
+	rs.mu.Lock()
+	rs.ended = true
+	rs.mu.Unlock()
+	for _, r := range rs.all() {
+		if !slices.ContainsFunc(others, func(o *generation) bool { return o != nil && o.residents.of(r.plan) == r }) {
+			r.stop()
+		}
+	}
+}
+
+// run runs the plan again and again until ctx ends.
+func (r *resident) run(ctx context.Context, e *Engine) {
+	for first := true; ; first = false {
+		kept, digest, err := r.load(ctx, e)
+		if ctx.Err() == nil {
+			r.note(e, kept, digest, err)
+		}
+		if first {
+			close(r.tried)
+		}
+		timer := time.NewTimer(r.pause(err))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// pause returns how long to wait for the next run.
+func (r *resident) pause(err error) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		return min(r.refresh, residentRetry)
+	}
+	return r.refresh
+}
+
+// note notes the outcome of a run. It logs the first failure, and the first success after one.
+func (r *resident) note(e *Engine, kept *taskrun.Resident, digest string, err error) {
+	if err == nil {
+		r.kept.Store(kept)
+	}
+	r.mu.Lock()
+	s := &r.state
+	before := s.Err
+	s.Err, s.Digest = err, cmp.Or(digest, s.Digest)
+	if err == nil {
+		s.Runs++
+		s.Rows, s.Bytes, s.Loaded = kept.Rows.Len(), kept.Rows.Batch.Bytes(), time.Now()
+	} else {
+		s.Failures++
+	}
+	r.mu.Unlock()
+	switch log := e.options.Logger; {
+	case err != nil && before == nil:
+		log.Warn("the rows of a plan that the engine keeps could not be read: the last ones stay, and it tries again", "plan", r.plan, "error", err)
+	case err == nil && before != nil:
+		log.Info("the rows of a plan that the engine keeps were read again", "plan", r.plan)
+	}
+}
+
+func (r *resident) describe() Resident {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state
+}
+
+// load runs the plan once.
+func (r *resident) load(ctx context.Context, e *Engine) (kept *taskrun.Resident, digest string, err error) {
+	r.mu.Lock()
+	g := r.generation
+	r.mu.Unlock()
+	graph, err := g.library.Get(r.plan)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := builtin.CheckResident(graph); err != nil {
+		return nil, graph.Digest, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, residentTime)
+	defer cancel()
+	answer, err := e.ask(ctx, g, graph, residentTime)
+	if err != nil {
+		return nil, graph.Digest, err
+	}
+	out := answer.outputs()[0]
+	rows := make([]int32, out.Len())
+	for i := range rows {
+		rows[i] = out.Row(i)
+	}
+	kept = &taskrun.Resident{Rows: rowset.Dense(rowset.Gather(nil, out.Batch, rows)), Entity: graph.Nodes[graph.Outputs[0]].Entity}
+	if texts := answer.result.IDTexts(); texts != nil && texts[0] != nil {
+		kept.Texts = make([][]byte, out.Len())
+		for i := range kept.Texts {
+			kept.Texts[i] = []byte(texts[0][out.ID(i)])
+		}
+	}
+	return kept, graph.Digest, nil
+}
+
+// settle waits until the engine has tried to get all rows that the plans of g read. The error names the plans whose rows it has not got, though present
+// has them or does not know of them.
+func (e *Engine) settle(ctx context.Context, g, present *generation) error {
+	g.share(present)
+	var lacking []error
+	for _, graph := range g.plans() {
+		e.await(ctx, g, graph)
+	}
+	for _, r := range g.residents.all() {
+		if r.kept.Load() != nil {
+			continue
+		}
+		if was := present.residents.of(r.plan); was == nil || was.kept.Load() != nil {
+			lacking = append(lacking, fmt.Errorf("plan %s, whose rows the engine keeps: %w", r.plan, cmp.Or(r.describe().Err, context.Cause(ctx), errFirstRun)))
+		}
+	}
+	return errors.Join(lacking...)
+}
