@@ -1,4 +1,4 @@
-// Package plantest runs the tests of plans, files <name>.plan.test.ts beside the plans, as "rankd test" does:
+// Package plantest, which follows the engine's needs, runs the tests of plans, files <name>.plan.test.ts beside the plans, as "rankd test" does:
 //
 //	func TestMain(m *testing.M) { compiler.Main(); os.Exit(m.Run()) }
 //

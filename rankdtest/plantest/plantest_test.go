@@ -64,6 +64,11 @@ export default definePlan({ name: "remote", build: (ctx) => {
     .remote({ endpoint: EP.http.scores, send: [], columns: [Key.score], onError: "null", trace: "scores" });
   return { best: rows.sort({ key: Key.score, order: "desc" }).take({ count: 1 }), all: rows };
 } });`,
+	"items.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "items", build: (ctx) => ctx.candidates({ endpoint: EP.redis.shop, key: "items" })
+  .lookup({ endpoint: EP.redis.shop, key: "product:{id}", fields: [Key.sold, Key.added] }).vm({ outKey: Key.score, expr: age(Key.added) }) });`,
+	"kept.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "kept", build: (ctx) => ctx.resident({ plan: "items", fields: [Key.score], refresh: 60 }) });`,
 	"bad.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "bad", build: (ctx) => ctx.nothing({}) });`,
 }
@@ -172,6 +177,8 @@ func TestExpectations(t *testing.T) {
 		{"no answer", `expect(5).ids(5)`, []string{"this expectation is for an answer of rank"}},
 		{"makers", `redis({ s: set([1, "a"]), z: sortedSet({ a: 1.5 }), j: json({ a: 1 }) }); rank({ user_id: 1 })`, nil},
 		{"a sorted set as the source", `redis({ "shelf:1": sortedSet({ 2: 1 }) }); rank({ user_id: 1 })`, []string{"WRONGTYPE"}},
+		{"rows that the engine keeps", `redis({ items: [1, 2] }); expect(rank({ user_id: 1, plan: "kept" })).ids(1, 2).column("score", [3600, 0])`, nil},
+		{"other rows that the engine keeps", `redis({ items: [2] }); expect(rank({ user_id: 1, plan: "kept" })).ids(2); now(7300); expect(rank({ user_id: 1, plan: "kept" })).ids(2).column("score", [100])`, nil},
 		{"no clock", `Date.now()`, []string{"Date is not defined"}},
 	}
 	var file strings.Builder

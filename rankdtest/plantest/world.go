@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing/fstest"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -25,13 +26,15 @@ import (
 
 // world is an engine with a Redis and services of its own. One file at a time.
 type world struct {
+	options  rankd.Options // of engine
 	engine   *rankd.Engine
 	redis    *rankdtest.Redis
 	tables   *registry.Registry
 	listener net.Listener
 	server   *http.Server
-	services atomic.Pointer[services] // of the request that runs
-	data     *dataset                 // that redis holds; nil: nothing
+	services atomic.Pointer[services]  // of the request that runs
+	data     *dataset                  // that redis holds; nil: nothing
+	now      atomic.Pointer[time.Time] // of the request that runs; nil or zero: the present
 }
 
 // services are the answers of the endpoints of kind http to one request. Immutable; any goroutine.
@@ -62,7 +65,7 @@ func openWorld(c *Config, tables *registry.Registry, plans *onceEach) (w *world,
 	if err != nil {
 		return w, err
 	}
-	o.Redis, o.EmbeddedRedis, o.Cache, o.NoSecrets = "", nil, registry.CacheOff, true
+	o.Redis, o.EmbeddedRedis, o.Cache = "", nil, registry.CacheOff
 	o.Plan, o.PlanFile, o.PlanText, o.Synthetic = "", "", nil, false
 	o.AllowRequestNow, o.AllowRequestExplain, o.Compiler = true, true, plans
 	if o.Timeout == 0 {
@@ -71,8 +74,25 @@ func openWorld(c *Config, tables *registry.Registry, plans *onceEach) (w *world,
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Now = func() time.Time {
+		if now := w.now.Load(); now != nil && !now.IsZero() {
+			return *now
+		}
+		return time.Now()
+	}
+	w.options = o
 	w.engine, err = rankd.Open(o)
 	return w, err
+}
+
+// renew opens the engine anew if it keeps rows of former data, or of another date.
+func (w *world) renew() (err error) {
+	if len(w.engine.Residents()) == 0 {
+		return nil
+	}
+	_ = w.engine.Close() // No request runs.
+	w.engine, err = rankd.Open(w.options)
+	return err
 }
 
 func (w *world) close() {
@@ -246,14 +266,6 @@ func (w *world) rank(ctx context.Context, a *asked, data *dataset, serve func(st
 			return nil, fmt.Errorf("no endpoint of kind http is named %q", name)
 		}
 	}
-	if w.data != data {
-		if err := w.redis.Replace(data.values); err != nil {
-			return nil, err
-		}
-		w.data = data
-	}
-	w.services.Store(&services{canned: a.Services, serve: serve})
-	defer w.services.Store(nil)
 	doc, err := json.Marshal(a.Request)
 	if err != nil {
 		return nil, err
@@ -262,5 +274,16 @@ func (w *world) rank(ctx context.Context, a *asked, data *dataset, serve func(st
 	if err != nil {
 		return nil, err
 	}
+	if last := w.now.Swap(&r.Now); w.data != data || last == nil || !last.Equal(r.Now) {
+		if err := w.redis.Replace(data.values); err != nil {
+			return nil, err
+		}
+		w.data = data
+		if err := w.renew(); err != nil {
+			return nil, err
+		}
+	}
+	w.services.Store(&services{canned: a.Services, serve: serve})
+	defer w.services.Store(nil)
 	return w.engine.Rank(ctx, r)
 }
