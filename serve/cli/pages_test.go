@@ -74,6 +74,17 @@ func TestDeployedCommandLines(t *testing.T) {
 		_, err = parsed(append(words[2:], strings.Fields(more)...)...)
 		assert.NoError(t, err, more)
 	}
+	pod := page(t, "deploy/kubernetes.yaml")
+	var args []string
+	require.NoError(t, json.Unmarshal([]byte(regexp.MustCompile(`(?m)^ +args: (.*)$`).FindStringSubmatch(pod)[1]), &args))
+	o, err = parsed(append(words[2:], args...)...)
+	require.NoError(t, err)
+	assert.True(t, o.watch)
+	assert.Contains(t, pod, "terminationGracePeriodSeconds: 15")
+	for _, port := range []string{"8080", "6390", "8081"} {
+		assert.Contains(t, pod, "containerPort: "+port)
+		assert.Contains(t, strings.Join(words, " "), ":"+port)
+	}
 	assert.Contains(t, image, "RUN CGO_ENABLED=0 go build ")
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", "./cmd/rankd")
 	list.Dir, list.Env = "../..", append(os.Environ(), "CGO_ENABLED=1")
