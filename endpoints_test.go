@@ -163,18 +163,16 @@ func TestADeadNodeOfARedisCluster(t *testing.T) {
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
-// Only the reactor speaks to a Redis Cluster, and no cache is told of changes there: others refuse to open.
+// Only the reactor speaks to a Redis Cluster: others refuse to open.
 func TestWhoRefusesARedisCluster(t *testing.T) {
 	const addr = "redis+cluster://127.0.0.1:1,127.0.0.1:2"
 	for _, model := range []rankd.Model{rankd.Pool, rankd.Sequential} {
 		_, err := rankd.Open(rankd.Options{Redis: addr, Model: model})
 		require.ErrorContains(t, err, "is a Redis Cluster, which only the model reactor speaks")
 	}
-	_, err := rankd.Open(rankd.Options{Redis: addr, Cache: registry.CacheBroadcast})
-	require.ErrorContains(t, err, "endpoint ep_0001: a Redis Cluster has no policy.cache broadcast")
-	_, err = rankd.Open(rankd.Options{Redis: addr + "/1"})
+	_, err := rankd.Open(rankd.Options{Redis: addr + "/1"})
 	require.ErrorContains(t, err, "a Redis Cluster has database 0 alone")
-	e := open(t, rankd.Options{Redis: addr, Cache: registry.CacheTTL})
+	e := open(t, rankd.Options{Redis: addr, Cache: registry.CacheBroadcast})
 	_, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
 	require.ErrorContains(t, err, "redis 127.0.0.1:1,127.0.0.1:2: cannot connect: redis 127.0.0.1:")
 	require.ErrorIs(t, err, rankd.ErrRedis)

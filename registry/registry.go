@@ -149,8 +149,6 @@ func (e *Endpoint) ClusterProblem() error {
 		return errors.New("a Redis Cluster is of kind redis, has no unix socket, and is not embedded")
 	case e.Policy.Database != 0:
 		return errCluster
-	case e.Policy.Cache.Mode.Tracked():
-		return fmt.Errorf("a Redis Cluster has no policy.cache %s: %s and off are possible", e.Policy.Cache.Mode, CacheTTL)
 	}
 	return nil
 }

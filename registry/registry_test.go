@@ -426,7 +426,6 @@ func TestLoadErrors(t *testing.T) {
 			each("endpoint ep_1: policy.username, password and database are only for kind redis")},
 		{"cluster with database", endpoint(good + "cluster = true\npolicy.database = 1"), each("endpoint ep_1: cluster: a Redis Cluster has database 0 alone")},
 		{"cluster of http", endpoint(strings.Replace(good, "redis", "http", 1) + "cluster = true"), each("endpoint ep_1: cluster: a Redis Cluster is of kind redis")},
-		{"cluster with tracking", endpoint(good + "cluster = true\npolicy.cache = \"track\""), each("endpoint ep_1: cluster: a Redis Cluster has no policy.cache track")},
 		{"embedded beside dev", map[string]string{
 			"endpoints.dev.toml":  "[[endpoint]]\n" + good + "embedded = true",
 			"endpoints.test.toml": "[[endpoint]]\n" + good + "embedded = true",

@@ -46,6 +46,7 @@ type Tracker struct {
 	told       Invalidator
 	changed    func(error)
 	reader     *Client // the server tells of what it reads; nil: of all keys with these prefixes
+	believed   func(pong Reply) bool
 
 	wanted    []string // sorted; none begins with another
 	requested []string // of the server, on this connection
@@ -57,6 +58,7 @@ type Tracker struct {
 	decoder  *Decoder
 	asked    ring[trackerQuestion]
 	pinging  bool       // a ping is among asked
+	doubted  bool       // the last answer to one is not believed
 	keys     int64      // of the present push, still to come
 	reading  bool       // if OnData finds it set, a callback has panicked
 	unread   int        // bytes that the transport keeps for later
@@ -120,6 +122,14 @@ func (t *Tracker) TrackReads(c *Client) {
 	c.forgotten = func() { t.told.InvalidateAll(t.loop.Now()) }
 }
 
+// Ask has the tracker send another command in place of PING. The server is not trusted while believed is false of the latest answer to it, and all keys may
+// have changed before and since. An answer that is an error says nothing. The owner calls it before Track.
+func (t *Tracker) Ask(believed func(Reply) bool, command ...string) {
+	t.believed = believed
+	t.ping.Reset()
+	t.ping.Cmd(command...)
+}
+
 // Track has the server tell of changes of keys that begin with one of the prefixes, which replace those of the call before; an empty prefix means all keys.
 // Prefixes that are new are asked for on the same connection, unless one of them begins an old one: Redis refuses
 // such an overlap, and the tracker connects anew. The server may go on to tell of prefixes that are not wanted any more.
@@ -155,7 +165,7 @@ func (t *Tracker) Covers(key []byte) bool {
 // Trusted reports whether the tracker has been told of all changes whose writers had their OK a while ago: maxSilence or less.
 func (t *Tracker) Trusted() bool {
 	since := t.loop.Now().Add(-t.maxSilence)
-	return t.state == connReady && t.answered >= since && (t.reader == nil || t.reader.redirects(since))
+	return t.state == connReady && !t.doubted && t.answered >= since && (t.reader == nil || t.reader.redirects(since))
 }
 
 // Stats returns the counters as they are now.
@@ -318,6 +328,7 @@ func (t *Tracker) hear(q trackerQuestion, reply Reply) error {
 	case q.ping: // Even an error says that the server has come so far.
 		t.pinging = false
 		t.answered = q.sentAt
+		t.believe(reply)
 		t.pace.Answered()
 		t.schedule(t.pingAt())
 	case q.prefixes != nil:
@@ -346,6 +357,14 @@ func (t *Tracker) hear(q trackerQuestion, reply Reply) error {
 		}
 	}
 	return nil
+}
+
+// believe takes the answer to a ping.
+func (t *Tracker) believe(reply Reply) {
+	if t.believed != nil && reply.Err() == nil && t.believed(reply) == t.doubted {
+		t.doubted = !t.doubted
+		t.told.InvalidateAll(t.loop.Now())
+	}
 }
 
 // A trackingRefusal is the reply of a server that will say the same again: it is too old, a proxy, or does not permit CLIENT to the user.
@@ -412,7 +431,7 @@ func (t *Tracker) lost(reason error) {
 	t.unstand(reason)
 	t.state = connDown
 	t.requested, t.tracked = nil, nil
-	t.asked, t.pinging, t.keys, t.reading, t.unread = ring[trackerQuestion]{}, false, 0, false, 0
+	t.asked, t.pinging, t.doubted, t.keys, t.reading, t.unread = ring[trackerQuestion]{}, false, false, 0, false, 0
 	t.decoder.Reset(0)
 	t.pace.Ended(now)
 	t.pauseEnd = 0

@@ -57,13 +57,31 @@ type Source interface {
 	Track(prefixes []string)
 }
 
+// A Divided is a source whose keys lie in parts that are trusted each by itself, as slots of a Redis Cluster are: a *clusterclient.Tracker. Loop only.
+type Divided interface {
+	Source
+	// Part returns the part of a key.
+	Part(key []byte) int
+	// Trusts is Trusted of one part alone. It does not matter while all are trusted.
+	Trusts(part int) bool
+}
+
+// A part is what a table knows of one part of a Divided source.
+type part struct {
+	floor uint64 // the youngest invalidation of all its keys
+	since int64  // its entries whose read was sent no later are void
+}
+
 // shapesMax bounds the shapes of a table. Plans have few.
 const shapesMax = 1 << 16
 
 // Table keeps values by key and shape. Loop only.
 type Table struct {
-	source   Source   // nil: nobody tells of changes
-	watched  Source   // is asked to tell of changes; nil: nobody is
+	source   Source  // nil: nobody tells of changes
+	watched  Source  // is asked to tell of changes; nil: nobody is
+	divided  Divided // the same, if its keys lie in parts
+	parts    []part
+	partly   int64    // the latest since of parts
 	prefixes []string // of all keys that were read; plans have few
 	shapes   map[string]Shape
 
@@ -114,10 +132,19 @@ func (s slot) has(hash uint64) bool { return uint64(s)>>tagShift == hash>>tagShi
 func (s slot) place() int           { return (int(s&(mainBit-1)) - 1) * 8 }
 
 // NewTable returns a table that takes at most maxBytes, BytesMin at least, for everything, and keeps no entry longer than maxAge.
-func NewTable(maxBytes int, maxAge time.Duration) *Table {
+func NewTable(maxBytes int, maxAge time.Duration) *Table { return NewDivided(maxBytes, maxAge, 0) }
+
+// NewDivided returns a table for a source that is a Divided of so many parts. It is otherwise as NewTable makes it.
+func NewDivided(maxBytes int, maxAge time.Duration, parts int) *Table {
 	maxBytes = max(maxBytes, BytesMin)
 	slots := 1 << (bits.Len(uint(maxBytes/64)) - 1) // a sixteenth to an eighth of the bytes
-	t := &Table{shapes: make(map[string]Shape), seed: maphash.MakeSeed(), maxAge: maxAge, since: math.MinInt64, index: make([]slot, slots), ghost: make([]uint32, slots/4), stamps: make([]uint64, min(slots, 1<<16))}
+	t := &Table{
+		shapes: make(map[string]Shape), seed: maphash.MakeSeed(), maxAge: maxAge, since: math.MinInt64, partly: math.MinInt64,
+		index: make([]slot, slots), ghost: make([]uint32, slots/4), stamps: make([]uint64, min(slots, 1<<16)), parts: make([]part, parts),
+	}
+	for i := range t.parts {
+		t.parts[i].since = math.MinInt64
+	}
 	segments := (maxBytes - t.fixed()) / segmentBytes
 	small := max(1, segments/10)
 	t.small, t.main = newRing(small), newRing(max(1, segments-small))
@@ -125,7 +152,9 @@ func NewTable(maxBytes int, maxAge time.Duration) *Table {
 }
 
 // fixed returns the bytes beside the rings.
-func (t *Table) fixed() int { return 8*len(t.index) + 4*len(t.ghost) + 8*len(t.stamps) }
+func (t *Table) fixed() int {
+	return 8*len(t.index) + 4*len(t.ghost) + 8*len(t.stamps) + 16*len(t.parts)
+}
 
 // Rely has the table find values only while a source is trusted, and keep only those of keys that it covers. Nil, as at first, means that
 // values are kept until they are too old, whatever changes meanwhile.
@@ -134,6 +163,7 @@ func (t *Table) Rely(s Source) { t.source = s }
 // Watch has a source tell of changes of all keys that are read, as Follow names them.
 func (t *Table) Watch(s Source) {
 	t.watched = s
+	t.divided, _ = s.(Divided)
 	if len(t.prefixes) > 0 {
 		s.Track(t.prefixes)
 	}
@@ -169,7 +199,8 @@ const FindMax = 32
 // In a large table a key waits for memory two or three times, one after the other: for its slot, and for its entry. So each step is taken for all keys
 // before the next one: the processor waits for all of them at once.
 func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now, oldest clock.Time) (hits int, least clock.Time) {
-	if t.source != nil && !t.source.Trusted() {
+	trusted := t.source == nil || t.source.Trusted()
+	if !trusted && t.divided == nil {
 		clear(found[:len(ends)])
 		t.stats.Misses += uint64(len(ends))
 		t.stats.Untrusted += uint64(len(ends))
@@ -210,6 +241,10 @@ func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now
 			found[i] = nil
 			continue
 		}
+		if (!trusted || int64(sent) <= t.partly) && !t.serves(key, sent, trusted) {
+			found[i] = nil
+			continue
+		}
 		if e[atUses] < usesMax {
 			e[atUses]++
 		}
@@ -222,6 +257,20 @@ func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now
 	t.stats.HitAge += float64(ages)
 	t.stats.Misses += uint64(len(ends) - hits)
 	return hits, least
+}
+
+// serves reports whether an entry may be used as far as the part of its key says.
+func (t *Table) serves(key []byte, sent clock.Time, trusted bool) bool {
+	p := t.divided.Part(key)
+	switch {
+	case int64(sent) <= t.parts[p].since:
+		t.stats.Expired++
+		return false
+	case !trusted && !t.divided.Trusts(p):
+		t.stats.Untrusted++
+		return false
+	}
+	return true
 }
 
 // search returns the entry of a key that is not at the slot of its hash, or nil.
@@ -247,6 +296,10 @@ func (t *Table) Recount(c Counts) { t.stats.Counts = c }
 func (t *Table) Put(key []byte, shape Shape, value []byte, token Token, sent clock.Time) {
 	hash := maphash.Bytes(t.seed, key)
 	if t.floor > uint64(token) || t.stamps[t.stampOf(hash)] > uint64(token) {
+		t.stats.Raced++
+		return
+	}
+	if t.divided != nil && t.parts[t.divided.Part(key)].floor > uint64(token) {
 		t.stats.Raced++
 		return
 	}
@@ -306,6 +359,14 @@ func (t *Table) InvalidateAll(now clock.Time) {
 	t.seq++
 	t.floor, t.since = t.seq, max(int64(now), t.latest)
 	t.stats.Dropped++
+}
+
+// InvalidatePart is InvalidateAll for the keys of one part.
+func (t *Table) InvalidatePart(number int, now clock.Time) {
+	t.seq++
+	p := &t.parts[number]
+	p.floor, p.since = t.seq, max(int64(now), t.latest)
+	t.partly = max(t.partly, p.since)
 }
 
 // Stats returns the counts so far.

@@ -153,9 +153,13 @@ func TestRaces(t *testing.T) {
 		"by a clock that lags":      {func(*Table) {}, func(t *Table) { t.InvalidateAll(3) }, false},
 		"in the same instant":       {func(*Table) {}, func(t *Table) { t.InvalidateAll(5) }, false},
 		"another one changes later": {func(*Table) {}, func(t *Table) { t.Invalidate([]byte("item:8")) }, true},
+		"its part changes":          {func(t *Table) { t.InvalidatePart(1, 3) }, func(*Table) {}, false},
+		"its part changes later":    {func(*Table) {}, func(t *Table) { t.InvalidatePart(1, 3) }, false},
+		"another part changes":      {func(t *Table) { t.InvalidatePart(0, 3) }, func(t *Table) { t.InvalidatePart(0, 6) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table := NewTable(0, time.Hour)
+			table := NewDivided(0, time.Hour, 2)
+			table.Watch(lastDigit{})
 			table.Invalidate(key) // before: of no interest
 			token := table.Token()
 			c.between(table)
@@ -166,6 +170,32 @@ func TestRaces(t *testing.T) {
 			assert.True(t, get(table))
 		})
 	}
+}
+
+// lastDigit is a source whose parts are odd and even digits. It trusts odd ones.
+type lastDigit struct{}
+
+func (lastDigit) Trusted() bool        { return false }
+func (lastDigit) Covers([]byte) bool   { return true }
+func (lastDigit) Track([]string)       {}
+func (lastDigit) Part(key []byte) int  { return int(key[len(key)-1]-'0') % 2 }
+func (lastDigit) Trusts(part int) bool { return part == 1 }
+
+// Keys of a part that is not trusted are not found, and others are.
+func TestPartsAreTrustedEachByItself(t *testing.T) {
+	table := NewDivided(0, time.Hour, 2)
+	table.Watch(lastDigit{})
+	table.Rely(lastDigit{})
+	for key, want := range map[string]bool{"item:7": true, "item:8": false} {
+		table.Put([]byte(key), 1, []byte("v"), table.Token(), 5)
+		_, _, ok := table.get([]byte(key), 1, 10, 0)
+		assert.Equal(t, want, ok, key)
+	}
+	assert.EqualValues(t, 1, table.Stats().Untrusted)
+	assert.EqualValues(t, 1, table.Stats().Misses)
+	table.Rely(nil)
+	_, _, ok := table.get([]byte("item:8"), 1, 10, 0)
+	assert.True(t, ok, "by its age")
 }
 
 func TestAges(t *testing.T) {

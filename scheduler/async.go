@@ -49,7 +49,7 @@ type Async struct {
 	clients     []Caller          // by endpoint index; nil for an endpoint that is not a Redis
 	tables      []*rowcache.Table // by endpoint index: what was read there; nil if no endpoint has one
 	remotes     []Remote          // by endpoint index; nil for an endpoint of another kind than http
-	trackers    []*resp.Tracker   // of the tables
+	trackers    []changeTracker   // of the tables
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside

@@ -9,6 +9,8 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/cluster"
+	"github.com/rankd/rankd/resp/clusterclient"
 	"github.com/rankd/rankd/rowcache"
 )
 
@@ -23,7 +25,11 @@ func newTables(reg *registry.Registry) (tables []*rowcache.Table) {
 		if tables == nil {
 			tables = make([]*rowcache.Table, len(endpoints))
 		}
-		tables[ep.Index] = rowcache.NewTable(cache.MaxBytes, cache.MaxAge)
+		parts := 0
+		if ep.Cluster {
+			parts = cluster.Slots
+		}
+		tables[ep.Index] = rowcache.NewDivided(cache.MaxBytes, cache.MaxAge, parts)
 	}
 	return tables
 }
@@ -64,9 +70,9 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 			continue
 		}
 		table := e.tables[ep.Index]
-		var tracker *resp.Tracker
+		var tracker changeTracker
 		refused := false
-		tracker = resp.NewTracker(l, d, cfg.RedisOptions(ep), cache.MaxSilence, table, func(err error) {
+		changed := func(err error) {
 			if !errors.Is(err, resp.ErrTrackingRefused) {
 				table.Rely(tracker)
 				if err == nil && refused {
@@ -80,9 +86,16 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 			}
 			refused = true
 			hear(Untracked{ep, err})
-		})
-		if cache.Mode == registry.CacheTrack {
-			tracker.TrackReads(e.clients[ep.Index].(*resp.Client))
+		}
+		switch reads := cache.Mode == registry.CacheTrack; client := e.clients[ep.Index].(type) {
+		case *clusterclient.Client:
+			tracker = client.Track(cache.MaxSilence, table, reads, changed)
+		case *resp.Client:
+			single := resp.NewTracker(l, d, cfg.RedisOptions(ep), cache.MaxSilence, table, changed)
+			if reads {
+				single.TrackReads(client)
+			}
+			tracker = single
 		}
 		table.Rely(tracker)
 		table.Watch(tracker)
@@ -91,4 +104,10 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 			_ = l.Post(func() { tracker.Track([]string{probePrefix}) }) // Only a loop that has ended refuses.
 		}
 	}
+}
+
+// A changeTracker has the servers of an endpoint tell what changes: a *resp.Tracker, or a *clusterclient.Tracker. Loop only.
+type changeTracker interface {
+	rowcache.Source
+	Close()
 }

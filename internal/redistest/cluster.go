@@ -60,10 +60,27 @@ func (c *Cluster) start(t testing.TB, args ...string) (port int) {
 	require.NoError(t, listener.Close())
 	c.Nodes = append(c.Nodes, Start(t, append([]string{
 		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(port), "--cluster-node-timeout", "1000",
-		"--cluster-require-full-coverage", "no",
+		"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
 	}, args...)...))
 	c.ids = append(c.ids, c.Do(t, len(c.Nodes)-1, "CLUSTER", "MYID"))
 	return port
+}
+
+// AddMaster starts a master without slots, and returns once all nodes know it and it knows them.
+func (c *Cluster) AddMaster(t testing.TB) (node int) {
+	t.Helper()
+	node = len(c.Nodes)
+	port := c.start(t)
+	c.Do(t, 0, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Nodes[node].Port), strconv.Itoa(port))
+	require.Eventually(t, func() bool {
+		for i := range c.Nodes {
+			if info := c.Do(t, i, "CLUSTER", "INFO"); !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprint("cluster_known_nodes:", len(c.Nodes))) {
+				return false
+			}
+		}
+		return true
+	}, formed, 20*time.Millisecond)
+	return node
 }
 
 // AddReplica starts a replica of a master, and returns once it has all of its data and all nodes know it.

@@ -5,27 +5,35 @@ import "github.com/rankd/rankd/resp"
 // afterStreams says that the first key follows the argument STREAMS.
 const afterStreams = -1
 
-// Route returns the slot of an encoded command. It is None for a command without a key, which any node can answer. It knows
-// from the command tables of Redis, by names in upper case, which commands have no key, or have it elsewhere than behind the name. All keys of one
+// Route returns the slot of an encoded command. It is None for a command without a key, which any node can answer. All keys of one
 // command must be in the same slot, or else the server refuses it (CROSSSLOT).
 func Route(command []byte) int {
+	if key, ok := Key(command); ok {
+		return Slot(key)
+	}
+	return None
+}
+
+// Key returns the first key of an encoded command, a view. It knows from the command tables of Redis, by names in upper case, which commands have no
+// key, or have it elsewhere than behind the name.
+func Key(command []byte) (key []byte, ok bool) {
 	at, i := 0, 0
 	for arg := range resp.Arguments(command) {
 		switch {
 		case i == 0:
 			if at = keyAt(arg); at == 0 {
-				return None
+				return nil, false
 			}
 		case i == at:
-			return Slot(arg)
+			return arg, true
 		case at == afterStreams && string(arg) == "STREAMS":
 			at = i + 1
 		case at == 3 && i == 2 && string(arg) == "0": // EVAL script 0
-			return None
+			return nil, false
 		}
 		i++
 	}
-	return None
+	return nil, false
 }
 
 // keyAt returns the position of the first key of a command; 0: it has none.

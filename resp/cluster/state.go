@@ -39,6 +39,9 @@ type State struct {
 	numbers  map[string]int
 	replicas []string
 	owner    [Slots]int16 // the number of its node plus 1; 0: nobody is known
+	slots    []int        // by the number of a node: how many it owns
+	moved    func(slot int)
+	every    time.Duration // between refreshes
 	mapped   bool
 
 	due      clock.Time // when to ask next
@@ -58,7 +61,14 @@ type State struct {
 // NewState returns the state of a client that knows nothing but seeds, the addresses ("host:port") of some nodes. seed seeds the
 // choice of the nodes to ask, and jitter.
 func NewState(seeds []string, seed uint64) *State {
-	return &State{seeds: seeds, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[string]int), due: clock.First}
+	return &State{
+		seeds: seeds, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[string]int), due: clock.First, every: refreshEvery, moved: func(int) {},
+	}
+}
+
+// Watch has moved hear of each slot whose node has changed, once it has, and has the map asked for at least that often.
+func (s *State) Watch(moved func(slot int), every time.Duration) {
+	s.moved, s.every = moved, min(every, refreshEvery)
 }
 
 // Ready reports whether a map has come.
@@ -84,16 +94,37 @@ func (s *State) Node(addr string) int {
 			return None
 		}
 		s.nodes = append(s.nodes, "")
+		s.slots = append(s.slots, 0)
 	}
 	s.nodes[n] = addr
 	s.numbers[addr] = n
 	return n
 }
 
+// Nodes returns how many numbers nodes have, free ones among them: all are smaller.
+func (s *State) Nodes() int { return len(s.nodes) }
+
+// Owns returns how many slots a node has, as far as is known.
+func (s *State) Owns(node int) int { return s.slots[node] }
+
+// move notes that a slot is at a node.
+func (s *State) move(slot, node int) {
+	from := s.Owner(slot)
+	if from == node {
+		return
+	}
+	if from != None {
+		s.slots[from]--
+	}
+	s.slots[node]++
+	s.owner[slot] = int16(node + 1)
+	s.moved(slot)
+}
+
 // Forget frees a node's number, unless the node has slots, and reports whether it did. Its owner forgets what it has for it.
 func (s *State) Forget(node int) bool {
 	addr := s.nodes[node]
-	if addr == "" || addr == s.asking || slices.Contains(s.owner[:], int16(node+1)) {
+	if addr == "" || addr == s.asking || s.slots[node] > 0 {
 		return false
 	}
 	delete(s.numbers, addr)
@@ -171,7 +202,7 @@ func (s *State) Answered(m *Map, err error, now clock.Time) (addr string, ok boo
 		}
 	}
 	s.asking, s.toAsk = "", nil
-	wait := refreshEvery
+	wait := s.every
 	switch best := s.best; {
 	case best == nil || best.missing == Slots:
 		wait = min(refreshApart<<min(s.failures, 16), refreshBackoff)
@@ -196,13 +227,13 @@ func (s *State) Answered(m *Map, err error, now clock.Time) (addr string, ok boo
 
 // install takes a map over. A slot that the map lacks stays where it was: that node answers better than nobody.
 func (s *State) install(m *Map) {
-	numbers := make([]int16, len(m.masters))
+	numbers := make([]int, len(m.masters))
 	for i, addr := range m.masters {
-		numbers[i] = int16(s.Node(addr) + 1)
+		numbers[i] = s.Node(addr)
 	}
 	for slot, at := range m.owner {
-		if at > 0 && numbers[at-1] > 0 {
-			s.owner[slot] = numbers[at-1]
+		if at > 0 && numbers[at-1] != None {
+			s.move(slot, numbers[at-1])
 		}
 	}
 	s.replicas = m.replicas
@@ -253,7 +284,7 @@ func (s *State) Judge(message []byte, from, slot, hops int, read bool, now clock
 			return Verdict{}
 		}
 		if moved {
-			s.owner[to] = int16(node + 1)
+			s.move(to, node)
 		}
 		if hops == 0 && node != from {
 			pause = 0

@@ -22,6 +22,8 @@ type Client struct {
 	state  *cluster.State
 	nodes  []*resp.Client // by the numbers of state; nil: none yet
 
+	tracker *Tracker // nil: nobody keeps what was read
+
 	calls    map[*resp.Call]*operation
 	underWay list.List[operation]
 	mapless  int                  // of underWay, those that wait for the first map
@@ -232,7 +234,7 @@ func (c *Client) refreshed() {
 			node.Close()
 		}
 	}
-	if c.underWay.Len() > 0 {
+	if c.underWay.Len() > 0 || c.tracker.wants() {
 		c.schedule(c.state.Due())
 	}
 }
@@ -293,7 +295,7 @@ func (c *Client) schedule(at clock.Time) {
 // tick refreshes the map, sends again what has rested, and fails what has waited too long.
 func (c *Client) tick() {
 	now := c.loop.Now()
-	if c.underWay.Len() > 0 || c.state.Suspects() {
+	if c.underWay.Len() > 0 || c.state.Suspects() || c.tracker.wants() {
 		c.refresh(now)
 		c.schedule(c.state.Due())
 	}

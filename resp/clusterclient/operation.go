@@ -295,6 +295,9 @@ func (o *operation) deliver(l *leg) {
 		if reply.Kind() == resp.Error {
 			if v := o.judge(l, k, reply); v.Again {
 				c.stats.Redirected++
+				if v.Asking {
+					c.tracker.asked(o.call.Batch.Span(k, k+1))
+				}
 				o.hops[k]++
 				if v.Pause == 0 {
 					o.sendAgain(k, v)

@@ -36,6 +36,7 @@ type world struct {
 	instead  map[string]string     // by key: what is answered once instead
 	pingPong bool                  // two nodes say that the other one has each slot
 	lie      func() (string, bool) // what CLUSTER SLOTS answers instead
+	tracked  *trackedWorld         // GET answers versions, and sessions track; nil: neither
 }
 
 // A server is a node.
@@ -68,6 +69,7 @@ func (s *server) accept(p *simnet.Peer) {
 	asking := false
 	s.conns++
 	p.OnClose = func() { s.conns-- }
+	own := s.world.tracked.session(s, p)
 	p.OnData = func(data []byte) (consumed int) {
 		for {
 			complete, args, _, rest, err := redcon.ReadNextCommand(data[consumed:], nil)
@@ -81,7 +83,12 @@ func (s *server) accept(p *simnet.Peer) {
 				words[i] = string(a)
 			}
 			s.world.commands = append(s.world.commands, fmt.Sprint(s.number, " ", strings.Join(words, " ")))
-			p.Write([]byte(s.answer(words, &asking)))
+			if text, ok := own.answer(words); ok {
+				p.Write([]byte(text))
+				continue
+			}
+			text := s.answer(words, &asking)
+			p.Write([]byte(own.replied(words, text)))
 		}
 	}
 }
