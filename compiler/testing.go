@@ -2,10 +2,12 @@ package compiler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/big"
 	"path/filepath"
 	"slices"
@@ -167,6 +169,7 @@ type testRun struct {
 	tests []testCase
 	serve goja.Callable // a function of the test for a service
 	scope goja.Callable // begins and ends the scope of a test
+	busy  bool          // a function of the test answers for a service
 }
 
 // testCase is a test that the file has declared.
@@ -296,7 +299,24 @@ func (t *testRun) thrown(e *goja.Exception) *TestFailure {
 	})
 	message = strings.TrimPrefix(message, "TypeError: TypeError: ")
 	at, _ := t.unit.offset(e.Stack())
-	return t.failureAt(at, message, detail)
+	f := t.failureAt(at, message, detail)
+	if match := notDefined.FindStringSubmatch(message); match != nil {
+		f.Hint = t.hint(match[1])
+	}
+	return f
+}
+
+// hint says what stands for a name that tests do not have.
+func (t *testRun) hint(name string) string {
+	switch {
+	case name == "console":
+		return "log(value) prints beside the outcome of the test"
+	case name == "Date":
+		return "now(\"2026-03-01T12:00:00Z\") says what now() is in the plans"
+	case slices.Contains(testExports, name):
+		return fmt.Sprintf("import { %s } from %q", name, testModule)
+	}
+	return cmp.Or(strings.ReplaceAll(absent[name], "plan code", "a test"), t.unit.globalHint(name))
 }
 
 func (t *testRun) failureAt(at int, message, detail string) *TestFailure {
@@ -327,6 +347,9 @@ func (t *testRun) ask(c goja.FunctionCall) goja.Value {
 
 // exchange sends a call to the parent and waits for its reply. Meanwhile it has functions of the test answer for services.
 func (t *testRun) exchange(name string, arg any) (json.RawMessage, error) {
+	if t.busy {
+		return nil, errors.New("a function that answers for a service asks the engine nothing: it answers from its request")
+	}
 	text, err := json.Marshal(arg)
 	if err != nil {
 		return nil, errors.New("a request holds what JSON cannot: " + strings.TrimPrefix(err.Error(), "json: "))
@@ -362,6 +385,8 @@ func (t *testRun) answerFor(asked *serveCall) *served {
 	if err != nil {
 		return &served{Error: "the request is not JSON: " + err.Error()}
 	}
+	t.busy = true
+	defer func() { t.busy = false }()
 	result, err := t.serve(goja.Undefined(), t.unit.vm.ToValue(asked.Service), body)
 	var thrown *goja.Exception
 	if errors.As(err, &thrown) {

@@ -169,7 +169,11 @@
       return this;
     }
     every(holds, words = "the condition") {
-      const row = this.#all().find((r, i) => !holds(r, i));
+      const row = this.#all().find((r, i) => {
+        const answer = holds(r, i) ?? false;
+        if (typeof answer !== "boolean") throw new TypeError(`every takes a function that answers with true or false; the columns of a row are its members, as in row.score`);
+        return !answer;
+      });
       if (row !== undefined) fail(`${words} should hold for every row`, [`  not for  ${show(row)}`, this.#why([row.id])]);
       return this;
     }

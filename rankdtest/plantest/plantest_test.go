@@ -172,6 +172,7 @@ func TestExpectations(t *testing.T) {
 		{"a service that fails", `service("scores", () => { throw new Error("down") }); expect(rank({ user_id: 1, plan: "remote" })).lacking("scores", { status: "failed" })`, nil},
 		{"what a service says", `service("scores", () => { throw new Error("down") }); expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"down"}},
 		{"a service without an answer", `expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"node n1 is failed", "the test gives no answer of the service scores"}},
+		{"a service that asks", `service("scores", () => rank({ user_id: 1 })); expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"asks the engine nothing"}},
 		{"an unknown service", `service("score", {}); rank({ user_id: 1 })`, []string{`no endpoint of kind http is named "score"`}},
 		{"another shelf", `service("scores", { columns: { score: [1, 4, 3, 2] } }); expect(rank({ user_id: 1, plan: "remote" })).shelf("bets")`, []string{`the answer has no shelf "bets"`, `"best", "all"`}},
 		{"no answer", `expect(5).ids(5)`, []string{"this expectation is for an answer of rank"}},
@@ -179,7 +180,11 @@ func TestExpectations(t *testing.T) {
 		{"a sorted set as the source", `redis({ "shelf:1": sortedSet({ 2: 1 }) }); rank({ user_id: 1 })`, []string{"WRONGTYPE"}},
 		{"rows that the engine keeps", `redis({ items: [1, 2] }); expect(rank({ user_id: 1, plan: "kept" })).ids(1, 2).column("score", [3600, 0])`, nil},
 		{"other rows that the engine keeps", `redis({ items: [2] }); expect(rank({ user_id: 1, plan: "kept" })).ids(2); now(7300); expect(rank({ user_id: 1, plan: "kept" })).ids(2).column("score", [100])`, nil},
-		{"no clock", `Date.now()`, []string{"Date is not defined"}},
+		{"no clock", `Date.now()`, []string{"Date is not defined", "hint: now("}},
+		{"no console", `console.log(1)`, []string{"console is not defined", "hint: log(value) prints"}},
+		{"a forgotten import", `delete1()`, []string{"delete1 is not defined"}},
+		{"columns of plans", `expect(rank({ user_id: 1 })).every(() => Key.score > 100)`, []string{"every takes a function that answers with true or false"}},
+		{"a condition that is undefined", `expect(rank({ user_id: 1 })).every((row) => row.tags?.includes("a"))`, []string{"the condition should hold for every row", `not for  {"id":2`}},
 	}
 	var file strings.Builder
 	file.WriteString(prelude)
@@ -228,7 +233,9 @@ func TestFilesThatCannotRun(t *testing.T) {
 		"async":          {prelude + `test("a", async () => { throw new Error("unseen"); });`, "", 1},
 		"at the top":     {prelude + `expect(1).equals(2);`, "the values differ", 0},
 		"without an end": {prelude + `test("a", () => { for (;;) {} }); test("b", () => {});`, "the test computes longer than 300ms without a request", 1},
-		"out of reach":   {`import "../registry/keys";`, "is outside the plan's folder", 0},
+		"a service without an end": {prelude + `test("a", () => { service("scores", () => { for (;;) {} }); rank({ user_id: 1, plan: "remote" }); });`,
+			"the test computes longer than 300ms without a request", 1},
+		"out of reach": {`import "../registry/keys";`, "is outside the plan's folder", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := newConfig(t, map[string]string{"a.plan.test.ts": c.text, "b.plan.test.ts": prelude + `test("fine", () => { rank({ user_id: 1, plan: "shelf" }); });`})
@@ -349,7 +356,8 @@ test("bad", () => { expect(rank({ user_id: 1 })).ids(9); });`, "syntax.plan.test
 	assert.Nil(t, doc.Suites[0].Cases[0].Failure)
 	assert.Equal(t, "the rows differ", doc.Suites[0].Cases[1].Failure.Message)
 	assert.Contains(t, doc.Suites[0].Cases[1].Failure.Text, "it never was a candidate")
-	assert.Equal(t, 1, doc.Suites[1].Errors)
+	assert.Equal(t, [3]int{1, 0, 1}, [3]int{doc.Suites[1].Tests, doc.Suites[1].Failures, doc.Suites[1].Errors})
+	assert.Contains(t, doc.Suites[1].Cases[0].Error.Text, "syntax.plan.test.ts:1:6: error")
 }
 
 // TestWhatCannotRunAtAll: the folder or the tables are wrong.
