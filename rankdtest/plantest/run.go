@@ -27,6 +27,7 @@ type fileRun struct {
 	snapshots *snapshots
 	data      []*dataset
 	begun     time.Time // of the test
+	runs      bool      // a test does
 }
 
 // answer answers a call of the tests: it is a compiler.TestHost.
@@ -36,6 +37,7 @@ func (f *fileRun) answer(ctx context.Context, call *compiler.TestCall) (any, err
 		return f.begin(call.Arg)
 	case compiler.TestEnds:
 		test := f.test()
+		f.runs = false
 		test.Elapsed = time.Since(f.begun)
 		if err := json.Unmarshal(call.Arg, &test.Failure); err != nil || test.Failure == nil {
 			return nil, err
@@ -92,7 +94,7 @@ func (f *fileRun) begin(arg []byte) (wanted bool, err error) {
 		return false, nil
 	}
 	f.file.Tests = append(f.file.Tests, r)
-	f.begun = time.Now()
+	f.begun, f.runs = time.Now(), true
 	return true, nil
 }
 
