@@ -28,10 +28,25 @@ type Answer struct {
 
 	generation *generation
 	result     *scheduler.Result
+	graph      *plan.Graph // nil: the answer is synthetic
+	alias      *plan.Alias // that the request asked for; nil: it named a plan
+	side       string      // of alias
+	versioned  bool        // the JSON shows the version
 	showDeltas bool
 	recording  *trace.Recording // nil unless the request asked for it, and ran
 	explained  *explained       // nil unless the request asked for it, and ran
 }
+
+// Version says which plan has answered. It is zero for a synthetic answer.
+func (a *Answer) Version() Version {
+	if a.graph == nil {
+		return Version{}
+	}
+	return versionOf(a.generation, a.graph, a.alias, a.side)
+}
+
+// Version says which plan has answered a request, of which generation, and which side of an alias that is.
+type Version = plan.Version
 
 // QueueDelay returns the part of Elapsed in which the request waited to be let in.
 func (a *Answer) QueueDelay() time.Duration {
@@ -142,6 +157,10 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.outputs(),
 		Deltas: a.SchemaDeltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
 		Completeness: a.Completeness(), IDTexts: a.result.IDTexts(), OutputNames: a.result.OutputNames(),
+	}
+	if a.versioned {
+		v := a.Version()
+		r.PlanVersion = &v
 	}
 	dst = a.grow(dst)
 	if a.generation == nil {
@@ -385,7 +404,9 @@ func (a *Answer) Explanation() *explain.Explanation {
 		return nil
 	}
 	run := explain.Run{Graph: x.graph, Rows: x.rows, UserID: x.userID, Params: x.params}
-	return run.Of(explain.Asked{All: x.asked.All, IDs: x.asked.IDs, Items: x.asked.Items})
+	e := run.Of(explain.Asked{All: x.asked.All, IDs: x.asked.IDs, Items: x.asked.Items})
+	e.PlanVersion = a.Version()
+	return e
 }
 
 // explanationJSON returns the JSON form of an explanation, or nil if there is none.

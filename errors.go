@@ -87,8 +87,12 @@ type Error struct {
 	QueueDelay time.Duration
 
 	causes    []error
+	version   Version
 	recording *trace.Recording // nil unless the request asked for it, and ran
 }
+
+// Version says which plan the request ran, or would have. It is zero if the request was refused before.
+func (e *Error) Version() Version { return e.version }
 
 // Trace returns what ran when before the request failed, if Request.Trace was set and the request ran; otherwise nil.
 // Each call assembles it anew.

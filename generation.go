@@ -36,10 +36,11 @@ type generation struct {
 	models    *gbdt.Set          // nil: no folder of models is given
 	tasks     *task.Catalog
 	library   *plan.Library
-	plan      *plan.Graph // for requests that name none; nil if there is none
-	planName  string      // of that plan, if it is in the library
-	planText  []byte      // of that plan, if it is not
-	synthetic bool        // without a plan, such a request has a synthetic answer
+	aliases   map[string]*plan.Alias // by name; nil: none
+	plan      *plan.Graph            // for requests that name none; nil if there is none
+	planName  string                 // of that plan, if it is in the library
+	planText  []byte                 // of that plan, if it is not
+	synthetic bool                   // without a plan, such a request has a synthetic answer
 	requests  *request.Parser
 	encoders  [2]*request.Encoder // by Format
 	residents residents
@@ -71,7 +72,11 @@ func (e *Engine) load(last *generation) (*generation, error) {
 		folder = artifacts.Plans()
 	}
 	g.library = plan.NewLibrary(folder, o.PlansName, g.tasks, g.registry, o.compile(folder, o.PlansDir, g.tasks, g.registry))
+	if g.aliases, err = plan.ReadAliases(folder); err != nil {
+		return nil, fmt.Errorf("%s: %w", cmp.Or(o.PlansName, "the folder of plans"), err)
+	}
 	switch {
+	case g.aliases[o.Plan] != nil: // Each request has its own side.
 	case o.PlanFile != "":
 		if g.planText, err = e.readPlan(g, last); err != nil {
 			break
@@ -84,7 +89,15 @@ func (e *Engine) load(last *generation) (*generation, error) {
 	case o.Plan != "" && last == nil: // Otherwise list does so.
 		g.plan, err = g.library.Get(o.Plan)
 	}
+	if err == nil && last == nil {
+		err = plan.Aliased(g.aliases, g.has)
+	}
 	return g, err
+}
+
+// has reports whether there is a file of a plan of that name.
+func (g *generation) has(name string) bool {
+	return g.plan != nil && g.planText != nil && name == g.plan.Name || g.library.Has(name)
 }
 
 // works reports whether plans of last work with g as they are.
@@ -221,7 +234,7 @@ func (g *generation) list(last *generation) (listing []plan.Listing, err error) 
 	} else {
 		listing, err = g.library.List()
 	}
-	if err == nil && g.planName != "" && g.plan == nil {
+	if err == nil && g.planName != "" && g.plan == nil && g.aliases[g.planName] == nil {
 		g.plan, err = g.library.Get(g.planName)
 	}
 	if err == nil && g.digest.Load() == nil {
@@ -239,6 +252,10 @@ func (g *generation) digestWith(listing []plan.Listing) string {
 	for _, name := range slices.Sorted(maps.Keys(models)) {
 		fmt.Fprintf(hash, "model %q %s\n", name, models[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(g.aliases)) {
+		a := g.aliases[name]
+		fmt.Fprintf(hash, "alias %q %q %q %v %q\n", name, a.A, a.B, a.BShare, a.Salt)
+	}
 	if g.plan != nil {
 		fmt.Fprintf(hash, "own plan %q %s\n", g.plan.Name, g.plan.Digest)
 	}
@@ -250,9 +267,20 @@ func (g *generation) digestWith(listing []plan.Listing) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// choose returns the plan for a request that asks for name, "" if it asks for none. A nil plan
+// alias returns the alias of a name, or of the plan for requests that name none; nil: the name is not an alias.
+func (g *generation) alias(name string) *plan.Alias {
+	if name == "" {
+		name = g.planName
+	}
+	return g.aliases[name]
+}
+
+// choose returns the plan for a request that asks for name, "" if it asks for none, and side a of an alias. A nil plan
 // without error means the synthetic answer.
 func (g *generation) choose(name string) (*plan.Graph, error) {
+	if a := g.alias(name); a != nil {
+		name = a.A
+	}
 	if graph, err, ok := g.lookUp(name); ok {
 		return graph, err
 	}

@@ -1,8 +1,10 @@
 package rankd
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +31,12 @@ type Generation struct {
 	Digest string
 	Loaded time.Time
 	Plans  []PlanVersion // that are loaded, by name
+	// Aliases are the second names of plans, by name.
+	Aliases []Alias
 }
+
+// Alias is a name under which requests ask for one of two plans.
+type Alias = plan.Alias
 
 // PlanVersion is one plan of a Generation. Immutable; any goroutine.
 type PlanVersion struct {
@@ -161,6 +168,11 @@ func (e *Engine) next(ctx context.Context, present *generation) (*generation, er
 	if len(refused) > 0 {
 		return nil, errors.Join(refused...)
 	}
+	if err := plan.Aliased(g.aliases, func(name string) bool {
+		return g.plan != nil && name == g.plan.Name || slices.ContainsFunc(listing, func(l plan.Listing) bool { return l.Name == name && l.Err == nil })
+	}); err != nil {
+		return nil, err
+	}
 	if before := present.digest.Load(); before != nil && *before == *g.digest.Load() && g.works(present) {
 		return present, nil
 	}
@@ -235,6 +247,10 @@ func (g *generation) describe() Generation {
 	if digest := g.digest.Load(); digest != nil {
 		d.Digest = *digest
 	}
+	for _, a := range g.aliases {
+		d.Aliases = append(d.Aliases, *a)
+	}
+	slices.SortFunc(d.Aliases, func(a, b Alias) int { return cmp.Compare(a.Name, b.Name) })
 	for _, graph := range g.plans() {
 		d.Plans = append(d.Plans, PlanVersion{graph.Name, graph.Digest})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -87,7 +88,8 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 			r.Timeout, c.shortened = left, true
 		}
 	}
-	if graph, err, ok := c.generation.lookUp(r.Plan); ok && (graph == nil || c.generation.settled(graph)) {
+	name := c.follow(&r)
+	if graph, err, ok := c.generation.lookUp(name); ok && (graph == nil || c.generation.settled(graph)) {
 		return c.start(&r, graph, err)
 	}
 	if !e.loads.begin() {
@@ -97,7 +99,7 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 	later := r // so that only this branch moves the request to the heap
 	go func() {
 		defer e.loads.end()
-		graph, err := c.generation.choose(later.Plan)
+		graph, err := c.generation.choose(name)
 		if graph != nil {
 			e.awaitFor(ctx, &later, c.generation, graph)
 		}
@@ -112,6 +114,18 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 // reads the folder of plans the first time alone. A server that has its own list of plans uses it.
 func (in Intake) UnknownPlan(requestID, plan string) *Error {
 	return planError(requestID, in.engine.present.Load().library.Unknown(plan))
+}
+
+// Own returns the name of the plan, or of the alias, that requests run which name none; "": there is none.
+func (in Intake) Own() string {
+	g := in.engine.present.Load()
+	if a := g.alias(""); a != nil {
+		return a.Name
+	}
+	if g.plan != nil {
+		return g.plan.Name
+	}
+	return ""
 }
 
 // Reactor returns the loop of an engine with the Reactor model, and nil with another model. A front gives it the connections of its
@@ -131,12 +145,50 @@ type call struct {
 	engine     *Engine
 	generation *generation
 	explain    Explain
-	date       time.Time // of its arrival
-	traced     bool      // the request asked for its trace
-	sampled    bool      // the engine's sink gets a recording
-	shortened  bool      // the caller's context has set the deadline
+	date       time.Time   // of its arrival
+	alias      *plan.Alias // that the request asked for; nil: it named a plan
+	side       string      // of alias
+	versioned  bool        // the answer shows its version
+	traced     bool        // the request asked for its trace
+	sampled    bool        // the engine's sink gets a recording
+	shortened  bool        // the caller's context has set the deadline
 	done       func(*Answer, error)
 	deliverFn  func(*scheduler.Result) // the method deliver, bound once
+}
+
+// follow returns the name of the plan that a request asks for, "" for the engine's own choice. An alias chooses by the user.
+func (c *call) follow(r *Request) string {
+	if c.generation.aliases == nil {
+		return r.Plan
+	}
+	a := c.generation.alias(r.Plan)
+	if a == nil {
+		return r.Plan
+	}
+	var room [rowset.IDBytesMax]byte
+	user := append(room[:0], r.UserIDText...)
+	if len(user) == 0 {
+		user = strconv.AppendInt(user, r.UserID, 10)
+	}
+	name := ""
+	c.alias = a
+	c.side, name = a.Side(user)
+	return name
+}
+
+// version says which plan the request runs.
+func (c *call) version() Version { return versionOf(c.generation, c.Graph, c.alias, c.side) }
+
+// versionOf returns the version of a run of graph, which is not nil.
+func versionOf(g *generation, graph *plan.Graph, a *plan.Alias, side string) Version {
+	v := Version{Plan: graph.Name, Digest: graph.Digest, Side: side, Generation: g.number}
+	if a != nil {
+		v.Alias = a.Name
+	}
+	if digest := g.digest.Load(); digest != nil {
+		v.GenerationDigest = *digest
+	}
+	return v
 }
 
 // start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
@@ -151,8 +203,10 @@ func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 		return nil
 	}
 	if err := c.engine.scheduler.Submit(&c.Execution, c.deliverFn); err != nil {
+		failed := runError(r.ID, err, graph)
+		failed.version = c.version()
 		c.free()
-		return runError(r.ID, err, graph)
+		return failed
 	}
 	return nil
 }
@@ -201,6 +255,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	}
 	c.Flow = r.Flow
 	c.Graph, c.UserID, c.Params, c.Deltas = graph, r.UserID, params, r.SchemaDeltas
+	c.versioned = r.PlanVersion || c.alias != nil
 	c.traced, c.sampled = r.Trace, e.sample(c.Context)
 	if c.traced || c.sampled {
 		c.Record = e.options.TraceDetail
@@ -352,7 +407,7 @@ func (c *call) deliver(result *scheduler.Result) {
 		RequestID: c.RequestID, Elapsed: elapsed, generation: c.generation, result: result, showDeltas: c.Deltas, recording: recording,
 	}
 	if c.Graph != nil {
-		a.Plan = c.Graph.Name
+		a.Plan, a.graph, a.alias, a.side, a.versioned = c.Graph.Name, c.Graph, c.alias, c.side, c.versioned
 		if c.KeepRows {
 			a.explained = newExplained(&c.Execution, result, c.explain)
 		}
@@ -367,6 +422,9 @@ func (c *call) failed(err error) *Error {
 		return cancelled(c.RequestID, c.Context)
 	}
 	e := runError(c.RequestID, err, c.Graph)
+	if c.Graph != nil {
+		e.version = c.version()
+	}
 	if late := (*scheduler.TimeoutError)(nil); c.shortened && errors.As(err, &late) && late.OfRequest() {
 		e.causes = append(e.causes, context.DeadlineExceeded, context.Cause(c.Context))
 	}
@@ -396,6 +454,7 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if r == nil {
 		return nil
 	}
+	r.PlanVersion = c.version()
 	r.Context, r.RequestID, r.At = c.Context, c.RequestID, c.date.Truncate(time.Microsecond).UTC()
 	if c.sampled {
 		c.engine.emit(r)

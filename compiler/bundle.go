@@ -14,11 +14,15 @@ const (
 	runtimeModule = "@ranking-dsl/runtime" // what plans import
 	hostName      = "__rankd_host__"       // the free variable through which rewritten code reaches the host
 	planSpace     = "plan"                 // namespace of the folder's files in esbuild
+	testModule    = "@ranking-dsl/test"    // what tests of plans import
 	runtimeSpace  = "runtime"
 )
 
 // runtimeExports are the names that runtimeModule exports. Types need none.
 var runtimeExports = []string{"definePlan", "E", "Pred"}
+
+// moduleExports are the names that each module of the host exports.
+var moduleExports = map[string][]string{runtimeModule: runtimeExports, testModule: testExports}
 
 // A bundle is a plan and its imports as one script, and the way back to the sources.
 type bundle struct {
@@ -101,9 +105,9 @@ func (u *unit) resolveInFolder(build api.PluginBuild) {
 	build.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
 		return u.resolve(args), nil
 	})
-	build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: runtimeSpace}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
+	build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: runtimeSpace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 		var module strings.Builder
-		for _, name := range runtimeExports {
+		for _, name := range moduleExports[args.Path] {
 			fmt.Fprintf(&module, "export const %s = %s.%s;\n", name, hostName, name)
 		}
 		contents := module.String()
@@ -136,8 +140,8 @@ func (u *unit) resolve(args api.OnResolveArgs) api.OnResolveResult {
 		return api.OnResolveResult{Path: u.folder.entry, Namespace: planSpace}
 	case args.Kind != api.ResolveJSImportStatement:
 		return refuse("import", `write import { name } from "./file" at the top`, "plan code cannot load %s while it runs", quoted)
-	case args.Path == runtimeModule:
-		return api.OnResolveResult{Path: runtimeModule, Namespace: runtimeSpace}
+	case args.Path == runtimeModule, args.Path == testModule && u.testing != nil:
+		return api.OnResolveResult{Path: args.Path, Namespace: runtimeSpace}
 	case !strings.HasPrefix(args.Path, "./") && !strings.HasPrefix(args.Path, "../"):
 		return refuse("import", "a plan is compiled without packages: it reaches no file outside its folder, no network and no process",
 			"cannot import %s: plans import %q and files of their folder", quoted, runtimeModule)
@@ -150,6 +154,8 @@ func (u *unit) resolve(args api.OnResolveArgs) api.OnResolveResult {
 	switch {
 	case name == u.folder.entry && args.Importer == u.folder.entry:
 		return refuse("import-self", "remove the import", "the plan imports itself")
+	case strings.HasSuffix(name, Extension) && u.testing != nil:
+		return refuse("import-plan", "a test names the plan in its request, as in rank({ plan: \"home\", user_id: 1 }); what both use goes into a file of its own", "%s is a plan", quoted)
 	case strings.HasSuffix(name, Extension):
 		return refuse("import-plan", "move what both plans use into a file of its own", "%s holds a plan of its own", quoted)
 	}
@@ -178,9 +184,12 @@ func (u *unit) reportMessage(m *api.Message) {
 	if strings.HasPrefix(m.Text, "No matching export") {
 		code, text = "import", strings.ReplaceAll(m.Text, planSpace+":", "")
 		text = strings.ReplaceAll(text, runtimeSpace+":", "")
-		hint = "it exports " + strings.Join(runtimeExports, ", ") + "; Key, P, EP, coalesce and regex are global"
-		if !strings.Contains(text, runtimeModule) {
-			hint = "add export in front of its declaration"
+		hint = "add export in front of its declaration"
+		switch {
+		case strings.Contains(text, runtimeModule):
+			hint = "it exports " + strings.Join(runtimeExports, ", ") + "; Key, P, EP, coalesce and regex are global"
+		case strings.Contains(text, testModule):
+			hint = "it exports " + strings.Join(testExports, ", ")
 		}
 	}
 	if m.Location == nil {

@@ -64,10 +64,11 @@ type limits struct {
 	MemoryBytes int64
 }
 
-// job asks a child to compile one plan.
+// job asks a child to compile one plan, or to run the tests of one file.
 type job struct {
 	Label  string
 	Source Source
+	Test   bool
 }
 
 // serve answers jobs until the input ends.
@@ -115,6 +116,9 @@ func (c *child) work(language *Language, j *job) error {
 		runtime.GC() // what the last plan left does not count for this one
 	}
 	u := newUnit(language, j.Label, j.Source)
+	if j.Test {
+		u.testing = &testRun{child: c, unit: u}
+	}
 	c.mu.Lock()
 	c.busy = u
 	c.mu.Unlock()
@@ -153,10 +157,13 @@ const (
 // watch ends the plan at its time limit, by an interrupt if it hears that. At the memory limit, or
 // if it does not hear, watch ends the process. It answers with the statement that ran.
 func (c *child) watch(u *unit, stop <-chan struct{}) {
-	t := timekeeper{limit: c.limits.Timeout, begun: time.Now()}
+	t, turns := timekeeper{limit: c.limits.Timeout, begun: time.Now()}, int64(0)
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	slow := interruption{"timeout", "the plan takes longer than " + seconds(c.limits.Timeout) + " to compile", "build runs once at compile time: look for a loop without an end"}
+	if u.testing != nil {
+		slow.message, slow.hint = "the test computes longer than "+seconds(c.limits.Timeout)+" without a request", "look for a loop without an end"
+	}
 	for {
 		select {
 		case <-stop:
@@ -164,6 +171,9 @@ func (c *child) watch(u *unit, stop <-chan struct{}) {
 		case <-ticker.C:
 		}
 		vm := u.running.Load()
+		if now := u.turns.Load(); now != turns || now%2 != 0 {
+			t.begun, t.told, turns = time.Now(), false, now // A test has the time from one request to the next.
+		}
 		verdict := t.look(time.Now(), vm != nil)
 		switch {
 		case heapBytes() > c.limits.MemoryBytes:

@@ -23,6 +23,9 @@ const Version = "1"
 // Extension is how the names of plan files end.
 const Extension = ".plan.ts"
 
+// TestExtension is how the names of files with tests of plans end.
+const TestExtension = ".plan.test.ts"
+
 // The defaults of Config.
 const (
 	DefaultTimeout     = 10 * time.Second
@@ -114,14 +117,19 @@ func (s Source) Path() string { return s.path(s.File) }
 
 // Folder returns the plans that lie in the folder dir, ascending by name. It does not look into
 // folders of dir.
-func Folder(dir string) ([]Source, error) {
+func Folder(dir string) ([]Source, error) { return inFolder(dir, Extension) }
+
+// TestFolder is Folder for the files with tests.
+func TestFolder(dir string) ([]Source, error) { return inFolder(dir, TestExtension) }
+
+func inFolder(dir, extension string) ([]Source, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	var sources []Source
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), Extension) && !entry.IsDir() {
+		if strings.HasSuffix(entry.Name(), extension) && !entry.IsDir() {
 			sources = append(sources, Source{Folder: dir, File: entry.Name()})
 		}
 	}

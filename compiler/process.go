@@ -86,13 +86,24 @@ func startProcess(command []string, s setup) (_ *process, err error) {
 // compile sends one job and waits for its answer. The process is usable afterwards only if alive is
 // true.
 func (p *process) compile(j job, timeout time.Duration) (a answer, alive bool) {
+	a, err := p.exchange(j, timeout)
+	if err != nil {
+		return p.died(j, err), false
+	}
+	return p.answered(a)
+}
+
+// exchange sends a message and waits for the one that follows it.
+func (p *process) exchange(message any, timeout time.Duration) (a answer, err error) {
 	_ = p.out.SetReadDeadline(time.Now().Add(2*timeout + killGrace))
-	if err := p.encoder.Encode(j); err != nil {
-		return p.died(j, err), false
+	if err = p.encoder.Encode(message); err == nil {
+		err = p.decoder.Decode(&a)
 	}
-	if err := p.decoder.Decode(&a); err != nil {
-		return p.died(j, err), false
-	}
+	return a, err
+}
+
+// answered returns an answer, and whether the process is usable after it.
+func (p *process) answered(a answer) (_ answer, alive bool) {
 	for i := range a.Errors {
 		if code := a.Errors[i].Code; code == "timeout" || code == "memory" {
 			return a, false // the child may have ended itself, and its heap is large

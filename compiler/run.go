@@ -25,6 +25,21 @@ const (
 
 // run runs the plan's code and its build function. It returns nil after it has reported errors.
 func (u *unit) run() *definition {
+	main := u.load()
+	if main == nil {
+		return nil
+	}
+	var d *definition
+	var err error
+	if err := u.inside(func() error { d, err = u.host.define(main); return err }); err != nil {
+		u.failScript(err)
+		return nil
+	}
+	return d
+}
+
+// load makes the sandbox and returns the code of the file as a function of the host. It returns nil after it has reported errors.
+func (u *unit) load() goja.Callable {
 	u.vm = goja.New()
 	u.vm.SetMaxCallStackSize(callDepthMax)
 	u.vm.SetParserOptions(parser.WithDisableSourceMaps)
@@ -52,12 +67,7 @@ func (u *unit) run() *definition {
 	}
 	main, _ := goja.AssertFunction(wrapper)
 	u.running.Store(u.vm) // from here on the plan's time counts
-	var d *definition
-	if err := u.inside(func() error { d, err = u.host.define(main); return err }); err != nil {
-		u.failScript(err)
-		return nil
-	}
-	return d
+	return main
 }
 
 // inside runs f as a function that plan code has called, so that an exception in code of the plan

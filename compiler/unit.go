@@ -38,6 +38,9 @@ type unit struct {
 	statement atomic.Int64 // offset in the bundle of the last statement that began
 	located   atomic.Pointer[bundle]
 	running   atomic.Pointer[goja.Runtime]
+	turns     atomic.Int64 // how often a test's code began to wait for the parent, and went on: odd while it waits
+
+	testing *testRun // nil: the unit is a plan
 }
 
 // answer is what a child process says of one plan.
@@ -52,6 +55,9 @@ type answer struct {
 	Warnings []Diagnostic `json:"warnings,omitempty"`
 	Files    []string     `json:"files,omitempty"` // in the folder
 	Digest   string       `json:"digest,omitempty"`
+
+	Call   *hostCall `json:"call,omitempty"`   // of a test that runs: this is not the end yet
+	Served *served   `json:"served,omitempty"` // the same
 
 	Places []byte `json:"places,omitempty"` // JSON of a map[string]place: of what stands in Artifact and Draft
 	// Foreign says that the artifact cannot hold some value. Only Places shows that it is not null.
@@ -79,23 +85,35 @@ func (u *unit) compile() {
 	}
 	defer u.folder.close()
 	defer func() { u.answer.Digest, u.answer.Files = u.folder.digest() }()
-	if u.bundle = u.buildBundle(); u.bundle == nil {
+	if u.testing != nil {
+		u.test()
 		return
+	}
+	if !u.read() {
+		return
+	}
+	definition := u.run()
+	if u.host != nil && !u.late {
+		u.emit(definition)
+	}
+}
+
+// read bundles and rewrites the sources. It returns false after it has reported errors.
+func (u *unit) read() bool {
+	if u.bundle = u.buildBundle(); u.bundle == nil {
+		return false
 	}
 	program, err := parser.ParseFile(nil, "", u.bundle.script, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		u.failParse(err)
-		return
+		return false
 	}
 	u.located.Store(u.bundle)
 	u.rewritten = rewrite(u.bundle.script, program)
 	for _, at := range u.rewritten.refused {
 		u.failAt(at, "syntax", "plan code cannot assign and wait in one expression", "give the yield or await a statement of its own")
 	}
-	definition := u.run()
-	if u.host != nil && !u.late {
-		u.emit(definition)
-	}
+	return true
 }
 
 // failParse reports that goja refuses what esbuild accepts.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 )
 
@@ -15,6 +16,8 @@ type Explanation struct {
 	Missing []Missing `json:"missing,omitempty"` // ids that were asked for and not returned, in the order of the request
 	// LeftOut is how many returned rows are not explained, because there are more than RowsMax.
 	LeftOut int `json:"left_out,omitempty"`
+	// PlanVersion says which plan has ranked the rows; zero: unknown.
+	PlanVersion plan.Version `json:"plan_version,omitzero"`
 }
 
 // MarshalJSON implements json.Marshaler: one line, without escapes that only HTML needs.

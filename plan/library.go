@@ -115,6 +115,15 @@ func (l *Library) Loaded(name string) (graph *Graph, err error, ok bool) {
 	return o.graph, o.err, true
 }
 
+// Has reports whether the folder has one file of a plan of that name.
+func (l *Library) Has(name string) bool {
+	if !isName(name) {
+		return false
+	}
+	_, err := l.file(name)
+	return err == nil
+}
+
 // Refused reports whether the file of a plan was refused when it was last looked at.
 func (l *Library) Refused(name string) bool {
 	e := (*l.entries.Load())[name]

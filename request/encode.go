@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
@@ -28,6 +29,7 @@ type Response struct {
 	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
 	OutputNames     []string             // in the order of Outputs, each then shown under its name; nil: they have none
 	IDTexts         [][]string           // of each output the ids that are texts, by the numbers that rows have in their place; nil: they are integers
+	PlanVersion     *plan.Version        // nil: the answer does not speak of it
 	Deltas          []rowset.SchemaDelta // shown if ShowDeltas
 	ShowDeltas      bool
 	Explanation     []byte             // a JSON value; nil: none
@@ -91,6 +93,9 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 	dst = jsondoc.AppendString(dst, r.RequestID)
 	dst = append(dst, `,"engine_request_id":`...)
 	dst = jsondoc.AppendString(dst, r.EngineRequestID)
+	if r.PlanVersion != nil {
+		dst = appendVersion(append(dst, `,"plan_version":`...), r.PlanVersion)
+	}
 	if r.ShowDeltas {
 		dst = append(dst, `,"schema_deltas":[`...)
 		for i := range r.Deltas {
@@ -120,6 +125,21 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 		dst = append(append(dst, `,"explain":`...), r.Explanation...)
 	}
 	return append(appendTrace(dst, r.Trace), "}\n"...)
+}
+
+// appendVersion appends the JSON form of a version, as encoding/json does.
+func appendVersion(dst []byte, v *plan.Version) []byte {
+	dst = jsondoc.AppendString(append(dst, `{"plan":`...), v.Plan)
+	dst = jsondoc.AppendString(append(dst, `,"digest":`...), v.Digest)
+	if v.Alias != "" {
+		dst = jsondoc.AppendString(append(dst, `,"alias":`...), v.Alias)
+		dst = jsondoc.AppendString(append(dst, `,"side":`...), v.Side)
+	}
+	dst = strconv.AppendUint(append(dst, `,"generation":`...), v.Generation, 10)
+	if v.GenerationDigest != "" {
+		dst = jsondoc.AppendString(append(dst, `,"generation_digest":`...), v.GenerationDigest)
+	}
+	return append(dst, '}')
 }
 
 // appendOutput appends the candidates of the i-th output, behind n others of their list.

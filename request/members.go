@@ -44,6 +44,7 @@ var members = [...]Member{
 	{"plan", map[string]any{"type": "string"}, "The name of the plan. A plan in the path must be the same.", (*reading).plan},
 	{"deadline_ms", map[string]any{"type": "integer", "minimum": 1}, "How long the answer may take. The header X-Request-Timeout-Ms can only shorten it.", (*reading).timeout},
 	{"scheduling", map[string]any{"type": "string"}, "Where the nodes run. A caller needs permission.", (*reading).scheduling},
+	{"plan_version", map[string]any{"type": "boolean"}, "Whether the answer says which plan has made it: name, digests, and the side of an alias.", (*reading).planVersion},
 	{"trace", map[string]any{"type": "boolean"}, "Whether the answer says what ran when. A caller needs permission.", (*reading).trace},
 	{"explain", map[string]any{"oneOf": []map[string]any{{"type": "boolean"}, {"type": "array", "items": map[string]any{"type": "integer"}}}},
 		"Whether the answer says why its rows are where they are, or these ids. A caller needs permission.", (*reading).explain},
@@ -195,13 +196,18 @@ func (r *reading) scheduling(v *jsondoc.Value) *Error {
 	return nil
 }
 
-func (r *reading) trace(v *jsondoc.Value) *Error {
-	switch {
-	case v.Kind != jsondoc.Bool:
-		return refuse(CodeInvalid, v, "trace must be true or false")
-	default:
-		r.req.Trace = v.Bool
+func (r *reading) trace(v *jsondoc.Value) *Error { return r.flag(v, "trace", &r.req.Trace) }
+
+func (r *reading) planVersion(v *jsondoc.Value) *Error {
+	return r.flag(v, "plan_version", &r.req.PlanVersion)
+}
+
+// flag reads a member that is true or false.
+func (r *reading) flag(v *jsondoc.Value, name string, into *bool) *Error {
+	if v.Kind != jsondoc.Bool {
+		return refuse(CodeInvalid, v, "%s must be true or false", name)
 	}
+	*into = v.Bool
 	return nil
 }
 

@@ -34,6 +34,8 @@ type Request struct {
 	ID string
 	// SchemaDeltas asks for Answer.SchemaDeltas.
 	SchemaDeltas bool
+	// PlanVersion has the JSON of the answer show Answer.Version. An answer to a request for an alias shows it anyway.
+	PlanVersion bool
 	// Trace asks for a trace of the run: Answer.Trace and Error.Trace. Options.AllowRequestTrace permits it;
 	// otherwise the request fails with ErrInvalidRequest.
 	Trace bool

@@ -3,11 +3,14 @@ package serve_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
@@ -373,4 +377,44 @@ func TestUnknownFields(t *testing.T) {
 		assert.Equal(t, c.usual, w.ask(fill).Class, c.member)
 		assert.Equal(t, c.strictly, (&world{Service: strict, t: t, caller: w.caller}).ask(fill).Class, c.member)
 	}
+}
+
+// A request for an alias counts, and is logged, as the plan of its side. A token that names the alias need not name the plans.
+func TestAnAliasCountsAsItsSide(t *testing.T) {
+	plans := maps.Clone(folder)
+	plans[plan.AliasesFile] = &fstest.MapFile{Data: []byte(`page = { a = "rows", b = "weighted", b_share = 50 }`)}
+	w := open(t, rankd.Options{Plans: plans, Plan: "page"})
+	only := caller(t, access.Rules{Plans: []string{"page"}, Overrides: []string{"*"}})
+	sides := map[string]float64{}
+	for user := range 20 {
+		for _, name := range []string{`"plan": "page", `, ""} {
+			reply := w.ask(func(q *serve.Query) {
+				q.Caller, q.Body = only, fmt.Appendf(nil, `{%s"param_overrides": {"weight": 7}, "user_id": %d}`, name, user+1)
+			})
+			require.Equal(t, outcome.OK, reply.Class, string(reply.AppendBody(nil)))
+			v := body(t, reply)["plan_version"].(map[string]any)
+			assert.Equal(t, "page", v["alias"])
+			sides[v["plan"].(string)]++
+		}
+	}
+	assert.Greater(t, min(sides["rows"], sides["weighted"]), 5.0)
+	for plan, n := range sides {
+		assert.Equal(t, n, w.value(`rankd_requests_total{class="ok",front="http",plan="`+plan+`"}`), plan)
+	}
+	assert.Zero(t, w.value(`rankd_requests_total{class="ok",front="http",plan="page"}`))
+	assert.Equal(t, outcome.Forbidden, w.ask(func(q *serve.Query) { q.Caller, q.Plan, q.User = only, []byte("rows"), []byte("1") }).Class)
+	require.Len(t, w.Aliases(only), 1)
+	assert.Empty(t, w.Aliases(caller(t, access.Rules{Plans: []string{"rows"}})))
+
+	var failed *serve.Reply
+	for user := 1; failed == nil; user++ { // one of side b, whose score is null without a weight
+		if reply := w.ask(func(q *serve.Query) { q.Body = fmt.Appendf(nil, `{"user_id": %d}`, user) }); reply.Class != outcome.OK {
+			failed = reply
+		}
+	}
+	assert.Equal(t, 1.0, w.value(`rankd_requests_total{class="`+failed.Class.Label()+`",front="http",plan="weighted"}`))
+	lines := w.lines(2)
+	line := lines[len(lines)-1]
+	assert.Equal(t, []any{"weighted", "page", "b", 1.0}, []any{line["plan"], line["alias"], line["side"], line["generation"]})
+	assert.Len(t, line["plan_digest"], 64)
 }

@@ -83,6 +83,12 @@ func (f *failure) log(logger *slog.Logger) {
 		add("caller", f.caller.Name())
 	}
 	add("plan", f.plan)
+	if v := f.err.Version(); v.Plan != "" {
+		add("alias", v.Alias)
+		add("side", v.Side)
+		add("plan_digest", v.Digest)
+		attrs = append(attrs, slog.Uint64("generation", v.Generation))
+	}
 	add("error", f.err.Text)
 	add("detail", f.err.Detail)
 	add("node", f.err.Node)

@@ -137,6 +137,7 @@ func (q *Query) finish(a *rankd.Answer, err error) {
 		q.fail(err)
 		return
 	}
+	q.ran(a.Plan)
 	bytes := a.Size()
 	if q.Outbox != nil && bytes >= OutboxStep {
 		if !q.Outbox.hold(bytes) {
@@ -160,6 +161,7 @@ func (q *Query) finish(a *rankd.Answer, err error) {
 // fail ends the request with an error, an *rankd.Error: Intake's methods and a request's callback promise that.
 func (q *Query) fail(failed error) {
 	err := failed.(*rankd.Error)
+	q.ran(err.Version().Plan)
 	q.Reply = Reply{Class: err.Class, RequestID: err.RequestID, bytes: err.Size(), err: err}
 	if bytes := q.Reply.bytes; q.Outbox != nil && bytes >= OutboxStep { // with its trace
 		q.Outbox.Hold(bytes)
@@ -176,6 +178,16 @@ func (q *Query) fail(failed error) {
 	}
 	q.service.log.add(failure{front: q.front, err: err, plan: q.plan.name, caller: q.Caller, trace: q.trace})
 	q.done(q)
+}
+
+// ran notes which plan ran: a request for an alias counts for the plan of its side.
+func (q *Query) ran(plan string) {
+	if plan == "" || plan == q.plan.name {
+		return
+	}
+	if p := q.service.offer.Load().plans[plan]; p != nil {
+		q.plan = p
+	}
 }
 
 // series returns the metrics of the request's plan and front.

@@ -58,6 +58,7 @@ type offer struct {
 	plans   map[string]*plan // by name
 	own     *plan            // of requests that name none; its name is empty if there is none
 	listing []rankd.Plan     // of plans, by name
+	aliases []rankd.Alias    // by name; plans has them, too
 }
 
 // plan is one plan that the service offers. Any goroutine.
@@ -114,8 +115,14 @@ func (s *Service) follow() error {
 			next.plans[p.Name] = &plan{name: p.Name}
 		}
 	}
-	if noOwn == nil {
-		next.own = next.plans[own.Name]
+	next.aliases = s.engine.Generation().Aliases
+	for _, a := range next.aliases {
+		if next.plans[a.Name] = last.plans[a.Name]; next.plans[a.Name] == nil {
+			next.plans[a.Name] = &plan{name: a.Name}
+		}
+	}
+	if p := next.plans[s.engine.Intake().Own()]; p != nil {
+		next.own = p
 	}
 	s.offer.Store(next)
 	return nil
@@ -153,6 +160,16 @@ func (s *Service) Plans(c *access.Caller) []rankd.Plan {
 		}
 	}
 	return plans
+}
+
+// Aliases returns the aliases that a caller may ask for, by name.
+func (s *Service) Aliases(c *access.Caller) (aliases []rankd.Alias) {
+	for _, a := range s.offer.Load().aliases {
+		if c != nil && c.MayPlan(a.Name) {
+			aliases = append(aliases, a)
+		}
+	}
+	return aliases
 }
 
 // Refuse counts and logs a request that a front itself refuses, and returns the reply to it. detail is one line, and has nothing

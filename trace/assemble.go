@@ -17,7 +17,7 @@ func (r *Recording) Trace() *Trace {
 	a := &assembly{
 		from: r, tracks: map[trackKey]int{}, nodes: make([]nodeAssembly, len(r.nodes)),
 		trace: &Trace{
-			Version: Version, TraceID: r.ID(), RequestID: r.RequestID, At: r.At, Plan: r.Graph.Name, Engine: r.Engine, Scheduling: r.Scheduling,
+			Version: Version, TraceID: r.ID(), RequestID: r.RequestID, At: r.At, Plan: r.Graph.Name, PlanVersion: r.PlanVersion, Engine: r.Engine, Scheduling: r.Scheduling,
 			Request: Request{Begun: r.instant(r.Begun), QueueDelay: r.QueueDelay, Ended: r.instant(r.Ended)},
 			Nodes:   make([]Node, len(r.nodes)), Tracks: []Track{}, Flows: []Flow{}, Timers: []Timer{}, Dropped: r.Dropped,
 		},

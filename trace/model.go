@@ -1,6 +1,10 @@
 package trace
 
-import "time"
+import (
+	"time"
+
+	"github.com/rankd/rankd/plan"
+)
 
 // Version is the version of the JSON form. It changes when a reader of the last version would misread the new one.
 const Version = 1
@@ -8,18 +12,19 @@ const Version = 1
 // Trace is one request as it ran. Every instant in it is the time since the request's arrival. Immutable once
 // built; any goroutine.
 type Trace struct {
-	Version    int       `json:"version"`
-	TraceID    string    `json:"trace_id"` // 32 hexadecimal digits, as W3C Trace Context has them
-	RequestID  string    `json:"request_id"`
-	At         time.Time `json:"at,omitzero"` // of the arrival, on the calendar; zero: unknown
-	Plan       string    `json:"plan"`
-	Engine     string    `json:"engine"`               // "reactor", "pool" or "sequential"
-	Scheduling string    `json:"scheduling,omitempty"` // mode of the reactor: "adaptive", "offload_all" or "inline_all"
-	Request    Request   `json:"request"`
-	Nodes      []Node    `json:"nodes"`  // of the plan, in its order: Nodes[i].Index is i
-	Tracks     []Track   `json:"tracks"` // the loop or the request's goroutine first, then workers, then Redis and services
-	Flows      []Flow    `json:"flows"`  // by the instant of their first point
-	Timers     []Timer   `json:"timers"` // by the instant at which they fired
+	Version     int          `json:"version"`
+	TraceID     string       `json:"trace_id"` // 32 hexadecimal digits, as W3C Trace Context has them
+	RequestID   string       `json:"request_id"`
+	At          time.Time    `json:"at,omitzero"` // of the arrival, on the calendar; zero: unknown
+	Plan        string       `json:"plan"`
+	PlanVersion plan.Version `json:"plan_version,omitzero"` // zero: unknown
+	Engine      string       `json:"engine"`                // "reactor", "pool" or "sequential"
+	Scheduling  string       `json:"scheduling,omitempty"`  // mode of the reactor: "adaptive", "offload_all" or "inline_all"
+	Request     Request      `json:"request"`
+	Nodes       []Node       `json:"nodes"`  // of the plan, in its order: Nodes[i].Index is i
+	Tracks      []Track      `json:"tracks"` // the loop or the request's goroutine first, then workers, then Redis and services
+	Flows       []Flow       `json:"flows"`  // by the instant of their first point
+	Timers      []Timer      `json:"timers"` // by the instant at which they fired
 	// Dropped counts events that the bounds of recording left out. The rest of the trace is true, but incomplete.
 	Dropped int `json:"dropped"`
 }

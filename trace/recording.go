@@ -23,17 +23,19 @@ type Recording struct {
 	cut     clock.Time // the instant of the first dropped event; zero: none, or a worker's
 
 	// Context is what the caller gave to the engine, for its values: the span of the caller, for example.
-	Context    context.Context
-	RequestID  string
-	At         time.Time // of the arrival, on the calendar; zero: unknown
-	Graph      *plan.Graph
-	Engine     string // as Trace.Engine
-	Scheduling string // as Trace.Scheduling
-	Arrived    clock.Time
-	Begun      clock.Time
-	QueueDelay time.Duration // as Request.QueueDelay
-	Ended      clock.Time
-	Err        error // of the answer
+	Context   context.Context
+	RequestID string
+	At        time.Time // of the arrival, on the calendar; zero: unknown
+	Graph     *plan.Graph
+	// PlanVersion says of which generation Graph is, and which side of an alias; zero: unknown.
+	PlanVersion plan.Version
+	Engine      string // as Trace.Engine
+	Scheduling  string // as Trace.Scheduling
+	Arrived     clock.Time
+	Begun       clock.Time
+	QueueDelay  time.Duration // as Request.QueueDelay
+	Ended       clock.Time
+	Err         error // of the answer
 
 	id     [2]uint64
 	errors []nodeError  // of the nodes that failed

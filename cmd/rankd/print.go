@@ -32,6 +32,9 @@ func listPlans(e *rankd.Engine, w io.Writer) error {
 		}
 		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", p.Name, len(p.Info.Nodes), len(p.Info.Outputs), strings.Join(ops, " "))
 	}
+	for _, a := range e.Generation().Aliases {
+		fmt.Fprintf(table, "%s\t\t\talias of %s\n", a.Name, a.String())
+	}
 	return errors.Join(append(broken, table.Flush())...)
 }
 

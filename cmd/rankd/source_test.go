@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,51 +52,91 @@ func TestASourceAnswersAsItsArtifact(t *testing.T) {
 	}
 }
 
-// rankd run --watch answers the same requests again after each change.
-func TestRunWatch(t *testing.T) {
-	path := writeSource(t, t.TempDir(), "three", threeRows("three"))
+// watching is a program with --watch.
+type watching struct {
+	wait func()                                   // until it waits for a change again
+	end  func() (status int, stdout, said string) // what it left
+}
+
+// startWatching starts a program that watches a path.
+func startWatching(t *testing.T, path, stdin string, args ...string) watching {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	var answers bytes.Buffer
-	p := program{stdin: strings.NewReader(`{"user_id": 1}`), stdout: &answers, stderr: w, tune: func(int) {}}
+	p := program{stdin: strings.NewReader(stdin), stdout: &answers, stderr: w, tune: func(int) {}}
 	status := make(chan int, 1)
 	go func() {
-		status <- p.run(ctx, []string{"run", path, "--watch"})
+		status <- p.run(ctx, append(args, "--watch"))
 		_ = w.Close()
 	}()
 	notes := bufio.NewScanner(r)
 	var said strings.Builder
-	// wait reads until the program waits for a change.
-	wait := func() {
+	return watching{wait: func() {
 		for notes.Scan() {
 			said.WriteString(notes.Text() + "\n")
-			if strings.Contains(notes.Text(), "waiting for a change of "+path) {
+			if strings.Contains(notes.Text(), "waiting for a change") && strings.HasSuffix(notes.Text(), path) {
 				return
 			}
 		}
 		require.Fail(t, "the program ended", "%s", said.String())
-	}
-	save := func(source string) {
-		require.NoError(t, os.WriteFile(path+".new", []byte(source), 0o644))
-		require.NoError(t, os.Rename(path+".new", path))
-	}
-	wait()
-	save(strings.Replace(threeRows("three"), "3", "5", 1))
-	wait()
-	save("oops(")
-	wait()
-	save(strings.Replace(threeRows("three"), "3", "1", 1))
-	wait()
-	cancel()
-	go func() { _, _ = io.Copy(io.Discard, r) }()
-	assert.Equal(t, exitOK, <-status, "a signal is the way to end it")
+	}, end: func() (int, string, string) {
+		cancel()
+		go func() { _, _ = io.Copy(io.Discard, r) }()
+		return <-status, answers.String(), said.String()
+	}}
+}
+
+// save replaces a file as editors do.
+func save(t *testing.T, path, text string) {
+	require.NoError(t, os.WriteFile(path+".new", []byte(text), 0o644))
+	require.NoError(t, os.Rename(path+".new", path))
+}
+
+// rankd test --watch runs the tests again after a change of a plan, of a test or of what it imports.
+func TestTestWatch(t *testing.T) {
+	plan := writeSource(t, t.TempDir(), "three", threeRows("three"))
+	dir := filepath.Dir(plan)
+	tests := filepath.Join(dir, "three.plan.test.ts")
+	save(t, tests, `import { expect, rank, test } from "@ranking-dsl/test";
+import { rows } from "./rows";
+test("rows", () => { expect(rank({ user_id: 1 })).count(rows); });`)
+	save(t, filepath.Join(dir, "rows.ts"), "export const rows = 3;")
+	w := startWatching(t, dir, "", "test", dir)
+	w.wait()
+	save(t, plan, strings.Replace(threeRows("three"), "3", "5", 1))
+	w.wait()
+	save(t, filepath.Join(dir, "rows.ts"), "export const rows = 5;")
+	w.wait()
+	save(t, tests, "oops(")
+	w.wait()
+	status, stdout, said := w.end()
+	assert.Equal(t, exitOK, status, "a signal is the way to end it")
+	assert.Contains(t, stdout, "there should be 3 rows, not 5")
+	assert.Contains(t, stdout, tests+":1:6: error: ")
+	assert.Equal(t, []string{"1 passed, 0 failed", "0 passed, 1 failed", "1 passed, 0 failed", "0 passed, 1 failed"},
+		regexp.MustCompile(`\d passed, \d failed`).FindAllString(said, -1))
+}
+
+// rankd run --watch answers the same requests again after each change.
+func TestRunWatch(t *testing.T) {
+	path := writeSource(t, t.TempDir(), "three", threeRows("three"))
+	w := startWatching(t, path, `{"user_id": 1}`, "run", path)
+	w.wait()
+	save(t, path, strings.Replace(threeRows("three"), "3", "5", 1))
+	w.wait()
+	save(t, path, "oops(")
+	w.wait()
+	save(t, path, strings.Replace(threeRows("three"), "3", "1", 1))
+	w.wait()
+	status, answers, said := w.end()
+	assert.Equal(t, exitOK, status, "a signal is the way to end it")
 	var counts []int
-	for line := range strings.Lines(answers.String()) {
+	for line := range strings.Lines(answers) {
 		var a answer
 		require.NoError(t, json.Unmarshal([]byte(line), &a))
 		counts = append(counts, len(a.Candidates))
 	}
 	assert.Equal(t, []int{3, 5, 1}, counts)
-	assert.Contains(t, said.String(), path+":1:")
-	assert.Equal(t, 1, strings.Count(said.String(), "using an embedded Redis"), "one server for all runs")
+	assert.Contains(t, said, path+":1:")
+	assert.Equal(t, 1, strings.Count(said, "using an embedded Redis"), "one server for all runs")
 }

@@ -26,7 +26,7 @@ var declarationsText string
 var declarations = template.Must(template.New(DeclarationsFile).Funcs(template.FuncMap{
 	"keyType": keyType, "paramType": paramType, "name": propertyName, "comment": comment,
 	"options": optionsType, "optional": allOptional, "byKind": endpointsByKind, "string": strconv.Quote,
-	"functions": functions, "builders": builders,
+	"functions": functions, "builders": builders, "value": valueType,
 }).Parse(declarationsText))
 
 // Declarations returns the type declarations of the language: the module @ranking-dsl/runtime and
@@ -70,6 +70,28 @@ func paramType(p registry.Param) string {
 		return "Rankd.VectorParam"
 	default:
 		return "Rankd.BoolParam"
+	}
+}
+
+// valueType returns the TypeScript type of a value in a request or an answer.
+func valueType(t registry.Type) string {
+	switch t {
+	case registry.Int:
+		return "number | bigint"
+	case registry.Float:
+		return "number"
+	case registry.Bool:
+		return "boolean"
+	case registry.String:
+		return "string"
+	case registry.IntList:
+		return "readonly (number | bigint)[]"
+	case registry.StringList, registry.StringSet:
+		return "readonly string[]"
+	case registry.Vector:
+		return "readonly number[]"
+	default:
+		return "unknown"
 	}
 }
 

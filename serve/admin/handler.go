@@ -152,6 +152,9 @@ func versions(e *rankd.Engine) string {
 	for _, p := range g.Plans {
 		text += fmt.Sprintf("\nplan %s, digest %s", p.Name, p.Digest)
 	}
+	for _, a := range g.Aliases {
+		text += fmt.Sprintf("\nalias %s of %s", a.Name, a.String())
+	}
 	text += fmt.Sprintf("\nreloads: %d succeeded, %d failed", reloads.Succeeded, reloads.Failed)
 	if reloads.Err != nil {
 		text += fmt.Sprintf("\nthe last reload failed, and changed nothing: %v", reloads.Err)

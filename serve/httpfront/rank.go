@@ -28,16 +28,26 @@ func (x *exchange) plans() {
 		Name   string `json:"name"`
 		Digest string `json:"digest"`
 	}
+	type alias struct {
+		Name   string  `json:"name"`
+		A      string  `json:"a"`
+		B      string  `json:"b,omitempty"`
+		BShare float64 `json:"b_share"`
+	}
 	list := struct {
-		Generation string `json:"generation"`
-		Plans      []plan `json:"plans"`
-	}{x.front.service.Engine().Generation().Digest, []plan{}}
+		Generation string  `json:"generation"`
+		Plans      []plan  `json:"plans"`
+		Aliases    []alias `json:"aliases,omitempty"`
+	}{Generation: x.front.service.Engine().Generation().Digest, Plans: []plan{}}
+	for _, a := range x.front.service.Aliases(x.caller) {
+		list.Aliases = append(list.Aliases, alias{a.Name, a.A, a.B, a.BShare})
+	}
 	for _, p := range x.front.service.Plans(x.caller) {
 		if p.Err == nil {
 			list.Plans = append(list.Plans, plan{p.Name, p.Info.Digest})
 		}
 	}
-	body, _ := json.Marshal(list) // Strings alone have a JSON form.
+	body, _ := json.Marshal(list) // Strings and numbers have a JSON form.
 	x.document(body)
 }
 

@@ -1,0 +1,382 @@
+package plantest
+
+import (
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/loop/looptest"
+)
+
+func TestMain(m *testing.M) {
+	compiler.Main()
+	looptest.Main(m)
+}
+
+// tables have a Redis with a cache and a password, and two services, all out of reach.
+var tables = map[string]string{
+	"keys.toml":   "[page]\nscore = \"float\"\ncountry = \"string\"\nsold = \"int\"\nadded = \"float\"\ntags = \"string_set\"",
+	"params.toml": "[context]\nseen = \"int_list\"\n[overrides]\nweight = \"float\"",
+	"endpoints.prod.toml": `
+[[endpoint]]
+id = "ep_shop"
+name = "shop"
+kind = "redis"
+url = "redis+cluster://shop.example:7000"
+policy.username = "shop"
+policy.password_env = "RANKD_TEST_NO_SUCH_PASSWORD"
+policy.cache = "ttl"
+policy.request_timeout_ms = 9000
+[[endpoint]]
+id = "ep_scores"
+name = "scores"
+kind = "http"
+url = "https://scores.example/v1?key=c4n4ry"
+policy.bearer_token_file = "/no/such/file"
+policy.request_timeout_ms = 9000
+`,
+}
+
+// plans are what the tests of this package test.
+var plans = map[string]string{
+	"shelf.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "shelf", build: (ctx) => ctx
+  .candidates({ endpoint: EP.redis.shop, key: "shelf:{user}", trace: "shelf" })
+  .lookup({ endpoint: EP.redis.shop, key: "product:{id}", fields: [Key.country, Key.sold, Key.added, Key.tags], onError: "null" })
+  .filter({ pred: Key.country == "US", trace: "home" })
+  .vm({ outKey: Key.score, expr: coalesce(Key.sold, 0) * decay(age(Key.added), 3600) * coalesce(P.weight, 1) })
+  .sort({ key: Key.score, order: "desc", trace: "best" })
+  .take({ count: 3 }) });`,
+	"remote.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "remote", build: (ctx) => {
+  const rows = ctx.candidates({ endpoint: EP.redis.shop, key: "shelf:{user}" })
+    .remote({ endpoint: EP.http.scores, send: [], columns: [Key.score], onError: "null", trace: "scores" });
+  return { best: rows.sort({ key: Key.score, order: "desc" }).take({ count: 1 }), all: rows };
+} });`,
+	"items.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "items", build: (ctx) => ctx.candidates({ endpoint: EP.redis.shop, key: "items" })
+  .lookup({ endpoint: EP.redis.shop, key: "product:{id}", fields: [Key.sold, Key.added] }).vm({ outKey: Key.score, expr: age(Key.added) }) });`,
+	"kept.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "kept", build: (ctx) => ctx.resident({ plan: "items", fields: [Key.score], refresh: 60 }) });`,
+	"bad.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "bad", build: (ctx) => ctx.nothing({}) });`,
+}
+
+// writeAll writes files into a folder.
+func writeAll(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+}
+
+// newConfig returns a folder with plans and the tests.
+func newConfig(t *testing.T, tests map[string]string) Config {
+	t.Helper()
+	dir := t.TempDir()
+	writeAll(t, filepath.Join(dir, "registry"), tables)
+	writeAll(t, filepath.Join(dir, "plans"), plans)
+	writeAll(t, filepath.Join(dir, "plans"), tests)
+	lockRegistry(t, filepath.Join(dir, "registry"))
+	return Config{Folder: filepath.Join(dir, "plans"), Engine: rankd.Options{Env: "prod", Registry: os.DirFS(filepath.Join(dir, "registry"))}}
+}
+
+func run(t *testing.T, c Config) *Report {
+	t.Helper()
+	report, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	return report
+}
+
+// prelude stores five products, of which one comes from elsewhere and one is sold out.
+const prelude = `import { expect, failure, forUsers, json, log, now, rank, redis, service, set, sortedSet, test } from "@ranking-dsl/test";
+now(7200);
+redis({ "shelf:1": [1, 2, 3, 4], "product:1": { country: "US", sold: 8, added: 3600 }, "product:2": { country: "US", sold: 5, added: 7200 },
+  "product:3": { country: "FR", sold: 9, added: 7200 }, "product:4": { country: "US", sold: 1, added: 7200, tags: "a,b" } });
+`
+
+// TestExpectations: each body alone passes, or fails with these words.
+func TestExpectations(t *testing.T) {
+	bodies := []struct {
+		name, body string
+		want       []string // nil: it passes
+	}{
+		{"ids", `expect(rank({ user_id: 1 })).ids(2, 1, 4)`, nil},
+		{"ids as a list", `expect(rank({ user_id: 1 })).ids([2, 1, 4]).count(3)`, nil},
+		{"a missing id", `expect(rank({ user_id: 1 })).ids(2, 1, 3, 4)`, []string{"the rows differ", "expected  2, 1, 3, 4", "got       2, 1, 4", "missing   3",
+			`id 3 is not in the answer: filtered out by home (n2, core::filter), where it had rank 3 of 4`, `country = "FR"`}},
+		{"an id too many", `expect(rank({ user_id: 1 })).ids(2, 1)`, []string{"too many  4", "3. id 4, of the 3 rows of", "shelf (n0, core::candidates), rank 4 of 4"}},
+		{"two ids the other way round", `expect(rank({ user_id: 1 })).ids(1, 2, 4)`, []string{
+			"first apart at best (core::sort): there 2 has rank 1 and 1 rank 2 of 3", "1. id 2", "2. id 1"}},
+		{"rows from before", `redis({ "shelf:1": null }); expect(rank({ user_id: 1 })).ids()`, nil},
+		{"no rows", `redis({ "shelf:1": [] }); expect(rank({ user_id: 1 })).ids(1)`, []string{"got       no rows", "id 1 is not in the answer: it never was a candidate"}},
+		{"contains", `expect(rank({ user_id: 1 })).contains(4, 1)`, nil},
+		{"contains not", `expect(rank({ user_id: 1 })).contains(4, 3)`, []string{"3 should be among the rows", "filtered out by home"}},
+		{"lacks", `expect(rank({ user_id: 1 })).lacks(3)`, nil},
+		{"lacks not", `expect(rank({ user_id: 1 })).lacks(3, 4)`, []string{"4 should not be among the rows"}},
+		{"before", `expect(rank({ user_id: 1 })).before(2, 4)`, nil},
+		{"before not", `expect(rank({ user_id: 1 })).before(4, 2)`, []string{"4 should come before 2", "first apart at best (core::sort)"}},
+		{"before of no row", `expect(rank({ user_id: 1 })).before(3, 2)`, []string{"3 should be among the rows"}},
+		{"count", `expect(rank({ user_id: 1 })).count(4)`, []string{"there should be 4 rows, not 3"}},
+		{"a column", `expect(rank({ user_id: 1 })).column("score", [5, 4.0000000001, 1])`, nil},
+		{"a column that differs", `expect(rank({ user_id: 1 })).column("score", [5, 4.1, 1])`, []string{"the column score differs", "expected  [5,4.1,1]", "got       [5,4,1]",
+			"column  score = 4, written by n3 (core::vm)"}},
+		{"nulls of a column", `redis({ "product:4": { country: "US" } }); expect(rank({ user_id: 1 })).column("sold", [5, 8, null])`, nil},
+		{"a row", `expect(rank({ user_id: 1 })).row(4, { country: "US", sold: 1, tags: ["a", "b"] })`, nil},
+		{"a row that differs", `expect(rank({ user_id: 1 })).row(4, { sold: 2 })`, []string{"sold of row 4 should be 2, not 1", "column  sold = 1, written by n1 (core::lookup)"}},
+		{"a row that is not there", `expect(rank({ user_id: 1 })).row(3, {})`, []string{"3 should be among the rows"}},
+		{"every row", `expect(rank({ user_id: 1 })).every((row) => row.country === "US")`, nil},
+		{"not every row", `expect(rank({ user_id: 1 })).every((row) => row.sold > 4, "sold")`, []string{"sold should hold for every row", `not for  {"id":4`}},
+		{"sorted", `expect(rank({ user_id: 1 })).sorted("score", "desc")`, nil},
+		{"not sorted", `expect(rank({ user_id: 1 })).sorted("score")`, []string{"the rows should be sorted by score, asc", "2 has 5, and 1 after it has 4"}},
+		{"the request's now", `expect(rank({ user_id: 1, now: "1970-01-01T03:00:00Z" })).row(2, { score: 2.5 })`, nil},
+		{"now of a test", `now(3600 * 3); expect(rank({ user_id: 1 })).row(2, { score: 2.5 })`, nil},
+		{"a parameter", `expect(rank({ user_id: 1, param_overrides: { weight: 2 } })).row(2, { score: 10 })`, nil},
+		{"users", `forUsers(1, 3, (user) => { redis({ ["shelf:" + user]: [2] }); expect(rank({ user_id: user })).ids(2); })`, nil},
+		{"a user", `forUsers(1, 3, (user) => { expect(rank({ user_id: user })).count(user === 1 ? 3 : 0); expect(user).equals(1); })`, []string{"user 2: the values differ"}},
+		{"equal values", `expect([1, { a: [2n, "x", null] }]).equals([1, { a: [2, "x", null] }])`, nil},
+		{"equal types", `expect("1").equals(1)`, []string{"the values differ", `expected  1`, `got       "1"`}},
+		{"large ids", `redis({ "shelf:1": [9007199254740993n], "product:9007199254740993": { country: "US" } }); expect(rank({ user_id: 1 })).ids(9007199254740993n)`, nil},
+		{"large ids that differ", `redis({ "shelf:1": [9007199254740993n], "product:9007199254740993": { country: "US" } }); expect(rank({ user_id: 1 })).ids(9007199254740992n)`,
+			[]string{"missing   9007199254740992", "too many  9007199254740993"}},
+		{"a failed node", `redis({ "product:1": "text" }); expect(rank({ user_id: 1 })).lacking("n1", { status: "failed", op: "core::lookup" })`, nil},
+		{"not complete", `redis({ "product:1": "text" }); expect(rank({ user_id: 1 })).complete()`, []string{"the answer should be complete, and node n1 is failed", "WRONGTYPE"}},
+		{"complete", `expect(rank({ user_id: 1 })).complete()`, nil},
+		{"not lacking", `expect(rank({ user_id: 1 })).lacking("n1")`, []string{"node n1 should lack something"}},
+		{"a failure", `redis({ "shelf:1": { a: 1 } }); expect(failure({ user_id: 1 }).error).equals("Redis error")`, nil},
+		{"no failure", `failure({ user_id: 1 })`, []string{"the request succeeds, and should fail"}},
+		{"a request that fails", `rank({ user_id: 0 })`, []string{"the request fails: Invalid request: user_id must be an integer from 1 to 4294967295, got 0"}},
+		{"a slip of the pen", `rank({ user_id: 1, param_override: {} })`, []string{"unknown field \"param_override\"; did you mean param_overrides?"}},
+		{"an unknown plan", `rank({ user_id: 1, plan: "shelv" })`, []string{"shelf"}},
+		{"a plan that does not compile", `rank({ user_id: 1, plan: "bad" })`, []string{"bad.plan.ts:2:"}},
+		{"values that Redis does not have", `redis({ a: { b: [1] } })`, []string{"TypeError: a: a hash of Redis holds texts, numbers and booleans, not [1]; json(value) makes a text of it"}},
+		{"a number that Redis does not have", `redis({ a: [NaN] })`, []string{"a: a list of Redis"}},
+		{"an exception", `undefined.x`, []string{"TypeError: Cannot read property 'x' of undefined"}},
+		{"another exception", `throw "a text"`, []string{"a text"}},
+		{"services", `service("scores", { columns: { score: [1, 4, 3, 2] } }); expect(rank({ user_id: 1, plan: "remote" })).shelves("best", "all").shelf("best").ids(2)`, nil},
+		{"a function for a service", `service("scores", (request) => ({ columns: { score: request.ids.map((id) => (id === 3 ? 9 : id)) } }));
+			const answer = rank({ user_id: 1, plan: "remote" }); expect(answer).shelf("best").ids(3); expect(answer.outputs.all).ids(1, 2, 3, 4).row(3, { score: 9 })`, nil},
+		{"a service that fails", `service("scores", () => { throw new Error("down") }); expect(rank({ user_id: 1, plan: "remote" })).lacking("scores", { status: "failed" })`, nil},
+		{"what a service says", `service("scores", () => { throw new Error("down") }); expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"down"}},
+		{"a service without an answer", `expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"node n1 is failed", "the test gives no answer of the service scores"}},
+		{"an unknown service", `service("score", {}); rank({ user_id: 1 })`, []string{`no endpoint of kind http is named "score"`}},
+		{"another shelf", `service("scores", { columns: { score: [1, 4, 3, 2] } }); expect(rank({ user_id: 1, plan: "remote" })).shelf("bets")`, []string{`the answer has no shelf "bets"`, `"best", "all"`}},
+		{"no answer", `expect(5).ids(5)`, []string{"this expectation is for an answer of rank"}},
+		{"makers", `redis({ s: set([1, "a"]), z: sortedSet({ a: 1.5 }), j: json({ a: 1 }) }); rank({ user_id: 1 })`, nil},
+		{"a sorted set as the source", `redis({ "shelf:1": sortedSet({ 2: 1 }) }); rank({ user_id: 1 })`, []string{"WRONGTYPE"}},
+		{"rows that the engine keeps", `redis({ items: [1, 2] }); expect(rank({ user_id: 1, plan: "kept" })).ids(1, 2).column("score", [3600, 0])`, nil},
+		{"other rows that the engine keeps", `redis({ items: [2] }); expect(rank({ user_id: 1, plan: "kept" })).ids(2); now(7300); expect(rank({ user_id: 1, plan: "kept" })).ids(2).column("score", [100])`, nil},
+		{"no clock", `Date.now()`, []string{"Date is not defined"}},
+	}
+	var file strings.Builder
+	file.WriteString(prelude)
+	for _, b := range bodies {
+		file.WriteString("test(" + string(quoted(b.name)) + ", () => { " + b.body + " });\n")
+	}
+	report := run(t, newConfig(t, map[string]string{"shelf.plan.test.ts": file.String()}))
+	require.Len(t, report.Files, 1)
+	require.Empty(t, report.Files[0].Errors)
+	require.Len(t, report.Files[0].Tests, len(bodies))
+	for i, b := range bodies {
+		got := report.Files[0].Tests[i]
+		assert.Equal(t, b.name, got.Name)
+		switch {
+		case b.want == nil && got.Failure != nil:
+			assert.Fail(t, b.name, got.Failure.String())
+		case b.want != nil && got.Failure == nil:
+			assert.Fail(t, b.name, "it passes")
+		case b.want != nil:
+			assert.Equal(t, filepath.Join("plans", "shelf.plan.test.ts"), lastTwo(got.Failure.File))
+			assert.GreaterOrEqual(t, got.Failure.Line, got.Line, b.name)
+			for _, want := range b.want {
+				assert.Contains(t, got.Failure.String(), want, b.name)
+			}
+		}
+	}
+	assert.Less(t, report.Elapsed, time.Minute)
+}
+
+func lastTwo(path string) string {
+	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
+}
+
+// TestFilesThatCannotRun: a file that is not sound is an error of that file alone, at its place.
+func TestFilesThatCannotRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		want  string
+		tests int // that have an outcome all the same
+	}{
+		"syntax":         {"test(", "a.plan.test.ts:1:6: error: ", 0},
+		"a plan":         {`import plan from "./shelf.plan"; plan;`, "./shelf.plan\" is a plan", 0},
+		"another name":   {`import { tset } from "@ranking-dsl/test"; tset();`, "it exports expect, failure, forUsers", 0},
+		"twice":          {prelude + `test("a", () => {}); test("a", () => {});`, `another test of this file has the name "a"`, 0},
+		"no function":    {prelude + `test("a");`, "a test has a name and a function", 0},
+		"async":          {prelude + `test("a", async () => { throw new Error("unseen"); });`, "", 1},
+		"at the top":     {prelude + `expect(1).equals(2);`, "the values differ", 0},
+		"without an end": {prelude + `test("a", () => { for (;;) {} }); test("b", () => {});`, "the test computes longer than 300ms without a request", 1},
+		"out of reach":   {`import "../registry/keys";`, "is outside the plan's folder", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := newConfig(t, map[string]string{"a.plan.test.ts": c.text, "b.plan.test.ts": prelude + `test("fine", () => { rank({ user_id: 1, plan: "shelf" }); });`})
+			config.Timeout = 300 * time.Millisecond
+			report := run(t, config)
+			require.Len(t, report.Files, 2)
+			assert.Len(t, report.Files[0].Tests, c.tests)
+			if c.want != "" {
+				require.NotEmpty(t, report.Files[0].Errors)
+				assert.Contains(t, report.Files[0].Errors[0].String(), c.want)
+			} else {
+				assert.Contains(t, report.Files[0].Tests[0].Failure.String(), "must not be async")
+			}
+			assert.Empty(t, report.Files[1].Errors)
+			passed, failed := report.Counts()
+			assert.GreaterOrEqual(t, passed, 1)
+			assert.Equal(t, 1, failed)
+		})
+	}
+}
+
+// TestSnapshots goes the way of a snapshot: none, recorded, compared, different, gone.
+func TestSnapshots(t *testing.T) {
+	const body = `test("page", () => { const answer = rank({ user_id: 1 }); expect(answer).snapshot(); service("scores", { columns: { score: [4, 3, 2, 1] } });
+		expect(rank({ user_id: 1, plan: "remote" })).snapshot(); });`
+	c := newConfig(t, map[string]string{"shelf.plan.test.ts": prelude + body})
+	only := func() *Result { return &run(t, c).Files[0].Tests[0] }
+	assert.Contains(t, only().Failure.String(), `there is no snapshot "page" yet`)
+
+	c.Update = true
+	assert.Nil(t, only().Failure)
+	path := filepath.Join(c.Folder, "shelf.plan.test.snap.json")
+	recorded, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Contains(t, string(recorded), `"page (2)": {`)
+	assert.NotContains(t, string(recorded), "request_id")
+	assert.Nil(t, only().Failure)
+	again, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(recorded), string(again))
+
+	c.Update = false
+	assert.Nil(t, only().Failure)
+	for change, want := range map[string][]string{
+		`redis({ "shelf:1": [1, 2, 4, 5], "product:5": { country: "US", sold: 7, added: 7200 } });`: {"the answer differs from its snapshot", "too many  5", "missing   4", "cut by"},
+		`redis({ "product:2": { country: "US", sold: 6, added: 7200 } });`:                          {"score of row 2 should be 5, not 6", "written by n3 (core::vm)"},
+		`redis({ "product:2": { country: "US", sold: 5, added: 7200, tags: "x" } });`:               {"tags of row 2 should be null, not [\"x\"]"},
+		`redis({ "product:1": { country: "US", sold: 18, added: 3600 } });`:                         {"first apart at best (core::sort): there 1 has rank 1 and 2 rank 2 of 3"},
+		`redis({ "shelf:1": [1, 2, 4] });`:                                                          {"the rows differ in all", "missing   3"},
+	} {
+		writeAll(t, c.Folder, map[string]string{"shelf.plan.test.ts": prelude + change + body})
+		failure := only().Failure
+		require.NotNil(t, failure, change)
+		for _, w := range want {
+			assert.Contains(t, failure.String(), w)
+		}
+	}
+
+	writeAll(t, c.Folder, map[string]string{"shelf.plan.test.ts": prelude + `test("other", () => {});`})
+	c.Update, c.Run = true, regexp.MustCompile("other")
+	run(t, c)
+	assert.FileExists(t, path, "a part of the tests says nothing of the others")
+	c.Run = nil
+	run(t, c)
+	assert.NoFileExists(t, path)
+
+	require.NoError(t, os.WriteFile(path, []byte("oops"), 0o644))
+	_, err = Run(t.Context(), c)
+	assert.ErrorContains(t, err, "shelf.plan.test.snap.json: invalid character")
+}
+
+// TestManyTests: a hundred tests in ten files take two seconds at most, on a machine that has little else to do. Tests share nothing.
+func TestManyTests(t *testing.T) {
+	files := map[string]string{}
+	for i := range 10 {
+		var text strings.Builder
+		text.WriteString(prelude)
+		for k := range 10 {
+			text.WriteString(`test("number ` + string(rune('0'+k)) + `", () => { expect(rank({ user_id: 2, plan: "shelf" })).ids(); redis({ "shelf:2": [2, 1] });
+				log("ranked"); expect(rank({ user_id: 2, plan: "shelf" })).ids(2, 1); });` + "\n")
+		}
+		files["file"+string(rune('0'+i))+".plan.test.ts"] = text.String()
+	}
+	c := newConfig(t, files)
+	report := run(t, c)
+	passed, failed := report.Counts()
+	assert.Equal(t, [2]int{100, 0}, [2]int{passed, failed}, report.Text())
+	t.Logf("%d tests in %s", passed, report.Elapsed)
+	assert.Less(t, report.Elapsed, 20*time.Second)
+
+	c.Run = regexp.MustCompile("[12]$")
+	passed, _ = run(t, c).Counts()
+	assert.Equal(t, 20, passed)
+	c.Files = []string{"file3.plan.test.ts"}
+	report = run(t, c)
+	passed, _ = report.Counts()
+	assert.Equal(t, 2, passed)
+	assert.Contains(t, report.Text(), "file3.plan.test.ts: number 1: ranked\n")
+}
+
+// TestReports: text for people, XML for machines.
+func TestReports(t *testing.T) {
+	c := newConfig(t, map[string]string{"shelf.plan.test.ts": prelude + `test("good <&>", () => { log("said", { a: 1 }); });
+test("bad", () => { expect(rank({ user_id: 1 })).ids(9); });`, "syntax.plan.test.ts": "test("})
+	report := run(t, c)
+	text := report.Text()
+	assert.Regexp(t, `(?m)^FAIL  .*shelf\.plan\.test\.ts: 2 tests, [0-9.]+m?s$`, text)
+	assert.Contains(t, text, `: good <&>: said {"a":1}`)
+	assert.Contains(t, text, "\n--- bad\n")
+	passed, failed := report.Counts()
+	assert.Equal(t, [2]int{1, 2}, [2]int{passed, failed})
+
+	var doc junitReport
+	require.NoError(t, xml.Unmarshal(report.JUnit(), &doc))
+	require.Len(t, doc.Suites, 2)
+	assert.Equal(t, [3]int{2, 1, 0}, [3]int{doc.Suites[0].Tests, doc.Suites[0].Failures, doc.Suites[0].Errors})
+	assert.Equal(t, "good <&>", doc.Suites[0].Cases[0].Name)
+	assert.Nil(t, doc.Suites[0].Cases[0].Failure)
+	assert.Equal(t, "the rows differ", doc.Suites[0].Cases[1].Failure.Message)
+	assert.Contains(t, doc.Suites[0].Cases[1].Failure.Text, "it never was a candidate")
+	assert.Equal(t, 1, doc.Suites[1].Errors)
+}
+
+// TestWhatCannotRunAtAll: the folder or the tables are wrong.
+func TestWhatCannotRunAtAll(t *testing.T) {
+	c := newConfig(t, nil)
+	_, err := Run(t.Context(), c)
+	assert.ErrorIs(t, err, ErrNoTests)
+	c.Folder += "x"
+	_, err = Run(t.Context(), c)
+	assert.ErrorIs(t, err, os.ErrNotExist)
+
+	c = newConfig(t, map[string]string{"a.plan.test.ts": prelude})
+	writeAll(t, filepath.Dir(c.Folder), map[string]string{"registry/params.toml": "[[param]]\nid = 1"})
+	_, err = Run(t.Context(), c)
+	assert.ErrorContains(t, err, "params.toml")
+}
+
+// The tests of the folder run as subtests, too.
+func TestInGoTests(t *testing.T) {
+	Test(t, newConfig(t, map[string]string{"shelf.plan.test.ts": prelude + `test("one", () => { expect(rank({ user_id: 1 })).ids(2, 1, 4); });`}))
+}
+
+func quoted(text string) []byte { return strconv.AppendQuote(nil, text) }
+
+// lockRegistry gives the columns their ids, as "rankd registry lock" does.
+func lockRegistry(t *testing.T, dir string) {
+	t.Helper()
+	_, _, err := command.LockRegistry(dir, true)
+	require.NoError(t, err)
+}

@@ -1,0 +1,175 @@
+package plantest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/explain"
+	"github.com/rankd/rankd/task"
+)
+
+// fileRun is the host of one file with tests. One goroutine, but for functions of services.
+type fileRun struct {
+	config    *Config
+	world     *world
+	file      *File
+	snapshots *snapshots
+	data      []*dataset
+	begun     time.Time // of the test
+}
+
+// answer answers a call of the tests: it is a compiler.TestHost.
+func (f *fileRun) answer(ctx context.Context, call *compiler.TestCall) (any, error) {
+	switch call.Name {
+	case compiler.TestBegins:
+		return f.begin(call.Arg)
+	case compiler.TestEnds:
+		test := f.test()
+		test.Elapsed = time.Since(f.begun)
+		if err := json.Unmarshal(call.Arg, &test.Failure); err != nil || test.Failure == nil {
+			return nil, err
+		}
+		test.Failure.File = filepath.Join(f.config.Folder, filepath.FromSlash(test.Failure.File))
+		return nil, nil
+	case compiler.TestData:
+		d := new(dataset)
+		if err := json.Unmarshal(call.Arg, d); err != nil {
+			return nil, err
+		}
+		f.data = append(f.data, d)
+		return len(f.data) - 1, nil
+	case compiler.TestRank, compiler.TestExplain:
+		var a asked
+		if err := json.Unmarshal(call.Arg, &a); err != nil {
+			return nil, err
+		}
+		if call.Name == compiler.TestExplain {
+			return f.explain(ctx, &a, call)
+		}
+		return f.rank(ctx, &a, call)
+	case compiler.TestSnapshot:
+		var s struct {
+			Number int             `json:"number"`
+			Value  json.RawMessage `json:"value"`
+		}
+		if err := json.Unmarshal(call.Arg, &s); err != nil {
+			return nil, err
+		}
+		return f.snapshots.compare(f.test().Name, s.Number, s.Value, f.config.Update)
+	case compiler.TestLog:
+		var line string
+		err := json.Unmarshal(call.Arg, &line)
+		if len(f.file.Tests) > 0 {
+			f.test().Log = append(f.test().Log, line)
+		}
+		return nil, err
+	default:
+		return nil, fmt.Errorf("unknown call %s", call.Name)
+	}
+}
+
+// test returns the test that runs.
+func (f *fileRun) test() *Result { return &f.file.Tests[len(f.file.Tests)-1] }
+
+// begin notes a test, and reports whether it runs.
+func (f *fileRun) begin(arg []byte) (wanted bool, err error) {
+	var r Result
+	if err := json.Unmarshal(arg, &r); err != nil {
+		return false, err
+	}
+	if f.config.Run != nil && !f.config.Run.MatchString(r.Name) {
+		return false, nil
+	}
+	f.file.Tests = append(f.file.Tests, r)
+	f.begun = time.Now()
+	return true, nil
+}
+
+// rank returns the answer to a request as a client gets it, also that of a request which fails.
+func (f *fileRun) rank(ctx context.Context, a *asked, call *compiler.TestCall) (any, error) {
+	answer, err := f.world.rank(ctx, a, f.data[a.Data], call.Serve)
+	var failed *rankd.Error
+	switch {
+	case errors.As(err, &failed):
+		return json.RawMessage(failed.AppendJSON(nil)), nil
+	case err != nil:
+		return nil, err
+	}
+	return json.RawMessage(answer.AppendJSON(nil, rankd.FormatFlat)), nil
+}
+
+// explain returns why rows of an answer are where they are: it runs the request once more. Of a pair that stands the wrong way round it names the node
+// at which the second came to stand before the first.
+func (f *fileRun) explain(ctx context.Context, a *asked, call *compiler.TestCall) (any, error) {
+	a.Request["explain"], _ = json.Marshal(a.IDs) // It was JSON before.
+	answer, err := f.world.rank(ctx, a, f.data[a.Data], call.Serve)
+	if err != nil {
+		return "  not explained: " + err.Error(), nil
+	}
+	why := answer.Explanation()
+	var b strings.Builder
+	if len(a.Pair) == 2 {
+		b.WriteString(apart(rowOf(why, a.Pair[0]), rowOf(why, a.Pair[1])))
+	}
+	for i := range why.Rows { // They are this run's alone. The steps have the values that decided.
+		row := &why.Rows[i]
+		row.Columns = slices.DeleteFunc(row.Columns, func(c explain.Column) bool { return c.Name != a.Column })
+	}
+	_ = explain.Text(&b, why) // A builder takes all.
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = "  " + line
+		}
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// rowOf returns the first row with that id, a JSON value; nil: there is none.
+func rowOf(why *explain.Explanation, id json.RawMessage) *explain.Row {
+	for i := range why.Rows {
+		row := &why.Rows[i]
+		text, _ := json.Marshal(row.Text) // of valid UTF-8
+		if row.Text != "" && bytes.Equal(text, id) || row.Text == "" && strconv.FormatInt(row.ID, 10) == string(id) {
+			return row
+		}
+	}
+	return nil
+}
+
+// apart says at which node the row late came to stand before the row early, which should come first: at the last sort that left them so, if it stood so
+// from the start. It says nothing if they have no node in common.
+func apart(early, late *explain.Row) string {
+	if early == nil || late == nil {
+		return ""
+	}
+	said, wrong, turned := "", false, false
+	for i := range early.Steps {
+		a := &early.Steps[i]
+		k := slices.IndexFunc(late.Steps, func(s explain.Step) bool { return s.Node == a.Node })
+		if k < 0 {
+			continue
+		}
+		b := &late.Steps[k]
+		if was := wrong; b.After >= a.After {
+			wrong, turned = false, true
+		} else if wrong = true; !was || !turned && a.Kind == task.Sorted {
+			said = fmt.Sprintf("first apart at %s (%s): there %s has rank %d and %s rank %d of %d\n", cmp.Or(a.Label, a.Node), a.Op,
+				idText(late), b.After, idText(early), a.After, a.Of)
+		}
+	}
+	return said
+}
+
+func idText(r *explain.Row) string { return cmp.Or(r.Text, strconv.FormatInt(r.ID, 10)) }
