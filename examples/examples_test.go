@@ -9,9 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/rankdtest/plantest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -55,6 +57,19 @@ func TestPlansAreCurrent(t *testing.T) {
 			source, err := os.ReadFile(file)
 			require.NoError(t, err)
 			assert.Contains(t, string(page), "\n"+string(source)+"```")
+		})
+	}
+}
+
+// TestPlans runs the tests of each example's plans, as "rankd test" does.
+func TestPlans(t *testing.T) {
+	for _, example := range []string{"articles", "feed", "shop"} {
+		t.Run(example, func(t *testing.T) {
+			tables, err := Registry(example)
+			require.NoError(t, err)
+			models, err := Models(example)
+			require.NoError(t, err)
+			plantest.Test(t, plantest.Config{Folder: path.Join(example, "plans"), Engine: rankd.Options{Registry: tables, Models: models}})
 		})
 	}
 }

@@ -214,7 +214,7 @@ func TestInitCommand(t *testing.T) {
 	dir := t.TempDir()
 	o := run(t, dir, "init", "mine")
 	require.NoError(t, o.err)
-	assert.Equal(t, "wrote mine/rankd.d.ts\nwrote mine/tsconfig.json\nwrote mine/example.plan.ts\n", o.stdout)
+	assert.Equal(t, "wrote mine/rankd.d.ts\nwrote mine/tsconfig.json\nwrote mine/example.plan.ts\nwrote mine/example.plan.test.ts\n", o.stdout)
 	o = run(t, dir, "compile", "mine")
 	assert.NoError(t, o.err, "the example compiles: %s", o.stderr)
 	assert.ErrorContains(t, run(t, dir, "init").err, "takes one folder, not 0")

@@ -108,7 +108,7 @@ func (p *Program) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init folder [flags]",
 		Short: "Make a folder ready to write plans in TypeScript",
-		Long: `Write the type declarations that editors and tsc need, a tsconfig.json and an example. Files
+		Long: `Write the type declarations that editors and tsc need, a tsconfig.json, and an example with tests. Files
 that are there stay, but declarations of an earlier init are brought up to date. New columns and parameters in the
 short form get their ids, as with rankd registry lock. With --registry_dir and without a rankd.toml here or above, write one
 that names both folders, so that no command needs to be told.`,

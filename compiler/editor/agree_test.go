@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/loop/looptest"
 )
 
 func TestMain(m *testing.M) {
 	compiler.Main()
-	goleak.VerifyTestMain(m)
+	looptest.Main(m)
 }
 
 func compile(t *testing.T, sources ...compiler.Source) []compiler.Result {

@@ -22,11 +22,14 @@ var tsconfig []byte
 //go:embed example.plan.ts
 var example []byte
 
+//go:embed example.plan.test.ts
+var exampleTests []byte
+
 // mark is how declarations begin that Init wrote.
 const mark = "// rankd init wrote this file"
 
 // Init makes the folder dir ready for an editor. It writes the declarations of the language, a
-// tsconfig.json, and an example if the folder has no plan and the registry has what the example uses. It
+// tsconfig.json, and an example with tests if the folder has no plan and the registry has what the example uses. It
 // keeps a tsconfig.json that is there, and replaces declarations of an earlier Init only. It calls report
 // with one line per file. The error names the file.
 func Init(dir string, l *compiler.Language, report func(line string)) error {
@@ -60,7 +63,10 @@ func Init(dir string, l *compiler.Language, report func(line string)) error {
 	if err != nil || slices.ContainsFunc(files, isPlan) || !exampleFits(l) {
 		return err
 	}
-	return writeNew(filepath.Join(dir, "example"+compiler.Extension), example, report)
+	if err := writeNew(filepath.Join(dir, "example"+compiler.Extension), example, report); err != nil {
+		return err
+	}
+	return writeNew(filepath.Join(dir, "example"+compiler.TestExtension), exampleTests, report)
 }
 
 // exampleFits reports whether the language has the names that the example uses.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/rankdtest/plantest"
 )
 
 // initialize calls Init on a folder and returns its report, with the folder's path left out.
@@ -25,7 +26,7 @@ func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "plans")
 	report, err := initialize(t, dir)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"wrote rankd.d.ts", "wrote tsconfig.json", "wrote example.plan.ts"}, report)
+	assert.Equal(t, []string{"wrote rankd.d.ts", "wrote tsconfig.json", "wrote example.plan.ts", "wrote example.plan.test.ts"}, report)
 	declarations := filepath.Join(dir, DeclarationsFile)
 	text, err := os.ReadFile(declarations)
 	require.NoError(t, err)
@@ -53,6 +54,18 @@ func TestInitWritesNoExampleThatDoesNotCompile(t *testing.T) {
 		require.NoError(t, Init(dir, &l, func(string) {}))
 		assert.NoFileExists(t, filepath.Join(dir, "example.plan.ts"))
 		assert.FileExists(t, filepath.Join(dir, DeclarationsFile))
+	}
+}
+
+// The tests that newcomers get pass, and are sound for tsc.
+func TestTheExamplesTestsPass(t *testing.T) {
+	dir := t.TempDir()
+	_, err := initialize(t, dir)
+	require.NoError(t, err)
+	plantest.Test(t, plantest.Config{Folder: dir})
+	for _, tsc := range compilers(t) {
+		places, output := complaints(t, tsc, dir)
+		assert.Empty(t, places, "%s: %s", tsc, output)
 	}
 }
 
