@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/redistest"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
@@ -116,6 +117,12 @@ func TestUnixSocket(t *testing.T) {
 // A node of a Redis Cluster that is killed fails the keys that it has, by an error that names it. A node of the plan with on_error "partial" drops
 // their rows and says so. Requests that need other keys are answered.
 func TestADeadNodeOfARedisCluster(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) { aDeadNodeOfARedisCluster(t, model) })
+	}
+}
+
+func aDeadNodeOfARedisCluster(t *testing.T, model rankd.Model) {
 	c := redistest.StartCluster(t, 3)
 	owner := func(key string) int { return c.Owner(cluster.Slot([]byte(key))) }
 	write := func(args ...string) { c.Do(t, owner(args[1]), args...) }
@@ -137,7 +144,7 @@ func TestADeadNodeOfARedisCluster(t *testing.T) {
 	nodes := `{"node_id": "me", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
 		{"node_id": "friends", "op": "core::follow", "inputs": ["me"], "params": {"endpoint": "ep_0001", "fanout": 60}%[1]s},
 		{"node_id": "out", "op": "core::follow", "inputs": ["friends"], "params": {"endpoint": "ep_0001", "fanout": 5}%[1]s}`
-	e := open(t, rankd.Options{Redis: c.Addr(), Plans: lenientPlans(map[string]string{
+	e := open(t, rankd.Options{Redis: c.Addr(), Model: model, Plans: lenientPlans(map[string]string{
 		"partial": fmt.Sprintf(nodes, `, "on_error": "partial"`), "strict": fmt.Sprintf(nodes, ""),
 	})})
 	a, err := e.Rank(t.Context(), rankd.Request{Plan: "strict", UserID: 1})
@@ -163,19 +170,64 @@ func TestADeadNodeOfARedisCluster(t *testing.T) {
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
-// Only the reactor speaks to a Redis Cluster: others refuse to open.
-func TestWhoRefusesARedisCluster(t *testing.T) {
-	const addr = "redis+cluster://127.0.0.1:1,127.0.0.1:2"
-	for _, model := range []rankd.Model{rankd.Pool, rankd.Sequential} {
-		_, err := rankd.Open(rankd.Options{Redis: addr, Model: model})
-		require.ErrorContains(t, err, "is a Redis Cluster, which only the model reactor speaks")
+// Each built-in plan has the same answers from a Redis Cluster as from one server, on all models, and while slots move.
+func TestAnswersFromARedisClusterAreTheSame(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	require.NoError(t, devredis.Load(t.Context(), c.Addr()))
+	answers := func(e *rankd.Engine) (all []string) {
+		plans, err := e.Plans()
+		assert.NoError(t, err)
+		for _, p := range plans {
+			for user := range int64(8) {
+				a, err := e.Rank(t.Context(), rankd.Request{Plan: p.Name, UserID: user + 1})
+				if err != nil {
+					all = append(all, fmt.Sprint(p.Name, " ", user, ": ", err))
+					continue
+				}
+				all = append(all, fmt.Sprint(p.Name, " ", user, ": ", rowsOf(a)))
+			}
+		}
+		return all
 	}
+	want := answers(open(t, rankd.Options{}))
+	require.Greater(t, len(want), 40)
+	for i, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			e := open(t, rankd.Options{Redis: c.Addr(), Model: model})
+			require.Equal(t, want, answers(e))
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for range 3 {
+					assert.Equal(t, want, answers(e))
+				}
+			}()
+			c.Agree(t)
+			from := i % 3
+			for user := range 30 {
+				for _, key := range []string{"user:", "follow:"} {
+					if slot := cluster.Slot(fmt.Append(nil, key, user)); c.Owner(slot) == from {
+						c.Move(t, slot, from, (from+1)%3)
+					}
+				}
+			}
+			<-ended
+			assert.Positive(t, e.Metrics().Redis[0].Redirected)
+			assert.Equal(t, 3, e.Metrics().Redis[0].Nodes)
+		})
+	}
+}
+
+// A Redis Cluster has one database, and a cluster none of whose nodes answers is an error of Redis on all models.
+func TestARedisClusterThatIsNone(t *testing.T) {
+	const addr = "redis+cluster://127.0.0.1:1,127.0.0.1:2"
 	_, err := rankd.Open(rankd.Options{Redis: addr + "/1"})
 	require.ErrorContains(t, err, "a Redis Cluster has database 0 alone")
-	e := open(t, rankd.Options{Redis: addr, Cache: registry.CacheBroadcast})
-	_, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
-	require.ErrorContains(t, err, "redis 127.0.0.1:1,127.0.0.1:2: cannot connect: redis 127.0.0.1:")
-	require.ErrorIs(t, err, rankd.ErrRedis)
+	forModels(t, rankd.Options{Redis: addr, Cache: registry.CacheBroadcast}, func(t *testing.T, e *rankd.Engine) {
+		_, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
+		require.ErrorContains(t, err, "redis 127.0.0.1:1,127.0.0.1:2: cannot connect: redis 127.0.0.1:")
+		require.ErrorIs(t, err, rankd.ErrRedis)
+	})
 }
 
 // An engine keeps no password where a careless log could print it.

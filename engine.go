@@ -150,11 +150,9 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
 		},
 	}
-	if o.Model != Reactor {
-		for _, ep := range cfg.Registry.Endpoints() {
-			if ep.Cluster {
-				return nil, fmt.Errorf("rankd: endpoint %s is a Redis Cluster, which only the model %s speaks", ep.Name, Reactor)
-			}
+	for _, ep := range cfg.Registry.Endpoints() {
+		if err := ep.ClusterProblem(); err != nil {
+			return nil, fmt.Errorf("rankd: endpoint %s: %w", ep.ID, err)
 		}
 	}
 	switch o.Model {

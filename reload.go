@@ -115,6 +115,9 @@ func (e *Engine) change(ctx context.Context, to func(ctx context.Context, presen
 		return Generation{}, ErrClosed
 	}
 	defer e.loads.end()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.running, func() { cancel(ErrClosed) })() // Shutdown does not wait for plans to warm up.
 	present := e.present.Load()
 	next, err := to(ctx, present)
 	if err == nil {

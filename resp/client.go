@@ -106,6 +106,23 @@ func (s *Stats) Add(o Stats) {
 	s.Ready += o.Ready
 }
 
+// OfNode returns the counters of a node of a Redis Cluster without its calls: those are parts of other calls, or ask for the map.
+func (s Stats) OfNode() Stats {
+	s.Batches, s.Failed, s.TimedOut, s.TooLarge = 0, 0, 0, 0
+	return s
+}
+
+// CountFailure counts a call that ended with an error.
+func (s *Stats) CountFailure(err error) {
+	s.Failed++
+	switch {
+	case errors.Is(err, ErrTimeout):
+		s.TimedOut++
+	case errors.Is(err, ErrTooLarge):
+		s.TooLarge++
+	}
+}
+
 // NewClient returns a client that has not connected yet.
 func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	o = o.WithDefaults()
@@ -237,13 +254,7 @@ func (c *Client) settle(call *Call, err error) {
 // failLater settles a call that has failed with err.
 func (c *Client) failLater(call *Call, err error) {
 	c.settle(call, err)
-	c.stats.Failed++
-	switch {
-	case errors.Is(err, ErrTimeout):
-		c.stats.TimedOut++
-	case errors.Is(err, ErrTooLarge):
-		c.stats.TooLarge++
-	}
+	c.stats.CountFailure(err)
 }
 
 // deferDeliver has deliverSettled run at the end of this iteration or the next.

@@ -97,11 +97,6 @@ const DefaultBusyPoll = reactor.DefaultBusyPoll
 // OpenAsync starts an engine with a loop of its own, hosted by gnet, a CPU pool, and a client
 // per endpoint. A client connects when a request first needs it. Close ends them all.
 func OpenAsync(cfg Config) (*Async, error) {
-	for _, ep := range cfg.Registry.Endpoints() {
-		if err := ep.ClusterProblem(); err != nil {
-			return nil, fmt.Errorf("endpoint %s: %w", ep.ID, err)
-		}
-	}
 	cfg = cfg.WithDefaults()
 	host := reactor.New(reactor.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic, BusyPoll: cfg.BusyPoll})
 	if err := host.Start(); err != nil {

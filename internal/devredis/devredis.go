@@ -110,7 +110,7 @@ func (s *Server) Close() { s.redis.Close() }
 // Load fills the Redis that server names, as in rankd.Options.Redis, with the data set. It replaces
 // the keys of the same name. The error names the address.
 func Load(ctx context.Context, server string) error {
-	at, err := registry.ParseOneServer(server)
+	at, err := registry.ParseServer(server)
 	if err == nil {
 		err = redisclient.Write(ctx, server, func(write func(command ...string) error) error {
 			for id := 1; id <= Users; id++ {

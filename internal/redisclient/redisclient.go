@@ -17,6 +17,12 @@ import (
 // patience bounds an errand's connecting and each of its calls.
 const patience = 30 * time.Second
 
+// A Client is a blocking client of one server or of a Redis Cluster. Any goroutine.
+type Client interface {
+	Do(b *resp.Batch, deadline clock.Time, use func(resp.Replies) error) error
+	Close()
+}
+
 // Options returns the options of a client for the server that text names, as registry.ParseOneServer
 // reads it. It reads the password from its file or the environment.
 func Options(text string) (resp.Options, error) {
@@ -24,6 +30,10 @@ func Options(text string) (resp.Options, error) {
 	if err != nil {
 		return resp.Options{}, err
 	}
+	return options(&server)
+}
+
+func options(server *registry.Server) (resp.Options, error) {
 	password, err := server.Password.Read()
 	if err != nil {
 		return resp.Options{}, err
@@ -33,18 +43,41 @@ func Options(text string) (resp.Options, error) {
 	}, nil
 }
 
-// With opens a client for the server that text names, calls use, and closes the client. The end of ctx
+// With opens a client for the one server that text names, calls use, and closes the client. The end of ctx
 // closes it, too, and is then the error.
 func With(ctx context.Context, text string, use func(*blocking.Client) error) error {
-	options, err := Options(text)
+	o, err := Options(text)
 	if err != nil {
 		return err
 	}
-	options.ConnectTimeout, options.RequestTimeout = patience, patience
-	client := blocking.NewClient(clock.NewReal(), options)
+	o.ConnectTimeout, o.RequestTimeout = patience, patience
+	client := blocking.NewClient(clock.NewReal(), o)
+	return with(ctx, client, func() error { return use(client) })
+}
+
+// WithAny is With for a server or a Redis Cluster.
+func WithAny(ctx context.Context, text string, use func(Client) error) error {
+	server, err := registry.ParseServer(text)
+	if err != nil {
+		return err
+	}
+	o, err := options(&server)
+	if err != nil {
+		return err
+	}
+	o.ConnectTimeout, o.RequestTimeout = patience, patience
+	var client Client = blocking.NewClient(clock.NewReal(), o)
+	if server.Cluster {
+		client = blocking.NewCluster(clock.NewReal(), o)
+	}
+	return with(ctx, client, func() error { return use(client) })
+}
+
+func with(ctx context.Context, client Client, use func() error) error {
 	defer client.Close()
 	defer context.AfterFunc(ctx, client.Close)()
-	if err = use(client); err != nil && ctx.Err() != nil {
+	err := use()
+	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err

@@ -31,9 +31,9 @@ type Client struct {
 	connectTo func(ctx context.Context, network, addr string) (net.Conn, error) // net.Dialer's
 
 	conns []*conn
-	idle  chan *conn        // those that no call uses
-	spare chan *ReplyBuffer // those that no Do uses
-	life  context.Context   // ends with Close
+	idle  chan *conn // those that no call uses
+	spare spareBuffers
+	life  context.Context // ends with Close
 	end   context.CancelFunc
 
 	mu    sync.Mutex // guards stats
@@ -48,7 +48,7 @@ func NewClient(clk clock.Clock, o resp.Options) *Client {
 	o = o.WithDefaults()
 	c := &Client{
 		clock: clk, opts: o, hello: o.Greeting(), connectTo: new(net.Dialer).DialContext,
-		idle: make(chan *conn, o.Connections), spare: make(chan *ReplyBuffer, buffersKeep),
+		idle: make(chan *conn, o.Connections), spare: make(spareBuffers, buffersKeep),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	for i := range o.Connections {
@@ -66,33 +66,14 @@ func NewClient(clk clock.Clock, o resp.Options) *Client {
 // no replies; then it does not call use. It never waits past deadline (zero: none), which includes the wait for a
 // connection. RequestTimeout bounds the server's silence while commands are out, and the attempt to connect.
 func (c *Client) Do(b *resp.Batch, deadline clock.Time, use func(resp.Replies) error) error {
-	var buf *ReplyBuffer
-	select {
-	case buf = <-c.spare:
-	default:
-		buf = new(ReplyBuffer)
-	}
-	defer c.giveBack(buf)
-	replies, err := c.Exchange(b, deadline, buf)
-	if err != nil {
-		return err
-	}
-	return use(replies)
-}
-
-func (c *Client) giveBack(buf *ReplyBuffer) {
-	buf.reset(c)
-	select {
-	case c.spare <- buf:
-	default:
-	}
+	return c.spare.do(c.opts.Limits, func(buf *ReplyBuffer) (resp.Replies, error) { return c.Exchange(b, deadline, buf) }, use)
 }
 
 // Exchange is Do with the replies left in buf instead of handed to a function:
 // they stay valid until the next Exchange into buf.
 func (c *Client) Exchange(b *resp.Batch, deadline clock.Time, buf *ReplyBuffer) (resp.Replies, error) {
 	b.MustBeWhole()
-	buf.reset(c)
+	buf.reset(c.opts.Limits)
 	var by time.Time // zero: never
 	if deadline != 0 {
 		now := c.clock.Now()
@@ -184,14 +165,6 @@ func (c *Client) failed(kind, cause error) error {
 	if c.life.Err() != nil {
 		kind, cause = resp.ErrClosed, nil
 	}
-	c.count(func(s *resp.Stats) {
-		s.Failed++
-		switch kind {
-		case resp.ErrTimeout:
-			s.TimedOut++
-		case resp.ErrTooLarge:
-			s.TooLarge++
-		}
-	})
+	c.count(func(s *resp.Stats) { s.CountFailure(kind) })
 	return &resp.OpError{Addr: c.opts.Addr, Kind: kind, Cause: cause}
 }

@@ -602,7 +602,7 @@ func TestLargeReplyGrowsTheBufferForOneCall(t *testing.T) {
 		return nil
 	}))
 	r := &ReplyBuffer{buf: make([]byte, 3*readBytesKeep)}
-	c.giveBack(r)
+	c.spare.give(r, c.opts.Limits)
 	assert.Equal(t, readBytes, len(r.buf))
 }
 

@@ -6,6 +6,8 @@
 //	                                        │                            │
 //	  Replies ◀── Decoder ◀── ReplyBuffer ◀─┴──────────Read◀─────────────┘
 //
+// A Cluster has a Client for each master of a Redis Cluster. The rules are those of resp/cluster.
+//
 // Encoding, decoding, greeting, pauses, options and errors are package resp's, as for the
 // client of the loop. So the two threading models differ in how they wait, not in what they send.
 package blocking

@@ -24,12 +24,48 @@ type ReplyBuffer struct {
 	buf          []byte
 	used, filled int           // buf[used:filled] was read and is not decoded
 	parts        resp.Gathered // the replies to a batch sent in parts
+	gathered     resp.Gathered // the replies of several nodes, which a Cluster resets
 }
 
-// reset forgets the replies, and memory that is out of proportion.
-func (r *ReplyBuffer) reset(c *Client) {
+// spareBuffers are the buffers that no Do uses. Any goroutine.
+type spareBuffers chan *ReplyBuffer
+
+// take returns a buffer.
+func (s spareBuffers) take() *ReplyBuffer {
+	select {
+	case buf := <-s:
+		return buf
+	default:
+		return new(ReplyBuffer)
+	}
+}
+
+// give takes a buffer back.
+func (s spareBuffers) give(buf *ReplyBuffer, limits resp.Limits) {
+	buf.reset(limits)
+	buf.gathered.Reset()
+	buf.Watch = nil
+	select {
+	case s <- buf:
+	default:
+	}
+}
+
+// do is a Client's Do by its Exchange.
+func (s spareBuffers) do(limits resp.Limits, exchange func(*ReplyBuffer) (resp.Replies, error), use func(resp.Replies) error) error {
+	buf := s.take()
+	defer s.give(buf, limits)
+	replies, err := exchange(buf)
+	if err != nil {
+		return err
+	}
+	return use(replies)
+}
+
+// reset forgets the replies of one node, and memory that is out of proportion.
+func (r *ReplyBuffer) reset(limits resp.Limits) {
 	if r.decoder == nil {
-		r.decoder = resp.NewDecoder(c.opts.Limits)
+		r.decoder = resp.NewDecoder(limits)
 	}
 	if r.buf == nil || cap(r.buf) > readBytesKeep {
 		r.buf = make([]byte, readBytes)

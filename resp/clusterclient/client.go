@@ -122,18 +122,11 @@ func (c *Client) Stats() resp.Stats {
 	s := c.stats
 	for _, node := range c.nodes {
 		if node != nil {
-			s.Add(ofNode(node))
+			s.Add(node.Stats().OfNode())
 			s.Nodes++
 		}
 	}
 	s.Waiting += c.mapless + c.resting
-	return s
-}
-
-// ofNode returns what the client of a node has counted, without its calls: they are legs of calls, or ask for the map.
-func ofNode(node *resp.Client) resp.Stats {
-	s := node.Stats()
-	s.Batches, s.Failed, s.TimedOut, s.TooLarge = 0, 0, 0, 0
 	return s
 }
 
@@ -227,7 +220,7 @@ func (c *Client) refreshed() {
 		if node == nil || c.resting > 0 { // A command that rests has the number of its node.
 			continue
 		}
-		if s := ofNode(node); s.Inflight+s.Waiting == 0 && c.state.Forget(number) {
+		if s := node.Stats().OfNode(); s.Inflight+s.Waiting == 0 && c.state.Forget(number) {
 			s.Ready = 0
 			c.stats.Add(s)
 			c.nodes[number] = nil
@@ -257,13 +250,7 @@ func (c *Client) fail(o *operation, err error) {
 	if o.hurt {
 		return
 	}
-	c.stats.Failed++
-	switch {
-	case errors.Is(err, resp.ErrTimeout):
-		c.stats.TimedOut++
-	case errors.Is(err, resp.ErrTooLarge):
-		c.stats.TooLarge++
-	}
+	c.stats.CountFailure(err)
 }
 
 // deliverSettled invokes Done of the settled calls that were there when it began.

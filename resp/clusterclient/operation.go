@@ -270,10 +270,7 @@ func (o *operation) failed(l *leg) {
 	}
 	if !o.hurt {
 		o.hurt = true
-		c.stats.Failed++
-		if errors.Is(err, resp.ErrTimeout) {
-			c.stats.TimedOut++
-		}
+		c.stats.CountFailure(err)
 	}
 	for _, k := range l.commands {
 		if k != asking {

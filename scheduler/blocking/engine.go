@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
+	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -55,9 +56,9 @@ func OpenSequential(cfg scheduler.Config) *Sequential {
 // stop. A body that neither waits nor looks runs on, and the answer waits for it.
 type engine struct {
 	reg         *registry.Registry
-	clients     []*respblocking.Client // by endpoint index; nil where the endpoint is not a Redis
-	remotes     []*remote.Blocking     // by endpoint index; nil where the endpoint is of another kind than http
-	clock       clock.Clock            // at the pace of real time
+	clients     []client           // by endpoint index; nil where the endpoint is not a Redis
+	remotes     []*remote.Blocking // by endpoint index; nil where the endpoint is of another kind than http
+	clock       clock.Clock        // at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
@@ -79,6 +80,21 @@ type engine struct {
 	giveUp   context.CancelFunc
 }
 
+// A client sends batches to a Redis: a *respblocking.Client or a *respblocking.Cluster. Any goroutine.
+type client interface {
+	Exchange(b *resp.Batch, deadline clock.Time, buf *respblocking.ReplyBuffer) (resp.Replies, error)
+	Stats() resp.Stats
+	Close()
+}
+
+// newClient returns the client of an endpoint that is a Redis.
+func newClient(cfg *scheduler.Config, ep *registry.Endpoint) client {
+	if ep.Cluster {
+		return respblocking.NewCluster(cfg.Clock, cfg.RedisOptions(ep))
+	}
+	return respblocking.NewClient(cfg.Clock, cfg.RedisOptions(ep))
+}
+
 // init fills in the fields that both engines have.
 func (e *engine) init(cfg *scheduler.Config, model string) {
 	e.model = model
@@ -87,12 +103,12 @@ func (e *engine) init(cfg *scheduler.Config, model string) {
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
 	e.degraded = make(map[string]uint64)
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
-	e.clients = make([]*respblocking.Client, len(cfg.Registry.Endpoints()))
+	e.clients = make([]client, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]*remote.Blocking, len(cfg.Registry.Endpoints()))
 	for i, ep := range cfg.Registry.Endpoints() {
 		switch ep.Kind {
 		case registry.Redis:
-			e.clients[i] = respblocking.NewClient(cfg.Clock, cfg.RedisOptions(ep))
+			e.clients[i] = newClient(cfg, ep)
 		case registry.HTTP:
 			e.remotes[i] = remote.NewBlocking(cfg.Clock, scheduler.RemoteOptions(ep))
 		}
