@@ -117,6 +117,8 @@
     #ids() { return this.#all().map((row) => row.id); }
     #why(ids, more = {}) { return ids.length === 0 ? "" : ask("explain", { ...this.#origin, ids: ids.slice(0, 3), ...more }); }
 
+    #nodes() { return ask("explain", { ...this.#origin, ids: [] }); }
+
     ids(...want) {
       if (want.length === 1 && Array.isArray(want[0])) want = want[0];
       const got = this.#ids();
@@ -150,7 +152,7 @@
     }
     count(n) {
       const got = this.#ids();
-      if (got.length !== n) fail(`there should be ${n} rows, not ${got.length}`, [`  got  ${list(got)}`]);
+      if (got.length !== n) fail(`there should be ${n} rows, not ${got.length}`, [`  got  ${list(got)}`, this.#nodes()]);
       return this;
     }
     column(name, want) {

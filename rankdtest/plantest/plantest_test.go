@@ -69,6 +69,7 @@ export default definePlan({ name: "items", build: (ctx) => ctx.candidates({ endp
   .lookup({ endpoint: EP.redis.shop, key: "product:{id}", fields: [Key.sold, Key.added] }).vm({ outKey: Key.score, expr: age(Key.added) }) });`,
 	"kept.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "kept", build: (ctx) => ctx.resident({ plan: "items", fields: [Key.score], refresh: 60 }) });`,
+	"aliases.toml": `either = { a = "remote", b = "shelf", b_share = 100 }`,
 	"bad.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "bad", build: (ctx) => ctx.nothing({}) });`,
 }
@@ -130,7 +131,7 @@ func TestExpectations(t *testing.T) {
 		{"before", `expect(rank({ user_id: 1 })).before(2, 4)`, nil},
 		{"before not", `expect(rank({ user_id: 1 })).before(4, 2)`, []string{"4 should come before 2", "first apart at best (core::sort)"}},
 		{"before of no row", `expect(rank({ user_id: 1 })).before(3, 2)`, []string{"3 should be among the rows"}},
-		{"count", `expect(rank({ user_id: 1 })).count(4)`, []string{"there should be 4 rows, not 3"}},
+		{"count", `expect(rank({ user_id: 1 })).count(4)`, []string{"there should be 4 rows, not 3", "rows of the nodes\n  · shelf (core::candidates): 4\n", "· home (core::filter): 3\n"}},
 		{"a column", `expect(rank({ user_id: 1 })).column("score", [5, 4.0000000001, 1])`, nil},
 		{"a column that differs", `expect(rank({ user_id: 1 })).column("score", [5, 4.1, 1])`, []string{"the column score differs", "expected  [5,4.1,1]", "got       [5,4,1]",
 			"column  score = 4, written by n3 (core::vm)"}},
@@ -180,6 +181,8 @@ func TestExpectations(t *testing.T) {
 		{"a sorted set as the source", `redis({ "shelf:1": sortedSet({ 2: 1 }) }); rank({ user_id: 1 })`, []string{"WRONGTYPE"}},
 		{"rows that the engine keeps", `redis({ items: [1, 2] }); expect(rank({ user_id: 1, plan: "kept" })).ids(1, 2).column("score", [3600, 0])`, nil},
 		{"other rows that the engine keeps", `redis({ items: [2] }); expect(rank({ user_id: 1, plan: "kept" })).ids(2); now(7300); expect(rank({ user_id: 1, plan: "kept" })).ids(2).column("score", [100])`, nil},
+		{"an alias", `const side = (user) => rank({ user_id: user, plan: "either", plan_version: true }).plan_version;
+			expect(side(1).plan).equals("shelf"); expect(side(1).side).equals("b");`, nil},
 		{"no clock", `Date.now()`, []string{"Date is not defined", "hint: now("}},
 		{"no console", `console.log(1)`, []string{"console is not defined", "hint: log(value) prints"}},
 		{"a forgotten import", `delete1()`, []string{"delete1 is not defined"}},

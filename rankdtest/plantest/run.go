@@ -111,16 +111,28 @@ func (f *fileRun) rank(ctx context.Context, a *asked, call *compiler.TestCall) (
 	return json.RawMessage(answer.AppendJSON(nil, rankd.FormatFlat)), nil
 }
 
-// explain returns why rows of an answer are where they are: it runs the request once more. Of a pair that stands the wrong way round it names the node
+// explain returns why rows of an answer are where they are, or without ids how many each node gave: it runs the request once more. Of a pair that stands the wrong way round it names the node
 // at which the second came to stand before the first.
 func (f *fileRun) explain(ctx context.Context, a *asked, call *compiler.TestCall) (any, error) {
-	a.Request["explain"], _ = json.Marshal(a.IDs) // It was JSON before.
+	if len(a.IDs) == 0 {
+		a.Request["trace"] = json.RawMessage("true")
+	} else {
+		a.Request["explain"], _ = json.Marshal(a.IDs) // It was JSON before.
+	}
 	answer, err := f.world.rank(ctx, a, f.data[a.Data], call.Serve)
 	if err != nil {
 		return "  not explained: " + err.Error(), nil
 	}
-	why := answer.Explanation()
 	var b strings.Builder
+	if t := answer.Trace(); t != nil {
+		b.WriteString("  rows of the nodes")
+		for i := range t.Nodes {
+			n := &t.Nodes[i]
+			fmt.Fprintf(&b, "\n  · %s (%s): %d", cmp.Or(n.Label, n.ID), n.Op, n.RowsOut)
+		}
+		return b.String(), nil
+	}
+	why := answer.Explanation()
 	if len(a.Pair) == 2 {
 		b.WriteString(apart(rowOf(why, a.Pair[0]), rowOf(why, a.Pair[1])))
 	}

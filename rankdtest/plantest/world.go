@@ -67,7 +67,7 @@ func openWorld(c *Config, tables *registry.Registry, plans *onceEach) (w *world,
 	}
 	o.Redis, o.EmbeddedRedis, o.Cache = "", nil, registry.CacheOff
 	o.Plan, o.PlanFile, o.PlanText, o.Synthetic = "", "", nil, false
-	o.AllowRequestNow, o.AllowRequestExplain, o.Compiler = true, true, plans
+	o.AllowRequestNow, o.AllowRequestExplain, o.AllowRequestTrace, o.Compiler = true, true, true, plans
 	if o.Timeout == 0 {
 		o.Timeout = c.Timeout
 	}
@@ -249,7 +249,7 @@ type asked struct {
 	Data     int                          `json:"data"`
 	Services map[string][]json.RawMessage `json:"services"`
 
-	// Of explain alone.
+	// Of explain alone. Without ids the answer is how many rows each node gave.
 	IDs    []json.RawMessage `json:"ids"`
 	Pair   []json.RawMessage `json:"pair"`
 	Column string            `json:"column"`
