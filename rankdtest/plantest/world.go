@@ -249,10 +249,11 @@ type asked struct {
 	Data     int                          `json:"data"`
 	Services map[string][]json.RawMessage `json:"services"`
 
-	// Of explain alone. Without ids the answer is how many rows each node gave.
+	// Of explain alone.
 	IDs    []json.RawMessage `json:"ids"`
 	Pair   []json.RawMessage `json:"pair"`
 	Column string            `json:"column"`
+	Shelf  string            `json:"shelf"`
 }
 
 // rank runs a request over data. The error is an *rankd.Error, or says what is wrong with the data or the services.
