@@ -34,7 +34,8 @@ const (
 	TestEnds     = "end"      // a TestFailure or null
 	TestData     = "data"     // an object by key, each a pair of kind and value; returns a number for it
 	TestRank     = "rank"     // "request", "data" (a number or null), "services" by name, which are canned answers or null for a function
-	TestExplain  = "explain"  // the same, and "ids", "pair" and "column": why the rows are where they are; returns text
+	TestExplain  = "explain"  // the same, and "ids", "pair", "column" and "shelf": why the rows are where they are; returns text
+	TestNodes    = "nodes"    // as TestRank: the "name", the "op" and the "rows" of each node of the plan
 	TestSnapshot = "snapshot" // "name", "value"; returns what was recorded before, or null
 	TestLog      = "log"      // a text
 )

@@ -69,6 +69,7 @@ export default definePlan({ name: "items", build: (ctx) => ctx.candidates({ endp
   .lookup({ endpoint: EP.redis.shop, key: "product:{id}", fields: [Key.sold, Key.added] }).vm({ outKey: Key.score, expr: age(Key.added) }) });`,
 	"kept.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "kept", build: (ctx) => ctx.resident({ plan: "items", fields: [Key.score], refresh: 60 }) });`,
+	"aliases.toml": `either = { a = "remote", b = "shelf", b_share = 100 }`,
 	"bad.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "bad", build: (ctx) => ctx.nothing({}) });`,
 }
@@ -130,7 +131,7 @@ func TestExpectations(t *testing.T) {
 		{"before", `expect(rank({ user_id: 1 })).before(2, 4)`, nil},
 		{"before not", `expect(rank({ user_id: 1 })).before(4, 2)`, []string{"4 should come before 2", "first apart at best (core::sort)"}},
 		{"before of no row", `expect(rank({ user_id: 1 })).before(3, 2)`, []string{"3 should be among the rows"}},
-		{"count", `expect(rank({ user_id: 1 })).count(4)`, []string{"there should be 4 rows, not 3"}},
+		{"count", `expect(rank({ user_id: 1 })).count(4)`, []string{"there should be 4 rows, not 3", "rows of the nodes\n  · shelf (core::candidates): 4\n", "· home (core::filter): 3\n"}},
 		{"a column", `expect(rank({ user_id: 1 })).column("score", [5, 4.0000000001, 1])`, nil},
 		{"a column that differs", `expect(rank({ user_id: 1 })).column("score", [5, 4.1, 1])`, []string{"the column score differs", "expected  [5,4.1,1]", "got       [5,4,1]",
 			"column  score = 4, written by n3 (core::vm)"}},
@@ -169,6 +170,10 @@ func TestExpectations(t *testing.T) {
 		{"services", `service("scores", { columns: { score: [1, 4, 3, 2] } }); expect(rank({ user_id: 1, plan: "remote" })).shelves("best", "all").shelf("best").ids(2)`, nil},
 		{"a function for a service", `service("scores", (request) => ({ columns: { score: request.ids.map((id) => (id === 3 ? 9 : id)) } }));
 			const answer = rank({ user_id: 1, plan: "remote" }); expect(answer).shelf("best").ids(3); expect(answer.outputs.all).ids(1, 2, 3, 4).row(3, { score: 9 })`, nil},
+		{"a row of another shelf", `service("scores", { columns: { score: [1, 4, 3, 2] } }); expect(rank({ user_id: 1, plan: "remote" })).shelf("best").ids(2, 4)`,
+			[]string{"missing   4", "id 4, of the 4 rows of all"}},
+		{"a row of two shelves", `service("scores", { columns: { score: [1, 4, 3, 2] } }); expect(rank({ user_id: 1, plan: "remote" }).outputs.best).row(2, { score: 5 })`,
+			[]string{"score of row 2 should be 5, not 4", "1. id 2, of the 1 rows of best"}},
 		{"a service that fails", `service("scores", () => { throw new Error("down") }); expect(rank({ user_id: 1, plan: "remote" })).lacking("scores", { status: "failed" })`, nil},
 		{"what a service says", `service("scores", () => { throw new Error("down") }); expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"down"}},
 		{"a service without an answer", `expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"node n1 is failed", "the test gives no answer of the service scores"}},
@@ -180,6 +185,8 @@ func TestExpectations(t *testing.T) {
 		{"a sorted set as the source", `redis({ "shelf:1": sortedSet({ 2: 1 }) }); rank({ user_id: 1 })`, []string{"WRONGTYPE"}},
 		{"rows that the engine keeps", `redis({ items: [1, 2] }); expect(rank({ user_id: 1, plan: "kept" })).ids(1, 2).column("score", [3600, 0])`, nil},
 		{"other rows that the engine keeps", `redis({ items: [2] }); expect(rank({ user_id: 1, plan: "kept" })).ids(2); now(7300); expect(rank({ user_id: 1, plan: "kept" })).ids(2).column("score", [100])`, nil},
+		{"an alias", `const side = (user) => rank({ user_id: user, plan: "either", plan_version: true }).plan_version;
+			expect(side(1).plan).equals("shelf"); expect(side(1).side).equals("b");`, nil},
 		{"no clock", `Date.now()`, []string{"Date is not defined", "hint: now("}},
 		{"no console", `console.log(1)`, []string{"console is not defined", "hint: log(value) prints"}},
 		{"a forgotten import", `delete1()`, []string{"delete1 is not defined"}},
@@ -276,7 +283,7 @@ func TestSnapshots(t *testing.T) {
 	c.Update = false
 	assert.Nil(t, only().Failure)
 	for change, want := range map[string][]string{
-		`redis({ "shelf:1": [1, 2, 4, 5], "product:5": { country: "US", sold: 7, added: 7200 } });`: {"the answer differs from its snapshot", "too many  5", "missing   4", "cut by"},
+		`redis({ "shelf:1": [1, 2, 4, 5], "product:5": { country: "US", sold: 7, added: 7200 } });`: {"the answer differs from its snapshot", "first apart at home (core::filter): it gives 4 rows, and gave 3", "too many  5", "missing   4", "cut by"},
 		`redis({ "product:2": { country: "US", sold: 6, added: 7200 } });`:                          {"score of row 2 should be 5, not 6", "written by n3 (core::vm)"},
 		`redis({ "product:2": { country: "US", sold: 5, added: 7200, tags: "x" } });`:               {"tags of row 2 should be null, not [\"x\"]"},
 		`redis({ "product:1": { country: "US", sold: 18, added: 3600 } });`:                         {"first apart at best (core::sort): there 1 has rank 1 and 2 rank 2 of 3"},
@@ -289,6 +296,21 @@ func TestSnapshots(t *testing.T) {
 			assert.Contains(t, failure.String(), w)
 		}
 	}
+
+	for edit, want := range map[string][]string{
+		`.filter({ pred: Key.country == "US" && Key.sold > 1, trace: "home" })`:       {"first apart at home (core::filter): it gives 2 rows, and gave 3", "missing   4", "filtered out by home", "sold = 1"},
+		`.take({ count: 3 }).filter({ pred: Key.country == "US" && Key.sold > 5 })`:   {"first apart at n2 (core::take): it gives 3 rows, and in its place core::filter gave 3"},
+		`.filter({ pred: Key.country == "US", trace: "home" }).sort({ key: Key.id })`: nil,
+	} {
+		text := strings.Replace(plans["shelf.plan.ts"], `.filter({ pred: Key.country == "US", trace: "home" })`, edit, 1)
+		writeAll(t, c.Folder, map[string]string{"shelf.plan.ts": text, "shelf.plan.test.ts": prelude + body})
+		failure := only().Failure
+		assert.Equal(t, want != nil, failure != nil, "only answers are compared: %s", edit)
+		for _, w := range want {
+			assert.Contains(t, failure.String(), w)
+		}
+	}
+	writeAll(t, c.Folder, plans)
 
 	writeAll(t, c.Folder, map[string]string{"shelf.plan.test.ts": prelude + `test("other", () => {});`})
 	c.Update, c.Run = true, regexp.MustCompile("other")
