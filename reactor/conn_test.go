@@ -38,8 +38,12 @@ type probe struct {
 	calls     []string // loop only
 }
 
+// probeSecure is the Secure of new probes.
+var probeSecure transport.Secure
+
 func newProbe() *probe {
 	return &probe{
+		opts:      transport.DialOptions{Secure: probeSecure},
 		connected: make(chan error, 10), data: make(chan string, 1000), closed: make(chan error, 10),
 	}
 }

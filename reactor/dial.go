@@ -27,6 +27,9 @@ var _ transport.Dialer = (*Reactor)(nil)
 // Dial implements transport.Dialer, over TCP and unix sockets. If the loop ends, the reason is
 // loop.ErrStopped. Loop only, once the loop has started.
 func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Handler) transport.Conn {
+	if opts.Secure != nil {
+		return r.dialSecure(addr, opts, h)
+	}
 	c := newConn(r, addr, opts, h)
 	if r.draining || r.poller == nil {
 		c.end(loop.ErrStopped)

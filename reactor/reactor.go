@@ -58,11 +58,12 @@ type Reactor struct {
 	onTimer   func()
 
 	// Loop only.
-	inside   int                // callbacks and iterations on the stack; they nest, because gnet calls back within its calls
-	armed    clock.Time         // when timer fires; 0 if it has fired or was never set
-	conns    map[*conn]struct{} // those whose handler has not heard of a failure or close
-	dialing  int                // goroutines that are connecting or enrolling and have not reported
-	dirty    []*conn            // connections that wait for the flush, each once
+	inside   int                  // callbacks and iterations on the stack; they nest, because gnet calls back within its calls
+	armed    clock.Time           // when timer fires; 0 if it has fired or was never set
+	conns    map[*conn]struct{}   // those whose handler has not heard of a failure or close
+	secures  map[*secure]struct{} // likewise
+	dialing  int                  // goroutines that are connecting or enrolling and have not reported, or that serve a secure connection
+	dirty    []*conn              // connections that wait for the flush, each once
 	spare    spareBuffers
 	busy     busyPoll
 	draining bool // the loop is stopping: no more dials
@@ -79,7 +80,7 @@ func New(cfg Config) *Reactor {
 		cfg:   cfg,
 		busy:  newBusyPoll(cfg.BusyPoll),
 		loop:  loop.New(loop.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic, ThreadCPU: clock.NewThreadCPU()}),
-		conns: make(map[*conn]struct{}),
+		conns: make(map[*conn]struct{}), secures: make(map[*secure]struct{}),
 
 		connectTo: new(net.Dialer).DialContext,
 	}
@@ -226,9 +227,14 @@ func (r *Reactor) contain(c *conn, fn func()) (submit bool) {
 	submit, recovered := r.loop.Event(fn)
 	r.inside--
 	if recovered != nil {
-		c.end(errors.New("connection handler panicked: " + excerpt.Text(fmt.Sprint(recovered))))
+		c.end(panicked(recovered))
 	}
 	return submit
+}
+
+// panicked returns why a connection closes whose handler has panicked.
+func panicked(recovered any) error {
+	return errors.New("connection handler panicked: " + excerpt.Text(fmt.Sprint(recovered)))
 }
 
 // host is the reactor as the loop sees it.
@@ -265,8 +271,11 @@ func (h *host) Drain() (pending bool) {
 		for c := range h.conns {
 			c.end(loop.ErrStopped)
 		}
+		for s := range h.secures {
+			s.end(loop.ErrStopped)
+		}
 	}
-	return !h.broken && (len(h.conns) > 0 || h.dialing > 0)
+	return !h.broken && (len(h.conns) > 0 || len(h.secures) > 0 || h.dialing > 0)
 }
 
 // Finish implements loop.Host. gnet's goroutine cannot wait for its own end, so

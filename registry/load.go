@@ -289,16 +289,21 @@ func endpointsFile(env string) string { return "endpoints." + env + ".toml" }
 
 // endpointRow is one [[endpoint]]. Pointers tell 0 from absent.
 type endpointRow struct {
-	ID       *string     `toml:"id"`
-	Name     string      `toml:"name"`
-	Kind     string      `toml:"kind"`
-	URL      *string     `toml:"url"`
-	Host     *string     `toml:"host"`
-	Port     *int64      `toml:"port"`
-	Embedded bool        `toml:"embedded"`
-	Cluster  bool        `toml:"cluster"`
-	Header   []headerRow `toml:"header"`
-	Policy   struct {
+	ID            *string     `toml:"id"`
+	Name          string      `toml:"name"`
+	Kind          string      `toml:"kind"`
+	URL           *string     `toml:"url"`
+	Host          *string     `toml:"host"`
+	Port          *int64      `toml:"port"`
+	Embedded      bool        `toml:"embedded"`
+	Cluster       bool        `toml:"cluster"`
+	TLS           bool        `toml:"tls"`
+	TLSCA         string      `toml:"tls_ca"`
+	TLSCert       string      `toml:"tls_cert"`
+	TLSKey        string      `toml:"tls_key"`
+	TLSServerName string      `toml:"tls_server_name"`
+	Header        []headerRow `toml:"header"`
+	Policy        struct {
 		MaxInflight      *int64 `toml:"max_inflight"`
 		Connections      *int64 `toml:"connections"`
 		ConnectTimeoutMS *int64 `toml:"connect_timeout_ms"`
@@ -343,6 +348,7 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 		}
 		endpoint.move(server)
 		endpoint.Cluster = endpoint.Cluster || row.Cluster
+		endpoint.TLS = l.tls(file, label, row, endpoint)
 		if err := endpoint.ClusterProblem(); err != nil {
 			l.problem(file, label, "cluster: %w", err)
 		}
@@ -353,6 +359,28 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 	}
 	slices.SortFunc(list, func(a, b *Endpoint) int { return cmp.Compare(a.ID, b.ID) })
 	return list, true
+}
+
+// tls returns how the endpoint is reached through TLS, nil if plainly.
+func (l *loader) tls(file, label string, row *endpointRow, e *Endpoint) *TLS {
+	given := TLS{CA: row.TLSCA, Cert: row.TLSCert, Key: row.TLSKey, ServerName: row.TLSServerName}
+	t := e.TLS
+	switch {
+	case !row.TLS && t == nil && given != TLS{}:
+		l.problem(file, label, "tls_ca, tls_cert, tls_key and tls_server_name need tls = true")
+	case !row.TLS && t == nil:
+		return nil
+	case t != nil && *t != TLS{} && given != TLS{}:
+		l.problem(file, label, "tls: the url has such fields, too")
+	case e.Kind != Redis || e.Socket != "" || e.Embedded:
+		l.problem(file, label, "tls is only for kind %s, without a unix socket and not embedded", Redis)
+	case t == nil || *t == TLS{}:
+		t = &given
+	}
+	if err := t.check(); err != nil {
+		l.problem(file, label, "%w", err)
+	}
+	return t
 }
 
 func (l *loader) checkEndpoint(file, label, env string, row *endpointRow, server *Server) {
@@ -397,7 +425,7 @@ func (l *loader) server(file, label string, row *endpointRow) (s Server) {
 		case err != nil:
 			l.problem(file, label, "url: %w", err)
 		case !strings.Contains(*row.URL, ":/"):
-			l.problem(file, label, "url begins with redis://, redis+cluster:// or unix://; host and port are fields of their own")
+			l.problem(file, label, "url begins with redis://, rediss://, redis+cluster://, rediss+cluster:// or unix://; host and port are fields of their own")
 		}
 	}
 	if row.URL != nil && (row.Host != nil || row.Port != nil || row.Embedded) {

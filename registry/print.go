@@ -42,17 +42,24 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 		MaxAnswerBytes   int          `json:"max_answer_bytes,omitempty"`
 		Cluster          bool         `json:"cluster,omitempty"`
 		Others           string       `json:"others,omitempty"` // further nodes of the cluster
+		TLSCA            string       `json:"tls_ca,omitempty"`
+		TLSCert          string       `json:"tls_cert,omitempty"`
+		TLSKey           string       `json:"tls_key,omitempty"`
+		TLSServerName    string       `json:"tls_server_name,omitempty"`
 	}
 	endpoints := make([]endpoint, len(r.endpoints))
 	for i, e := range r.endpoints {
-		cache := e.Policy.Cache
+		cache, files := e.Policy.Cache, TLS{}
+		if e.TLS != nil {
+			files = *e.TLS
+		}
 		endpoints[i] = endpoint{
 			e.ID, e.Name, e.Kind, e.Host, e.Port, e.Socket, e.Embedded, e.Policy.MaxInflight, e.Policy.Connections,
 			e.Policy.ConnectTimeout.Milliseconds(), e.Policy.RequestTimeout.Milliseconds(),
 			e.Policy.Username, !e.Policy.Password.IsZero(), e.Policy.Password.File, e.Policy.Password.Env, e.Policy.Database,
 			cache.Mode, cache.MaxBytes, cache.MaxAge.Milliseconds(), cache.Required, cache.MaxSilence.Milliseconds(),
-			e.Service.TLS, e.Service.Path, e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
-			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes, e.Cluster, e.Others,
+			e.Service.TLS || e.TLS != nil, e.Service.Path, e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
+			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes, e.Cluster, e.Others, files.CA, files.Cert, files.Key, files.ServerName,
 		}
 	}
 	return json.Marshal(struct {
@@ -94,8 +101,11 @@ func (r *Registry) WriteText(w io.Writer) error {
 	fmt.Fprintln(tw, "DATABASE\tUSER\tPASSWORD\tMAX INFLIGHT\tCONNECTIONS\tCONNECT TIMEOUT\tREQUEST TIMEOUT")
 	for _, e := range r.endpoints {
 		addr := e.Addr()
-		if e.Embedded {
+		switch {
+		case e.Embedded:
 			addr = "embedded"
+		case e.TLS != nil:
+			addr = "rediss://" + addr
 		}
 		secret := e.Policy.Password
 		if e.Kind == HTTP {

@@ -131,6 +131,7 @@ type Endpoint struct {
 	Socket   string  // the path of a unix socket; empty for TCP
 	Cluster  bool    // the server is a node of a Redis Cluster
 	Others   string  // further nodes, "host:port" with commas between them
+	TLS      *TLS    // nil: plain
 	Embedded bool    // dev only: served by the Redis inside the process unless overridden
 	Service  Service // of kind http
 	Policy   Policy
@@ -156,7 +157,7 @@ func (e *Endpoint) ClusterProblem() error {
 // move makes s the server of the endpoint. It keeps the endpoint's user and password if s names
 // neither, and its database if s names none.
 func (e *Endpoint) move(s Server) {
-	e.Host, e.Port, e.Socket, e.Cluster, e.Others = s.Host, s.Port, s.Socket, s.Cluster, s.Others
+	e.Host, e.Port, e.Socket, e.Cluster, e.Others, e.TLS = s.Host, s.Port, s.Socket, s.Cluster, s.Others, s.TLS
 	if s.Username != "" || !s.Password.IsZero() {
 		e.Policy.Username, e.Policy.Password = s.Username, s.Password
 	}
@@ -330,12 +331,15 @@ func (r *Registry) ReadSecrets() (*Registry, error) {
 	return read, failed
 }
 
-// readSecrets reads passwords, bearer tokens and headers. The error names the endpoint and the source.
+// readSecrets reads passwords, bearer tokens and headers, and looks at the files of certificates. The error names the endpoint and the source.
 func (e *Endpoint) readSecrets() error {
 	password, err := e.Policy.Password.Read()
 	e.Policy.Password = password
 	if err == nil {
 		err = e.Service.readSecrets()
+	}
+	if err == nil {
+		err = e.TLS.Check()
 	}
 	if err != nil {
 		return fmt.Errorf("endpoint %s: %w", excerpt.Text(e.ID), err)

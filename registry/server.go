@@ -21,6 +21,7 @@ type Server struct {
 	// Cluster says that the server is a node of a Redis Cluster. Others has further nodes, "host:port" with commas between them.
 	Cluster bool
 	Others  string
+	TLS     *TLS // nil: plain
 
 	Username string // empty means the default user
 	Password Secret
@@ -33,20 +34,20 @@ type Server struct {
 // The errors of ParseServer quote nothing of the text: a password may be anywhere in a text that
 // does not parse.
 var (
-	errTLS     = errors.New("rediss:// (TLS) is not supported; use redis:// or a unix socket, with a TLS proxy beside rankd if the way to Redis needs encryption")
-	errScheme  = errors.New("the scheme must be redis://, redis+cluster:// or unix://")
-	errURL     = errors.New("the URL is malformed; special characters in a password are written as %XX, such as %40 for @ and %2F for /")
-	errHostArg = errors.New("host or port is missing")
-	errPort    = errors.New("host is missing, or port is not a number from 1 to 65535")
-	errHost    = errors.New("host must be a host name or an IP address")
-	errDB      = errors.New("the database must be a number from 0 to 65536, once: after the host or as db=")
-	errSocket  = errors.New("a unix socket needs an absolute path without %, ? and #: unix:///path/to/redis.sock")
-	errQuery   = errors.New("after ? there are db, username, password, password_file and password_env, each at most once")
-	errSeeds   = errors.New("redis+cluster:// names at most 16 nodes, as host:port with commas between them")
-	errCluster = errors.New("a Redis Cluster has database 0 alone")
-	errOne     = errors.New("the address is that of a Redis Cluster, and one server is needed here")
-	errTwice   = errors.New("the user or the password is given twice")
-	errUser    = errors.New("a username needs a password: user:password@, password_file= or password_env=")
+	errScheme   = errors.New("the scheme must be redis://, rediss://, redis+cluster://, rediss+cluster:// or unix://")
+	errURL      = errors.New("the URL is malformed; special characters in a password are written as %XX, such as %40 for @ and %2F for /")
+	errHostArg  = errors.New("host or port is missing")
+	errPort     = errors.New("host is missing, or port is not a number from 1 to 65535")
+	errHost     = errors.New("host must be a host name or an IP address")
+	errDB       = errors.New("the database must be a number from 0 to 65536, once: after the host or as db=")
+	errSocket   = errors.New("a unix socket needs an absolute path without %, ? and #: unix:///path/to/redis.sock")
+	errQuery    = errors.New("after ? there are db, username, password, password_file and password_env, and with rediss:// tls_ca, tls_cert, tls_key and tls_server_name, each at most once")
+	errTLSPlain = errors.New("tls_ca, tls_cert, tls_key and tls_server_name need rediss://")
+	errSeeds    = errors.New("redis+cluster:// names at most 16 nodes, as host:port with commas between them")
+	errCluster  = errors.New("a Redis Cluster has database 0 alone")
+	errOne      = errors.New("the address is that of a Redis Cluster, and one server is needed here")
+	errTwice    = errors.New("the user or the password is given twice")
+	errUser     = errors.New("a username needs a password: user:password@, password_file= or password_env=")
 )
 
 // ParseServer reads the address of a server, in one of the forms
@@ -54,6 +55,7 @@ var (
 //	host:port
 //	redis://user:password@host:port/database
 //	redis+cluster://user:password@host:port,host:port
+//	rediss://host:port?tls_ca=FILE          and rediss+cluster://: through TLS
 //	unix://user:password@/path/to/redis.sock?db=1
 //
 // All but the host or the path may be missing; the port is then 6379. A query may hold db, username,
@@ -65,7 +67,11 @@ func ParseServer(text string) (Server, error) {
 	}
 	scheme, _, _ := strings.Cut(text, ":")
 	var s Server
-	switch strings.ToLower(scheme) {
+	scheme = strings.ToLower(scheme)
+	if plain, secure := strings.CutPrefix(scheme, "rediss"); secure {
+		s.TLS, scheme = new(TLS), "redis"+plain
+	}
+	switch scheme {
 	case "redis", "unix":
 	case clusterScheme:
 		s.Cluster = true
@@ -73,8 +79,6 @@ func ParseServer(text string) (Server, error) {
 		if text, s.Others, err = cutOthers(text); err != nil {
 			return Server{}, err
 		}
-	case "rediss":
-		return Server{}, errTLS
 	default:
 		return Server{}, errScheme
 	}
@@ -241,9 +245,17 @@ func (s *Server) setLogin(u *url.URL) error {
 			s.Password = map[string]Secret{
 				"password": NewSecret(value), "password_file": {File: value}, "password_env": {Env: value},
 			}[name]
+		case "tls_ca", "tls_cert", "tls_key", "tls_server_name":
+			if s.TLS == nil {
+				return errTLSPlain
+			}
+			*map[string]*string{"tls_ca": &s.TLS.CA, "tls_cert": &s.TLS.Cert, "tls_key": &s.TLS.Key, "tls_server_name": &s.TLS.ServerName}[name] = value
 		default:
 			return errQuery
 		}
+	}
+	if err := s.TLS.check(); err != nil {
+		return err
 	}
 	if s.Username != "" && s.Password.IsZero() {
 		return errUser

@@ -18,6 +18,9 @@ const MaxReplyBytesLimit = math.MaxInt32
 type Options struct {
 	Addr string // "host:port", or "unix:/path" for a unix socket
 
+	// Secure makes each new connection one with TLS: see transport.DialOptions. Nil means none.
+	Secure transport.Secure
+
 	// ClientName is shown by CLIENT LIST. Empty means none.
 	ClientName string
 	// LibName and LibVersion are shown by CLIENT LIST of Redis 7.2 and later. Empty means none.
@@ -105,6 +108,7 @@ func (o *Options) dialOptions() transport.DialOptions {
 		ConnectTimeout: o.ConnectTimeout,
 		UnsentMaxBytes: o.UnsentMaxBytes,
 		UnreadMaxBytes: math.MaxInt, // The client bounds replies by call.
+		Secure:         o.Secure,
 	}
 }
 

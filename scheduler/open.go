@@ -150,6 +150,7 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 	}
 	return resp.Options{
 		Addr:            ep.Addr(),
+		Secure:          ep.TLS.Secure(),
 		ClientName:      c.ClientName,
 		LibName:         "rankd",
 		LibVersion:      version.Read().Module,

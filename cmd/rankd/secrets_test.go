@@ -136,7 +136,7 @@ func TestWrongPasswordsAreHidden(t *testing.T) {
 func TestErrorsOfCommandLinesHidePasswords(t *testing.T) {
 	bad := []string{
 		"c4n4ry@h:6379", "u:c4n4ry@h:6379", "redis://u:c4n/4ryc4n4ry@h:6379", "redis://u:c4n4ry#@h", "redis://u:c4n4ry@h/x", "redis://u:c4n4ry@h:99999",
-		"rediss://u:c4n4ry@h:6379", "http://u:c4n4ry@h", "redis://u:%zzc4n4ry@h", "redis://u:c4n4ry@a b", "unix://u:c4n4ry@h/s",
+		"redisss://u:c4n4ry@h:6379", "http://u:c4n4ry@h", "redis://u:%zzc4n4ry@h", "redis://u:c4n4ry@a b", "unix://u:c4n4ry@h/s",
 		"redis://h?password=c4n4ry&x=y", "redis://u:" + strings.Repeat("c4n4ry", 100) + "@h/x", "redis://u:c4n\"c4n4ry@h/x", "redis://u:a c4n4ry@h/x",
 	}
 	hidden := func(args ...string) {

@@ -4,7 +4,9 @@
 package transport
 
 import (
+	"context"
 	"errors"
+	"net"
 	"strings"
 	"time"
 )
@@ -37,7 +39,13 @@ type DialOptions struct {
 	ConnectTimeout time.Duration // zero means 1 s
 	UnsentMaxBytes int           // zero means 64 MiB
 	UnreadMaxBytes int           // zero means 64 MiB
+	// Secure makes a connection that was just made one with TLS, within ctx, and returns it; after an error the caller closes nc. It is called on a goroutine of
+	// the attempt. addr is the one that was dialed. Nil leaves the connection as it is.
+	Secure Secure
 }
+
+// Secure is the type of DialOptions.Secure. Any goroutine.
+type Secure func(ctx context.Context, nc net.Conn, addr string) (net.Conn, error)
 
 // A Dialer opens connections. Loop only.
 type Dialer interface {

@@ -99,8 +99,15 @@ func (cn *conn) dial(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cn.Conn = nc
 	cn.raw, _ = nc.(syscall.Conn).SyscallConn() // A net.Conn of a net.Dialer has one.
+	if c.opts.Secure != nil {
+		plain := nc
+		if nc, err = c.opts.Secure(ctx, plain, c.opts.Addr); err != nil {
+			_ = plain.Close()
+			return err
+		}
+	}
+	cn.Conn = nc
 	cn.unhook = context.AfterFunc(c.life, func() { _ = nc.Close() })
 	if cn.used {
 		c.count(func(s *resp.Stats) { s.Reconnects++ })
@@ -127,7 +134,28 @@ func (cn *conn) checkIdle() error {
 	if err := cn.raw.Read(cn.lookFn); err != nil {
 		return err
 	}
-	return cn.found
+	if cn.found == nil || cn.client.opts.Secure == nil {
+		return cn.found
+	}
+	return cn.checkRecords()
+}
+
+// recordsWait is how long checkRecords waits for the rest of a record.
+const recordsWait = time.Millisecond
+
+// checkRecords is checkIdle for a connection with TLS where bytes are there to be read: records that carry nothing, such as tickets, may come at any time.
+func (cn *conn) checkRecords() error {
+	if err := cn.SetReadDeadline(time.Now().Add(recordsWait)); err != nil {
+		return err
+	}
+	switch n, err := cn.Conn.Read(make([]byte, 1)); {
+	case n > 0:
+		return resp.ErrUnsolicited
+	case timedOut(err):
+		return cn.SetReadDeadline(time.Time{})
+	default:
+		return err
+	}
 }
 
 // greetingMaxBytes bounds the replies to a greeting, each a line.

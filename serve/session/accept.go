@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/reactor/stream"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/serve"
 )
@@ -127,6 +128,45 @@ func (v *Server) admit(nc net.Conn) {
 	if err != nil && !errors.Is(err, loop.ErrStopped) {
 		v.options.Logger.Warn("cannot take a connection", "front", v.protocol.Front.String(), "error", err)
 	}
+}
+
+// streamReadBytes is how much a stream reads at a time. Each stream has a buffer of that size.
+const streamReadBytes = 4 << 10
+
+// serveStream serves a connection that the reactor cannot take, from its handshake to its end.
+func (v *Server) serveStream(nc net.Conn, remote string) {
+	defer v.streams.Done()
+	st := stream.New(v.loop, stream.Options{
+		ReadBytes: streamReadBytes, UnreadMaxBytes: v.options.MaxRequestBytes + len("\r\n"), UnsentMaxBytes: unsentMost,
+	})
+	if !v.shakeHands(nc) {
+		_ = nc.Close()
+		v.connections.Add(-1)
+		return
+	}
+	entered := false
+	st.Run(v.closing, nc, func() transport.AcceptedHandler {
+		entered = true
+		return v.enter(st, remote)
+	})
+	if !entered {
+		v.connections.Add(-1)
+	}
+}
+
+// shakeHands does the handshake of TLS. Close ends it.
+func (v *Server) shakeHands(nc net.Conn) bool {
+	secure, ok := nc.(interface{ HandshakeContext(context.Context) error })
+	if !ok {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(v.stopping, v.options.ReadTimeout)
+	defer cancel()
+	if secure.HandshakeContext(ctx) == nil {
+		return true
+	}
+	v.service.ConnCut(v.protocol.Front, serve.CutProtocol)
+	return false
 }
 
 // unsentMost bounds the unsent bytes of a connection, one reply included.

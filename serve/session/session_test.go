@@ -141,23 +141,6 @@ func (w *world) rest(t *testing.T, c *wire) {
 	}, time.Minute, time.Millisecond)
 }
 
-// TestUnsentFallsWhileAClientReadsSlowly looks at a write that is under way.
-func TestUnsentFallsWhileAClientReadsSlowly(t *testing.T) {
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	st := &stream{nc: ours, writing: 3 * streamWriteBytes}
-	written := make(chan error, 1)
-	go func() { written <- st.writePieces(make([]byte, 3*streamWriteBytes)) }()
-	for left := 2 * streamWriteBytes; left >= 0; left -= streamWriteBytes {
-		_, err := io.ReadFull(theirs, make([]byte, streamWriteBytes))
-		require.NoError(t, err)
-		require.Eventually(t, func() bool { return st.Unsent() == left }, time.Minute, time.Millisecond, "a piece has left")
-	}
-	assert.NoError(t, <-written)
-	require.NoError(t, ours.Close())
-	assert.Error(t, st.writePieces(make([]byte, 1)))
-}
-
 // TestEachRequestHasItsTime has half a request, its end with half of the next one, and more of that.
 func TestEachRequestHasItsTime(t *testing.T) {
 	var s times

@@ -1,0 +1,112 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/reactor/transport"
+)
+
+// TLS says how a server is reached through TLS, 1.2 or later. The server's certificate is always verified. Immutable once built; any goroutine.
+type TLS struct {
+	CA         string // file of the authorities that may have signed the server's certificate, in PEM; empty: those of the system
+	Cert, Key  string // files of the certificate that the client shows, in PEM; empty: it has none
+	ServerName string // the name in the server's certificate; empty: the host
+}
+
+// maxPEMBytes bounds a file of certificates.
+const maxPEMBytes = 1 << 20
+
+// Secure returns the Secure of connections, which reads the files anew for each: a certificate that is renewed counts from the next connection on. A nil TLS has
+// none.
+func (t *TLS) Secure() transport.Secure {
+	if t == nil {
+		return nil
+	}
+	return func(ctx context.Context, nc net.Conn, addr string) (net.Conn, error) {
+		config, err := t.config(addr)
+		if err != nil {
+			return nil, err
+		}
+		conn := tls.Client(nc, config)
+		if err := conn.HandshakeContext(ctx); err != nil {
+			return nil, fmt.Errorf("TLS: %w", explained(err))
+		}
+		return conn, nil
+	}
+}
+
+// explained tells a user what an error of a handshake most likely means.
+func explained(err error) error {
+	switch {
+	case errors.As(err, new(tls.RecordHeaderError)):
+		return errors.New("the server does not speak TLS on this port")
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("the server ended the handshake, perhaps because it does not speak TLS on this port: %w", err)
+	}
+	return err
+}
+
+// Check returns what is wrong with the files.
+func (t *TLS) Check() error {
+	if t == nil {
+		return nil
+	}
+	_, err := t.config("")
+	return err
+}
+
+// config returns the configuration for a server at addr, "host:port".
+func (t *TLS) config(addr string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if c.ServerName == "" {
+		c.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	if t.CA != "" {
+		text, err := inputfile.ReadPath(t.CA, maxPEMBytes)
+		if err != nil {
+			return nil, fmt.Errorf("tls_ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("tls_ca %s: no certificate in PEM", excerpt.Name(t.CA))
+		}
+	}
+	if t.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		if err != nil {
+			return nil, fmt.Errorf("tls_cert %s: %w", excerpt.Name(t.Cert), withoutPath(err))
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// withoutPath returns the cause of an error of a file whose name is told already.
+func withoutPath(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) && path.Op == "open" {
+		return fmt.Errorf("%s: %w", excerpt.Name(path.Path), path.Err)
+	}
+	return err
+}
+
+// errKeyPair: only one of both files is given.
+var errKeyPair = errors.New("tls_cert and tls_key need each other")
+
+// check returns what is wrong with the fields themselves.
+func (t *TLS) check() error {
+	if t != nil && (t.Cert == "") != (t.Key == "") {
+		return errKeyPair
+	}
+	return nil
+}
