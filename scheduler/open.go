@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/clusterclient"
+	"github.com/rankd/rankd/resp/sentinel"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -110,16 +111,26 @@ func OpenAsync(cfg Config) (*Async, error) {
 	e.watchdog.start(time.NewTicker(stuckAfter).C)
 	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
 	e.remotes = make([]Remote, len(cfg.Registry.Endpoints()))
+	dialers := make([]transport.Dialer, len(cfg.Registry.Endpoints()))
+	var closers []func()
 	for i, ep := range cfg.Registry.Endpoints() {
 		switch ep.Kind {
 		case registry.Redis:
-			e.clients[i] = newCaller(l, host, ep, cfg.RedisOptions(ep))
+			dialers[i] = host
+			if ep.Master != "" {
+				sentinels := sentinel.NewDialer(l, host, cfg.RedisOptions(ep))
+				dialers[i], closers = sentinels, append(closers, sentinels.Close)
+			}
+			e.clients[i] = newCaller(l, dialers[i], ep, cfg.RedisOptions(ep))
 		case registry.HTTP:
 			e.remotes[i] = remote.NewClient(l, nil, RemoteOptions(ep))
 		}
 	}
-	e.track(l, host, &cfg)
+	e.track(l, dialers, &cfg)
 	e.release = func() {
+		for _, end := range closers {
+			end()
+		}
 		pool.Close()
 		e.watchdog.close()
 		host.Stop()
@@ -148,6 +159,7 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 	}
 	return resp.Options{
 		Addr:            ep.Addr(),
+		Master:          ep.Master,
 		ClientName:      c.ClientName,
 		LibName:         "rankd",
 		LibVersion:      version.Read().Module,

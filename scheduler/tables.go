@@ -58,8 +58,8 @@ const probePrefix = "rankd:does the server tell of changes?"
 
 // track has the servers of endpoints whose mode is tracked tell of changes. It connects to a server when a plan first reads from
 // it, or at once if the endpoint requires that it tells. A server that refuses has its values kept by their age alone, unless the endpoint requires
-// more: nothing is kept then.
-func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
+// more: nothing is kept then. dialers are by endpoint index.
+func (e *Async) track(l *loop.Loop, dialers []transport.Dialer, cfg *Config) {
 	hear := cfg.OnUntracked
 	if hear == nil {
 		hear = func(u Untracked) { go u.Log(slog.Default()) } // The loop does not wait for a log.
@@ -91,7 +91,7 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 		case *clusterclient.Client:
 			tracker = client.Track(cache.MaxSilence, table, reads, changed)
 		case *resp.Client:
-			single := resp.NewTracker(l, d, cfg.RedisOptions(ep), cache.MaxSilence, table, changed)
+			single := resp.NewTracker(l, dialers[ep.Index], cfg.RedisOptions(ep), cache.MaxSilence, table, changed)
 			if reads {
 				single.TrackReads(client)
 			}
