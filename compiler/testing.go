@@ -2,10 +2,12 @@ package compiler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/big"
 	"path/filepath"
 	"slices"
@@ -32,7 +34,8 @@ const (
 	TestEnds     = "end"      // a TestFailure or null
 	TestData     = "data"     // an object by key, each a pair of kind and value; returns a number for it
 	TestRank     = "rank"     // "request", "data" (a number or null), "services" by name, which are canned answers or null for a function
-	TestExplain  = "explain"  // the same, and "ids", "pair" and "column": why the rows are where they are; returns text
+	TestExplain  = "explain"  // the same, and "ids", "pair", "column" and "shelf": why the rows are where they are; returns text
+	TestNodes    = "nodes"    // as TestRank: the "name", the "op" and the "rows" of each node of the plan
 	TestSnapshot = "snapshot" // "name", "value"; returns what was recorded before, or null
 	TestLog      = "log"      // a text
 )
@@ -167,6 +170,7 @@ type testRun struct {
 	tests []testCase
 	serve goja.Callable // a function of the test for a service
 	scope goja.Callable // begins and ends the scope of a test
+	busy  bool          // a function of the test answers for a service
 }
 
 // testCase is a test that the file has declared.
@@ -296,7 +300,24 @@ func (t *testRun) thrown(e *goja.Exception) *TestFailure {
 	})
 	message = strings.TrimPrefix(message, "TypeError: TypeError: ")
 	at, _ := t.unit.offset(e.Stack())
-	return t.failureAt(at, message, detail)
+	f := t.failureAt(at, message, detail)
+	if match := notDefined.FindStringSubmatch(message); match != nil {
+		f.Hint = t.hint(match[1])
+	}
+	return f
+}
+
+// hint says what stands for a name that tests do not have.
+func (t *testRun) hint(name string) string {
+	switch {
+	case name == "console":
+		return "log(value) prints beside the outcome of the test"
+	case name == "Date":
+		return "now(\"2026-03-01T12:00:00Z\") says what now() is in the plans"
+	case slices.Contains(testExports, name):
+		return fmt.Sprintf("import { %s } from %q", name, testModule)
+	}
+	return cmp.Or(strings.ReplaceAll(absent[name], "plan code", "a test"), t.unit.globalHint(name))
 }
 
 func (t *testRun) failureAt(at int, message, detail string) *TestFailure {
@@ -327,6 +348,9 @@ func (t *testRun) ask(c goja.FunctionCall) goja.Value {
 
 // exchange sends a call to the parent and waits for its reply. Meanwhile it has functions of the test answer for services.
 func (t *testRun) exchange(name string, arg any) (json.RawMessage, error) {
+	if t.busy {
+		return nil, errors.New("a function that answers for a service asks the engine nothing: it answers from its request")
+	}
 	text, err := json.Marshal(arg)
 	if err != nil {
 		return nil, errors.New("a request holds what JSON cannot: " + strings.TrimPrefix(err.Error(), "json: "))
@@ -362,6 +386,8 @@ func (t *testRun) answerFor(asked *serveCall) *served {
 	if err != nil {
 		return &served{Error: "the request is not JSON: " + err.Error()}
 	}
+	t.busy = true
+	defer func() { t.busy = false }()
 	result, err := t.serve(goja.Undefined(), t.unit.vm.ToValue(asked.Service), body)
 	var thrown *goja.Exception
 	if errors.As(err, &thrown) {

@@ -74,7 +74,8 @@
     const what = asked(request);
     const answer = sent(what);
     if (answer.error !== undefined) throw new Error(`the request fails: ${answer.error}${answer.detail ? ": " + answer.detail : ""}${answer.node ? ` (node ${answer.node}, ${answer.op})` : ""}`);
-    for (const part of [answer, answer.candidates, ...Object.values(answer.outputs ?? {})]) if (part) origins.set(part, what);
+    for (const part of [answer, answer.candidates]) if (part) origins.set(part, what);
+    for (const [shelf, rows] of Object.entries(answer.outputs ?? {})) origins.set(rows, { ...what, shelf });
     return answer;
   };
   const failure = (request) => {
@@ -117,6 +118,8 @@
     #ids() { return this.#all().map((row) => row.id); }
     #why(ids, more = {}) { return ids.length === 0 ? "" : ask("explain", { ...this.#origin, ids: ids.slice(0, 3), ...more }); }
 
+    #nodes() { return ask("nodes", this.#origin); }
+
     ids(...want) {
       if (want.length === 1 && Array.isArray(want[0])) want = want[0];
       const got = this.#ids();
@@ -150,7 +153,7 @@
     }
     count(n) {
       const got = this.#ids();
-      if (got.length !== n) fail(`there should be ${n} rows, not ${got.length}`, [`  got  ${list(got)}`]);
+      if (got.length !== n) fail(`there should be ${n} rows, not ${got.length}`, [`  got  ${list(got)}`, "  rows of the nodes", ...this.#nodes().map((n) => `  · ${n.name} (${n.op}): ${n.rows}`)]);
       return this;
     }
     column(name, want) {
@@ -169,7 +172,11 @@
       return this;
     }
     every(holds, words = "the condition") {
-      const row = this.#all().find((r, i) => !holds(r, i));
+      const row = this.#all().find((r, i) => {
+        const answer = holds(r, i) ?? false;
+        if (typeof answer !== "boolean") throw new TypeError(`every takes a function that answers with true or false; the columns of a row are its members, as in row.score`);
+        return !answer;
+      });
       if (row !== undefined) fail(`${words} should hold for every row`, [`  not for  ${show(row)}`, this.#why([row.id])]);
       return this;
     }
@@ -187,7 +194,7 @@
       this.#all();
       const rows = this.#subject.outputs?.[name];
       if (rows === undefined) fail(`the answer has no shelf ${show(name)}`, [`  it has  ${this.#subject.outputs ? list(Object.keys(this.#subject.outputs)) : "candidates alone"}`]);
-      return new Expectation(rows, this.#origin);
+      return new Expectation(rows);
     }
     shelves(...names) {
       this.#all();
@@ -217,25 +224,30 @@
     }
     snapshot() {
       this.#all();
-      const value = Array.isArray(this.#subject) ? { candidates: this.#subject } : this.#subject;
+      const nodes = this.#nodes(); // which tell where answers went apart, and are not compared otherwise
+      const value = { ...(Array.isArray(this.#subject) ? { candidates: this.#subject } : this.#subject), nodes };
       const shelves = (a) => a.outputs ?? { candidates: a.candidates };
       const { before, name } = ask("snapshot", { number: ++snapshots, value });
       if (before === null) fail(`there is no snapshot ${show(name)} yet`, ["  rankd test --update records it"]);
       const then = shelves(before), now = shelves(value);
-      const words = "the answer differs from its snapshot; rankd test --update records the new one";
-      if (!same(Object.keys(then).sort(), Object.keys(now).sort())) fail(words, [`  expected  ${list(Object.keys(then))}`, `  got       ${list(Object.keys(now))}`]);
+      const at = (before.nodes ?? []).findIndex((then, i) => then.op !== nodes[i]?.op || then.rows !== nodes[i].rows);
+      const [was, is] = [before.nodes?.[at], nodes[at]];
+      const apart = at >= 0 && (is === undefined ? `  first apart at the end: ${was.name} (${was.op}) is gone`
+        : `  first apart at ${is.name} (${is.op}): it gives ${is.rows} rows, and ${was.op === is.op ? "gave" : `in its place ${was.op} gave`} ${was.rows}`);
+      const differ = (lines) => fail("the answer differs from its snapshot; rankd test --update records the new one", [apart, ...lines]);
+      if (!same(Object.keys(then).sort(), Object.keys(now).sort())) differ([`  expected  ${list(Object.keys(then))}`, `  got       ${list(Object.keys(now))}`]);
       for (const shelf of Object.keys(then)) {
         try {
-          const rows = new Expectation(now[shelf], this.#origin).ids(then[shelf].map((row) => row.id));
+          const rows = new Expectation(now[shelf], { ...this.#origin, ...(shelf === "candidates" ? {} : { shelf }) }).ids(then[shelf].map((row) => row.id));
           for (const row of then[shelf]) {
             const other = now[shelf].find((r) => same(r.id, row.id));
             rows.row(row.id, { ...Object.fromEntries(Object.keys(other).map((k) => [k, null])), ...row });
           }
         } catch (e) {
-          fail(words, [`  ${e.message}${shelf === "candidates" ? "" : ` in ${shelf}`}`, e.detail]);
+          differ([`  ${e.message}${shelf === "candidates" ? "" : ` in ${shelf}`}`, e.detail]);
         }
       }
-      if (!same(before.completeness, value.completeness)) fail(words, [`  expected  ${show(before.completeness)}`, `  got       ${show(value.completeness)}`]);
+      if (!same(before.completeness, value.completeness)) differ([`  expected  ${show(before.completeness)}`, `  got       ${show(value.completeness)}`]);
       return this;
     }
   }

@@ -109,28 +109,26 @@ func OpenAsync(cfg Config) (*Async, error) {
 	e.reactor = host
 	e.watchdog = newWatchdog(l, cfg.OnStuck)
 	e.watchdog.start(time.NewTicker(stuckAfter).C)
-	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
-	e.remotes = make([]Remote, len(cfg.Registry.Endpoints()))
-	dialers := make([]transport.Dialer, len(cfg.Registry.Endpoints()))
-	var closers []func()
-	for i, ep := range cfg.Registry.Endpoints() {
+	e.connect = func(ep *registry.Endpoint) {
+		e.clients, e.remotes = at(e.clients, ep.Index), at(e.remotes, ep.Index)
 		switch ep.Kind {
 		case registry.Redis:
-			dialers[i] = host
+			var d transport.Dialer = host
 			if ep.Master != "" {
-				sentinels := sentinel.NewDialer(l, host, cfg.RedisOptions(ep))
-				dialers[i], closers = sentinels, append(closers, sentinels.Close)
+				e.sentinels = at(e.sentinels, ep.Index)
+				e.sentinels[ep.Index] = sentinel.NewDialer(l, host, cfg.RedisOptions(ep))
+				d = e.sentinels[ep.Index]
 			}
-			e.clients[i] = newCaller(l, dialers[i], ep, cfg.RedisOptions(ep))
+			e.clients[ep.Index] = newCaller(l, d, ep, cfg.RedisOptions(ep))
+			e.track(l, d, &cfg, ep)
 		case registry.HTTP:
-			e.remotes[i] = remote.NewClient(l, nil, RemoteOptions(ep))
+			e.remotes[ep.Index] = remote.NewClient(l, nil, RemoteOptions(ep))
 		}
 	}
-	e.track(l, dialers, &cfg)
+	for _, ep := range cfg.Registry.Endpoints() {
+		e.connect(ep)
+	}
 	e.release = func() {
-		for _, end := range closers {
-			end()
-		}
 		pool.Close()
 		e.watchdog.close()
 		host.Stop()

@@ -311,6 +311,7 @@ func (w *simWorld) checkQuiet() {
 		w.check(s.Inflight == 0 && s.Waiting == 0, "client %d: %d commands in flight, %d calls waiting", i, s.Inflight, s.Waiting)
 	}
 	w.checkFree()
+	w.checkSwapped()
 	w.checkLoopShared()
 }
 

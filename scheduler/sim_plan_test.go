@@ -78,6 +78,10 @@ func (w *simWorld) makePlan(name string) *plan.Graph {
 		g, err := plan.Load(name, artifact, w.lab.tasks, w.lab.reg)
 		if err == nil {
 			w.logf("%s", artifact)
+			if w.swaps.texts == nil {
+				w.swaps.texts = make(map[*plan.Graph][]byte)
+			}
+			w.swaps.texts[g] = artifact
 			return g
 		}
 		if !m.beStricter(err) {

@@ -338,6 +338,7 @@ func (w *simWorld) cpuTime() time.Duration {
 func (w *simWorld) workStarts(c *task.Ctx) {
 	w.logf("cpu runs %s of %d", c.Node.ID, c.UserID)
 	q := w.requestOf(c)
+	w.ofGeneration(c, q)
 	w.check(w.exec.current != nil, "node %s of request %d: CPU work on the loop", c.Node.ID, c.UserID)
 	w.check(!c.Cancelled(), "node %s of request %d: work that was cancelled before it started, runs", c.Node.ID, c.UserID)
 	w.check(!w.sim.Ended(), "node %s of request %d: work after the end of the loop", c.Node.ID, c.UserID)
@@ -369,9 +370,17 @@ func (w *simWorld) inlineBodyStarts(c *task.Ctx) {
 	}
 }
 
+// ofGeneration checks that a body has the node and the tables that its request began with.
+func (w *simWorld) ofGeneration(c *task.Ctx, q *simRequest) {
+	w.step()
+	w.check(c.Registry == q.graph.Registry && c.Node == q.graph.Nodes[c.Node.Index], "node %s of request %d: its body has the tables or the node of another generation",
+		c.Node.ID, c.UserID)
+}
+
 // startsOnLoop checks that a body may start on the loop, and returns the run that it belongs to.
 func (w *simWorld) startsOnLoop(c *task.Ctx) *run {
 	q := w.requestOf(c)
+	w.ofGeneration(c, q)
 	w.check(!c.Cancelled(), "node %s of request %d: cancelled before it started", c.Node.ID, c.UserID)
 	w.check(!w.sim.Ended(), "node %s of request %d: started after the end of the loop", c.Node.ID, c.UserID)
 	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
@@ -389,6 +398,7 @@ func (w *simWorld) startsOnLoop(c *task.Ctx) *run {
 // bodyEnds notes a body that has ended after the deadline of its node, which has to fail then,
 // wherever it ran.
 func (w *simWorld) bodyEnds(c *task.Ctx, start clock.Time) {
+	w.step()
 	q := w.requestOf(c)
 	b := bounds{deadline: q.deadline, nodeTimeout: w.cfg.nodeTimeout}
 	if q.mode != OffloadAll && b.nodeDeadline(c.Node, start).Passed(w.sim.Now()) {

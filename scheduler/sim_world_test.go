@@ -222,6 +222,7 @@ type simWorld struct {
 	remotes []Remote       // by endpoint index
 	service *simService
 	plans   []*plan.Graph
+	swaps   simSwaps
 
 	requests      []*simRequest // by user id, which is the number of the request from 1 on
 	submitting    bool          // Submit is on the stack
@@ -296,6 +297,7 @@ func (lab *simLab) run(seed uint64, trace io.Writer) (err error) {
 	}()
 	w.drawConfig()
 	w.drawAdmission()
+	w.drawSwaps()
 	w.build()
 	w.populate()
 	w.play()
@@ -360,6 +362,7 @@ func (w *simWorld) populate() {
 	}
 	if w.cfg.crowd > 0 {
 		crowd := w.makeCrowd("crowd")
+		w.swaps.crowd = crowd
 		for range w.cfg.crowd / crowdNodes {
 			w.sim.After(w.between(0, w.cfg.spread), func() { w.submit(crowd) })
 		}
@@ -389,6 +392,7 @@ func (w *simWorld) submit(g *plan.Graph) {
 		return // see checkSubmitAfterEnd
 	}
 	now := w.sim.Now()
+	w.step()
 	q := &simRequest{
 		user: int64(len(w.requests)) + 1, graph: g, mode: w.cfg.placement.Mode, begun: map[int]bool{}, refused: w.closing,
 		arrived: now, spans: map[int]*simSpan{}, lateBodies: map[int]bool{}, faults: map[int][]fault{},
@@ -433,6 +437,7 @@ func (w *simWorld) answered(q *simRequest, r *Result) {
 		w.violate("request %d was answered %d times", q.user, q.answers)
 		return
 	}
+	w.step()
 	w.leaves(q, r)
 	w.judge(q, r)
 	w.checkTrace(q, r)

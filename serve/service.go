@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,8 +41,8 @@ type Service struct {
 	engine  *rankd.Engine
 	format  rankd.Format
 	offer   atomic.Pointer[offer]
-	turn    sync.Mutex // held while offer is replaced
-	unknown plan       // stands for all that the engine does not have
+	turn    chan struct{} // has a value while offer is replaced
+	unknown plan          // stands for all that the engine does not have
 	metrics *metrics
 	log     *failureLog
 	unsent  unsent
@@ -85,7 +84,7 @@ func New(e *rankd.Engine, o Options) (*Service, error) {
 		o.Clock = clock.NewReal()
 	}
 	s := &Service{
-		engine: e, format: o.Format,
+		engine: e, format: o.Format, turn: make(chan struct{}, 1),
 		unknownMembers: request.RefuseNear,
 		unsent:         unsent{max: int64(cmp.Or(o.MaxUnsentBytes, DefaultMaxUnsentBytes)), patience: unsentPatience},
 	}
@@ -130,18 +129,22 @@ func (s *Service) follow() error {
 
 // Reload is Engine.Reload, and offers what it brings.
 func (s *Service) Reload(ctx context.Context) (rankd.Generation, error) {
-	return s.change(func() (rankd.Generation, error) { return s.engine.Reload(ctx) })
+	return s.change(ctx, s.engine.Reload)
 }
 
 // Back is Engine.Back, and offers what was before.
 func (s *Service) Back(ctx context.Context) (rankd.Generation, error) {
-	return s.change(func() (rankd.Generation, error) { return s.engine.Back(ctx) })
+	return s.change(ctx, s.engine.Back)
 }
 
-func (s *Service) change(to func() (rankd.Generation, error)) (rankd.Generation, error) {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	g, err := to()
+func (s *Service) change(ctx context.Context, to func(context.Context) (rankd.Generation, error)) (rankd.Generation, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return rankd.Generation{}, context.Cause(ctx)
+	}
+	g, err := to(ctx)
 	if err == nil {
 		err = s.follow()
 	}

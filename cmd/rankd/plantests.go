@@ -69,9 +69,10 @@ func (o *testOptions) settings() []command.Setting {
 		{Name: "timeout", To: &o.timeout, Default: compiler.DefaultTimeout, Least: int64(time.Millisecond), Most: int64(time.Hour),
 			Help: "fail a request that takes longer than this `time`, and a test that computes longer without one"},
 	}
+	table = append(table, command.Setting{Name: "plan_dir", To: &o.PlansDir, Help: "the `folder` of the plans and their tests, if no argument names any"})
 	for _, s := range o.PlanSettings() {
 		switch s.Name {
-		case "plan_dir", "env", "registry_dir", "model_dir":
+		case "env", "registry_dir", "model_dir":
 			table = append(table, s)
 		}
 	}

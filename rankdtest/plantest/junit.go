@@ -20,7 +20,6 @@ type (
 		Errors   int         `xml:"errors,attr"`
 		Seconds  string      `xml:"time,attr"`
 		Cases    []junitCase `xml:"testcase"`
-		Failed   string      `xml:"system-err,omitempty"` // why the file could not run to its end
 	}
 	junitCase struct {
 		Name    string        `xml:"name,attr"`
@@ -29,6 +28,7 @@ type (
 		Line    int           `xml:"line,attr"`
 		Seconds string        `xml:"time,attr"`
 		Failure *junitFailure `xml:"failure"`
+		Error   *junitFailure `xml:"error"` // why a file could not run to its end
 		Log     string        `xml:"system-out,omitempty"`
 	}
 	junitFailure struct {
@@ -42,9 +42,11 @@ func (r *Report) JUnit() []byte {
 	var doc junitReport
 	for i := range r.Files {
 		f := &r.Files[i]
-		s := junitSuite{Name: f.Path, Tests: len(f.Tests), Errors: len(f.Errors), Seconds: seconds(f.Elapsed)}
+		s := junitSuite{Name: f.Path, Tests: len(f.Tests) + len(f.Errors), Errors: len(f.Errors), Seconds: seconds(f.Elapsed)}
 		for j := range f.Errors {
-			s.Failed += f.Errors[j].String() + "\n"
+			e := &f.Errors[j]
+			s.Cases = append(s.Cases, junitCase{Name: "the file runs", Class: f.Path, File: e.File, Line: e.Line, Seconds: "0.000",
+				Error: &junitFailure{Message: e.Message, Text: e.String()}})
 		}
 		for j := range f.Tests {
 			t := &f.Tests[j]

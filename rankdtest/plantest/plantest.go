@@ -182,6 +182,10 @@ func runFile(ctx context.Context, c *Config, w *world, sandbox *compiler.Compile
 		return f, err
 	}
 	f.Errors, f.Sources = outcome.Errors, outcome.Files
+	if run.runs && len(f.Errors) > 0 { // The last test was stopped, and those after it did not run.
+		run.test().Failure = &compiler.TestFailure{Diagnostic: f.Errors[0], Detail: "  the tests after it did not run"}
+		f.Errors = f.Errors[1:]
+	}
 	if len(f.Sources) == 0 {
 		f.Sources = []string{f.Path}
 	}

@@ -27,6 +27,7 @@ type fileRun struct {
 	snapshots *snapshots
 	data      []*dataset
 	begun     time.Time // of the test
+	runs      bool      // a test does
 }
 
 // answer answers a call of the tests: it is a compiler.TestHost.
@@ -36,6 +37,7 @@ func (f *fileRun) answer(ctx context.Context, call *compiler.TestCall) (any, err
 		return f.begin(call.Arg)
 	case compiler.TestEnds:
 		test := f.test()
+		f.runs = false
 		test.Elapsed = time.Since(f.begun)
 		if err := json.Unmarshal(call.Arg, &test.Failure); err != nil || test.Failure == nil {
 			return nil, err
@@ -49,13 +51,16 @@ func (f *fileRun) answer(ctx context.Context, call *compiler.TestCall) (any, err
 		}
 		f.data = append(f.data, d)
 		return len(f.data) - 1, nil
-	case compiler.TestRank, compiler.TestExplain:
+	case compiler.TestRank, compiler.TestExplain, compiler.TestNodes:
 		var a asked
 		if err := json.Unmarshal(call.Arg, &a); err != nil {
 			return nil, err
 		}
-		if call.Name == compiler.TestExplain {
+		switch call.Name {
+		case compiler.TestExplain:
 			return f.explain(ctx, &a, call)
+		case compiler.TestNodes:
+			return f.nodes(ctx, &a, call)
 		}
 		return f.rank(ctx, &a, call)
 	case compiler.TestSnapshot:
@@ -92,7 +97,7 @@ func (f *fileRun) begin(arg []byte) (wanted bool, err error) {
 		return false, nil
 	}
 	f.file.Tests = append(f.file.Tests, r)
-	f.begun = time.Now()
+	f.begun, f.runs = time.Now(), true
 	return true, nil
 }
 
@@ -109,6 +114,26 @@ func (f *fileRun) rank(ctx context.Context, a *asked, call *compiler.TestCall) (
 	return json.RawMessage(answer.AppendJSON(nil, rankd.FormatFlat)), nil
 }
 
+// nodeRows says how many rows a node gave. Immutable.
+type nodeRows struct {
+	Name string `json:"name"` // its label, or else its id
+	Op   string `json:"op"`
+	Rows int    `json:"rows"`
+}
+
+// nodes returns how many rows each node gave, in the order of the plan: it runs the request once more.
+func (f *fileRun) nodes(ctx context.Context, a *asked, call *compiler.TestCall) (any, error) {
+	a.Request["trace"] = json.RawMessage("true")
+	answer, err := f.world.rank(ctx, a, f.data[a.Data], call.Serve)
+	all := []nodeRows{}
+	if err == nil {
+		for _, n := range answer.Trace().Nodes {
+			all = append(all, nodeRows{cmp.Or(n.Label, n.ID), n.Op, n.RowsOut})
+		}
+	}
+	return all, err
+}
+
 // explain returns why rows of an answer are where they are: it runs the request once more. Of a pair that stands the wrong way round it names the node
 // at which the second came to stand before the first.
 func (f *fileRun) explain(ctx context.Context, a *asked, call *compiler.TestCall) (any, error) {
@@ -118,6 +143,12 @@ func (f *fileRun) explain(ctx context.Context, a *asked, call *compiler.TestCall
 		return "  not explained: " + err.Error(), nil
 	}
 	why := answer.Explanation()
+	if a.Shelf != "" { // Rows of other shelves tell something only of what this one lacks.
+		elsewhere := func(r explain.Row) bool {
+			return r.Name != a.Shelf && slices.ContainsFunc(why.Rows, func(here explain.Row) bool { return here.Name == a.Shelf && here.ID == r.ID && here.Text == r.Text })
+		}
+		why.Rows = slices.DeleteFunc(slices.Clone(why.Rows), elsewhere)
+	}
 	var b strings.Builder
 	if len(a.Pair) == 2 {
 		b.WriteString(apart(rowOf(why, a.Pair[0]), rowOf(why, a.Pair[1])))

@@ -67,7 +67,7 @@ func openWorld(c *Config, tables *registry.Registry, plans *onceEach) (w *world,
 	}
 	o.Redis, o.EmbeddedRedis, o.Cache = "", nil, registry.CacheOff
 	o.Plan, o.PlanFile, o.PlanText, o.Synthetic = "", "", nil, false
-	o.AllowRequestNow, o.AllowRequestExplain, o.Compiler = true, true, plans
+	o.AllowRequestNow, o.AllowRequestExplain, o.AllowRequestTrace, o.Compiler = true, true, true, plans
 	if o.Timeout == 0 {
 		o.Timeout = c.Timeout
 	}
@@ -253,6 +253,7 @@ type asked struct {
 	IDs    []json.RawMessage `json:"ids"`
 	Pair   []json.RawMessage `json:"pair"`
 	Column string            `json:"column"`
+	Shelf  string            `json:"shelf"`
 }
 
 // rank runs a request over data. The error is an *rankd.Error, or says what is wrong with the data or the services.

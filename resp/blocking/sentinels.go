@@ -34,7 +34,6 @@ type Sentinels struct {
 	life     context.Context   // ends with Close
 	end      context.CancelFunc
 	hearing  sync.Once
-	ended    sync.WaitGroup
 
 	mu     sync.Mutex
 	turn   int // of asked: who is asked next
@@ -59,19 +58,17 @@ func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *
 	return s
 }
 
-// Close ends all calls and the goroutine. A second Close does nothing.
+// Close ends all calls and the goroutine, and does not wait for that. A second Close does nothing.
 func (s *Sentinels) Close() {
 	s.end()
 	for _, c := range s.asked {
 		c.Close()
 	}
-	s.hearing.Do(func() {}) // It does not begin any more.
-	s.ended.Wait()
 }
 
 // Master returns the address of the master. It asks one sentinel after the other until one knows, within the time of ctx. Its error says what each answered.
 func (s *Sentinels) Master(ctx context.Context) (addr string, err error) {
-	s.hearing.Do(func() { s.ended.Go(s.hear) })
+	s.hearing.Do(func() { go s.hear() })
 	s.mu.Lock()
 	turn := s.turn
 	s.turn++
