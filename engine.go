@@ -36,6 +36,11 @@ type Engine struct {
 	loads        loads
 	stopEmbedded func() // nil if no server was started
 
+	// Of Open, and then of whose turn it is to reload.
+	server, embedded *registry.Server // that the options give; nil: none, or not yet
+	config           scheduler.Config // of the scheduler
+	places           int              // of endpoints, so far: the next one's Index
+
 	lateAnswer time.Duration // see the constant
 
 	calls  sync.Pool     // of *call
@@ -155,6 +160,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 			return nil, fmt.Errorf("rankd: endpoint %s: %w", ep.ID, err)
 		}
 	}
+	e.config = cfg
 	switch o.Model {
 	case Pool:
 		return blocking.OpenTwoPools(cfg), nil

@@ -105,24 +105,36 @@ func (g *generation) works(last *generation) bool {
 	return last != nil && g.tasks == last.tasks && g.registry == last.registry
 }
 
-// loadTables fills in the tables. Those of a later generation have the endpoints of the first one, with the connections to them.
+// loadTables fills in the tables. A later generation shares the endpoints that stay as they are, with the connections to them.
 func (e *Engine) loadTables(g, last *generation) (err error) {
 	if g.tables, err = e.readTables(); err != nil {
 		return err
 	}
-	switch {
-	case last == nil:
-		g.registry, err = e.connectTables(g.tables)
-		return err
-	case g.tables.Equal(last.tables):
+	if last != nil && g.tables.Equal(last.tables) {
 		g.tables, g.registry = last.tables, last.registry
 		return nil
 	}
-	if id := g.tables.ChangedEndpoint(last.tables); id != "" {
-		return registry.InFolder(e.options.RegistryName, fmt.Errorf("endpoints.%s.toml: endpoint %s: %w", e.options.Env, id, ErrEndpoints))
+	moved, err := e.moveEndpoints(g.tables)
+	switch {
+	case err != nil:
+	case last == nil && e.options.NoSecrets:
+		g.registry = moved
+	case last == nil:
+		g.registry, err = moved.ReadSecrets()
+	default:
+		stays := func(id string) bool { return g.tables.Succeeds(last.tables, id) }
+		g.registry, err = moved.Adopt(last.registry, stays, e.newPlace, !e.options.NoSecrets)
 	}
-	g.registry = g.tables.WithEndpointsOf(last.registry)
-	return nil
+	if err == nil && last == nil {
+		e.places = len(g.registry.Endpoints())
+	}
+	return err
+}
+
+// newPlace returns an index that no endpoint of the engine has had.
+func (e *Engine) newPlace() int {
+	e.places++
+	return e.places - 1
 }
 
 // loadTasks fills in the models, and the tasks that use them.
@@ -195,36 +207,38 @@ func (e *Engine) readTables() (*registry.Registry, error) {
 	return reg.Named(o.RegistryName), nil
 }
 
-// connectTables moves endpoints to the servers that the options give, and reads the passwords.
-func (e *Engine) connectTables(reg *registry.Registry) (*registry.Registry, error) {
+// moveEndpoints moves endpoints to the servers that the options give.
+func (e *Engine) moveEndpoints(reg *registry.Registry) (*registry.Registry, error) {
 	o := &e.options
 	switch {
-	case o.Redis != "":
-		server, err := registry.ParseServer(o.Redis)
-		if err != nil {
-			return nil, err
+	case o.Redis != "" || e.server != nil:
+		if e.server == nil {
+			server, err := registry.ParseServer(o.Redis)
+			if err != nil {
+				return nil, err
+			}
+			e.server, o.Redis = &server, "" // The engine keeps no second copy of the password.
 		}
-		o.Redis = "" // The engine keeps no second copy of the password.
-		reg = reg.WithRedis(server)
+		reg = reg.WithRedis(*e.server)
 	case o.EmbeddedRedis != nil && reg.HasEmbedded():
-		addr, stop, err := o.EmbeddedRedis()
-		if err != nil {
-			return nil, fmt.Errorf("embedded redis: %w", err)
+		if e.embedded == nil {
+			addr, stop, err := o.EmbeddedRedis()
+			if err != nil {
+				return nil, fmt.Errorf("embedded redis: %w", err)
+			}
+			e.stopEmbedded = stop
+			server, err := registry.ParseServer(addr)
+			if err != nil {
+				return nil, fmt.Errorf("embedded redis: %w", err)
+			}
+			e.embedded = &server
 		}
-		e.stopEmbedded = stop
-		server, err := registry.ParseServer(addr)
-		if err != nil {
-			return nil, fmt.Errorf("embedded redis: %w", err)
-		}
-		reg = reg.WithEmbedded(server)
+		reg = reg.WithEmbedded(*e.embedded)
 	}
 	if o.Cache != registry.CacheOff {
 		reg = reg.WithCache(o.Cache)
 	}
-	if o.NoSecrets {
-		return reg, nil
-	}
-	return reg.ReadSecrets()
+	return reg, nil
 }
 
 // list loads all plans of the folder, the chosen one among them, and notes the digest. last is as for load.

@@ -4,20 +4,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
-	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/trace"
 )
 
 // What Reload and Back refuse.
 var (
-	// ErrEndpoints: the table of endpoints has changed, and Reload keeps the endpoints with their connections.
-	ErrEndpoints = errors.New("has changed, and a reload keeps the endpoints as they are: restart to change them")
 	// ErrNoFormer: the engine has had one generation only.
 	ErrNoFormer = errors.New("there is no former generation to go back to")
 )
@@ -74,8 +74,8 @@ func (r *reloads) ended(err error) {
 // If all is as before, it returns the present generation.
 //
 // After an error everything stays as it was. The error says what is wrong with each file, and where: a plan may be refused only if
-// the present generation refuses it, too. It matches ErrEndpoints if an endpoint has changed, and is of class ErrCallback in a callback of an
-// engine or the body of a task, since Reload waits. Endpoints, with their passwords and connections, caches and counters stay, and so do models and
+// the present generation refuses it, too. It is of class ErrCallback in a callback of an
+// engine or the body of a task, since Reload waits. Endpoints whose tables are the same stay, with passwords, connections and caches; others are connected first, and must answer. Counters stay, and so do models and
 // plans whose files are the same. One call runs at a time; others wait until ctx ends.
 func (e *Engine) Reload(ctx context.Context) (Generation, error) { return e.change(ctx, e.next) }
 
@@ -141,15 +141,24 @@ func (e *Engine) begin(next, present *generation) {
 	if dropped != nil && dropped != next {
 		dropped.residents.end(next, present)
 	}
-	if async, ok := e.scheduler.(*scheduler.Async); ok {
-		kept := make(map[*plan.Graph]bool)
-		for _, g := range [...]*generation{next, present} {
-			for _, graph := range g.plans() {
-				kept[graph] = true
-			}
+	e.keepOnly(next, present)
+}
+
+// keepOnly has the scheduler forget what no generation of these has.
+func (e *Engine) keepOnly(generations ...*generation) {
+	graphs, endpoints := make(map[*plan.Graph]bool), make(map[*registry.Endpoint]bool)
+	for _, g := range generations {
+		if g == nil {
+			continue
 		}
-		async.Keep(kept)
+		for _, graph := range g.plans() {
+			graphs[graph] = true
+		}
+		for _, ep := range g.registry.Endpoints() {
+			endpoints[ep] = true
+		}
 	}
+	e.scheduler.Keep(graphs, endpoints)
 }
 
 // next loads a generation, checks it, and asks its new plans once. It returns present if nothing has changed.
@@ -179,14 +188,51 @@ func (e *Engine) next(ctx context.Context, present *generation) (*generation, er
 	if before := present.digest.Load(); before != nil && *before == *g.digest.Load() && g.works(present) {
 		return present, nil
 	}
-	if err := e.settle(ctx, g, present); err != nil {
-		g.residents.end(present, e.former.Load())
+	err = e.connect(ctx, g, present)
+	if err == nil {
+		err = e.settle(ctx, g, present)
+	}
+	if err != nil {
+		former := e.former.Load()
+		g.residents.end(present, former)
+		e.keepOnly(present, former)
 		return nil, err
 	}
 	e.reloads.last = max(e.reloads.last, 1) + 1
 	g.number = e.reloads.last
 	e.warm(ctx, g, present)
 	return g, nil
+}
+
+// connect has the scheduler reach the endpoints of g that present does not have, and asks each Redis of them whether it answers. The error names each that does
+// not.
+func (e *Engine) connect(ctx context.Context, g, present *generation) error {
+	var added []*registry.Endpoint
+	for _, ep := range g.registry.Endpoints() {
+		if !present.registry.Has(ep) {
+			added = append(added, ep)
+		}
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	for _, ep := range added {
+		if err := ep.ClusterProblem(); err != nil {
+			return fmt.Errorf("endpoint %s: %w", ep.ID, err)
+		}
+	}
+	e.scheduler.Connect(added)
+	failed := make([]error, len(added))
+	var asked sync.WaitGroup
+	for i, ep := range added {
+		asked.Go(func() {
+			if err := blocking.Ping(ctx, &e.config, ep); err != nil {
+				failed[i] = fmt.Errorf("endpoint %s, which is new or has changed: %w", ep.ID, err)
+			}
+		})
+	}
+	asked.Wait()
+	return errors.Join(failed...)
 }
 
 // warmTime bounds what the first requests of the plans of a generation take together, and warmID is their id.

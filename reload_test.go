@@ -7,17 +7,21 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -163,7 +167,7 @@ func TestABrokenReloadChangesNothing(t *testing.T) {
 		"two plans":                         {"plans/versioned.plan.ts", "export", []string{"versioned.plan.json and versioned.plan.ts"}},
 		"a source without a compiler":       {"plans/b.plan.ts", "export", []string{"b.plan.ts", "no compiler"}},
 		"a table":                           {"tables/keys.toml", "[[key]]\nid = x", []string{"folder tables: keys.toml", "line 2"}},
-		"an endpoint":                       {"tables/endpoints.dev.toml", "6379=6380", []string{"folder tables: endpoints.dev.toml: endpoint ep_0001", "restart to change them"}},
+		"an endpoint":                       {"tables/endpoints.dev.toml", "6379=x", []string{"folder tables: endpoints.dev.toml", "line "}},
 		"a model":                           {"models/m.json", "{", []string{"folder models: m.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +187,6 @@ func TestABrokenReloadChangesNothing(t *testing.T) {
 			for _, want := range c.want {
 				assert.ErrorContains(t, err, want)
 			}
-			assert.Equal(t, name == "an endpoint", errors.Is(err, rankd.ErrEndpoints))
 			assert.Equal(t, before, got)
 			assert.Equal(t, before, p.Generation())
 			assert.Equal(t, rankd.Reloads{Failed: 1, Err: err}, p.Reloads())
@@ -199,6 +202,106 @@ func TestABrokenReloadChangesNothing(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, rankd.Reloads{Succeeded: 1, Failed: 1}, p.Reloads())
 			assert.Equal(t, 2, p.says("versioned"))
+		})
+	}
+}
+
+// TestReloadChangesEndpoints moves an endpoint to another server while a request that uses it waits, adds one, and takes it away again.
+func TestReloadChangesEndpoints(t *testing.T) {
+	endpoint := func(id string, s *miniredis.Miniredis, policy string) string {
+		return fmt.Sprintf("[[endpoint]]\nid = %q\nname = %q\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = %s\n[endpoint.policy]\nconnect_timeout_ms = 2000\n%s\n", id, "name_"+id, s.Port(), policy)
+	}
+	read := func(name, id string) string {
+		return fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "outputs": ["out"], "nodes": [
+			{"node_id": "one", "op": "fixed_source", "inputs": []}, {"node_id": "held", "op": "test::held", "inputs": ["one"]},
+			{"node_id": "rows", "op": "candidates", "inputs": [], "params": {"endpoint": %q, "key": "rows"}},
+			{"node_id": "each", "op": "candidates", "inputs": ["held"], "params": {"endpoint": %q, "key": "of:{id}"}},
+			{"node_id": "out", "op": "union", "inputs": ["rows", "each"]}]}`, name, id, id)
+	}
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			servers := []*miniredis.Miniredis{miniredis.RunT(t), miniredis.RunT(t), miniredis.RunT(t)}
+			for i, s := range servers {
+				_, err := s.Lpush("rows", strconv.Itoa(10*(i+1)))
+				require.NoError(t, err)
+				_, err = s.Lpush("of:1", strconv.Itoa(10*(i+1)+1))
+				require.NoError(t, err)
+			}
+			p := &project{t: t, dir: t.TempDir()}
+			for _, sub := range []string{"plans", "tables"} {
+				require.NoError(t, os.Mkdir(filepath.Join(p.dir, sub), 0o755))
+			}
+			for name, file := range (registrytest.Tables{Keys: registrytest.ID}).FS() {
+				if !strings.HasPrefix(name, "endpoints.") {
+					p.write("tables/"+name, string(file.Data))
+				}
+			}
+			p.write("plans/first.plan.json", read("first", "ep_0001"))
+			p.write("tables/endpoints.test.toml", endpoint("ep_0001", servers[0], ""))
+			entered, leave := make(chan struct{}), make(chan struct{})
+			holds := atomic.Bool{}
+			held := heldSpec(entered, leave)
+			body := held.Run
+			held.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+				if holds.Load() {
+					return body(c)
+				}
+				return c.Inputs[0], nil
+			}
+			var err error
+			p.Engine, err = rankd.Open(rankd.Options{
+				Model: model, Env: "test", Registry: os.DirFS(filepath.Join(p.dir, "tables")), Plans: os.DirFS(filepath.Join(p.dir, "plans")), Tasks: []task.Spec{held},
+			})
+			require.NoError(t, err)
+			defer func() { assert.NoError(t, p.Close()) }()
+			ask := func(plan string) []int64 {
+				a, err := p.Rank(t.Context(), rankd.Request{Plan: plan, UserID: 1})
+				if !assert.NoError(t, err) {
+					return nil
+				}
+				return slices.Collect(ids(a.Output(0)))
+			}
+			reload := func() error {
+				_, err := p.Reload(t.Context())
+				return err
+			}
+			require.Equal(t, []int64{10, 11}, ask("first"))
+
+			holds.Store(true)
+			before := make(chan []int64, 1)
+			go func() { before <- ask("first") }()
+			<-entered
+			holds.Store(false)
+			p.write("tables/endpoints.test.toml", endpoint("ep_0001", servers[1], cacheForAnHour)+endpoint("ep_0002", servers[2], ""))
+			p.write("plans/second.plan.json", read("second", "ep_0002"))
+			require.NoError(t, reload())
+			if model != rankd.Sequential { // It runs one request at a time.
+				require.Equal(t, []int64{20, 21}, ask("first"))
+				require.Equal(t, []int64{30, 31}, ask("second"))
+			}
+			p.write("tables/endpoints.test.toml", endpoint("ep_0001", servers[1], cacheForAnHour))
+			require.NoError(t, os.Remove(filepath.Join(p.dir, "plans/second.plan.json")))
+			require.NoError(t, reload())
+			assert.Positive(t, servers[0].CurrentConnectionCount(), "a request uses the server that it began with")
+			close(leave)
+			require.Equal(t, []int64{10, 11}, <-before)
+			require.Eventually(t, func() bool { return servers[0].CurrentConnectionCount() == 0 }, 10*time.Second, time.Millisecond, "the last request for it has ended")
+			require.Equal(t, []int64{20, 21}, ask("first"))
+			if model == rankd.Reactor {
+				require.Equal(t, []int64{20, 21}, ask("first"))
+				assert.Positive(t, p.Metrics().Caches[p.Registry().Endpoints()[0].Index].Hits, "the policy has changed, too")
+			}
+			_, err = p.Back(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []int64{30, 31}, ask("second"))
+
+			port := servers[2].Port()
+			servers[2].Close()
+			p.write("tables/endpoints.test.toml", endpoint("ep_0001", servers[1], cacheForAnHour)+strings.Replace(endpoint("ep_0003", servers[0], ""), servers[0].Port(), port, 1))
+			generation := p.Generation()
+			require.ErrorContains(t, reload(), "endpoint ep_0003, which is new or has changed: ")
+			assert.Equal(t, generation, p.Generation())
+			require.Equal(t, []int64{20, 21}, ask("first"))
 		})
 	}
 }

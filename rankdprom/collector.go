@@ -239,7 +239,11 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	for _, r := range c.engine.Residents() {
 		collect(to, c.ofResident, &r, r.Plan)
 	}
-	for i, endpoint := range c.engine.Registry().Endpoints() {
+	for _, endpoint := range c.engine.Registry().Endpoints() {
+		i := endpoint.Index
+		if i >= len(m.Redis) || i >= len(m.Remote) { // A reload has brought it since.
+			continue
+		}
 		switch endpoint.Kind {
 		case registry.Redis:
 			collect(to, c.ofEndpoint, ofRedis(&m.Redis[i]), endpoint.Name)

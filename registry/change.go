@@ -17,30 +17,63 @@ func (r *Registry) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ChangedEndpoint returns the id of an endpoint that r and older do not have alike, "" if there is none.
-func (r *Registry) ChangedEndpoint(older *Registry) string {
-	for _, e := range r.endpoints {
-		if before, _ := older.Endpoint(e.ID); !reflect.DeepEqual(before, e) {
-			return e.ID
-		}
-	}
-	for _, e := range older.endpoints {
-		if _, there := r.Endpoint(e.ID); !there {
-			return e.ID
-		}
-	}
-	return ""
-}
-
 // WithEndpointsOf returns a copy of r that shares the endpoints of other, and has none of its own.
 func (r *Registry) WithEndpointsOf(other *Registry) *Registry {
 	changed := *r
-	changed.endpoints, changed.endpointByID = other.endpoints, other.endpointByID
+	changed.endpoints, changed.endpointByID, changed.family = other.endpoints, other.endpointByID, other.family
 	return &changed
 }
 
-// SharesEndpoints reports whether both are one registry, or WithEndpointsOf has given them the same endpoints. An engine has its
-// connections by them.
+// Succeeds reports whether an endpoint of r says the same as that of older with its id.
+func (r *Registry) Succeeds(older *Registry, id string) bool {
+	e, ok := r.Endpoint(id)
+	was, had := older.Endpoint(id)
+	if !ok || !had {
+		return false
+	}
+	now := *e
+	now.Index = was.Index
+	return reflect.DeepEqual(&now, was)
+}
+
+// Adopt returns a copy of r for an engine that has the endpoints of last. Those that stay are last's. Each other gets an Index from place, and its passwords are
+// read if secrets is true. The error names the endpoint.
+func (r *Registry) Adopt(last *Registry, stays func(id string) bool, place func() int, secrets bool) (*Registry, error) {
+	adopted := *r
+	adopted.family = last.family
+	adopted.endpoints, adopted.endpointByID = make([]*Endpoint, len(r.endpoints)), make(map[string]*Endpoint, len(r.endpoints))
+	for i, e := range r.endpoints {
+		own := last.endpointByID[e.ID]
+		if own == nil || !stays(e.ID) {
+			made := *e
+			made.Index = place()
+			if secrets {
+				if err := made.readSecrets(); err != nil {
+					return nil, err
+				}
+			}
+			own = &made
+		}
+		adopted.endpoints[i], adopted.endpointByID[e.ID] = own, own
+	}
+	return &adopted, nil
+}
+
+// SharesEndpoints reports whether an engine that has the endpoints of one registry may run plans of the other: WithEndpointsOf or Adopt has given them
+// theirs, or both are one.
 func (r *Registry) SharesEndpoints(other *Registry) bool {
-	return r == other || len(r.endpoints) == len(other.endpoints) && (len(r.endpoints) == 0 || &r.endpoints[0] == &other.endpoints[0])
+	return r == other || r.family != nil && r.family == other.family
+}
+
+// Has reports whether the endpoint is one of r.
+func (r *Registry) Has(e *Endpoint) bool { return r.endpointByID[e.ID] == e }
+
+// EndpointAt returns the endpoint with that Index, nil if r has none.
+func (r *Registry) EndpointAt(index int) *Endpoint {
+	for _, e := range r.endpoints {
+		if e.Index == index {
+			return e
+		}
+	}
+	return nil
 }

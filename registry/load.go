@@ -75,7 +75,7 @@ func Load(tables fs.FS, env string) (*Registry, error) {
 			excerpt.Quote(env), strings.Join(environments[:], ", "))
 	}
 	l := loader{tables: tables}
-	r := &Registry{env: env}
+	r := &Registry{env: env, family: new(int)}
 	l.readLock()
 	l.keys(r)
 	l.params(r)

@@ -122,7 +122,7 @@ const (
 
 // Endpoint is where I/O goes. Immutable once built; any goroutine.
 type Endpoint struct {
-	Index    int // position in Endpoints(), for tables indexed by endpoint
+	Index    int // for tables indexed by endpoint: the position in Endpoints(), unless the engine has reloaded its tables
 	ID       string
 	Name     string
 	Kind     EndpointKind
@@ -223,7 +223,8 @@ type Registry struct {
 	name      string      // says in errors where the tables are
 	keys      []*Key      // ascending by id
 	params    []*Param    // ascending by id
-	endpoints []*Endpoint // ascending by id; endpoints[i].Index == i
+	endpoints []*Endpoint // ascending by id
+	family    *int        // the same in each registry whose endpoints an engine may have together: see SharesEndpoints
 	entities  []*Entity   // ascending by name
 	user      *Entity     // the one of UserEntity; nil: undeclared
 
@@ -268,7 +269,7 @@ func (r *Registry) Params() []*Param { return r.params }
 // Endpoint returns the endpoint with that id.
 func (r *Registry) Endpoint(id string) (*Endpoint, bool) { return lookup(r.endpointByID, id) }
 
-// Endpoints returns all endpoints, ascending by id. Position i has Index i. Callers must not change
+// Endpoints returns all endpoints, ascending by id. Callers must not change
 // the slice.
 func (r *Registry) Endpoints() []*Endpoint { return r.endpoints }
 
@@ -322,16 +323,24 @@ func (r *Registry) WithEmbedded(s Server) *Registry {
 func (r *Registry) ReadSecrets() (*Registry, error) {
 	var failed error
 	read := r.change(func(e *Endpoint) {
-		password, err := e.Policy.Password.Read()
-		if err != nil && failed == nil {
-			failed = fmt.Errorf("endpoint %s: %w", excerpt.Text(e.ID), err)
-		}
-		e.Policy.Password = password
-		if err := e.Service.readSecrets(); err != nil && failed == nil {
-			failed = fmt.Errorf("endpoint %s: %w", excerpt.Text(e.ID), err)
+		if err := e.readSecrets(); err != nil && failed == nil {
+			failed = err
 		}
 	})
 	return read, failed
+}
+
+// readSecrets reads passwords, bearer tokens and headers. The error names the endpoint and the source.
+func (e *Endpoint) readSecrets() error {
+	password, err := e.Policy.Password.Read()
+	e.Policy.Password = password
+	if err == nil {
+		err = e.Service.readSecrets()
+	}
+	if err != nil {
+		return fmt.Errorf("endpoint %s: %w", excerpt.Text(e.ID), err)
+	}
+	return nil
 }
 
 // HasEmbedded reports whether some endpoint uses the Redis inside the process.
@@ -347,6 +356,7 @@ func (r *Registry) HasEmbedded() bool {
 // change returns a copy of r whose endpoints are copies, too, changed by a function.
 func (r *Registry) change(endpoint func(*Endpoint)) *Registry {
 	changed := *r
+	changed.family = new(int) // An engine knows the copies, or it does not.
 	changed.endpoints = make([]*Endpoint, len(r.endpoints))
 	changed.endpointByID = make(map[string]*Endpoint, len(r.endpoints))
 	for i, e := range r.endpoints {

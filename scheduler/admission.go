@@ -233,6 +233,20 @@ func (a *Admission) Next(now clock.Time) (*Execution, error) {
 	return x, nil
 }
 
+// AnyWaits reports whether some request in the queue is such a one. The engine's goroutine.
+func (a *Admission) AnyWaits(such func(*Execution) bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.shares {
+		for x := s.queue.First(); x != nil; x = x.place.Next() {
+			if such(x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Displaced takes a request out of the queue that has lost its place to another, to be refused with ErrOverloaded. It returns nil if
 // there is none. It follows the TakeUp of each request that contends.
 func (a *Admission) Displaced() *Execution {

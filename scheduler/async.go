@@ -46,10 +46,13 @@ type Async struct {
 	reactor     *reactor.Reactor // hosts loop if OpenAsync started it; otherwise nil
 	cpu         CPU
 	reg         *registry.Registry
-	clients     []Caller          // by endpoint index; nil for an endpoint that is not a Redis
-	tables      []*rowcache.Table // by endpoint index: what was read there; nil if no endpoint has one
-	remotes     []Remote          // by endpoint index; nil for an endpoint of another kind than http
-	trackers    []changeTracker   // of the tables
+	clients     []Caller                    // by endpoint index; nil for an endpoint that is not a Redis
+	tables      []*rowcache.Table           // by endpoint index: what was read there; nil if no endpoint has one
+	remotes     []Remote                    // by endpoint index; nil for an endpoint of another kind than http
+	trackers    []changeTracker             // of the tables, by endpoint index; nil: nobody tells of changes
+	endpoints   []*registry.Endpoint        // by their index; nil: it has gone
+	kept        map[*registry.Endpoint]bool // see Keep; nil: all
+	connect     func(ep *registry.Endpoint) // makes what an endpoint needs; nil: the engine was given all by its owner
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
@@ -133,7 +136,9 @@ func NewAsync(cfg AsyncConfig) *Async {
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
-	e.tables = newTables(cfg.Registry)
+	for _, ep := range cfg.Registry.Endpoints() {
+		e.addTable(ep)
+	}
 	e.policy = e.placement.policy(e.placement.Mode)
 	e.awaits.Go = cfg.Go
 	e.inliner.engine, e.inliner.resume, e.inliner.step, e.admitNextFn = e, e.resumeParked, e.inliner.nextStep, e.admitNext
@@ -235,7 +240,9 @@ func (e *Async) checkDrained() {
 		}
 	}
 	for _, t := range e.trackers {
-		t.Close()
+		if t != nil {
+			t.Close()
+		}
 	}
 	if e.orphans.Len() > 0 {
 		return // CPU work, or a wait whose end is on its way: each checks again at its end

@@ -107,7 +107,13 @@ type Engine interface {
 	// ErrShuttingDown, waits until abandoned work has ended, and frees all that the engine holds.
 	// done must not call it. Several calls may wait side by side; the grace that ends first counts.
 	Close(grace time.Duration)
-	// Metrics returns the counters as they are now. done must not call it.
+	// Connect has the engine reach these endpoints, too. Each has an Index that no other of the engine has had. They
+	// connect when a request first needs them. Any goroutine.
+	Connect(endpoints []*registry.Endpoint)
+	// Keep says what requests begin with from now on: plans, and endpoints. The engine forgets the others, and closes their
+	// connections, once the last request for them has ended. Counters stay. Any goroutine.
+	Keep(graphs map[*plan.Graph]bool, endpoints map[*registry.Endpoint]bool)
+	// Metrics returns the counters as they are now. What is of an endpoint stands at its Index. done must not call it.
 	Metrics() Metrics
 }
 

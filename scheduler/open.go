@@ -108,17 +108,19 @@ func OpenAsync(cfg Config) (*Async, error) {
 	e.reactor = host
 	e.watchdog = newWatchdog(l, cfg.OnStuck)
 	e.watchdog.start(time.NewTicker(stuckAfter).C)
-	e.clients = make([]Caller, len(cfg.Registry.Endpoints()))
-	e.remotes = make([]Remote, len(cfg.Registry.Endpoints()))
-	for i, ep := range cfg.Registry.Endpoints() {
+	e.connect = func(ep *registry.Endpoint) {
+		e.clients, e.remotes = at(e.clients, ep.Index), at(e.remotes, ep.Index)
 		switch ep.Kind {
 		case registry.Redis:
-			e.clients[i] = newCaller(l, host, ep, cfg.RedisOptions(ep))
+			e.clients[ep.Index] = newCaller(l, host, ep, cfg.RedisOptions(ep))
+			e.track(l, host, &cfg, ep)
 		case registry.HTTP:
-			e.remotes[i] = remote.NewClient(l, nil, RemoteOptions(ep))
+			e.remotes[ep.Index] = remote.NewClient(l, nil, RemoteOptions(ep))
 		}
 	}
-	e.track(l, host, &cfg)
+	for _, ep := range cfg.Registry.Endpoints() {
+		e.connect(ep)
+	}
 	e.release = func() {
 		pool.Close()
 		e.watchdog.close()

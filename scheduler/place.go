@@ -178,22 +178,11 @@ func (e *Async) forget(p *profile) {
 	delete(e.profiles, p.graph)
 }
 
-// Keep forgets what the engine has learned about all other plans than these, and the plans themselves, once the last request for each
-// has ended. The counts stay. Any goroutine.
-func (e *Async) Keep(graphs map[*plan.Graph]bool) {
-	e.loop.Post(func() {
-		for g, p := range e.profiles {
-			if p.retired = !graphs[g]; p.retired && p.live == 0 {
-				e.forget(p)
-			}
-		}
-	})
-}
-
 // endLive counts the end of a request or of an orphan.
 func (e *Async) endLive(p *profile) {
 	if p.live--; p.retired && p.live == 0 {
 		e.forget(p)
+		e.disconnect()
 	}
 }
 

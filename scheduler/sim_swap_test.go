@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 )
 
 // This file has what the simulation knows of plans that change: at any step of a request others take the place of the plans, for other tables with the
@@ -53,7 +54,16 @@ func (w *simWorld) swap() {
 		w.plans = append(w.plans, g)
 	}
 	w.logf("the plans change")
-	w.engine.Keep(w.keptPlans())
+	w.engine.Keep(w.keptPlans(), w.endpoints())
+}
+
+// endpoints are those of all generations.
+func (w *simWorld) endpoints() map[*registry.Endpoint]bool {
+	all := make(map[*registry.Endpoint]bool)
+	for _, ep := range w.lab.reg.Endpoints() {
+		all[ep] = true
+	}
+	return all
 }
 
 // keptPlans are the plans that requests may begin with.
@@ -78,7 +88,7 @@ func (w *simWorld) checkSwapped() {
 		w.check(p.live == 0, "plan %s has %d requests and bodies after all have ended", g.Name, p.live)
 		w.check(!p.retired, "plan %s is gone, all its requests have ended, and the engine has not forgotten it", g.Name)
 	}
-	w.engine.Keep(kept)
+	w.engine.Keep(kept, w.endpoints())
 	if err := w.sim.Settle(); err != nil {
 		w.violate("%v", err)
 	}

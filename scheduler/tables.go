@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -14,24 +16,31 @@ import (
 	"github.com/rankd/rankd/rowcache"
 )
 
-// newTables returns the tables of the endpoints whose reads are kept, by endpoint index, or nil if there are none.
-func newTables(reg *registry.Registry) (tables []*rowcache.Table) {
-	endpoints := reg.Endpoints()
-	for _, ep := range endpoints {
-		cache := ep.Policy.Cache
-		if cache.Mode == registry.CacheOff {
-			continue
-		}
-		if tables == nil {
-			tables = make([]*rowcache.Table, len(endpoints))
-		}
-		parts := 0
-		if ep.Cluster {
-			parts = cluster.Slots
-		}
-		tables[ep.Index] = rowcache.NewDivided(cache.MaxBytes, cache.MaxAge, parts)
+// addTable makes room for an endpoint, and a table if its reads are kept.
+func (e *Async) addTable(ep *registry.Endpoint) {
+	e.endpoints = at(e.endpoints, ep.Index)
+	e.endpoints[ep.Index] = ep
+	if e.tables != nil {
+		e.tables = at(e.tables, ep.Index)
 	}
-	return tables
+	cache := ep.Policy.Cache
+	if cache.Mode == registry.CacheOff {
+		return
+	}
+	parts := 0
+	if ep.Cluster {
+		parts = cluster.Slots
+	}
+	e.tables = at(e.tables, ep.Index)
+	e.tables[ep.Index] = rowcache.NewDivided(cache.MaxBytes, cache.MaxAge, parts)
+}
+
+// at returns all with an element at an index. It is another slice if that is new: bodies may have the old one.
+func at[T any](all []T, index int) []T {
+	if index < len(all) {
+		return all
+	}
+	return append(slices.Clip(all), make([]T, index+1-len(all))...)
 }
 
 // Untracked says that a server does not tell of changes, and what becomes of its cache. Immutable; any goroutine.
@@ -56,53 +65,52 @@ func (u Untracked) Log(l *slog.Logger) {
 // probePrefix begins no key. A server that is asked to tell of its changes refuses as it would refuse others.
 const probePrefix = "rankd:does the server tell of changes?"
 
-// track has the servers of endpoints whose mode is tracked tell of changes. It connects to a server when a plan first reads from
+// track has the servers of an endpoint tell of changes, if its mode is tracked. It connects to a server when a plan first reads from
 // it, or at once if the endpoint requires that it tells. A server that refuses has its values kept by their age alone, unless the endpoint requires
 // more: nothing is kept then.
-func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
+func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config, ep *registry.Endpoint) {
 	hear := cfg.OnUntracked
 	if hear == nil {
 		hear = func(u Untracked) { go u.Log(slog.Default()) } // The loop does not wait for a log.
 	}
-	for _, ep := range e.reg.Endpoints() {
-		cache := ep.Policy.Cache
-		if !cache.Mode.Tracked() {
-			continue
-		}
-		table := e.tables[ep.Index]
-		var tracker changeTracker
-		refused := false
-		changed := func(err error) {
-			if !errors.Is(err, resp.ErrTrackingRefused) {
-				table.Rely(tracker)
-				if err == nil && refused {
-					refused = false
-					hear(Untracked{ep, nil})
-				}
-				return
+	cache := ep.Policy.Cache
+	if !cache.Mode.Tracked() {
+		return
+	}
+	table := e.tables[ep.Index]
+	var tracker changeTracker
+	refused := false
+	changed := func(err error) {
+		if !errors.Is(err, resp.ErrTrackingRefused) {
+			table.Rely(tracker)
+			if err == nil && refused {
+				refused = false
+				hear(Untracked{ep, nil})
 			}
-			if !cache.Required {
-				table.Rely(nil)
-			}
-			refused = true
-			hear(Untracked{ep, err})
+			return
 		}
-		switch reads := cache.Mode == registry.CacheTrack; client := e.clients[ep.Index].(type) {
-		case *clusterclient.Client:
-			tracker = client.Track(cache.MaxSilence, table, reads, changed)
-		case *resp.Client:
-			single := resp.NewTracker(l, d, cfg.RedisOptions(ep), cache.MaxSilence, table, changed)
-			if reads {
-				single.TrackReads(client)
-			}
-			tracker = single
+		if !cache.Required {
+			table.Rely(nil)
 		}
-		table.Rely(tracker)
-		table.Watch(tracker)
-		e.trackers = append(e.trackers, tracker)
-		if cache.Required {
-			_ = l.Post(func() { tracker.Track([]string{probePrefix}) }) // Only a loop that has ended refuses.
+		refused = true
+		hear(Untracked{ep, err})
+	}
+	switch reads := cache.Mode == registry.CacheTrack; client := e.clients[ep.Index].(type) {
+	case *clusterclient.Client:
+		tracker = client.Track(cache.MaxSilence, table, reads, changed)
+	case *resp.Client:
+		single := resp.NewTracker(l, d, cfg.RedisOptions(ep), cache.MaxSilence, table, changed)
+		if reads {
+			single.TrackReads(client)
 		}
+		tracker = single
+	}
+	table.Rely(tracker)
+	table.Watch(tracker)
+	e.trackers = at(e.trackers, ep.Index)
+	e.trackers[ep.Index] = tracker
+	if cache.Required {
+		_ = l.Post(func() { tracker.Track([]string{probePrefix}) }) // Only a loop that has ended refuses.
 	}
 }
 
@@ -110,4 +118,67 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config) {
 type changeTracker interface {
 	rowcache.Source
 	Close()
+}
+
+// Connect implements Engine.
+func (e *Async) Connect(endpoints []*registry.Endpoint) {
+	done := make(chan struct{})
+	posted := e.loop.Post(func() {
+		defer close(done)
+		for _, ep := range endpoints {
+			e.addTable(ep)
+			e.connect(ep)
+		}
+	})
+	if posted {
+		<-done
+	}
+}
+
+// Keep implements Engine.
+func (e *Async) Keep(graphs map[*plan.Graph]bool, endpoints map[*registry.Endpoint]bool) {
+	e.loop.Post(func() {
+		e.kept = endpoints
+		for g, p := range e.profiles {
+			if p.retired = !graphs[g]; p.retired && p.live == 0 {
+				e.forget(p)
+			}
+		}
+		e.disconnect()
+	})
+}
+
+// disconnect closes the endpoints that are not kept and that no request may use any more.
+func (e *Async) disconnect() {
+	for i, ep := range e.endpoints {
+		if ep == nil || e.kept[ep] || e.uses(ep) {
+			continue
+		}
+		e.endpoints[i] = nil
+		if i < len(e.clients) && e.clients[i] != nil {
+			e.clients[i].Close()
+			e.clients[i] = nil
+		}
+		if i < len(e.remotes) && e.remotes[i] != nil {
+			e.remotes[i].Close()
+			e.remotes[i] = nil
+		}
+		if i < len(e.trackers) && e.trackers[i] != nil {
+			e.trackers[i].Close()
+			e.trackers[i] = nil
+		}
+		if i < len(e.tables) {
+			e.tables[i] = nil
+		}
+	}
+}
+
+// uses reports whether a request may use an endpoint that runs or waits, or a body that nobody waits for.
+func (e *Async) uses(ep *registry.Endpoint) bool {
+	for g, p := range e.profiles {
+		if p.live > 0 && g.Registry.Has(ep) {
+			return true
+		}
+	}
+	return e.admission.AnyWaits(func(x *Execution) bool { return x.Graph.Registry.Has(ep) })
 }

@@ -190,7 +190,7 @@ func (a *assembly) track(key trackKey) int {
 	case IOTrack:
 		t.Name = fmt.Sprintf("I/O %d", key.number)
 	case RedisTrack, HTTPTrack:
-		t.Endpoint = a.from.Graph.Registry.Endpoints()[key.endpoint].ID
+		t.Endpoint = a.from.Graph.Registry.EndpointAt(key.endpoint).ID
 		t.Name = fmt.Sprintf("%s #%d", t.Endpoint, key.number)
 		if key.lane > 0 {
 			t.Name += fmt.Sprintf(" lane %d", key.lane)
@@ -411,7 +411,7 @@ func (a *assembly) lanes() {
 	for i := range a.calls {
 		c := &a.calls[i]
 		on, kind := trackKey{kind: RedisTrack, endpoint: c.endpoint, number: c.conn}, RedisFlow
-		if a.from.Graph.Registry.Endpoints()[c.endpoint].Kind == registry.HTTP {
+		if a.from.Graph.Registry.EndpointAt(c.endpoint).Kind == registry.HTTP {
 			on.kind, kind = HTTPTrack, HTTPFlow
 		}
 		lanes := ends[on]

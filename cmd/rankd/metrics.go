@@ -141,8 +141,8 @@ func reportRedis(m *rankd.Metrics) (r redisReport) {
 func reportRemote(reg *registry.Registry, endpoints []remote.Stats) map[string]remoteReport {
 	reports := make(map[string]remoteReport)
 	for i, s := range endpoints {
-		if s.Calls > 0 {
-			reports[reg.Endpoints()[i].ID] = remoteReport{
+		if ep := reg.EndpointAt(i); s.Calls > 0 && ep != nil {
+			reports[ep.ID] = remoteReport{
 				Calls: s.Calls, Failed: s.Failed, TimedOut: s.TimedOut, Statuses: s.Statuses, TooLarge: s.TooLarge,
 				Connects: s.Connects, BytesSent: s.BytesSent, BytesReceived: s.BytesReceived,
 			}

@@ -52,6 +52,6 @@ func (e *engine) admitNext() {
 
 // turnAway delivers the error of a request that has left the queue and will not run.
 func (e *engine) turnAway(x *scheduler.Execution, err error) {
-	defer e.live.Done()
+	defer e.leave(x.Graph)
 	x.Deliver(x.TurnedAway(err, e.clock.Now()))
 }

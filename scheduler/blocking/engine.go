@@ -3,12 +3,14 @@ package blocking
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alitto/pond/v2"
 
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
@@ -56,9 +58,9 @@ func OpenSequential(cfg scheduler.Config) *Sequential {
 // stop. A body that neither waits nor looks runs on, and the answer waits for it.
 type engine struct {
 	reg         *registry.Registry
-	clients     []client           // by endpoint index; nil where the endpoint is not a Redis
-	remotes     []*remote.Blocking // by endpoint index; nil where the endpoint is of another kind than http
-	clock       clock.Clock        // at the pace of real time
+	cfg         scheduler.Config
+	reach       atomic.Pointer[reach]
+	clock       clock.Clock // at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
@@ -68,9 +70,11 @@ type engine struct {
 	cpu, io     *workers // nil: each node runs on the goroutine of its request
 
 	mu        sync.Mutex
-	admission scheduler.Admission // guarded by mu, where it says so
-	closing   bool                // guarded by mu
-	live      sync.WaitGroup      // requests that run or wait; Add only under mu while not closing
+	admission scheduler.Admission         // guarded by mu, where it says so
+	closing   bool                        // guarded by mu
+	live      sync.WaitGroup              // requests that run or wait; Add only under mu while not closing
+	using     map[*registry.Registry]int  // how many of them, and optional nodes, have a registry; guarded by mu
+	kept      map[*registry.Endpoint]bool // see Keep; nil: all; guarded by mu
 	// degraded counts the answers in which something is missing, by name of the plan; guarded by mu.
 	degraded map[string]uint64
 
@@ -78,6 +82,45 @@ type engine struct {
 	waiters  sync.Pool       // of *waiter that no body has: only their buffers are kept
 	stopped  context.Context // done when the grace is over
 	giveUp   context.CancelFunc
+}
+
+// reach is what an engine has of its endpoints, by their index. Immutable; any goroutine.
+type reach struct {
+	clients   []client             // nil where the endpoint is not a Redis, or has gone
+	remotes   []*remote.Blocking   // nil where the endpoint is of another kind than http, or has gone
+	endpoints []*registry.Endpoint // nil: it has gone
+}
+
+// with returns a copy that has these endpoints, too.
+func (r *reach) with(cfg *scheduler.Config, endpoints []*registry.Endpoint) *reach {
+	n := len(r.endpoints)
+	for _, ep := range endpoints {
+		n = max(n, ep.Index+1)
+	}
+	next := &reach{make([]client, n), make([]*remote.Blocking, n), make([]*registry.Endpoint, n)}
+	copy(next.clients, r.clients)
+	copy(next.remotes, r.remotes)
+	copy(next.endpoints, r.endpoints)
+	for _, ep := range endpoints {
+		next.endpoints[ep.Index] = ep
+		switch ep.Kind {
+		case registry.Redis:
+			next.clients[ep.Index] = newClient(cfg, ep)
+		case registry.HTTP:
+			next.remotes[ep.Index] = remote.NewBlocking(cfg.Clock, scheduler.RemoteOptions(ep))
+		}
+	}
+	return next
+}
+
+// close closes the clients of an endpoint.
+func (r *reach) close(index int) {
+	if c := r.clients[index]; c != nil {
+		c.Close()
+	}
+	if c := r.remotes[index]; c != nil {
+		c.Close()
+	}
 }
 
 // A client sends batches to a Redis: a *respblocking.Client or a *respblocking.Cluster. Any goroutine.
@@ -103,14 +146,65 @@ func (e *engine) init(cfg *scheduler.Config, model string) {
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
 	e.degraded = make(map[string]uint64)
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
-	e.clients = make([]client, len(cfg.Registry.Endpoints()))
-	e.remotes = make([]*remote.Blocking, len(cfg.Registry.Endpoints()))
-	for i, ep := range cfg.Registry.Endpoints() {
-		switch ep.Kind {
-		case registry.Redis:
-			e.clients[i] = newClient(cfg, ep)
-		case registry.HTTP:
-			e.remotes[i] = remote.NewBlocking(cfg.Clock, scheduler.RemoteOptions(ep))
+	e.cfg, e.using = *cfg, make(map[*registry.Registry]int)
+	e.reach.Store(new(reach).with(cfg, cfg.Registry.Endpoints()))
+}
+
+// Connect implements scheduler.Engine.
+func (e *engine) Connect(endpoints []*registry.Endpoint) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reach.Store(e.reach.Load().with(&e.cfg, endpoints))
+}
+
+// Keep implements scheduler.Engine. It knows nothing of plans that it could forget.
+func (e *engine) Keep(_ map[*plan.Graph]bool, endpoints map[*registry.Endpoint]bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kept = endpoints
+	e.disconnect()
+}
+
+// disconnect closes the endpoints that are not kept and that no request may use any more. mu is held.
+func (e *engine) disconnect() {
+	last := e.reach.Load()
+	for i, ep := range last.endpoints {
+		if ep == nil || e.kept[ep] || e.uses(ep) {
+			continue
+		}
+		next := last.with(&e.cfg, nil)
+		next.clients[i], next.remotes[i], next.endpoints[i] = nil, nil, nil
+		e.reach.Store(next)
+		last.close(i)
+		last = next
+	}
+}
+
+// uses reports whether a request may use an endpoint. mu is held.
+func (e *engine) uses(ep *registry.Endpoint) bool {
+	for reg := range e.using {
+		if reg.Has(ep) {
+			return true
+		}
+	}
+	return false
+}
+
+// enter counts a request, or an optional node that may outlast its own. mu is held.
+func (e *engine) enter(g *plan.Graph) {
+	e.live.Add(1)
+	e.using[g.Registry]++
+}
+
+// leave counts its end.
+func (e *engine) leave(g *plan.Graph) {
+	defer e.live.Done()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.using[g.Registry]--; e.using[g.Registry] == 0 {
+		delete(e.using, g.Registry)
+		if e.kept != nil {
+			e.disconnect()
 		}
 	}
 }
@@ -137,10 +231,10 @@ func (e *engine) Submit(x *scheduler.Execution, done func(*scheduler.Result)) er
 	}
 	switch verdict {
 	case scheduler.Runs:
-		e.live.Add(1)
+		e.enter(x.Graph)
 		go e.run(x)
 	case scheduler.Waits:
-		e.live.Add(1)
+		e.enter(x.Graph)
 		e.wait(x)
 	default:
 		return scheduler.ErrOverloaded
@@ -171,22 +265,17 @@ func (e *engine) Close(grace time.Duration) {
 // endAll ends all sleeps and Redis calls and closes the clients. A second call does nothing.
 func (e *engine) endAll() {
 	e.giveUp()
-	for _, c := range e.clients {
-		if c != nil {
-			c.Close()
-		}
-	}
-	for _, c := range e.remotes {
-		if c != nil {
-			c.Close()
-		}
+	r := e.reach.Load()
+	for i := range r.endpoints {
+		r.close(i)
 	}
 }
 
 // Metrics implements scheduler.Engine: the counters of the clients, of the admission and of degraded answers; the rest
 // is zero.
 func (e *engine) Metrics() scheduler.Metrics {
-	m := scheduler.Metrics{Redis: scheduler.StatsOf(e.clients), Remote: scheduler.StatsOf(e.remotes), Malformed: uint64(e.outside.Malformed()), Values: e.outside.ByKey(), Awaits: e.awaits.Stats()}
+	r := e.reach.Load()
+	m := scheduler.Metrics{Redis: scheduler.StatsOf(r.clients), Remote: scheduler.StatsOf(r.remotes), Malformed: uint64(e.outside.Malformed()), Values: e.outside.ByKey(), Awaits: e.awaits.Stats()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m.Live, m.Admission = e.admission.Running(), e.admission.Stats()

@@ -33,7 +33,7 @@ type run struct {
 
 // run runs a request that was let in, on its goroutine. It delivers the result even if a body ends the goroutine by runtime.Goexit.
 func (e *engine) run(x *scheduler.Execution) {
-	defer e.live.Done()
+	defer e.leave(x.Graph) // The request is its caller's again by then, but for the plan.
 	r := &run{engine: e}
 	r.Shared, r.shared.Rows, r.changed.L = &r.shared, tasks.NewRowBudget(e.maxRows), &r.mu
 	r.Begin(x, e.nodeTimeout)
@@ -119,11 +119,14 @@ func (r *run) spawn(i int, start clock.Time) {
 	}
 	if node.Optional {
 		r.optional = append(r.optional, j)
-		e.live.Add(1)
+		e.mu.Lock()
+		e.enter(r.Req.Graph)
+		e.mu.Unlock()
 	}
+	graph := r.Req.Graph
 	_ = workers.Go(func() { // Only a pool that was stopped refuses.
 		if node.Optional {
-			defer e.live.Done()
+			defer e.leave(graph)
 		}
 		j.work()
 	})
