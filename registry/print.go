@@ -41,7 +41,8 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 		MaxRequestBytes  int          `json:"max_request_bytes,omitempty"`
 		MaxAnswerBytes   int          `json:"max_answer_bytes,omitempty"`
 		Cluster          bool         `json:"cluster,omitempty"`
-		Others           string       `json:"others,omitempty"` // further nodes of the cluster
+		Others           string       `json:"others,omitempty"` // further nodes of the cluster, or sentinels
+		Master           string       `json:"master,omitempty"`
 	}
 	endpoints := make([]endpoint, len(r.endpoints))
 	for i, e := range r.endpoints {
@@ -52,7 +53,7 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 			e.Policy.Username, !e.Policy.Password.IsZero(), e.Policy.Password.File, e.Policy.Password.Env, e.Policy.Database,
 			cache.Mode, cache.MaxBytes, cache.MaxAge.Milliseconds(), cache.Required, cache.MaxSilence.Milliseconds(),
 			e.Service.TLS, e.Service.Path, e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
-			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes, e.Cluster, e.Others,
+			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes, e.Cluster, e.Others, e.Master,
 		}
 	}
 	return json.Marshal(struct {

@@ -108,7 +108,7 @@ func TestErrorsOfTablesHideSecrets(t *testing.T) {
 	for text, want := range map[string]string{
 		good + `url = "redis://u:c4n/4ryc4n4ry@h"`:                                                         "url: the URL is malformed",
 		good + `url = "rediss://u:c4n4ry@h"`:                                                               "url: rediss:// (TLS) is not supported",
-		good + `url = "h:1"`:                                                                               "url begins with redis://, redis+cluster:// or unix://",
+		good + `url = "h:1"`:                                                                               "url begins with redis://, redis+cluster://, redis+sentinel:// or unix://",
 		there + `url = "redis://h"`:                                                                        "url excludes host, port and embedded",
 		good + "url = \"redis://:c4n4ry@h\"\npolicy.password = \"x\"":                                      "policy.password: the password is given twice",
 		good + "url = \"redis://u:c4n4ry@h\"\npolicy.username = \"v\"":                                     "policy.username: the url names a user, too",

@@ -43,6 +43,13 @@ func TestParseServer(t *testing.T) {
 		"redis+cluster://u:p,%40@h,g:1?db=0": {registry.Server{
 			Host: "h", Port: 6379, Username: "u", Password: secret("p,@"), Cluster: true, Others: "g:1", HasDatabase: true,
 		}, "h:6379,g:1"},
+		"redis+sentinel://h1:7000,h2/my.master": {registry.Server{Host: "h1", Port: 7000, Others: "h2:26379", Master: "my.master"}, "h1:7000,h2:26379"},
+		"Redis+Sentinel://u:p@h/m_1-x/3": {registry.Server{
+			Host: "h", Port: 26379, Username: "u", Password: secret("p"), Master: "m_1-x", Database: 3, HasDatabase: true,
+		}, "h:26379"},
+		"redis+sentinel://h/m?db=2&password_env=PW": {registry.Server{
+			Host: "h", Port: 26379, Password: registry.Secret{Env: "PW"}, Master: "m", Database: 2, HasDatabase: true,
+		}, "h:26379"},
 		"unix:///run/redis.sock": {registry.Server{Socket: "/run/redis.sock"}, "unix:/run/redis.sock"},
 		"unix:/run/redis.sock":   {registry.Server{Socket: "/run/redis.sock"}, "unix:/run/redis.sock"},
 		"unix:///a%20b":          {registry.Server{Socket: "/a b"}, "unix:/a b"},
@@ -57,7 +64,7 @@ func TestParseServer(t *testing.T) {
 		assert.Equal(t, want.addr, got.Addr(), text)
 		assert.Equal(t, got == tcp(got.Host, got.Port) && got.Socket == "", got.Plain(), text)
 		_, err = registry.ParseOneServer(text)
-		assert.Equal(t, got.Cluster, err != nil, text)
+		assert.Equal(t, got.Cluster || got.Master != "", err != nil, text)
 	}
 }
 
@@ -82,8 +89,8 @@ func TestParseServerErrors(t *testing.T) {
 		strings.Repeat("x", 64) + ":6379":              "must be a host name or an IP address",
 		"rediss://u:c4n4ry@h:6379":                     "rediss:// (TLS) is not supported",
 		"Rediss://h":                                   "rediss:// (TLS) is not supported",
-		"http://u:c4n4ry@h:6379":                       "the scheme must be redis://, redis+cluster:// or unix://",
-		"c4n4ry://h":                                   "the scheme must be redis://, redis+cluster:// or unix://",
+		"http://u:c4n4ry@h:6379":                       "the scheme must be redis://, redis+cluster://, redis+sentinel:// or unix://",
+		"c4n4ry://h":                                   "the scheme must be redis://, redis+cluster://, redis+sentinel:// or unix://",
 		"redis://u:c4n/4ryc4n4ry@h:6379":               "malformed",
 		"redis://u:c4n4ry#x@h:6379":                    "malformed",
 		"redis://u:12#c4n4ry@h:6379":                   "malformed",
@@ -120,14 +127,20 @@ func TestParseServerErrors(t *testing.T) {
 		"unix:///a%23b":                                "a unix socket needs an absolute path without %",
 		"unix:c4n4ry":                                  "malformed",
 		"unix:///" + strings.Repeat("x", 120):          "a unix socket needs an absolute path",
-		"redis+cluster://u:c4n4ry@h,":                  "redis+cluster:// names at most 16 nodes",
-		"redis+cluster://u:c4n4ry@h,a b":               "redis+cluster:// names at most 16 nodes",
-		"redis+cluster://h" + strings.Repeat(",h", 16): "redis+cluster:// names at most 16 nodes",
+		"redis+cluster://u:c4n4ry@h,":                  "redis+cluster:// and redis+sentinel:// name at most 16 nodes",
+		"redis+cluster://u:c4n4ry@h,a b":               "redis+cluster:// and redis+sentinel:// name at most 16 nodes",
+		"redis+cluster://h" + strings.Repeat(",h", 16): "redis+cluster:// and redis+sentinel:// name at most 16 nodes",
 		"redis+cluster://,h":                           "host is missing",
 		"redis+cluster:h":                              "port is not a number",
 		"redis+cluster://u:c4n4ry@h/1":                 "a Redis Cluster has database 0 alone",
 		"redis+cluster://h,h?db=2":                     "a Redis Cluster has database 0 alone",
 		"redis+cluster://u:12/c4n4ry@h,g":              "the database must be a number",
+		"redis+sentinel://u:c4n4ry@h":                  "names the master as /name",
+		"redis+sentinel://u:c4n4ry@h/":                 "names the master as /name",
+		"redis+sentinel://u:c4n4ry@h/a%20b":            "names the master as /name",
+		"redis+sentinel://h,c4n4ry@/m":                 "host is missing",
+		"redis+sentinel://u:c4n4ry@h/m/x":              "the database must be a number",
+		"redis+sentinel://u:c4n4ry@h/m/1?db=2":         "the database must be a number",
 		"redis://u:c4n4ry@h/1/2":                       "the database must be a number",
 		"redis:///1?password=" + canary:                "host is missing",
 		"redis://u:c4n4ry@h1,h2:6379":                  "must be a host name or an IP address",
@@ -142,7 +155,7 @@ func TestParseServerErrors(t *testing.T) {
 }
 
 func FuzzParseServer(f *testing.F) {
-	for _, seed := range []string{"h:1", "redis://u:p@h:1/2?db=3", "unix://u:p@/run/r.sock?db=2", "uniX://0:0@//0", "uniX:////0", "unix:///a%2520b", "unix:///a%3Fdb=1", "redis://h?password_env=A&username=b", "rediss://x", "redis+cluster://u:p@h,g:1/0?db=1"} {
+	for _, seed := range []string{"h:1", "redis://u:p@h:1/2?db=3", "unix://u:p@/run/r.sock?db=2", "uniX://0:0@//0", "uniX:////0", "unix:///a%2520b", "unix:///a%3Fdb=1", "redis://h?password_env=A&username=b", "rediss://x", "redis+cluster://u:p@h,g:1/0?db=1", "redis+sentinel://u:p@h,g:1/m/2"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -157,10 +170,13 @@ func FuzzParseServer(f *testing.F) {
 		if s.Cluster {
 			addr = "redis+cluster://" + addr
 		}
+		if s.Master != "" {
+			addr = "redis+sentinel://" + addr + "/" + s.Master
+		}
 		again, err := registry.ParseServer(addr)
 		require.NoError(t, err, "an address is one that rankd reads")
 		require.Equal(t, s.Addr(), again.Addr())
-		require.True(t, again.Plain() || again.Socket != "" || again.Cluster)
+		require.True(t, again.Plain() || again.Socket != "" || again.Cluster || again.Master != "")
 		require.False(t, s.Username != "" && s.Password.IsZero())
 	})
 }

@@ -39,7 +39,7 @@ func options(server *registry.Server) (resp.Options, error) {
 		return resp.Options{}, err
 	}
 	return resp.Options{
-		Addr: server.Addr(), Username: server.Username, Password: password.Reveal(), Database: server.Database,
+		Addr: server.Addr(), Master: server.Master, Username: server.Username, Password: password.Reveal(), Database: server.Database,
 	}, nil
 }
 
