@@ -381,26 +381,31 @@ func BenchmarkFromMemory(b *testing.B) {
 		for _, inflight := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s/inflight=%d", name, inflight), func(b *testing.B) {
 				b.ReportAllocs()
-				var left atomic.Int64
-				left.Store(int64(b.N))
-				ended := make(chan error)
-				for client := range inflight {
-					var submit func(*rankd.Answer, error)
-					submit = func(_ *rankd.Answer, err error) {
-						if err != nil || left.Add(-1) < 0 {
-							go func() { ended <- err }()
-							return
-						}
-						e.Submit(context.Background(), rankd.Request{Plan: name, UserID: int64(client) + 1}, submit)
-					}
-					submit(nil, nil)
-				}
-				for range inflight {
-					require.NoError(b, <-ended)
-				}
+				rankInFlight(b, e, name, inflight, b.N)
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 			})
 		}
+	}
+}
+
+// rankInFlight makes n requests, so many at once, each of another user.
+func rankInFlight(b *testing.B, e *rankd.Engine, plan string, inflight, n int) {
+	var left atomic.Int64
+	left.Store(int64(n))
+	ended := make(chan error)
+	for client := range inflight {
+		var submit func(*rankd.Answer, error)
+		submit = func(_ *rankd.Answer, err error) {
+			if err != nil || left.Add(-1) < 0 {
+				go func() { ended <- err }()
+				return
+			}
+			e.Submit(context.Background(), rankd.Request{Plan: plan, UserID: int64(client) + 1}, submit)
+		}
+		submit(nil, nil)
+	}
+	for range inflight {
+		require.NoError(b, <-ended)
 	}
 }
 

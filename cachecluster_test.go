@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/redistest"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/resp"
@@ -163,4 +165,44 @@ func playCacheOnCluster(t *testing.T, mode string) {
 	t.Logf("%d requests, %d failed; %d hits, %d before the kill, %d misses, %d dropped by their keys", requests.Load(), failed.Load(), cache.Hits, before.Hits, cache.Misses, cache.Invalidated)
 	assert.Positive(t, before.Hits)
 	assert.Positive(t, cache.Invalidated)
+}
+
+// BenchmarkOnARedisCluster compares three masters with one server: requests, and the processor time of the engine and of the servers for each.
+func BenchmarkOnARedisCluster(b *testing.B) {
+	one := &redistest.Cluster{Nodes: []*redistest.Server{redistest.Start(b)}}
+	three := redistest.StartCluster(b, 3)
+	for _, plan := range []string{"concat_plan", "complex_dag"} {
+		for _, of := range []struct {
+			name, addr string
+			servers    *redistest.Cluster
+		}{{"one", one.Nodes[0].Addr, one}, {"cluster", three.Addr(), three}} {
+			require.NoError(b, devredis.Load(b.Context(), of.addr))
+			e := open(b, rankd.Options{Redis: of.addr})
+			b.Run(plan+"/"+of.name, func(b *testing.B) {
+				rankInFlight(b, e, plan, 64, 2000) // warm
+				before, servers := load.ReadUsage(), serverTime(b, of.servers)
+				b.ResetTimer()
+				rankInFlight(b, e, plan, 64, b.N)
+				b.StopTimer()
+				used := load.ReadUsage().Since(before)
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+				b.ReportMetric(float64(used.CPU.Microseconds())/float64(b.N), "cpu-µs/op")
+				b.ReportMetric((serverTime(b, of.servers)-servers)*1e6/float64(b.N), "redis-cpu-µs/op")
+			})
+		}
+	}
+}
+
+// serverTime returns the processor time of all nodes in seconds.
+func serverTime(b *testing.B, c *redistest.Cluster) (seconds float64) {
+	for i := range c.Nodes {
+		for line := range strings.SplitSeq(c.Do(b, i, "INFO", "cpu"), "\r\n") {
+			if name, value, _ := strings.Cut(line, ":"); name == "used_cpu_sys" || name == "used_cpu_user" {
+				n, err := strconv.ParseFloat(value, 64)
+				require.NoError(b, err)
+				seconds += n
+			}
+		}
+	}
+	return seconds
 }

@@ -55,7 +55,8 @@ const DefaultBusyPoll = scheduler.DefaultBusyPoll
 // zero is always allowed. Open reads Options once; later changes have no effect.
 // One goroutine at a time.
 type Options struct {
-	// Redis names the server behind every Redis endpoint: "host:port", "redis://user:password@host:port/db"
+	// Redis names the server behind every Redis endpoint: "host:port", "redis://user:password@host:port/db",
+	// "redis+cluster://host:port,host:port", "redis+sentinel://host:port,host:port/master"
 	// or "unix:///path/to/redis.sock", as registry.ParseServer reads it. A user, a password or a database
 	// that it does not name stays as in the registry. Empty keeps the servers of the registry.
 	Redis string

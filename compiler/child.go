@@ -161,8 +161,11 @@ func (c *child) watch(u *unit, stop <-chan struct{}) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	slow := interruption{"timeout", "the plan takes longer than " + seconds(c.limits.Timeout) + " to compile", "build runs once at compile time: look for a loop without an end"}
+	large := interruption{"memory", fmt.Sprintf("the plan needs more than %d MiB to compile", c.limits.MemoryBytes>>20),
+		"build runs once at compile time: look for an array or a text that grows"}
 	if u.testing != nil {
-		slow.message, slow.hint = "the test computes longer than "+seconds(c.limits.Timeout)+" without a request", "look for a loop without an end"
+		slow.message = "the test computes longer than " + seconds(c.limits.Timeout) + " without a request"
+		slow.hint, large.message, large.hint = wordsOfTests.Replace(slow.hint), wordsOfTests.Replace(large.message), wordsOfTests.Replace(large.hint)
 	}
 	for {
 		select {
@@ -177,8 +180,7 @@ func (c *child) watch(u *unit, stop <-chan struct{}) {
 		verdict := t.look(time.Now(), vm != nil)
 		switch {
 		case heapBytes() > c.limits.MemoryBytes:
-			c.expire(u, interruption{"memory", fmt.Sprintf("the plan needs more than %d MiB to compile", c.limits.MemoryBytes>>20),
-				"build runs once at compile time: look for an array or a text that grows"})
+			c.expire(u, large)
 		case verdict == overdue:
 			c.expire(u, slow)
 		case verdict == due && vm != nil:

@@ -128,6 +128,9 @@ func (p *process) died(j job, err error) answer {
 	}
 	d.Excerpt = firstLine(j.Source)
 	d.Hint = "build runs once at compile time: look for a loop without an end, or data that grows"
+	if j.Test {
+		d.Message, d.Hint = wordsOfTests.Replace(d.Message), wordsOfTests.Replace(d.Hint)
+	}
 	return answer{Errors: []Diagnostic{d}}
 }
 

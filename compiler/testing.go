@@ -115,12 +115,16 @@ type served struct {
 	Error string `json:"error,omitempty"`
 }
 
+// wordsOfTests makes a sentence about a plan one about a test.
+var wordsOfTests = strings.NewReplacer("the plan", "the test", " to compile", "", "build runs once at compile time: ", "")
+
 // test runs the tests of a file. The process is usable afterwards only if alive is true.
 func (p *process) test(ctx context.Context, j job, timeout time.Duration, host TestHost) (a answer, alive bool) {
 	a, err := p.exchange(j, timeout)
 	for err == nil && a.Call != nil && ctx.Err() == nil {
 		var mu sync.Mutex // guards p and over while the host works
 		over := false
+		var last *answer // that came while a function of the test should answer
 		call := &TestCall{Name: a.Call.Name, Arg: a.Call.Arg, Serve: func(service string, body []byte) ([]byte, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -129,6 +133,10 @@ func (p *process) test(ctx context.Context, j job, timeout time.Duration, host T
 			}
 			a, err := p.exchange(reply{Serve: &serveCall{Service: service, Body: body}}, timeout)
 			if err != nil || a.Served == nil {
+				if over = true; err != nil {
+					a = p.died(j, err)
+				}
+				last = &a
 				return nil, errors.New("the test has ended")
 			}
 			if a.Served.Error != "" {
@@ -141,6 +149,9 @@ func (p *process) test(ctx context.Context, j job, timeout time.Duration, host T
 		mu.Lock()
 		over = true
 		mu.Unlock()
+		if last != nil {
+			return *last, false
+		}
 		if failed == nil {
 			r.Value, failed = json.Marshal(value)
 		}
@@ -278,7 +289,11 @@ func (t *testRun) runOne(c *testCase) bool {
 		u.failScript(err)
 		return false
 	}
-	about, _ := t.scope(goja.Undefined(), u.vm.ToValue(false)) // It computes nothing.
+	about, err := t.scope(goja.Undefined(), u.vm.ToValue(false))
+	if err != nil { // It was stopped while a function answered for a service.
+		u.failScript(err)
+		return false
+	}
 	if failure != nil {
 		failure.Message = about.String() + failure.Message
 	}
@@ -336,7 +351,10 @@ func (t *testRun) ask(c goja.FunctionCall) goja.Value {
 	vm := t.unit.vm
 	value, err := t.exchange(c.Argument(0).String(), c.Argument(1).Export())
 	if err != nil {
-		made, _ := vm.New(vm.GlobalObject().Get("Error"), vm.ToValue(err.Error()))
+		made, stopped := vm.New(vm.GlobalObject().Get("Error"), vm.ToValue(err.Error()))
+		if stopped != nil { // while a function answered for a service
+			panic(stopped)
+		}
 		panic(made)
 	}
 	v, err := t.unit.fromJSON(json.NewDecoder(bytes.NewReader(value)))

@@ -94,6 +94,7 @@
     const left = Object.keys(a), right = Object.keys(b);
     return Array.isArray(a) === Array.isArray(b) && left.length === right.length && left.every((k) => right.includes(k) && same(a[k], b[k]));
   };
+  const without = (object, name) => Object.fromEntries(Object.entries(object).filter(([other]) => other !== name));
   const has = (ids, id) => ids.some((other) => same(other, id));
 
   const fail = (message, lines = []) => {
@@ -226,6 +227,9 @@
       this.#all();
       const nodes = this.#nodes(); // which tell where answers went apart, and are not compared otherwise
       const value = { ...(Array.isArray(this.#subject) ? { candidates: this.#subject } : this.#subject), nodes };
+      if (value.completeness) { // but for details, which name ports
+        value.completeness = Object.fromEntries(Object.entries(value.completeness).map(([node, lack]) => [node, without(lack, "detail")]));
+      }
       const shelves = (a) => a.outputs ?? { candidates: a.candidates };
       const { before, name } = ask("snapshot", { number: ++snapshots, value });
       if (before === null) fail(`there is no snapshot ${show(name)} yet`, ["  rankd test --update records it"]);

@@ -297,6 +297,7 @@ type endpointRow struct {
 	Port          *int64      `toml:"port"`
 	Embedded      bool        `toml:"embedded"`
 	Cluster       bool        `toml:"cluster"`
+	Master        string      `toml:"master"`
 	TLS           bool        `toml:"tls"`
 	TLSCA         string      `toml:"tls_ca"`
 	TLSCert       string      `toml:"tls_cert"`
@@ -347,10 +348,14 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 			Service: l.service(file, label, row), Policy: l.policy(file, label, row),
 		}
 		endpoint.move(server)
-		endpoint.Cluster = endpoint.Cluster || row.Cluster
+		endpoint.Cluster, endpoint.Master = endpoint.Cluster || row.Cluster, cmp.Or(row.Master, endpoint.Master)
 		endpoint.TLS = l.tls(file, label, row, endpoint)
 		if err := endpoint.ClusterProblem(); err != nil {
-			l.problem(file, label, "cluster: %w", err)
+			field := "cluster"
+			if endpoint.Master != "" {
+				field = "master"
+			}
+			l.problem(file, label, field+": %w", err)
 		}
 		if e.identify(label, row.ID, row.Name) {
 			endpoint.ID = *row.ID
@@ -425,7 +430,7 @@ func (l *loader) server(file, label string, row *endpointRow) (s Server) {
 		case err != nil:
 			l.problem(file, label, "url: %w", err)
 		case !strings.Contains(*row.URL, ":/"):
-			l.problem(file, label, "url begins with redis://, rediss://, redis+cluster://, rediss+cluster:// or unix://; host and port are fields of their own")
+			l.problem(file, label, "url begins with redis://, redis+cluster://, redis+sentinel:// or unix://, with rediss for TLS; host and port are fields of their own")
 		}
 	}
 	if row.URL != nil && (row.Host != nil || row.Port != nil || row.Embedded) {

@@ -41,7 +41,8 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 		MaxRequestBytes  int          `json:"max_request_bytes,omitempty"`
 		MaxAnswerBytes   int          `json:"max_answer_bytes,omitempty"`
 		Cluster          bool         `json:"cluster,omitempty"`
-		Others           string       `json:"others,omitempty"` // further nodes of the cluster
+		Others           string       `json:"others,omitempty"` // further nodes of the cluster, or sentinels
+		Master           string       `json:"master,omitempty"`
 		TLSCA            string       `json:"tls_ca,omitempty"`
 		TLSCert          string       `json:"tls_cert,omitempty"`
 		TLSKey           string       `json:"tls_key,omitempty"`
@@ -59,7 +60,7 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 			e.Policy.Username, !e.Policy.Password.IsZero(), e.Policy.Password.File, e.Policy.Password.Env, e.Policy.Database,
 			cache.Mode, cache.MaxBytes, cache.MaxAge.Milliseconds(), cache.Required, cache.MaxSilence.Milliseconds(),
 			e.Service.TLS || e.TLS != nil, e.Service.Path, e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
-			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes, e.Cluster, e.Others, files.CA, files.Cert, files.Key, files.ServerName,
+			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes, e.Cluster, e.Others, e.Master, files.CA, files.Cert, files.Key, files.ServerName,
 		}
 	}
 	return json.Marshal(struct {

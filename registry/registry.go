@@ -130,7 +130,8 @@ type Endpoint struct {
 	Port     int     // 0 for a unix socket
 	Socket   string  // the path of a unix socket; empty for TCP
 	Cluster  bool    // the server is a node of a Redis Cluster
-	Others   string  // further nodes, "host:port" with commas between them
+	Others   string  // further nodes, or sentinels, "host:port" with commas between them
+	Master   string  // the name of the master that host, port and Others know, which are sentinels; empty: there are none
 	TLS      *TLS    // nil: plain
 	Embedded bool    // dev only: served by the Redis inside the process unless overridden
 	Service  Service // of kind http
@@ -141,9 +142,11 @@ type Endpoint struct {
 // "host:port,host:port".
 func (e *Endpoint) Addr() string { return withOthers(addr(e.Host, e.Port, e.Socket), e.Others) }
 
-// ClusterProblem returns why the endpoint, which is a Redis Cluster, cannot be one; nil if it can or is none.
+// ClusterProblem returns why the endpoint, which is a Redis Cluster or a master that sentinels know, cannot be one; nil if it can or is none.
 func (e *Endpoint) ClusterProblem() error {
 	switch {
+	case e.Master != "" && (e.Kind != Redis || e.Socket != "" || e.Embedded || e.Cluster || !validMaster(e.Master)):
+		return errors.New("a master that sentinels know is of kind redis, has no unix socket, is not embedded and no Redis Cluster; its name has letters, digits, dots, - and _")
 	case !e.Cluster:
 		return nil
 	case e.Kind != Redis || e.Socket != "" || e.Embedded:
@@ -157,7 +160,7 @@ func (e *Endpoint) ClusterProblem() error {
 // move makes s the server of the endpoint. It keeps the endpoint's user and password if s names
 // neither, and its database if s names none.
 func (e *Endpoint) move(s Server) {
-	e.Host, e.Port, e.Socket, e.Cluster, e.Others, e.TLS = s.Host, s.Port, s.Socket, s.Cluster, s.Others, s.TLS
+	e.Host, e.Port, e.Socket, e.Cluster, e.Others, e.Master, e.TLS = s.Host, s.Port, s.Socket, s.Cluster, s.Others, s.Master, s.TLS
 	if s.Username != "" || !s.Password.IsZero() {
 		e.Policy.Username, e.Policy.Password = s.Username, s.Password
 	}

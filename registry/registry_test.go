@@ -425,6 +425,8 @@ func TestLoadErrors(t *testing.T) {
 		{"password for http", endpoint(strings.Replace(good, "redis", "http", 1) + "policy.password = \"p\""),
 			each("endpoint ep_1: policy.username, password and database are only for kind redis")},
 		{"cluster with database", endpoint(good + "cluster = true\npolicy.database = 1"), each("endpoint ep_1: cluster: a Redis Cluster has database 0 alone")},
+		{"master of a cluster", endpoint(good + "cluster = true\nmaster = \"m\""), each("endpoint ep_1: master: a master that sentinels know")},
+		{"master without a name", endpoint(good + "master = \"a b\""), each("endpoint ep_1: master: a master that sentinels know")},
 		{"cluster of http", endpoint(strings.Replace(good, "redis", "http", 1) + "cluster = true"), each("endpoint ep_1: cluster: a Redis Cluster is of kind redis")},
 		{"embedded beside dev", map[string]string{
 			"endpoints.dev.toml":  "[[endpoint]]\n" + good + "embedded = true",

@@ -111,7 +111,7 @@ func TestErrorsOfTablesHideSecrets(t *testing.T) {
 		there + "tls_ca = \"/b\"\npolicy.password = \"c4n4ry\"":                                            "need tls = true",
 		there + "tls = true\ntls_cert = \"/b\"":                                                            "tls_cert and tls_key need each other",
 		good + "tls = true\nurl = \"unix://u:c4n4ry@/run/r\"":                                              "tls is only for kind redis, without a unix socket",
-		good + `url = "h:1"`:                                                                               "url begins with redis://, rediss://, redis+cluster://, rediss+cluster:// or unix://",
+		good + `url = "h:1"`:                                                                               "url begins with redis://, redis+cluster://, redis+sentinel:// or unix://",
 		there + `url = "redis://h"`:                                                                        "url excludes host, port and embedded",
 		good + "url = \"redis://:c4n4ry@h\"\npolicy.password = \"x\"":                                      "policy.password: the password is given twice",
 		good + "url = \"redis://u:c4n4ry@h\"\npolicy.username = \"v\"":                                     "policy.username: the url names a user, too",

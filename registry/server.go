@@ -22,6 +22,8 @@ type Server struct {
 	Cluster bool
 	Others  string
 	TLS     *TLS // nil: plain
+	// Master is the name under which sentinels know the server. Host, Port and Others are then those of sentinels. Empty: there are none.
+	Master string
 
 	Username string // empty means the default user
 	Password Secret
@@ -34,7 +36,7 @@ type Server struct {
 // The errors of ParseServer quote nothing of the text: a password may be anywhere in a text that
 // does not parse.
 var (
-	errScheme   = errors.New("the scheme must be redis://, rediss://, redis+cluster://, rediss+cluster:// or unix://")
+	errScheme   = errors.New("the scheme must be redis://, redis+cluster://, redis+sentinel:// or unix://, with rediss for TLS")
 	errURL      = errors.New("the URL is malformed; special characters in a password are written as %XX, such as %40 for @ and %2F for /")
 	errHostArg  = errors.New("host or port is missing")
 	errPort     = errors.New("host is missing, or port is not a number from 1 to 65535")
@@ -43,9 +45,10 @@ var (
 	errSocket   = errors.New("a unix socket needs an absolute path without %, ? and #: unix:///path/to/redis.sock")
 	errQuery    = errors.New("after ? there are db, username, password, password_file and password_env, and with rediss:// tls_ca, tls_cert, tls_key and tls_server_name, each at most once")
 	errTLSPlain = errors.New("tls_ca, tls_cert, tls_key and tls_server_name need rediss://")
-	errSeeds    = errors.New("redis+cluster:// names at most 16 nodes, as host:port with commas between them")
+	errSeeds    = errors.New("redis+cluster:// and redis+sentinel:// name at most 16 nodes, as host:port with commas between them")
 	errCluster  = errors.New("a Redis Cluster has database 0 alone")
-	errOne      = errors.New("the address is that of a Redis Cluster, and one server is needed here")
+	errOne      = errors.New("the address is that of a Redis Cluster or of sentinels, and one server is needed here")
+	errMaster   = errors.New("redis+sentinel:// names the master as /name behind the sentinels, in letters, digits, dots, - and _")
 	errTwice    = errors.New("the user or the password is given twice")
 	errUser     = errors.New("a username needs a password: user:password@, password_file= or password_env=")
 )
@@ -55,10 +58,11 @@ var (
 //	host:port
 //	redis://user:password@host:port/database
 //	redis+cluster://user:password@host:port,host:port
-//	rediss://host:port?tls_ca=FILE          and rediss+cluster://: through TLS
+//	redis+sentinel://user:password@host:port,host:port/master/database
+//	rediss://host:port?tls_ca=FILE   rediss+cluster://, rediss+sentinel://: through TLS
 //	unix://user:password@/path/to/redis.sock?db=1
 //
-// All but the host or the path may be missing; the port is then 6379. A query may hold db, username,
+// All but the host or the path, and the master, may be missing; the port is then 6379, of sentinels 26379. A query may hold db, username,
 // password, password_file and password_env. The forms are those of go-redis and redis-py, except the
 // last two, which keep the password out of command lines. Errors quote nothing of text.
 func ParseServer(text string) (Server, error) {
@@ -67,16 +71,19 @@ func ParseServer(text string) (Server, error) {
 	}
 	scheme, _, _ := strings.Cut(text, ":")
 	var s Server
+	port := defaultPort
 	scheme = strings.ToLower(scheme)
 	if plain, secure := strings.CutPrefix(scheme, "rediss"); secure {
 		s.TLS, scheme = new(TLS), "redis"+plain
 	}
 	switch scheme {
 	case "redis", "unix":
-	case clusterScheme:
-		s.Cluster = true
+	case clusterScheme, sentinelScheme:
+		if s.Cluster = strings.EqualFold(scheme, clusterScheme); !s.Cluster {
+			port = sentinelPort
+		}
 		var err error
-		if text, s.Others, err = cutOthers(text); err != nil {
+		if text, s.Others, err = cutOthers(text, port); err != nil {
 			return Server{}, err
 		}
 	default:
@@ -86,10 +93,15 @@ func ParseServer(text string) (Server, error) {
 	if err != nil || u.Opaque != "" || u.Fragment != "" || strings.HasSuffix(text, "#") {
 		return Server{}, errURL
 	}
-	if u.Scheme == "unix" {
+	switch scheme {
+	case "unix":
 		err = s.setSocket(u)
-	} else {
-		err = s.setHost(u)
+	case sentinelScheme:
+		if err = s.setMaster(u); err == nil {
+			err = s.setHost(u, port)
+		}
+	default:
+		err = s.setHost(u, port)
 	}
 	if err == nil {
 		err = s.setLogin(u)
@@ -103,24 +115,30 @@ func ParseServer(text string) (Server, error) {
 	return s, nil
 }
 
-// ParseOneServer is ParseServer for those who talk to one server alone: the address of a Redis Cluster is an error.
+// ParseOneServer is ParseServer for those who talk to one server alone: the address of a Redis Cluster or of sentinels is an error.
 func ParseOneServer(text string) (Server, error) {
 	s, err := ParseServer(text)
-	if err == nil && s.Cluster {
+	if err == nil && (s.Cluster || s.Master != "") {
 		return Server{}, errOne
 	}
 	return s, err
 }
 
-// clusterScheme begins the URL of a Redis Cluster.
-const clusterScheme = "redis+cluster"
+// clusterScheme begins the URL of a Redis Cluster, and sentinelScheme that of a master that sentinels know.
+const (
+	clusterScheme  = "redis+cluster"
+	sentinelScheme = "redis+sentinel"
+)
+
+// sentinelPort is the port of a sentinel that names none.
+const sentinelPort = 26379
 
 // othersMax bounds the further nodes that a URL names.
 const othersMax = 15
 
 // cutOthers takes all nodes but the first out of a URL redis+cluster://user:password@h1:p,h2:p/0?query, which becomes one that net/url
-// reads. A port that is missing is 6379.
-func cutOthers(text string) (rest, others string, err error) {
+// reads. port stands for one that is missing.
+func cutOthers(text string, port int) (rest, others string, err error) {
 	const separator = "://"
 	begin := strings.Index(text, separator)
 	if begin < 0 {
@@ -139,8 +157,8 @@ func cutOthers(text string) (rest, others string, err error) {
 	list := make([]string, 0, len(hosts)-1)
 	for _, host := range hosts[1:] {
 		u := url.URL{Host: host}
-		if port := u.Port(); port == "" {
-			host = net.JoinHostPort(u.Hostname(), strconv.Itoa(defaultPort))
+		if u.Port() == "" {
+			host = net.JoinHostPort(u.Hostname(), strconv.Itoa(port))
 		}
 		node, err := parseHostPort(host)
 		if err != nil {
@@ -166,14 +184,30 @@ func parseHostPort(text string) (Server, error) {
 	return Server{Host: host, Port: n}, nil
 }
 
-// setHost reads host, port and database of a redis:// URL.
-func (s *Server) setHost(u *url.URL) error {
+// setMaster takes the name of the master out of the path of a redis+sentinel:// URL.
+func (s *Server) setMaster(u *url.URL) error {
+	s.Master, u.Path, _ = strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	if !validMaster(s.Master) {
+		return errMaster
+	}
+	return nil
+}
+
+// validMaster reports whether sentinels take a name for a master.
+func validMaster(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	})
+}
+
+// setHost reads host, port and database of a redis:// URL. missing stands for a port that is missing.
+func (s *Server) setHost(u *url.URL, missing int) error {
 	port := u.Port()
 	if port == "" {
 		if strings.HasSuffix(u.Host, ":") {
 			return errPort
 		}
-		port = strconv.Itoa(defaultPort)
+		port = strconv.Itoa(missing)
 	}
 	there, err := parseHostPort(net.JoinHostPort(u.Hostname(), port))
 	if err != nil {

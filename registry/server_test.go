@@ -49,10 +49,17 @@ func TestParseServer(t *testing.T) {
 			TLS: &registry.TLS{CA: "/ca.pem", Cert: "/c.pem", Key: "/k.pem", ServerName: "redis.example.com"},
 		}, "h:1"},
 		"rediss+cluster://h,g:1?tls_ca=/ca.pem": {registry.Server{Host: "h", Port: 6379, Cluster: true, Others: "g:1", TLS: &registry.TLS{CA: "/ca.pem"}}, "h:6379,g:1"},
-		"unix:///run/redis.sock":                {registry.Server{Socket: "/run/redis.sock"}, "unix:/run/redis.sock"},
-		"unix:/run/redis.sock":                  {registry.Server{Socket: "/run/redis.sock"}, "unix:/run/redis.sock"},
-		"unix:///a%20b":                         {registry.Server{Socket: "/a b"}, "unix:/a b"},
-		"unix:////run/r":                        {registry.Server{Socket: "/run/r"}, "unix:/run/r"},
+		"redis+sentinel://h1:7000,h2/my.master": {registry.Server{Host: "h1", Port: 7000, Others: "h2:26379", Master: "my.master"}, "h1:7000,h2:26379"},
+		"Redis+Sentinel://u:p@h/m_1-x/3": {registry.Server{
+			Host: "h", Port: 26379, Username: "u", Password: secret("p"), Master: "m_1-x", Database: 3, HasDatabase: true,
+		}, "h:26379"},
+		"redis+sentinel://h/m?db=2&password_env=PW": {registry.Server{
+			Host: "h", Port: 26379, Password: registry.Secret{Env: "PW"}, Master: "m", Database: 2, HasDatabase: true,
+		}, "h:26379"},
+		"unix:///run/redis.sock": {registry.Server{Socket: "/run/redis.sock"}, "unix:/run/redis.sock"},
+		"unix:/run/redis.sock":   {registry.Server{Socket: "/run/redis.sock"}, "unix:/run/redis.sock"},
+		"unix:///a%20b":          {registry.Server{Socket: "/a b"}, "unix:/a b"},
+		"unix:////run/r":         {registry.Server{Socket: "/run/r"}, "unix:/run/r"},
 		"unix://u:p@/run/r?db=2": {registry.Server{Socket: "/run/r", Username: "u", Password: secret("p"), Database: 2, HasDatabase: true},
 			"unix:/run/r"},
 		"unix:///run/r?username=u&password=p": {registry.Server{Socket: "/run/r", Username: "u", Password: secret("p")}, "unix:/run/r"},
@@ -63,7 +70,7 @@ func TestParseServer(t *testing.T) {
 		assert.Equal(t, want.addr, got.Addr(), text)
 		assert.Equal(t, got == tcp(got.Host, got.Port) && got.Socket == "", got.Plain(), text)
 		_, err = registry.ParseOneServer(text)
-		assert.Equal(t, got.Cluster, err != nil, text)
+		assert.Equal(t, got.Cluster || got.Master != "", err != nil, text)
 	}
 }
 
@@ -72,74 +79,80 @@ const canary = "c4n4ry"
 
 func TestParseServerErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                             "host or port is missing",
-		"localhost":                                    "host or port is missing",
-		"::1:6379":                                     "host or port is missing",
-		":6379":                                        "port is not a number from 1 to 65535",
-		"h:0":                                          "port is not a number from 1 to 65535",
-		"h:65536":                                      "port is not a number from 1 to 65535",
-		"h:c4n4ry":                                     "port is not a number from 1 to 65535",
-		"u:c4n4ry@h:6379":                              "host or port is missing",
-		":c4n4ry@h":                                    "port is not a number",
-		"a\x00b:6379":                                  "must be a host name or an IP address",
-		"a b:6379":                                     "must be a host name or an IP address",
-		"c4n4ry@h:6379":                                "must be a host name or an IP address",
-		"256.0.0.1:6379":                               "must be a host name or an IP address",
-		strings.Repeat("x", 64) + ":6379":              "must be a host name or an IP address",
-		"redisss://u:c4n4ry@h:6379":                    "the scheme must be redis://, rediss://",
-		"redis://u:c4n4ry@h?tls_ca=/a":                 "need rediss://",
-		"rediss://u:c4n4ry@h?tls_cert=/a":              "tls_cert and tls_key need each other",
-		"rediss://u:c4n4ry@h?tls_key=/a":               "tls_cert and tls_key need each other",
-		"rediss://h?tls_ca=/a&tls_ca=/b":               "at most once",
-		"http://u:c4n4ry@h:6379":                       "the scheme must be redis://, rediss://, redis+cluster://, rediss+cluster:// or unix://",
-		"c4n4ry://h":                                   "the scheme must be redis://, rediss://, redis+cluster://, rediss+cluster:// or unix://",
-		"redis://u:c4n/4ryc4n4ry@h:6379":               "malformed",
-		"redis://u:c4n4ry#x@h:6379":                    "malformed",
-		"redis://u:12#c4n4ry@h:6379":                   "malformed",
-		"redis://u:12/c4n4ry@h:6379":                   "the database must be a number",
-		"redis://u:12?c4n4ry@h:6379":                   "after ? there are db",
-		"redis://u:%zzc4n4ry@h:6379":                   "malformed",
-		"redis://u:c4n4ry\x7f@h":                       "malformed",
-		"redis://u:c4n4ry@[::1":                        "malformed",
-		"redis://u:c4n4ry@h:0":                         "port is not a number from 1 to 65535",
-		"redis://u:c4n4ry@h:":                          "port is not a number from 1 to 65535",
-		"redis://u:c4n4ry@":                            "host is missing",
-		"redis://u:c4n4ry@:6379":                       "host is missing",
-		"redis://u:c4n4ry@a b":                         "malformed",
-		"redis://u:c4n4ry@256.0.0.1":                   "must be a host name or an IP address",
-		"redis://u:c4n4ry@h/x":                         "the database must be a number",
-		"redis://u:c4n4ry@h/-1":                        "the database must be a number",
-		"redis://u:c4n4ry@h/65537":                     "the database must be a number",
-		"redis://u:c4n4ry@h/1?db=1":                    "the database must be a number from 0 to 65536, once",
-		"redis://h?db=1&db=2":                          "at most once",
-		"redis://h?db=":                                "at most once",
-		"redis://h?dial_timeout=3":                     "after ? there are db",
-		"redis://h?password=c4n4ry%":                   "malformed",
-		"redis://c4n4ry@h":                             "a username needs a password",
-		"redis://u:c4n4ry@h?username=v":                "given twice",
-		"redis://u:c4n4ry@h?password=x":                "given twice",
-		"redis://h?password=c4n4ry&password_env=X":     "given twice",
-		"unix://run/c4n4ry.sock":                       "a unix socket needs an absolute path",
-		"unix://u:c4n4ry@h/run/redis.sock":             "a unix socket needs an absolute path",
-		"unix://":                                      "a unix socket needs an absolute path",
-		"unix:///run/":                                 "a unix socket needs an absolute path",
-		"unix:///a%00b":                                "a unix socket needs an absolute path",
-		"unix:///a%2520b":                              "a unix socket needs an absolute path without %",
-		"unix:///a%3Fdb=1":                             "a unix socket needs an absolute path without %",
-		"unix:///a%23b":                                "a unix socket needs an absolute path without %",
-		"unix:c4n4ry":                                  "malformed",
-		"unix:///" + strings.Repeat("x", 120):          "a unix socket needs an absolute path",
-		"redis+cluster://u:c4n4ry@h,":                  "redis+cluster:// names at most 16 nodes",
-		"redis+cluster://u:c4n4ry@h,a b":               "redis+cluster:// names at most 16 nodes",
-		"redis+cluster://h" + strings.Repeat(",h", 16): "redis+cluster:// names at most 16 nodes",
-		"redis+cluster://,h":                           "host is missing",
-		"redis+cluster:h":                              "port is not a number",
-		"redis+cluster://u:c4n4ry@h/1":                 "a Redis Cluster has database 0 alone",
-		"redis+cluster://h,h?db=2":                     "a Redis Cluster has database 0 alone",
-		"redis+cluster://u:12/c4n4ry@h,g":              "the database must be a number",
-		"redis://u:c4n4ry@h/1/2":                       "the database must be a number",
-		"redis:///1?password=" + canary:                "host is missing",
-		"redis://u:c4n4ry@h1,h2:6379":                  "must be a host name or an IP address",
+		"":                                                  "host or port is missing",
+		"localhost":                                         "host or port is missing",
+		"::1:6379":                                          "host or port is missing",
+		":6379":                                             "port is not a number from 1 to 65535",
+		"h:0":                                               "port is not a number from 1 to 65535",
+		"h:65536":                                           "port is not a number from 1 to 65535",
+		"h:c4n4ry":                                          "port is not a number from 1 to 65535",
+		"u:c4n4ry@h:6379":                                   "host or port is missing",
+		":c4n4ry@h":                                         "port is not a number",
+		"a\x00b:6379":                                       "must be a host name or an IP address",
+		"a b:6379":                                          "must be a host name or an IP address",
+		"c4n4ry@h:6379":                                     "must be a host name or an IP address",
+		"256.0.0.1:6379":                                    "must be a host name or an IP address",
+		strings.Repeat("x", 64) + ":6379":                   "must be a host name or an IP address",
+		"redisss://u:c4n4ry@h:6379":                         "the scheme must be redis://, rediss://",
+		"redis://u:c4n4ry@h?tls_ca=/a":                      "need rediss://",
+		"rediss://u:c4n4ry@h?tls_cert=/a":                   "tls_cert and tls_key need each other",
+		"rediss://u:c4n4ry@h?tls_key=/a":                    "tls_cert and tls_key need each other",
+		"rediss://h?tls_ca=/a&tls_ca=/b":                    "at most once",
+		"http://u:c4n4ry@h:6379":                            "the scheme must be redis://, redis+cluster://, redis+sentinel:// or unix://",
+		"c4n4ry://h":                                        "the scheme must be redis://, redis+cluster://, redis+sentinel:// or unix://",
+		"redis://u:c4n/4ryc4n4ry@h:6379":                    "malformed",
+		"redis://u:c4n4ry#x@h:6379":                         "malformed",
+		"redis://u:12#c4n4ry@h:6379":                        "malformed",
+		"redis://u:12/c4n4ry@h:6379":                        "the database must be a number",
+		"redis://u:12?c4n4ry@h:6379":                        "after ? there are db",
+		"redis://u:%zzc4n4ry@h:6379":                        "malformed",
+		"redis://u:c4n4ry\x7f@h":                            "malformed",
+		"redis://u:c4n4ry@[::1":                             "malformed",
+		"redis://u:c4n4ry@h:0":                              "port is not a number from 1 to 65535",
+		"redis://u:c4n4ry@h:":                               "port is not a number from 1 to 65535",
+		"redis://u:c4n4ry@":                                 "host is missing",
+		"redis://u:c4n4ry@:6379":                            "host is missing",
+		"redis://u:c4n4ry@a b":                              "malformed",
+		"redis://u:c4n4ry@256.0.0.1":                        "must be a host name or an IP address",
+		"redis://u:c4n4ry@h/x":                              "the database must be a number",
+		"redis://u:c4n4ry@h/-1":                             "the database must be a number",
+		"redis://u:c4n4ry@h/65537":                          "the database must be a number",
+		"redis://u:c4n4ry@h/1?db=1":                         "the database must be a number from 0 to 65536, once",
+		"redis://h?db=1&db=2":                               "at most once",
+		"redis://h?db=":                                     "at most once",
+		"redis://h?dial_timeout=3":                          "after ? there are db",
+		"redis://h?password=c4n4ry%":                        "malformed",
+		"redis://c4n4ry@h":                                  "a username needs a password",
+		"redis://u:c4n4ry@h?username=v":                     "given twice",
+		"redis://u:c4n4ry@h?password=x":                     "given twice",
+		"redis://h?password=c4n4ry&password_env=X":          "given twice",
+		"unix://run/c4n4ry.sock":                            "a unix socket needs an absolute path",
+		"unix://u:c4n4ry@h/run/redis.sock":                  "a unix socket needs an absolute path",
+		"unix://":                                           "a unix socket needs an absolute path",
+		"unix:///run/":                                      "a unix socket needs an absolute path",
+		"unix:///a%00b":                                     "a unix socket needs an absolute path",
+		"unix:///a%2520b":                                   "a unix socket needs an absolute path without %",
+		"unix:///a%3Fdb=1":                                  "a unix socket needs an absolute path without %",
+		"unix:///a%23b":                                     "a unix socket needs an absolute path without %",
+		"unix:c4n4ry":                                       "malformed",
+		"unix:///" + strings.Repeat("x", 120):               "a unix socket needs an absolute path",
+		"redis+cluster://u:c4n4ry@h,":                       "redis+cluster:// and redis+sentinel:// name at most 16 nodes",
+		"redis+cluster://u:c4n4ry@h,a b":                    "redis+cluster:// and redis+sentinel:// name at most 16 nodes",
+		"redis+cluster://h" + strings.Repeat(",h", 16):      "redis+cluster:// and redis+sentinel:// name at most 16 nodes",
+		"redis+cluster://,h":                                "host is missing",
+		"redis+cluster:h":                                   "port is not a number",
+		"redis+cluster://u:c4n4ry@h/1":                      "a Redis Cluster has database 0 alone",
+		"redis+cluster://h,h?db=2":                          "a Redis Cluster has database 0 alone",
+		"redis+cluster://u:12/c4n4ry@h,g":                   "the database must be a number",
+		"redis+sentinel://u:c4n4ry@h":                       "names the master as /name",
+		"redis+sentinel://u:c4n4ry@h/":                      "names the master as /name",
+		"redis+sentinel://u:c4n4ry@h/a%20b":                 "names the master as /name",
+		"redis+sentinel://h,c4n4ry@/m":                      "host is missing",
+		"redis+sentinel://u:c4n4ry@h/m/x":                   "the database must be a number",
+		"redis+sentinel://u:c4n4ry@h/m/1?db=2":              "the database must be a number",
+		"redis://u:c4n4ry@h/1/2":                            "the database must be a number",
+		"redis:///1?password=" + canary:                     "host is missing",
+		"redis://u:c4n4ry@h1,h2:6379":                       "must be a host name or an IP address",
 		"redis://h?password_file=/a&password_env=" + canary: "given twice",
 	} {
 		got, err := registry.ParseServer(text)
@@ -151,7 +164,7 @@ func TestParseServerErrors(t *testing.T) {
 }
 
 func FuzzParseServer(f *testing.F) {
-	for _, seed := range []string{"h:1", "redis://u:p@h:1/2?db=3", "unix://u:p@/run/r.sock?db=2", "uniX://0:0@//0", "uniX:////0", "unix:///a%2520b", "unix:///a%3Fdb=1", "redis://h?password_env=A&username=b", "rediss://x", "redis+cluster://u:p@h,g:1/0?db=1"} {
+	for _, seed := range []string{"h:1", "redis://u:p@h:1/2?db=3", "unix://u:p@/run/r.sock?db=2", "uniX://0:0@//0", "uniX:////0", "unix:///a%2520b", "unix:///a%3Fdb=1", "redis://h?password_env=A&username=b", "rediss://x", "redis+cluster://u:p@h,g:1/0?db=1", "redis+sentinel://u:p@h,g:1/m/2"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -166,10 +179,13 @@ func FuzzParseServer(f *testing.F) {
 		if s.Cluster {
 			addr = "redis+cluster://" + addr
 		}
+		if s.Master != "" {
+			addr = "redis+sentinel://" + addr + "/" + s.Master
+		}
 		again, err := registry.ParseServer(addr)
 		require.NoError(t, err, "an address is one that rankd reads")
 		require.Equal(t, s.Addr(), again.Addr())
-		require.True(t, again.Plain() || again.Socket != "" || again.Cluster)
+		require.True(t, again.Plain() || again.Socket != "" || again.Cluster || again.Master != "")
 		require.False(t, s.Username != "" && s.Password.IsZero())
 	})
 }

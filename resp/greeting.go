@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Greeting returns the commands that open a connection: AUTH, SELECT, CLIENT SETNAME and CLIENT SETINFO,
+// Greeting returns the commands that open a connection: AUTH, SELECT, ROLE, CLIENT SETNAME and CLIENT SETINFO,
 // each if the options ask for it. The batch may be empty.
 func (o *Options) Greeting() *Batch {
 	var b Batch
@@ -20,6 +20,9 @@ func (o *Options) Greeting() *Batch {
 	}
 	if o.Database != 0 {
 		b.Cmd("SELECT", strconv.Itoa(o.Database))
+	}
+	if o.Master != "" {
+		b.Cmd("ROLE")
 	}
 	if o.ClientName != "" {
 		b.Cmd("CLIENT", "SETNAME", o.ClientName)
@@ -39,20 +42,26 @@ func (o *Options) Greeting() *Batch {
 // servers do not know them, or do not permit them to the user: they may refuse them. But a server that
 // wants a password or is full says so in answer to a name, and would say the same to every command.
 func (o *Options) CheckGreeting(i int, reply Reply) error {
+	required := 0 // commands before the names
+	if o.Password != "" {
+		required++
+	}
+	if o.Database != 0 {
+		required++
+	}
+	if o.Master != "" {
+		if i == required && !isMaster(reply) && reply.Kind() != Error {
+			return errNoMaster
+		}
+		required++
+	}
 	err := reply.Err()
 	if err == nil {
 		return nil
 	}
 	refusal := err.(*ServerError)
-	required := 0 // commands before the names
-	if o.Password != "" {
-		if i == 0 {
-			return o.loginError(refusal)
-		}
-		required++
-	}
-	if o.Database != 0 {
-		required++
+	if i == 0 && o.Password != "" {
+		return o.loginError(refusal)
 	}
 	if i >= required && !refusal.refusesAll() {
 		return nil
@@ -60,7 +69,13 @@ func (o *Options) CheckGreeting(i int, reply Reply) error {
 	return refusal
 }
 
+// isMaster reports whether a reply to ROLE is that of a master.
+func isMaster(role Reply) bool {
+	return role.Kind() == Array && role.Len() > 0 && string(role.At(0).Bytes()) == "master"
+}
+
 var (
+	errNoMaster       = errors.New("the server that sentinels name is no master by its own account (ROLE)")
 	errQuotesPassword = errors.New("the server refuses AUTH with a message that may quote the password; rankd does not show it")
 	errNoUsers        = errors.New("servers know users (ACL) from Redis 6 on")
 )

@@ -17,6 +17,9 @@ const MaxReplyBytesLimit = math.MaxInt32
 // may be zero, which means the default. Immutable once given to a client.
 type Options struct {
 	Addr string // "host:port", or "unix:/path" for a unix socket
+	// Master says that Addr lists sentinels, "host:port,host:port", and that the server is the master which they know by this name. A connection to a
+	// server that is no master is refused. Empty: Addr is the server.
+	Master string
 
 	// Secure makes each new connection one with TLS: see transport.DialOptions. Nil means none.
 	Secure transport.Secure

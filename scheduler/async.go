@@ -12,6 +12,7 @@ import (
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/sentinel"
 	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -49,6 +50,7 @@ type Async struct {
 	clients     []Caller                    // by endpoint index; nil for an endpoint that is not a Redis
 	tables      []*rowcache.Table           // by endpoint index: what was read there; nil if no endpoint has one
 	remotes     []Remote                    // by endpoint index; nil for an endpoint of another kind than http
+	sentinels   []*sentinel.Dialer          // by endpoint index; nil: the endpoint has none
 	trackers    []changeTracker             // of the tables, by endpoint index; nil: nobody tells of changes
 	endpoints   []*registry.Endpoint        // by their index; nil: it has gone
 	kept        map[*registry.Endpoint]bool // see Keep; nil: all
@@ -237,6 +239,11 @@ func (e *Async) checkDrained() {
 	for _, c := range e.remotes {
 		if c != nil {
 			c.Close()
+		}
+	}
+	for _, d := range e.sentinels {
+		if d != nil {
+			d.Close()
 		}
 	}
 	for _, t := range e.trackers {

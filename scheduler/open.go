@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/clusterclient"
+	"github.com/rankd/rankd/resp/sentinel"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -112,8 +113,14 @@ func OpenAsync(cfg Config) (*Async, error) {
 		e.clients, e.remotes = at(e.clients, ep.Index), at(e.remotes, ep.Index)
 		switch ep.Kind {
 		case registry.Redis:
-			e.clients[ep.Index] = newCaller(l, host, ep, cfg.RedisOptions(ep))
-			e.track(l, host, &cfg, ep)
+			var d transport.Dialer = host
+			if ep.Master != "" {
+				e.sentinels = at(e.sentinels, ep.Index)
+				e.sentinels[ep.Index] = sentinel.NewDialer(l, host, cfg.RedisOptions(ep))
+				d = e.sentinels[ep.Index]
+			}
+			e.clients[ep.Index] = newCaller(l, d, ep, cfg.RedisOptions(ep))
+			e.track(l, d, &cfg, ep)
 		case registry.HTTP:
 			e.remotes[ep.Index] = remote.NewClient(l, nil, RemoteOptions(ep))
 		}
@@ -151,6 +158,7 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 	return resp.Options{
 		Addr:            ep.Addr(),
 		Secure:          ep.TLS.Secure(),
+		Master:          ep.Master,
 		ClientName:      c.ClientName,
 		LibName:         "rankd",
 		LibVersion:      version.Read().Module,

@@ -167,6 +167,10 @@ func (e *Async) disconnect() {
 			e.trackers[i].Close()
 			e.trackers[i] = nil
 		}
+		if i < len(e.sentinels) && e.sentinels[i] != nil {
+			e.sentinels[i].Close()
+			e.sentinels[i] = nil
+		}
 		if i < len(e.tables) {
 			e.tables[i] = nil
 		}

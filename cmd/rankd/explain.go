@@ -62,7 +62,7 @@ type explainOptions struct {
 
 // explainCommand returns "rankd explain".
 func (p *program) explainCommand(ctx context.Context) *cobra.Command {
-	o := explainOptions{options: options{tracing: true, Flags: engineflags.Flags{Options: rankd.Options{AllowRequestExplain: true}}}}
+	o := explainOptions{options: options{tracing: true, Flags: engineflags.Flags{Options: rankd.Options{AllowRequestExplain: true, AllowRequestNow: true}}}}
 	cmd := &cobra.Command{
 		Use: "explain", Short: "Run one request and say why rows are in its answer, or are not", Long: explainLong, Example: explainExamples,
 		Args: cobra.NoArgs,

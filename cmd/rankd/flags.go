@@ -55,7 +55,8 @@ The plan is chosen by --plan or --plan_name; a request may name another one with
 no plan gets five synthetic candidates.
 
 In the dev environment (the default) a Redis with demo data for 1,000 users runs inside
-the process. --redis host:port uses your own, and so does a URL: redis://user@host:port/db
+the process. --redis host:port uses your own, and so does a URL: redis://user@host:port/db,
+redis+cluster://host:port,host:port, redis+sentinel://host:port,host:port/master
 or unix:///path, with ?password_env=NAME or ?password_file=PATH.`
 
 const examples = `  # Rank for user 1, with nothing but this program:

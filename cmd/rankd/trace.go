@@ -88,7 +88,7 @@ const warmupMost = 1_000_000
 
 // traceCommand returns "rankd trace".
 func (p *program) traceCommand(ctx context.Context) *cobra.Command {
-	o := traceOptions{options: options{tracing: true, Flags: engineflags.Flags{Options: rankd.Options{AllowRequestTrace: true}, Detail: trace.Full.String()}}}
+	o := traceOptions{options: options{tracing: true, Flags: engineflags.Flags{Options: rankd.Options{AllowRequestTrace: true, AllowRequestNow: true}, Detail: trace.Full.String()}}}
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Run one request and draw what ran when", Long: traceLong, Example: traceExamples,
 		Args: cobra.NoArgs,

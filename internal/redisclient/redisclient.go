@@ -39,7 +39,7 @@ func options(server *registry.Server) (resp.Options, error) {
 		return resp.Options{}, err
 	}
 	return resp.Options{
-		Addr: server.Addr(), Secure: server.TLS.Secure(), Username: server.Username, Password: password.Reveal(), Database: server.Database,
+		Addr: server.Addr(), Secure: server.TLS.Secure(), Master: server.Master, Username: server.Username, Password: password.Reveal(), Database: server.Database,
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ const attempts = 5
 
 // Start starts the program binary on a free port and returns once it accepts
 // connections. dir is its working folder; further arguments are passed on
-// ("--maxclients", "10"). Kill ends it.
+// ("--maxclients", "10"); the first may be a configuration file. Kill ends it.
 func Start(binary, dir string, args ...string) (*Server, error) {
 	var err error
 	for range attempts {
@@ -84,10 +85,15 @@ func (s *Server) Process() *os.Process {
 }
 
 func (s *Server) start() error {
-	args := append([]string{
+	var file []string // Redis reads a configuration file only if it is the first argument.
+	rest := s.args
+	if len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		file, rest = rest[:1], rest[1:]
+	}
+	args := slices.Concat(file, []string{
 		"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", "",
-	}, s.args...)
+	}, rest)
 	cmd := exec.Command(s.binary, args...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -123,7 +129,8 @@ func awaitReady(log io.Reader) error {
 	lines := bufio.NewScanner(io.TeeReader(log, &said))
 	for lines.Scan() {
 		// Redis 5 to 7 say "Ready to accept connections", later ones add "tcp".
-		if strings.Contains(lines.Text(), "eady to accept connections") {
+		// A sentinel says who it is.
+		if strings.Contains(lines.Text(), "eady to accept connections") || strings.Contains(lines.Text(), "# Sentinel ID is ") {
 			return nil
 		}
 	}

@@ -90,7 +90,7 @@ func (c *Cluster) AddReplica(t testing.TB, master int) {
 	port := c.start(t)
 	c.Do(t, master, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Nodes[masters].Port), strconv.Itoa(port))
 	require.Eventually(t, func() bool {
-		_, err := c.try(masters, "CLUSTER", "REPLICATE", c.ids[master])
+		_, err := c.Try(masters, "CLUSTER", "REPLICATE", c.ids[master])
 		return err == nil
 	}, formed, 20*time.Millisecond)
 	require.Eventually(t, func() bool {
@@ -116,12 +116,13 @@ func (c *Cluster) Addr() string {
 // fails the test.
 func (c *Cluster) Do(t testing.TB, node int, args ...string) string {
 	t.Helper()
-	reply, err := c.try(node, args...)
+	reply, err := c.Try(node, args...)
 	require.NoError(t, err, "%s", args)
 	return reply
 }
 
-func (c *Cluster) try(node int, args ...string) (string, error) {
+// Try is Do for commands that may be refused or get no answer.
+func (c *Cluster) Try(node int, args ...string) (string, error) {
 	conn, err := net.Dial("tcp", c.Nodes[node].Addr)
 	if err != nil {
 		return "", err

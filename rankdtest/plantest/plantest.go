@@ -27,8 +27,8 @@ type Config struct {
 	Folder string
 	// Files are the tests to run, names in Folder. Nil means all of it.
 	Files []string
-	// Engine are the options of the engines, such as Registry, Models, Tasks and Env. Run sets those of plans, of Redis and of the compiler. An
-	// endpoint of kind http leads to the services of the test, and no cache keeps what a test before has stored.
+	// Engine are the options of the engines, such as Registry, Models, Tasks and Env. Run sets those of plans, of Redis, of the compiler and of
+	// the calendar. An endpoint of kind http leads to the services of the test, and no cache keeps what a test before has stored.
 	Engine rankd.Options
 	// Run chooses the tests whose names it matches. Nil means all.
 	Run *regexp.Regexp

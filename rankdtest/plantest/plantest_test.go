@@ -263,7 +263,7 @@ func TestFilesThatCannotRun(t *testing.T) {
 // TestSnapshots goes the way of a snapshot: none, recorded, compared, different, gone.
 func TestSnapshots(t *testing.T) {
 	const body = `test("page", () => { const answer = rank({ user_id: 1 }); expect(answer).snapshot(); service("scores", { columns: { score: [4, 3, 2, 1] } });
-		expect(rank({ user_id: 1, plan: "remote" })).snapshot(); });`
+		expect(rank({ user_id: 1, plan: "remote" })).snapshot(); redis({ "product:1": "text" }); expect(rank({ user_id: 1 })).lacking("n1").snapshot(); });`
 	c := newConfig(t, map[string]string{"shelf.plan.test.ts": prelude + body})
 	only := func() *Result { return &run(t, c).Files[0].Tests[0] }
 	assert.Contains(t, only().Failure.String(), `there is no snapshot "page" yet`)

@@ -30,6 +30,8 @@ type Client struct {
 
 	connectTo func(ctx context.Context, network, addr string) (net.Conn, error) // net.Dialer's
 
+	sentinels *Sentinels // nil: opts.Addr is the server
+
 	conns []*conn
 	idle  chan *conn // those that no call uses
 	spare spareBuffers
@@ -51,6 +53,9 @@ func NewClient(clk clock.Clock, o resp.Options) *Client {
 		idle: make(chan *conn, o.Connections), spare: make(spareBuffers, buffersKeep),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
+	if o.Master != "" {
+		c.sentinels = NewSentinels(clk, o, nil)
+	}
 	for i := range o.Connections {
 		cn := &conn{client: c, number: i, pace: resp.NewPace(&o, rand.New(rand.NewPCG(o.Seed, uint64(i))))}
 		cn.lookFn = cn.look
@@ -128,7 +133,12 @@ func (c *Client) take(by time.Time) *conn {
 
 // Close closes the connections. Calls under way fail, later ones return resp.ErrClosed. A
 // second call does nothing.
-func (c *Client) Close() { c.end() }
+func (c *Client) Close() {
+	c.end()
+	if c.sentinels != nil {
+		c.sentinels.Close()
+	}
+}
 
 // Stats returns the counters as they are now.
 func (c *Client) Stats() resp.Stats {

@@ -19,6 +19,7 @@ type conn struct {
 	pace    resp.Pace // of the attempts to connect
 	lastErr error     // why the last connection or attempt ended; nil before the first end
 	used    bool      // it had a connection before
+	at      string    // the address of the server
 
 	net.Conn                    // nil: none
 	unhook   func() bool        // keeps Close from closing it
@@ -45,6 +46,9 @@ func (cn *conn) ready(by time.Time, buf *ReplyBuffer) error {
 	}
 	if cn.Conn != nil {
 		err := cn.checkIdle()
+		if err == nil && c.sentinels != nil && !c.sentinels.isMaster(cn.at) {
+			err = ErrSwitched
+		}
 		if err == nil {
 			return nil
 		}
@@ -94,7 +98,14 @@ func (cn *conn) waitOutPause(ctx context.Context) bool {
 // dial makes a connection, which ends with its client. It resolves a host name anew each time.
 func (cn *conn) dial(ctx context.Context) error {
 	c := cn.client
-	network, address := transport.SplitAddr(c.opts.Addr)
+	cn.at = c.opts.Addr
+	if c.sentinels != nil {
+		var err error
+		if cn.at, err = c.sentinels.Master(ctx); err != nil {
+			return err
+		}
+	}
+	network, address := transport.SplitAddr(cn.at)
 	nc, err := c.connectTo(ctx, network, address)
 	if err != nil {
 		return err

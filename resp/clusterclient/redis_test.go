@@ -2,8 +2,10 @@ package clusterclient
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -205,4 +207,60 @@ func TestAReplicaOfARealClusterTakesOver(t *testing.T) {
 		t.Logf("the client followed %v after the election", time.Since(elected))
 		assert.Less(t, time.Since(elected), 5*time.Second, "a second on a machine that has nothing else to do")
 	}
+}
+
+// A replica that is made the master by hand (CLUSTER FAILOVER), and back, fails no read.
+func TestAFailoverByHandFailsNoRead(t *testing.T) {
+	b := startRedis(t, resp.Options{})
+	b.cluster.AddReplica(t, 1)
+	_, err := b.do(all("SET", "x")...)
+	require.NoError(t, err)
+	replica := len(b.cluster.Nodes) - 1
+	for _, next := range []int{replica, 1} {
+		require.Eventually(t, func() bool {
+			text, err := b.cluster.Try(next, "INFO", "replication")
+			return err == nil && strings.Contains(text, "master_link_status:up")
+		}, 10*time.Second, 10*time.Millisecond)
+		after, again := 0, time.Time{} // The masters may refuse to vote.
+		for end := time.Now().Add(30 * time.Second); after < 20 && time.Now().Before(end); {
+			if after == 0 && time.Now().After(again) {
+				_, _ = b.cluster.Try(next, "CLUSTER", "FAILOVER")
+				again = time.Now().Add(6 * time.Second)
+			}
+			replies, err := b.do(all("GET")...)
+			require.NoError(t, err)
+			for i, r := range replies {
+				require.Equal(t, "x", r, i)
+			}
+			if text, err := b.cluster.Try(next, "ROLE"); err == nil && strings.HasPrefix(text, "$6\r\nmaster") {
+				after++
+			}
+		}
+		require.Equal(t, 20, after)
+	}
+}
+
+// A master that says nothing for a while (SIGSTOP) fails the commands for its keys by timeouts that name it, and no others. Soon after it goes on nothing fails.
+func TestAMasterOfARealClusterIsPaused(t *testing.T) {
+	b := startRedis(t, resp.Options{RequestTimeout: 200 * time.Millisecond})
+	_, err := b.do(all("SET", "x")...)
+	require.NoError(t, err)
+	process := b.cluster.Nodes[1].Process()
+	require.NoError(t, process.Signal(syscall.SIGSTOP))
+	for range 3 {
+		replies, err := b.do(all("GET")...)
+		require.NoError(t, err)
+		for i, r := range replies {
+			if b.cluster.Owner(cluster.Slot(fmt.Append(nil, "key:", i))) == 1 {
+				require.Contains(t, r, "redis "+b.cluster.Nodes[1].Addr+": ")
+			} else {
+				require.Equal(t, "x", r)
+			}
+		}
+	}
+	require.NoError(t, process.Signal(syscall.SIGCONT))
+	require.Eventually(t, func() bool {
+		replies, err := b.do(all("GET")...)
+		return err == nil && !slices.ContainsFunc(replies, func(r string) bool { return r != "x" })
+	}, 20*time.Second, 10*time.Millisecond)
 }

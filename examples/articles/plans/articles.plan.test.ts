@@ -38,3 +38,7 @@ test("a page has ten articles", () => {
   redis(Object.fromEntries(ids.map((id) => [`article:${id}`, article(`Article ${id}`, id / 10)])));
   expect(rank({ user_id: 2 })).count(10).sorted("score", "desc").ids(ids.slice(0, 10));
 });
+
+test("the page is as it was", () => {
+  expect(rank({ user_id: 1, context: { subscriber: true, topic: "cats", hour: 20 } })).snapshot();
+});

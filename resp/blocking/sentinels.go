@@ -1,0 +1,212 @@
+package blocking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/resp"
+)
+
+// ErrSwitched ends connections to a server when sentinels name another master.
+var ErrSwitched = errors.New("sentinels name another master")
+
+const (
+	sentinelsEach    = 300 * time.Millisecond // at most, for one sentinel to name the master
+	sentinelSilence  = 2 * time.Second        // after which a sentinel that tells of masters is sent a ping; after another one it is given up
+	sentinelPause    = 500 * time.Millisecond // between two attempts to hear of masters
+	sentinelMaxBytes = 1 << 16                // of one reply
+)
+
+// Sentinels find the master of a name, and hear when another server becomes it. A goroutine of theirs holds a connection to one of them
+// (SUBSCRIBE +switch-master) from the first Master on. Each Master begins with another sentinel, so that one that is cut off from the others does not stand in
+// the way: the answer with the highest config-epoch counts, of all that were heard. Any goroutine.
+type Sentinels struct {
+	name     string
+	asked    []*Client         // a sentinel each
+	switched func(addr string) // may be nil
+	life     context.Context   // ends with Close
+	end      context.CancelFunc
+	hearing  sync.Once
+
+	mu     sync.Mutex
+	turn   int // of asked: who is asked next
+	master string
+	epoch  int64 // of the master's config; a sentinel that names a lower one has not heard of the last switch
+}
+
+// NewSentinels returns sentinels that nobody has asked yet. o.Addr lists them, and o.Master is the name of the master. They get no password and no TLS.
+// switched hears on a goroutine of theirs of each address that becomes the master's, the first one among them; nil: nobody hears.
+func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *Sentinels {
+	o = o.WithDefaults()
+	s := &Sentinels{name: o.Master, switched: switched}
+	each := resp.Options{
+		ClientName: o.ClientName, ConnectTimeout: min(o.ConnectTimeout, sentinelsEach), RequestTimeout: min(o.RequestTimeout, sentinelsEach), Seed: o.Seed,
+		MaxReplyBytes: sentinelMaxBytes,
+	}
+	for addr := range strings.SplitSeq(o.Addr, ",") {
+		each.Addr = addr
+		s.asked = append(s.asked, NewClient(clk, each))
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// Close ends all calls and the goroutine, and does not wait for that. A second Close does nothing.
+func (s *Sentinels) Close() {
+	s.end()
+	for _, c := range s.asked {
+		c.Close()
+	}
+}
+
+// Master returns the address of the master. It asks one sentinel after the other until one knows, within the time of ctx. Its error says what each answered.
+func (s *Sentinels) Master(ctx context.Context) (addr string, err error) {
+	s.hearing.Do(func() { go s.hear() })
+	s.mu.Lock()
+	turn := s.turn
+	s.turn++
+	s.mu.Unlock()
+	var failed []error
+	for i := range s.asked {
+		c := s.asked[(turn+i)%len(s.asked)]
+		if ctx.Err() != nil || s.life.Err() != nil {
+			return "", errors.Join(append(failed, context.Cause(ctx), s.life.Err())...)
+		}
+		limit := sentinelsEach
+		if by, ok := ctx.Deadline(); ok {
+			limit = min(limit, time.Until(by)/time.Duration(len(s.asked)-i))
+		}
+		addr, err := s.ask(c, limit)
+		if err == nil {
+			return addr, nil
+		}
+		failed = append(failed, fmt.Errorf("sentinel %s: %w", c.Addr(), err))
+	}
+	return "", errors.Join(failed...)
+}
+
+// ask asks one sentinel.
+func (s *Sentinels) ask(c *Client, limit time.Duration) (addr string, err error) {
+	var b resp.Batch
+	b.Cmd("SENTINEL", "MASTER", s.name)
+	err = c.Do(&b, c.clock.Now().Add(limit), func(replies resp.Replies) error {
+		named, epoch, err := parseMaster(replies.At(0))
+		if err == nil {
+			addr = s.learn(named, epoch)
+		}
+		return err
+	})
+	return addr, err
+}
+
+// parseMaster reads a reply to SENTINEL MASTER: fields and values in turns.
+func parseMaster(reply resp.Reply) (addr string, epoch int64, err error) {
+	if err := reply.Err(); err != nil {
+		return "", 0, err
+	}
+	if reply.Kind() != resp.Array {
+		return "", 0, fmt.Errorf("SENTINEL MASTER: the reply is of kind %s", reply.Kind())
+	}
+	var host, port string
+	for name, value := range reply.Pairs() {
+		switch string(name.Bytes()) {
+		case "ip":
+			host = string(value.Bytes())
+		case "port":
+			port = string(value.Bytes())
+		case "config-epoch":
+			epoch, _ = value.ParseInt()
+		}
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" {
+		return "", 0, fmt.Errorf("SENTINEL MASTER: no address in %q and %q", host, port)
+	}
+	return net.JoinHostPort(host, port), epoch, nil
+}
+
+// learn takes what a sentinel says, and returns the address of the master as far as is known now.
+func (s *Sentinels) learn(addr string, epoch int64) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.master != "" && epoch < s.epoch {
+		return s.master
+	}
+	s.epoch = epoch
+	if addr != s.master {
+		s.master = addr
+		if s.switched != nil {
+			s.switched(addr)
+		}
+	}
+	return s.master
+}
+
+// isMaster reports whether an address is the master's as far as is known.
+func (s *Sentinels) isMaster(addr string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return addr == s.master
+}
+
+// hear listens to one sentinel after the other.
+func (s *Sentinels) hear() {
+	for i := 0; s.life.Err() == nil; i++ {
+		_ = s.listen(s.asked[i%len(s.asked)]) // The next one may answer.
+		select {
+		case <-time.After(sentinelPause):
+		case <-s.life.Done():
+		}
+	}
+}
+
+// listen asks a sentinel for the master whenever it tells of a switch, and first of all. It returns when the sentinel does not answer any more.
+func (s *Sentinels) listen(c *Client) error {
+	ctx, cancel := context.WithTimeout(s.life, c.opts.ConnectTimeout)
+	nc, err := c.connectTo(ctx, "tcp", c.opts.Addr)
+	cancel()
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	defer context.AfterFunc(s.life, func() { _ = nc.Close() })()
+	var commands resp.Batch
+	commands.Cmd("SUBSCRIBE", "+switch-master")
+	var buf ReplyBuffer
+	buf.reset(c.opts.Limits)
+	for silent := false; ; {
+		if commands.Len() > 0 {
+			if _, err := nc.Write(commands.Encoded()); err != nil {
+				return err
+			}
+			commands.Reset()
+		}
+		if err := nc.SetReadDeadline(time.Now().Add(sentinelSilence)); err != nil {
+			return err
+		}
+		replies, _, err := buf.read(nc, 1, sentinelMaxBytes)
+		switch {
+		case timedOut(err) && !silent:
+			silent = true
+			commands.Cmd("PING")
+			continue
+		case err != nil:
+			return err
+		}
+		silent = false
+		if message := replies.At(0); message.Kind() == resp.Array && message.Len() == 3 && string(message.At(0).Bytes()) != "pong" {
+			if _, err := s.ask(c, sentinelsEach); err != nil {
+				return err
+			}
+		}
+		if buf.used == buf.filled {
+			buf.used, buf.filled = 0, 0
+		}
+	}
+}
