@@ -93,7 +93,7 @@ func TestParseServerErrors(t *testing.T) {
 		"c4n4ry@h:6379":                                     "must be a host name or an IP address",
 		"256.0.0.1:6379":                                    "must be a host name or an IP address",
 		strings.Repeat("x", 64) + ":6379":                   "must be a host name or an IP address",
-		"redisss://u:c4n4ry@h:6379":                         "the scheme must be redis://, rediss://",
+		"redisss://u:c4n4ry@h:6379":                         "the scheme must be redis://, redis+cluster://",
 		"redis://u:c4n4ry@h?tls_ca=/a":                      "need rediss://",
 		"rediss://u:c4n4ry@h?tls_cert=/a":                   "tls_cert and tls_key need each other",
 		"rediss://u:c4n4ry@h?tls_key=/a":                    "tls_cert and tls_key need each other",
