@@ -149,6 +149,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		MaxInflight: o.MaxInflight, MaxQueue: o.MaxQueue,
 		MaxReplyBytes: o.MaxReplyBytes, NoCoalesceReads: o.NoCoalesceReads, BusyPoll: o.BusyPoll,
 		Placement:   o.Scheduling,
+		Credentials: func(ep *registry.Endpoint) func() (string, string, error) { return o.Credentials[ep.ID] },
 		OnStuck:     func(s scheduler.Stuck) { s.Log(o.Logger) },
 		OnUntracked: e.hearUntracked,
 		OnPanic: func(recovered any, stack []byte) {

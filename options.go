@@ -118,6 +118,9 @@ type Options struct {
 	// RedisConnections is the number of connections to each Redis endpoint. Zero means the
 	// number in the registry.
 	RedisConnections int
+	// Credentials gives users and passwords of Redis endpoints, by their ids, for each new connection, in place of the registry's: for tokens that change. A function is called
+	// on goroutines of its own, and may wait as long as the endpoint's connect_timeout_ms. Its error fails the attempt to connect.
+	Credentials map[string]func() (username, password string, err error)
 	// Cache is the cache of every Redis endpoint, with the defaults of its mode. Empty means what the registry says. Only a
 	// Reactor has one. It is for experiments: a table says more.
 	Cache registry.CacheMode

@@ -41,14 +41,15 @@ type conn struct {
 	unreadMax int
 
 	state     connState
-	connected bool      // OnConnect(nil) has been called, or is being called
-	gc        gnet.Conn // nil unless gnet has it open: gnet would write to the descriptor's next owner
-	direct    *direct   // of an accepted connection; nil: gnet writes
-	out       []byte    // written and not flushed
-	dirty     bool      // listed in reactor.dirty
-	expecting bool      // bytes have left since the last ones came
-	in        []byte    // handed over and not consumed
-	reason    error     // why it ended
+	connected bool         // OnConnect(nil) has been called, or is being called
+	gc        gnet.Conn    // nil unless gnet has it open: gnet would write to the descriptor's next owner
+	direct    *direct      // of an accepted connection; nil: gnet writes
+	out       []byte       // written and not flushed
+	dirty     bool         // listed in reactor.dirty
+	expecting bool         // bytes have left since the last ones came
+	in        []byte       // handed over and not consumed
+	reason    error        // why it ended
+	prepare   func() error // DialOptions.Prepare
 	cancel    context.CancelFunc
 	timeout   *loop.Timer // of the connect
 }
@@ -56,7 +57,7 @@ type conn struct {
 func newConn(r *Reactor, addr string, opts transport.DialOptions, h transport.Handler) *conn {
 	r.loop.Hold()
 	return &conn{
-		reactor: r, handler: h, addr: addr,
+		reactor: r, handler: h, addr: addr, prepare: opts.Prepare,
 		unsentMax: orDefault(opts.UnsentMaxBytes, defaultMaxBytes),
 		unreadMax: orDefault(opts.UnreadMaxBytes, defaultMaxBytes),
 	}

@@ -60,13 +60,23 @@ func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Hand
 // connect runs on a goroutine of its own and reports to the loop at its end. The loop does
 // not end before that, so Enroll and Execute always find it there.
 func (r *Reactor) connect(ctx context.Context, c *conn) {
-	network, address := transport.SplitAddr(c.addr)
-	nc, err := r.connectTo(ctx, network, address)
+	nc, err := r.prepared(ctx, c.addr, c.prepare)
 	if err != nil {
 		r.report(ctx, c, err)
 		return
 	}
 	_ = r.enroll(ctx, nc, c) // reported
+}
+
+// prepared connects to addr, after what there is to prepare.
+func (r *Reactor) prepared(ctx context.Context, addr string, prepare func() error) (net.Conn, error) {
+	if prepare != nil {
+		if err := prepare(); err != nil {
+			return nil, err
+		}
+	}
+	network, address := transport.SplitAddr(addr)
+	return r.connectTo(ctx, network, address)
 }
 
 // enroll has gnet poll a connection, waits for OnOpen, and reports to the loop.

@@ -63,8 +63,7 @@ func (s *secure) run(ctx context.Context) {
 func (s *secure) connect(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, orDefault(s.opts.ConnectTimeout, defaultConnectTimeout), transport.ErrConnectTimeout)
 	defer cancel()
-	network, address := transport.SplitAddr(s.addr)
-	nc, err := s.reactor.connectTo(ctx, network, address)
+	nc, err := s.reactor.prepared(ctx, s.addr, s.opts.Prepare)
 	if err == nil {
 		var safe net.Conn
 		if safe, err = s.opts.Secure(ctx, nc, s.addr); err == nil {
@@ -78,6 +77,7 @@ func (s *secure) connect(ctx context.Context) (net.Conn, error) {
 	if errors.As(err, new(*net.OpError)) {
 		return nil, err
 	}
+	network, address := transport.SplitAddr(s.addr)
 	return nil, fmt.Errorf("dial %s %s: %w", network, address, err)
 }
 

@@ -76,6 +76,19 @@ func (s Secret) read(name string) (Secret, error) {
 	return s, nil
 }
 
+// Login returns what reads user and password again for each connection, if the password is in a file: whoever replaces the file need not tell anybody.
+// Otherwise it is nil.
+func (p *Policy) Login() func() (username, password string, err error) {
+	if p.Password.File == "" {
+		return nil
+	}
+	username, source := p.Username, Secret{File: p.Password.File}
+	return func() (string, string, error) {
+		password, err := source.Read()
+		return username, password.Reveal(), err
+	}
+}
+
 // String says where the password comes from, and hides it.
 func (s Secret) String() string {
 	switch {

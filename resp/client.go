@@ -27,10 +27,9 @@ import (
 // something on it fail with ErrConnectionLost: the server may or may not have run
 // it. Calls that have sent nothing go out on the next connection.
 type Client struct {
-	loop     *loop.Loop
-	dialer   transport.Dialer
-	opts     Options
-	greeting *Batch // opens each connection; may be empty
+	loop   *loop.Loop
+	dialer transport.Dialer
+	opts   Options
 
 	conns     []*conn
 	ready     int        // connections that can take calls
@@ -126,7 +125,7 @@ func (s *Stats) CountFailure(err error) {
 // NewClient returns a client that has not connected yet.
 func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	o = o.WithDefaults()
-	c := &Client{loop: l, dialer: d, opts: o, greeting: o.Greeting(), shedBytes: shedBytes}
+	c := &Client{loop: l, dialer: d, opts: o, shedBytes: shedBytes}
 	c.cancelled = c.opError(loop.ErrCancelled, nil)
 	c.deliverFn, c.pumpFn = c.deliverSettled, c.pump
 	c.queue.opts, c.queue.changed = &c.opts, c.pumpLater

@@ -29,6 +29,7 @@ type conn struct {
 	state   connState
 	tr      transport.Conn // of the current or the last connection
 	decoder *Decoder
+	hellos  hellos
 	greeted int          // answered commands of the greeting
 	outbox  outbox       // leaves next
 	flights ring[flight] // in flight, oldest first
@@ -60,7 +61,9 @@ func (cn *conn) dial(now clock.Time) {
 	cn.state = connDialing
 	cn.usable, cn.decoding, cn.delivering, cn.unread = false, false, false, 0
 	cn.readyBy = now.Add(c.opts.ConnectTimeout)
-	cn.tr = c.dialer.Dial(c.opts.Addr, c.opts.dialOptions(), cn)
+	options := c.opts.dialOptions()
+	options.Prepare = cn.hellos.prepare(&c.opts)
+	cn.tr = c.dialer.Dial(c.opts.Addr, options, cn)
 }
 
 // OnConnect implements transport.Handler.
@@ -70,13 +73,13 @@ func (cn *conn) OnConnect(err error) {
 		cn.lost(err)
 	case cn.state != connDialing:
 		// Given up meanwhile; OnClose is to come.
-	case cn.client.greeting.Len() == 0:
+	case cn.hellos.begin().Batch.Len() == 0:
 		cn.becomeReady()
 	default:
 		cn.state = connGreeting
 		cn.greeted = 0
 		cn.decoder.Reset(1)
-		if err := cn.tr.Write(cn.client.greeting.buf); err != nil {
+		if err := cn.tr.Write(cn.hellos.now.Batch.buf); err != nil {
 			cn.shut(err)
 		}
 	}
@@ -154,14 +157,14 @@ func (cn *conn) read(data []byte) (consumed int) {
 // readGreeting reads the answers to AUTH and the like, one by one: the first that refuses the
 // connection may be the last that comes.
 func (cn *conn) readGreeting(data []byte) (consumed int) {
-	c := cn.client
-	for cn.greeted < c.greeting.Len() {
+	hello := cn.hellos.now
+	for cn.greeted < hello.Batch.Len() {
 		n, done, err := cn.decoder.Decode(data[consumed:])
 		if err == nil && !done {
 			return consumed
 		}
 		if err == nil {
-			err = c.opts.CheckGreeting(cn.greeted, cn.decoder.Replies().At(0))
+			err = hello.Check(cn.greeted, cn.decoder.Replies().At(0))
 		}
 		if err != nil {
 			cn.shut(err)

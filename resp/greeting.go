@@ -5,7 +5,61 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
+
+// A Hello opens connections: it has what Greeting returns, and what its replies are checked by. Immutable; any goroutine.
+type Hello struct {
+	Batch   *Batch // may be empty
+	options *Options
+}
+
+// Hello returns how the next connection is opened. With a Login it asks that, and may wait: not on a loop.
+func (o *Options) Hello() (*Hello, error) {
+	if o.Login == nil {
+		return &Hello{o.Greeting(), o}, nil
+	}
+	with := *o
+	var err error
+	if with.Username, with.Password, err = o.Login(); err != nil {
+		return nil, fmt.Errorf("the password: %w", err)
+	}
+	return &Hello{with.Greeting(), &with}, nil
+}
+
+// Check is CheckGreeting.
+func (h *Hello) Check(i int, reply Reply) error { return h.options.CheckGreeting(i, reply) }
+
+// A hellos has the Hello of the next connection. The zero value has none yet. Loop only, except what prepare returns.
+type hellos struct {
+	now  *Hello                // of the present connection
+	next atomic.Pointer[Hello] // that Login has given
+}
+
+// prepare returns the Prepare of a connection, nil if it needs none.
+func (h *hellos) prepare(o *Options) func() error {
+	if o.Login == nil {
+		if h.now == nil {
+			h.now = &Hello{o.Greeting(), o}
+		}
+		return nil
+	}
+	return func() error {
+		next, err := o.Hello()
+		if err == nil {
+			h.next.Store(next)
+		}
+		return err
+	}
+}
+
+// begin returns the Hello of a connection that has just been made.
+func (h *hellos) begin() *Hello {
+	if next := h.next.Load(); next != nil {
+		h.now = next
+	}
+	return h.now
+}
 
 // Greeting returns the commands that open a connection: AUTH, SELECT, ROLE, CLIENT SETNAME and CLIENT SETINFO,
 // each if the options ask for it. The batch may be empty.

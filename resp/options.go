@@ -31,6 +31,9 @@ type Options struct {
 	// Username and Password go into AUTH on each new connection. Without a password
 	// there is no AUTH. No username means the default user.
 	Username, Password string
+	// Login gives both in their place, for each new connection: for passwords that change. It is called off the loop, and may take as long as ConnectTimeout
+	// allows. Its error fails the attempt to connect. Nil: they stay.
+	Login func() (username, password string, err error)
 	// Database is selected on each new connection, if it is not 0.
 	Database int
 

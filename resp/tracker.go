@@ -40,7 +40,8 @@ type Tracker struct {
 	loop       *loop.Loop
 	dialer     transport.Dialer
 	opts       Options
-	greeting   *Batch // and HELLO 3
+	hellos     hellos
+	hello3     Batch // HELLO 3
 	ping       Batch
 	maxSilence time.Duration
 	told       Invalidator
@@ -106,9 +107,9 @@ type TrackerStats struct {
 // when it does not: an *OpError that matches ErrTrackingRefused, ErrConnect or ErrConnectionLost. Attempts that fail alike are told of once.
 func NewTracker(l *loop.Loop, d transport.Dialer, o Options, maxSilence time.Duration, told Invalidator, changed func(error)) *Tracker {
 	o = o.WithDefaults()
-	t := &Tracker{loop: l, dialer: d, opts: o, greeting: o.Greeting(), maxSilence: maxSilence, told: told, changed: changed, decoder: NewDecoder3(o.Limits)}
+	t := &Tracker{loop: l, dialer: d, opts: o, maxSilence: maxSilence, told: told, changed: changed, decoder: NewDecoder3(o.Limits)}
 	t.pace = NewPace(&t.opts, rand.New(rand.NewPCG(o.Seed, 1)))
-	t.greeting.Cmd("HELLO", "3")
+	t.hello3.Cmd("HELLO", "3")
 	t.ping.Cmd("PING")
 	t.timer = l.NewTimer(t.tick)
 	return t
@@ -213,10 +214,14 @@ func (t *Tracker) OnConnect(err error) {
 	default:
 		t.state = connGreeting
 		t.decoder.Reset(1)
-		for i := range t.greeting.Len() {
+		hello := t.hellos.begin().Batch
+		for i := range hello.Len() + 1 {
 			t.asked.push(trackerQuestion{greeting: i})
 		}
-		t.write(t.greeting)
+		if hello.Len() > 0 {
+			t.write(hello)
+		}
+		t.write(&t.hello3)
 		t.request(t.wanted)
 	}
 }
@@ -341,8 +346,8 @@ func (t *Tracker) hear(q trackerQuestion, reply Reply) error {
 		if t.state == connGreeting {
 			t.stands(q.sentAt)
 		}
-	case q.greeting < t.greeting.Len()-1:
-		return t.opts.CheckGreeting(q.greeting, reply)
+	case q.greeting < t.hellos.now.Batch.Len():
+		return t.hellos.now.Check(q.greeting, reply)
 	default: // HELLO
 		if err := reply.Err(); err != nil {
 			return refusal(err.(*ServerError))
@@ -471,7 +476,7 @@ func (t *Tracker) connect(now clock.Time) {
 	t.state = connDialing
 	t.readyBy = now.Add(t.opts.ConnectTimeout)
 	options := t.opts.dialOptions()
-	options.UnreadMaxBytes = t.opts.MaxReplyBytes
+	options.UnreadMaxBytes, options.Prepare = t.opts.MaxReplyBytes, t.hellos.prepare(&t.opts)
 	t.tr = t.dialer.Dial(t.opts.Addr, options, t)
 	t.schedule(t.readyBy)
 }

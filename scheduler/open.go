@@ -56,6 +56,9 @@ type Config struct {
 	// Memory keeps big slices from one request to the next. Nil means a pool of the engine's own.
 	// Blocking engines keep none.
 	Memory *rowset.Pool
+	// Credentials gives the user and the password of a Redis endpoint for each new connection, in place of those of its policy: see
+	// resp.Options.Login. Nil, or a nil result: those of the policy.
+	Credentials func(ep *registry.Endpoint) (login func() (username, password string, err error))
 	// Clock tells the time to everything below the engine. Nil means a real clock.
 	Clock clock.Clock
 	// OnPanic receives a panic in a callback on the loop, which contains it. Nil logs it: see
@@ -155,8 +158,15 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 	if c.RedisConnections > 0 {
 		connections = c.RedisConnections
 	}
+	login := ep.Policy.Login()
+	if c.Credentials != nil {
+		if own := c.Credentials(ep); own != nil {
+			login = own
+		}
+	}
 	return resp.Options{
 		Addr:            ep.Addr(),
+		Login:           login,
 		Secure:          ep.TLS.Secure(),
 		Master:          ep.Master,
 		ClientName:      c.ClientName,

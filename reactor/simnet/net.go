@@ -93,6 +93,12 @@ func (n *Net) Dial(addr string, opts transport.DialOptions, h transport.Handler)
 		c.end(loop.ErrStopped)
 		return c
 	}
+	if opts.Prepare != nil {
+		if err := opts.Prepare(); err != nil {
+			n.sim.After(0, func() { c.fail(err) })
+			return c
+		}
+	}
 	if latency := n.cfg.Latency(); n.hits(n.cfg.Ignore) || latency >= c.opts.ConnectTimeout {
 		n.sim.After(c.opts.ConnectTimeout, func() { c.fail(transport.ErrConnectTimeout) })
 	} else {

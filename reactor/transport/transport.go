@@ -39,6 +39,8 @@ type DialOptions struct {
 	ConnectTimeout time.Duration // zero means 1 s
 	UnsentMaxBytes int           // zero means 64 MiB
 	UnreadMaxBytes int           // zero means 64 MiB
+	// Prepare is called on a goroutine of the attempt before it connects. Its error is the attempt's. Nil: there is nothing to prepare.
+	Prepare func() error
 	// Secure makes a connection that was just made one with TLS, within ctx, and returns it; after an error the caller closes nc. It is called on a goroutine of
 	// the attempt. addr is the one that was dialed. Nil leaves the connection as it is.
 	Secure Secure

@@ -26,7 +26,6 @@ import (
 type Client struct {
 	clock clock.Clock
 	opts  resp.Options
-	hello *resp.Batch
 
 	connectTo func(ctx context.Context, network, addr string) (net.Conn, error) // net.Dialer's
 
@@ -49,7 +48,7 @@ var errNoneFree = errors.New("not sent, other calls have the connections")
 func NewClient(clk clock.Clock, o resp.Options) *Client {
 	o = o.WithDefaults()
 	c := &Client{
-		clock: clk, opts: o, hello: o.Greeting(), connectTo: new(net.Dialer).DialContext,
+		clock: clk, opts: o, connectTo: new(net.Dialer).DialContext,
 		idle: make(chan *conn, o.Connections), spare: make(spareBuffers, buffersKeep),
 	}
 	c.life, c.end = context.WithCancel(context.Background())

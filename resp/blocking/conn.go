@@ -174,15 +174,18 @@ const greetingMaxBytes = 1 << 20
 
 // greet sends AUTH, SELECT and the names. It looks at each reply as soon as it is there.
 func (cn *conn) greet(buf *ReplyBuffer, limit time.Time) error {
-	c := cn.client
-	n := c.hello.Len()
+	hello, err := cn.client.opts.Hello()
+	if err != nil {
+		return err
+	}
+	n := hello.Batch.Len()
 	if n == 0 {
 		return nil
 	}
 	if err := cn.expect(limit); err != nil {
 		return err
 	}
-	if _, err := cn.Write(c.hello.Encoded()); err != nil {
+	if _, err := cn.Write(hello.Batch.Encoded()); err != nil {
 		return err
 	}
 	for i := range n {
@@ -193,7 +196,7 @@ func (cn *conn) greet(buf *ReplyBuffer, limit time.Time) error {
 		case err != nil:
 			return err
 		}
-		if err := c.opts.CheckGreeting(i, reply.At(0)); err != nil {
+		if err := hello.Check(i, reply.At(0)); err != nil {
 			return err
 		}
 	}
