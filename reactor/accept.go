@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/reactor/transport"
 )
@@ -52,8 +54,24 @@ func (r *Reactor) accept(opts transport.AcceptOptions, accept func(transport.Acc
 func (c *conn) Finish() {
 	c.direct.finishing = true
 	if len(c.out) == 0 {
-		c.end(transport.ErrClosed)
+		c.written()
 	}
+}
+
+// FinishWriting implements transport.Accepted.
+func (c *conn) FinishWriting() {
+	c.direct.reads = true
+	c.Finish()
+}
+
+// written is called when all bytes of a connection that finishes are gone.
+func (c *conn) written() {
+	d := c.direct
+	if !d.reads || d.own && !d.paused || d.fd < 0 {
+		c.end(transport.ErrClosed)
+		return
+	}
+	_ = unix.Shutdown(d.fd, unix.SHUT_WR) // An error says that the peer has gone, of which the reads hear, too.
 }
 
 // Resume implements transport.Accepted.

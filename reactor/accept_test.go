@@ -2,9 +2,14 @@ package reactor
 
 import (
 	"bytes"
+	"hash/crc32"
 	"io"
+	"math/rand/v2"
 	"net"
+	"os"
 	"path/filepath"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -355,4 +360,81 @@ func TestEnrollAfterTheEnd(t *testing.T) {
 	assert.ErrorIs(t, r.Enroll(ours, transport.AcceptOptions{}, nil), loop.ErrStopped)
 	_, err := theirs.Read(make([]byte, 1))
 	assert.Error(t, err, "the connection is closed")
+}
+
+// A handler that leaves what it gets stops its peer. It reads on once it takes something, and hears of the end behind the last byte.
+func TestAHandlerThatLeavesTooMuchStopsItsPeer(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		t.Run(network, func(t *testing.T) {
+			const most, total = 100 << 10, 64 << 20
+			r := started(t)
+			var takes atomic.Bool
+			var left, taken atomic.Int64
+			sum := crc32.NewIEEE()
+			g := &guest{keeps: func(data []byte) int {
+				if !takes.Load() {
+					left.Store(int64(len(data)))
+					return len(data)
+				}
+				_, _ = sum.Write(data)
+				taken.Add(int64(len(data)))
+				return 0
+			}}
+			client := visit(t, r, network, transport.AcceptOptions{UnreadMaxBytes: most}, g)
+			all := make([]byte, total)
+			_, _ = rand.NewChaCha8([32]byte{1}).Read(all)
+			require.NoError(t, client.SetWriteDeadline(time.Now().Add(time.Second/2)))
+			n, err := client.Write(all)
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the kernel has the client wait")
+			assert.Less(t, left.Load(), int64(most+2*pauseReadBytes+1<<20))
+			takes.Store(true)
+			require.True(t, r.Loop().Post(func() { g.conn.Resume() }))
+			require.NoError(t, client.SetWriteDeadline(time.Now().Add(time.Minute)))
+			_, err = client.Write(all[n:])
+			require.NoError(t, err)
+			require.Eventually(t, func() bool { return taken.Load() == total }, time.Minute, time.Millisecond)
+			require.True(t, r.Loop().Post(func() { _ = g.conn.Write([]byte("answer")) }))
+			answer := make([]byte, 6)
+			_, err = io.ReadFull(client, answer)
+			require.NoError(t, err)
+			require.NoError(t, client.Close())
+			assert.ErrorIs(t, <-g.closed, io.EOF)
+			assert.Equal(t, crc32.ChecksumIEEE(all), sum.Sum32())
+		})
+	}
+}
+
+// A client that has gone is noticed while nobody reads.
+func TestAPausedPeerThatResetsIsNoticed(t *testing.T) {
+	r := started(t)
+	g := &guest{keeps: func(data []byte) int { return len(data) }}
+	client := visit(t, r, "tcp", transport.AcceptOptions{UnreadMaxBytes: 1}, g)
+	_, err := client.Write(make([]byte, 1<<20))
+	require.NoError(t, err)
+	require.NoError(t, client.(*net.TCPConn).SetLinger(0))
+	require.NoError(t, client.Close())
+	assert.ErrorIs(t, <-g.closed, syscall.ECONNRESET)
+}
+
+// A connection that finishes writing reads on, until its peer ends it.
+func TestFinishWriting(t *testing.T) {
+	r := started(t)
+	var read atomic.Int64
+	g := &guest{onData: func(g *guest, data []byte) {
+		if read.Add(int64(len(data))) == 1 {
+			_ = g.conn.Write([]byte("farewell"))
+			g.conn.FinishWriting()
+		}
+	}}
+	client := visit(t, r, "tcp", transport.AcceptOptions{}, g)
+	_, err := client.Write([]byte("x"))
+	require.NoError(t, err)
+	all, err := io.ReadAll(client)
+	require.NoError(t, err)
+	assert.Equal(t, "farewell", string(all))
+	_, err = client.Write(make([]byte, 100))
+	require.NoError(t, err)
+	require.NoError(t, client.Close())
+	assert.ErrorIs(t, <-g.closed, io.EOF)
+	assert.EqualValues(t, 101, read.Load())
 }

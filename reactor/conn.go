@@ -195,7 +195,10 @@ func (c *conn) received(data []byte) {
 	if len(c.in) == 0 && c.direct != nil {
 		c.in = nil // Thousands of connections are idle, and few send half a command.
 	}
-	if len(c.in) > c.unreadMax {
+	switch {
+	case c.direct != nil:
+		c.control()
+	case len(c.in) > c.unreadMax:
 		c.end(transport.ErrUnreadLimit)
 	}
 }

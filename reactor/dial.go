@@ -99,6 +99,11 @@ func (r *Reactor) report(ctx context.Context, c *conn, err error) {
 
 // opened takes the connection over from gnet, unless the attempt was given up.
 func (c *conn) opened(gc gnet.Conn) gnet.Action {
+	if c.state == open && c.direct != nil && c.direct.joining {
+		c.gc = gc
+		c.rejoined()
+		return gnet.None
+	}
 	if c.state != connecting {
 		return gnet.Close
 	}
@@ -115,6 +120,10 @@ func (c *conn) opened(gc gnet.Conn) gnet.Action {
 
 // dialed is called when the attempt to connect has ended.
 func (c *conn) dialed(err error) {
+	if err != nil && c.direct != nil && c.direct.joining {
+		c.end(err)
+		return
+	}
 	if c.state != connecting {
 		return // it is open, or was given up
 	}

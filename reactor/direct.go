@@ -29,8 +29,12 @@ const directFlushBytes = 64 << 10
 type direct struct {
 	handler   transport.AcceptedHandler
 	fd        int  // -1: none
-	own       bool // a copy of gnet's descriptor, which gnet has closed; the peer has stopped sending
+	own       bool // a copy of gnet's descriptor, which gnet has closed; the peer has stopped sending, or paused is set
 	finishing bool // the connection closes once all bytes are gone
+	reads     bool // it then goes on reading: see FinishWriting
+	paused    bool // fd is a copy of gnet's descriptor, since the handler has left too much, and gnet cannot stop reading
+	looking   bool // pause's or readOn's call is on its way
+	joining   bool // gnet is taking the connection back
 	blocked   bool // the socket is full; the timer tries again
 	resuming  bool // Resume's call is on its way
 	awaited   bool // OnDrain is due
@@ -79,7 +83,7 @@ func (c *conn) writeDirect() {
 	switch {
 	case c.state == ended:
 	case d.finishing:
-		c.end(transport.ErrClosed)
+		c.written()
 	case d.awaited:
 		c.drained()
 	}
@@ -150,7 +154,7 @@ func (d *direct) release() {
 	if d.own {
 		_ = unix.Close(d.fd)
 	}
-	d.fd, d.own = -1, false
+	d.fd, d.own, d.paused = -1, false, false
 }
 
 // socketError returns the error that the kernel keeps for a socket that hangs up, or io.EOF.

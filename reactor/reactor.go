@@ -58,17 +58,19 @@ type Reactor struct {
 	onTimer   func()
 
 	// Loop only.
-	inside   int                  // callbacks and iterations on the stack; they nest, because gnet calls back within its calls
-	armed    clock.Time           // when timer fires; 0 if it has fired or was never set
-	conns    map[*conn]struct{}   // those whose handler has not heard of a failure or close
-	secures  map[*secure]struct{} // likewise
-	dialing  int                  // goroutines that are connecting or enrolling and have not reported, or that serve a secure connection
-	dirty    []*conn              // connections that wait for the flush, each once
-	spare    spareBuffers
-	busy     busyPoll
-	draining bool // the loop is stopping: no more dials
-	broken   bool // gnet's goroutine ends because its poller has failed
-	finished bool // gnet's goroutine shall end
+	inside  int                  // callbacks and iterations on the stack; they nest, because gnet calls back within its calls
+	armed   clock.Time           // when timer fires; 0 if it has fired or was never set
+	conns   map[*conn]struct{}   // those whose handler has not heard of a failure or close
+	secures map[*secure]struct{} // likewise
+	dialing int                  // goroutines that are connecting or enrolling and have not reported, or that serve a secure connection
+	dirty   []*conn              // connections that wait for the flush, each once
+	spare   spareBuffers
+	busy    busyPoll
+	// pausedRead is what connections read into that gnet does not poll; nil before the first.
+	pausedRead []byte
+	draining   bool // the loop is stopping: no more dials
+	broken     bool // gnet's goroutine ends because its poller has failed
+	finished   bool // gnet's goroutine shall end
 }
 
 // New returns a reactor that is not started.

@@ -46,6 +46,7 @@ type Stream struct {
 	out       []byte
 	writing   int
 	finishing bool // the writer ends once nothing is unsent
+	reads     bool // the reader then goes on: see FinishWriting
 	over      bool // the writer ends now
 	awaited   bool // OnDrain is due
 }
@@ -261,6 +262,31 @@ func (st *Stream) Finish() {
 	st.flush()
 }
 
+// FinishWriting implements transport.Accepted.
+func (st *Stream) FinishWriting() {
+	st.mu.Lock()
+	st.reads = true
+	st.mu.Unlock()
+	st.Finish()
+}
+
+// tellEnd tells the peer that no more comes, on each layer that can say so, if the stream goes on reading. Not on the loop.
+func (st *Stream) tellEnd() {
+	st.mu.Lock()
+	nc, due := st.nc, st.reads && !st.over
+	st.mu.Unlock()
+	for due {
+		if half, ok := nc.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+		layered, ok := nc.(interface{ NetConn() net.Conn })
+		if !ok {
+			return
+		}
+		nc = layered.NetConn()
+	}
+}
+
 // Resume implements transport.Accepted.
 func (st *Stream) Resume() {
 	if !st.resuming {
@@ -297,6 +323,7 @@ func (st *Stream) write() {
 		for {
 			buf, over := st.nextBytes()
 			if over {
+				st.tellEnd()
 				return
 			}
 			if len(buf) == 0 {
@@ -340,6 +367,8 @@ func (st *Stream) nextBytes() (buf []byte, over bool) {
 		return nil, true
 	case len(buf) > 0:
 		return buf, false
+	case st.finishing && st.reads:
+		return nil, true
 	case st.finishing:
 		st.loop.Post(func() { st.Close(transport.ErrClosed) })
 		return nil, true

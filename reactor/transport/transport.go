@@ -78,7 +78,9 @@ type Conn interface {
 // Enroll.
 type AcceptOptions struct {
 	UnsentMaxBytes int // zero means 64 MiB
-	UnreadMaxBytes int // zero means 64 MiB
+	// UnreadMaxBytes is how much the handler may leave before the connection reads no further. It reads on once half of that is left. Zero
+	// means 64 MiB.
+	UnreadMaxBytes int
 }
 
 // An Accepted is a handle to a connection that the peer has opened. Loop only.
@@ -87,6 +89,9 @@ type Accepted interface {
 	// Finish closes the connection once all that was written has gone to the kernel, for the reason
 	// ErrClosed. Later writes fail.
 	Finish()
+	// FinishWriting is Finish that goes on reading: it tells the peer that no more comes, as TCP does, and leaves it to Close or to the
+	// peer to end the connection. A peer that still sends may so read what was written before it hears of a reset.
+	FinishWriting()
 	// Resume has OnData called again with the bytes that it has left, if there are any: later, never inside Resume.
 	Resume()
 	// AwaitDrain has OnDrain called once nothing is unsent: later, never inside AwaitDrain. Several calls before that

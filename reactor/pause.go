@@ -1,0 +1,105 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rankd/rankd/reactor/transport"
+)
+
+// pauseReadBytes is how much a connection that was paused reads at a time: as much as gnet.
+const pauseReadBytes = 64 << 10
+
+// control has an accepted connection stop reading when its handler has left too much, and read on when half of that is left.
+func (c *conn) control() {
+	d := c.direct
+	switch {
+	case d.looking || d.joining || d.own && !d.paused:
+	case !d.paused && len(c.in) > c.unreadMax:
+		d.looking = true
+		c.later(c.pause) // gnet must not lose the connection inside a callback for it.
+	case d.paused && len(c.in) <= c.unreadMax/2:
+		d.looking = true
+		c.later(c.readOn)
+	}
+}
+
+// pause stops reading. gnet has no such thing, so it loses the connection, of whose descriptor a copy stays. The kernel then has the peer
+// stop.
+func (c *conn) pause() {
+	d := c.direct
+	d.looking = false
+	if c.gc == nil || d.own {
+		return
+	}
+	fd, err := c.gc.Dup()
+	if err != nil {
+		c.end(transport.ErrUnreadLimit)
+		return
+	}
+	gc := c.gc
+	c.gc = nil
+	d.fd, d.own, d.paused = fd, true, true
+	_ = c.reactor.poller.Close(gc)
+	c.tryLater() // Nobody else sees a peer that has gone.
+	c.control()
+}
+
+// readOn reads what has come meanwhile. Once nothing is left gnet gets the connection back.
+func (c *conn) readOn() {
+	d := c.direct
+	d.looking = false
+	if !d.paused {
+		return
+	}
+	if c.reactor.pausedRead == nil {
+		c.reactor.pausedRead = make([]byte, pauseReadBytes)
+	}
+	switch n, err := unix.Read(d.fd, c.reactor.pausedRead); {
+	case n > 0:
+		c.received(c.reactor.pausedRead[:n])
+	case errors.Is(err, unix.EINTR):
+		c.control()
+	case errors.Is(err, unix.EAGAIN):
+		c.rejoin()
+	case err != nil:
+		c.end(os.NewSyscallError("read", err))
+	default:
+		d.paused = false
+		if !d.handler.OnEOF() {
+			c.end(io.EOF)
+		}
+	}
+}
+
+// rejoin has gnet poll the connection again. Writes go to the copy until then.
+func (c *conn) rejoin() {
+	fd, err := unix.FcntlInt(uintptr(c.direct.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		c.end(os.NewSyscallError("fcntl", err))
+		return
+	}
+	file := os.NewFile(uintptr(fd), "connection")
+	nc, err := net.FileConn(file)
+	_ = file.Close()
+	if err != nil {
+		c.end(err)
+		return
+	}
+	c.direct.joining = true
+	c.reactor.dialing++
+	go func() { _ = c.reactor.enroll(context.Background(), nc, c) }()
+}
+
+// rejoined takes the connection over from gnet again.
+func (c *conn) rejoined() {
+	d := c.direct
+	_ = unix.Close(d.fd)
+	d.fd, d.own, d.paused, d.joining = c.gc.Fd(), false, false, false
+	c.control()
+}
