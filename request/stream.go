@@ -55,7 +55,7 @@ func NewStream(r io.Reader, maxBytes int) *Stream {
 		maxBytes = DefaultMaxBytes
 	}
 	maxBytes = min(maxBytes, math.MaxInt/2) // keeps sums from overflowing
-	return &Stream{r: r, maxBytes: maxBytes, buf: make([]byte, readBufferBytes), line: 1}
+	return &Stream{r: r, maxBytes: maxBytes, line: 1}
 }
 
 // NewLineStream returns a stream like NewStream's in which each line that is not
@@ -82,6 +82,25 @@ func (s *Stream) Next() ([]byte, error) {
 	}
 	s.answered = true
 	return doc, err
+}
+
+// Line is Next for a caller that reads the input of a line stream, and cuts it, itself: text is the line of that number, with its line end
+// if it has one. The error of a blank line is io.EOF. The document is valid as long as text.
+func (s *Stream) Line(text []byte, number int) ([]byte, error) {
+	answered := s.answered
+	s.buf, s.end, s.readErr, s.line, s.answered = text, len(text), io.EOF, number, true
+	s.begin(0)
+	doc, err := s.Next()
+	s.answered = answered || err != io.EOF
+	return doc, err
+}
+
+// End returns the *Error for an input whose lines were all blank. Otherwise it returns nil.
+func (s *Stream) End() error {
+	if s.answered {
+		return nil
+	}
+	return emptyInput()
 }
 
 // Locate adds the line of the input to the detail of err, a syntax error of Parse. doc is
@@ -154,6 +173,9 @@ func (s *Stream) fill() bool {
 	s.mark, s.pos, s.end = 0, 0, 0
 	if s.readErr != nil {
 		return false
+	}
+	if s.buf == nil {
+		s.buf = make([]byte, readBufferBytes)
 	}
 	for range 100 {
 		n, err := s.r.Read(s.buf)
@@ -244,9 +266,13 @@ func (s *Stream) finish() ([]byte, error) {
 		if end != io.EOF {
 			return nil, end
 		}
-		return nil, &Error{RequestID: NewID(), Code: CodeInvalidJSON, Detail: "empty input", Offset: 0}
+		return nil, emptyInput()
 	}
 	return nil, end
+}
+
+func emptyInput() *Error {
+	return &Error{RequestID: NewID(), Code: CodeInvalidJSON, Detail: "empty input", Offset: 0}
 }
 
 func (s *Stream) tooLarge() *Error {

@@ -112,7 +112,7 @@ func (s *server) build(o *options) (err error) {
 		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
 		front.ReadTimeout, front.WriteTimeout = o.readTimeout, o.writeTimeout
 		front.Hosts, front.Logger = hosts, s.log
-		s.http, err = httpfront.New(s.service, s.store, front)
+		s.http, err = httpfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
 		if err != nil {
 			return err
 		}

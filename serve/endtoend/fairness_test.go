@@ -54,7 +54,7 @@ func TestGreedyClientsDoNotStarveAPoliteOne(t *testing.T) {
 	require.NoError(t, err)
 	resp, err := respfront.New(s, access.Anyone(anyone), e.Intake().Reactor(), respfront.Options{Options: session.Options{Logger: logger}})
 	require.NoError(t, err)
-	web, err := httpfront.New(s, access.Anyone(anyone), httpfront.Options{Logger: logger})
+	web, err := httpfront.New(s, access.Anyone(anyone), e.Intake().Reactor(), httpfront.Options{Logger: logger})
 	require.NoError(t, err)
 	served := make(chan error, 2)
 	listen := func(serve func(net.Listener) error) string {

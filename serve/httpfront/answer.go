@@ -1,15 +1,9 @@
 package httpfront
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"strconv"
-	"syscall"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve"
@@ -26,26 +20,24 @@ type problem struct {
 	class  outcome.Class // for the metrics and the log
 	status int           // 0: the status of the class
 	detail string
-	ends   bool // the connection ends, since nobody knows where the next request begins
 }
 
-// The problems whose details do not depend on the request.
+// The problems whose details do not depend on the request. malformed and manyBytes stand for those that faults and sessions word.
 var (
-	tooSlow    = &problem{outcome.BadRequest, http.StatusRequestTimeout, "the request did not arrive in time", true}
-	brokenBody = &problem{outcome.BadRequest, 0, "the body ends early, or its chunks are broken", true}
-	cutShort   = &problem{outcome.BadRequest, 0, "the request ends early", true}
-	manyBodies = &problem{outcome.Overloaded, 0, "too many long bodies are on their way", true}
-	longHead   = &problem{outcome.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "request line and headers are too long together", true}
-	badHead    = &problem{outcome.BadRequest, 0, "the request line or a header is malformed", true}
-	badVersion = &problem{outcome.BadRequest, http.StatusHTTPVersionNotSupported, "the version must be HTTP/1.1 or HTTP/1.0", true}
-	oldVersion = &problem{outcome.BadRequest, http.StatusHTTPVersionNotSupported, "a batch needs HTTP/1.1", false}
-	noBody     = &problem{outcome.BadRequest, 0, "a batch needs a body", false}
-	noPath     = &problem{outcome.BadRequest, http.StatusNotFound, "no such path; GET /openapi.json lists the paths", false}
-	noMethod   = &problem{outcome.BadRequest, http.StatusMethodNotAllowed, "the path takes another method", false}
-	noToken    = &problem{outcome.Unauthenticated, 0, "the header Authorization must be: Bearer, and a token", false}
-	badToken   = &problem{outcome.Unauthenticated, 0, "the token is unknown", false}
-	badTimeout = &problem{outcome.BadRequest, 0, "X-Request-Timeout-Ms must be a number of milliseconds, 1 or more", false}
-	encoded    = &problem{outcome.BadRequest, http.StatusUnsupportedMediaType, "a body with a Content-Encoding is not understood", false}
+	malformed  = &problem{outcome.BadRequest, 0, "the request line, a header or the end of the body is malformed"}
+	manyBytes  = &problem{outcome.Overloaded, 0, "all connections together have too many bytes unread"}
+	tooSlow    = &problem{outcome.BadRequest, http.StatusRequestTimeout, "the request did not arrive in time"}
+	brokenBody = &problem{outcome.BadRequest, 0, "the body ends early, or its chunks are broken"}
+	cutShort   = &problem{outcome.BadRequest, 0, "the request ends early"}
+	longHead   = &problem{outcome.TooLarge, http.StatusRequestHeaderFieldsTooLarge, "request line and headers are too long together"}
+	oldVersion = &problem{outcome.BadRequest, http.StatusHTTPVersionNotSupported, "a batch needs HTTP/1.1"}
+	noBody     = &problem{outcome.BadRequest, 0, "a batch needs a body"}
+	noPath     = &problem{outcome.BadRequest, http.StatusNotFound, "no such path; GET /openapi.json lists the paths"}
+	noMethod   = &problem{outcome.BadRequest, http.StatusMethodNotAllowed, "the path takes another method"}
+	noToken    = &problem{outcome.Unauthenticated, 0, "the header Authorization must be: Bearer, and a token"}
+	badToken   = &problem{outcome.Unauthenticated, 0, "the token is unknown"}
+	badTimeout = &problem{outcome.BadRequest, 0, "X-Request-Timeout-Ms must be a number of milliseconds, 1 or more"}
+	encoded    = &problem{outcome.BadRequest, http.StatusUnsupportedMediaType, "a body with a Content-Encoding is not understood"}
 )
 
 func tooLarge(most int) *problem {
@@ -53,7 +45,11 @@ func tooLarge(most int) *problem {
 }
 
 func (f fault) problem() *problem {
-	return &problem{class: outcome.BadRequest, detail: string(f), ends: true}
+	p := &problem{class: outcome.BadRequest, detail: string(f)}
+	if f == faultVersion {
+		p.status = http.StatusHTTPVersionNotSupported
+	}
+	return p
 }
 
 func (p *problem) statusCode() int {
@@ -63,86 +59,121 @@ func (p *problem) statusCode() int {
 	return p.class.Status()
 }
 
-// refuse answers a request with a problem.
-func (x *exchange) refuse(p *problem) {
-	reply := x.front.service.Refuse(serve.HTTP, p.class, string(x.head.id()), p.detail)
-	if p.ends {
-		x.ctx.SetConnectionClose()
-		x.conn.lingering = true
+// A note is what an answer needs of its request: a byte of these flags, and then whole header lines that repeat its ids.
+const (
+	noteID   = 1 << iota // the lines have an id
+	noteKeep             // a client of HTTP/1.0 asks to keep the connection
+	noteLine             // the answer is a line of a batch
+)
+
+// appendNote appends the note of a request. closes says that the connection ends with the answer.
+func (h *head) appendNote(dst []byte, closes bool) []byte {
+	at := len(dst)
+	dst = append(dst, 0)
+	if id := h.id(); id != nil {
+		dst[at] |= noteID
+		dst = appendField(dst, requestID, id)
 	}
-	x.answer(&reply, p.statusCode())
+	if trace := h.trace(); trace != nil {
+		dst = appendField(dst, traceParent, trace)
+	}
+	if !h.http11 && !closes {
+		dst[at] |= noteKeep
+	}
+	return dst
 }
 
-// answer writes the reply with its headers. A long one waits until all connections together have room for it.
-func (x *exchange) answer(reply *serve.Reply, status int) {
-	if x.waiting > 0 && !x.conn.makeRoom(x.waiting) {
-		return // The connection has been cut.
-	}
-	x.echo(reply.RequestID)
-	x.front.write(&x.ctx.Response, reply, status)
-	x.conn.owe(len(x.ctx.Response.Body()))
+func appendField[V []byte | string](dst []byte, f field, value V) []byte {
+	dst = append(append(dst, fieldNames[f]...), ": "...)
+	return append(append(dst, value...), "\r\n"...)
 }
 
-// echo repeats the ids of the request in the answer. An id of the front's own, or of the body, stands in for a missing one.
-func (x *exchange) echo(replyID string) {
-	headers := &x.ctx.Response.Header
-	if id := x.head.id(); id != nil {
-		headers.SetBytesV(fieldNames[requestID], id)
-	} else if isID(replyID) {
-		headers.Set(fieldNames[requestID], replyID)
+// headRoom is enough for the head of an answer, apart from the note and a header Allow.
+const headRoom = 512
+
+// Encode implements session.Codec.
+func (c *codec) Encode(buf []byte, r *serve.Reply, note []byte, last bool) (reply, memory []byte) {
+	if len(note) > 0 && note[0]&noteLine != 0 {
+		buf = appendLine(buf[:0], r)
+		return buf, buf
 	}
-	if trace := x.head.trace(); trace != nil {
-		headers.SetBytesV(fieldNames[traceParent], trace)
+	// The length of the body stands in front of it, and is known last.
+	room := headRoom + len(note)
+	if cap(buf) < room {
+		buf = make([]byte, room, 4*room)
 	}
+	buf = r.AppendBody(buf[:room])
+	var onStack [headRoom]byte
+	head := c.front.appendReplyHead(onStack[:0], r, r.Class.Status(), "", len(buf)-room, note, last)
+	reply = buf[room-len(head):]
+	copy(reply, head)
+	return reply, buf
 }
 
-// document answers with a JSON document of the front's own.
-func (x *exchange) document(body []byte) {
-	x.echo("")
-	x.ctx.Response.Header.SetContentType(typeJSON)
-	x.ctx.Response.SetBodyRaw(body)
+// appendLine appends the line of a batch, as a chunk.
+func appendLine(dst []byte, r *serve.Reply) []byte {
+	const digits = 8
+	start := len(dst)
+	dst = append(dst, "00000000\r\n"...)
+	at := len(dst)
+	dst = append(r.AppendBody(dst), '\n')
+	length := len(dst) - at
+	for i := range digits {
+		dst[start+digits-1-i] = "0123456789abcdef"[length>>(4*i)&0xf]
+	}
+	return append(dst, "\r\n"...)
 }
 
-// answerBytesKept bounds the buffer that one answer leaves to the next.
-const answerBytesKept = 64 << 10
+// appendReply appends an answer with its head.
+func (f *Front) appendReply(dst []byte, r *serve.Reply, status int, allow string, note []byte, last bool) []byte {
+	body := r.AppendBody(nil)
+	return append(f.appendReplyHead(dst, r, status, allow, len(body), note, last), body...)
+}
 
-// write writes the body of a reply, its status and the headers that come with them.
-func (f *Front) write(response *fasthttp.Response, reply *serve.Reply, status int) {
-	response.SetStatusCode(status)
-	response.Header.SetContentType(typeJSON)
-	if seconds := reply.Class.RetryAfter(); seconds > 0 {
-		response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(seconds))
+// appendReplyHead appends the head of a reply with so many bytes of body. An id of the front's own, or of the body, stands in for a missing
+// one.
+func (f *Front) appendReplyHead(dst []byte, r *serve.Reply, status int, allow string, length int, note []byte, last bool) []byte {
+	end := len("\r\n")
+	dst = f.appendHead(dst, status, typeJSON, length, note, last)
+	dst = dst[:len(dst)-end]
+	if (len(note) == 0 || note[0]&noteID == 0) && isID(r.RequestID) {
+		dst = appendField(dst, requestID, r.RequestID)
+	}
+	if seconds := r.Class.RetryAfter(); seconds > 0 {
+		dst = append(strconv.AppendInt(append(dst, "Retry-After: "...), int64(seconds), 10), "\r\n"...)
 	}
 	if status == http.StatusUnauthorized {
-		response.Header.Set(fasthttp.HeaderWWWAuthenticate, "Bearer")
+		dst = append(dst, "WWW-Authenticate: Bearer\r\n"...)
 	}
-	body := reply.AppendBody(response.SwapBody(nil)[:0])
-	if cap(body) > answerBytesKept {
-		response.SetBodyRaw(body)
-		return
+	if allow != "" {
+		dst = append(append(append(dst, "Allow: "...), allow...), "\r\n"...)
 	}
-	response.SwapBody(body)
+	return append(dst, "\r\n"...)
 }
 
-// handleError answers a request that fasthttp does not understand, or that does not arrive. fasthttp sends the answer in any case, so
-// that a client that has only stopped sending gets one.
-func (f *Front) handleError(ctx *fasthttp.RequestCtx, err error) {
-	p, c := badHead, ctx.Conn().(*conn)
+// appendHead appends the head of an answer with its empty line. A negative length says that the body comes in chunks.
+func (f *Front) appendHead(dst []byte, status int, contentType string, length int, note []byte, last bool) []byte {
+	if status == http.StatusOK {
+		dst = append(dst, "HTTP/1.1 200 OK\r\n"...)
+	} else {
+		dst = append(append(strconv.AppendInt(append(dst, "HTTP/1.1 "...), int64(status), 10), ' '), http.StatusText(status)...)
+		dst = append(dst, "\r\n"...)
+	}
+	dst = append(dst, f.dateLine()...)
+	dst = append(append(append(dst, "Content-Type: "...), contentType...), "\r\n"...)
+	if length < 0 {
+		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
+	} else {
+		dst = append(strconv.AppendInt(append(dst, "Content-Length: "...), int64(length), 10), "\r\n"...)
+	}
+	if len(note) > 0 {
+		dst = append(dst, note[1:]...)
+	}
 	switch {
-	case errors.As(err, new(*fasthttp.ErrSmallBuffer)):
-		p = longHead
-	case c.late:
-		p = tooSlow
-	case gone(err):
-		p = cutShort
+	case last:
+		dst = append(dst, "Connection: close\r\n"...)
+	case len(note) > 0 && note[0]&noteKeep != 0:
+		dst = append(dst, "Connection: keep-alive\r\n"...)
 	}
-	reply := f.service.Refuse(serve.HTTP, p.class, "", p.detail)
-	ctx.Response.Reset()
-	f.write(&ctx.Response, &reply, p.statusCode())
-	c.lingering = !gone(err)
-}
-
-// gone reports whether a read failed since the client has closed the connection, or stopped sending.
-func gone(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
+	return append(dst, "\r\n"...)
 }

@@ -176,12 +176,12 @@ func BenchmarkEcho(b *testing.B) {
 
 // BenchmarkHead is the check of the headers.
 func BenchmarkHead(b *testing.B) {
-	raw := []byte("Host: localhost:8080\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\nContent-Length: 14\r\nContent-Type: application/x-www-form-urlencoded\r\n" +
+	raw := []byte("POST /v1/rank/one HTTP/1.1\r\nHost: localhost:8080\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\nContent-Length: 14\r\nContent-Type: application/x-www-form-urlencoded\r\n" +
 		"X-Request-Id: 0d9a6cbb-7efa-4c8c-b40a-4ad7dbb26cf6\r\ntraceparent: " + traceContext + "\r\n\r\n")
 	b.ReportAllocs()
 	for b.Loop() {
 		var h head
-		if h.read(raw, true) != "" || h.id() == nil || h.trace() == nil {
+		if h.parse(raw) != "" || h.id() == nil || h.trace() == nil {
 			b.Fatal("refused")
 		}
 	}

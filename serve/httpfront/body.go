@@ -1,118 +1,123 @@
 package httpfront
 
-import (
-	"io"
-	"slices"
+import "bytes"
+
+// A framing finds the content of a body in what arrives, as RFC 9112 has it. The zero value is a body that has ended. Loop only.
+type framing struct {
+	left    int64 // bytes of content until the body ends, or the chunk
+	part    part  // of a chunked body
+	trailer int   // bytes of trailers so far
+	most    int   // bytes that a line of framing, and all trailers together, may have
+}
+
+// part is what comes next in a chunked body.
+type part uint8
+
+const (
+	plain    part = iota // the body is not chunked, or has ended
+	size                 // the line with the size of a chunk
+	chunk                // its content
+	chunkEnd             // the line end behind that
+	trailer              // a trailer line, or the empty line behind all
 )
 
-// bodyBytesFree is what a body may hold without counting for Options.MaxBodyBytes, what one body leaves to the next, and how long
-// a body may be that the front reads only to be rid of it. fasthttp has read as much before it calls the front.
-const bodyBytesFree = 8 << 10
-
-// chunked is the length of a body of unknown length, as fasthttp has it.
-const chunked = -1
-
-// body is the body of a request as it arrives. One goroutine at a time.
-type body struct {
-	stream io.Reader // of fasthttp; nil if there is no body
-	conn   *conn
-	length int // or chunked
-	got    int // bytes that have been read
+// frame returns the framing of the request's body. A line of framing, and all trailers together, may have so many bytes.
+func (h *head) frame(most int) framing {
+	if h.chunked {
+		return framing{part: size, most: most}
+	}
+	return framing{left: h.length}
 }
 
-// Read implements io.Reader. fasthttp takes the end of the connection for the end of the body, except within a chunk: that is an
-// error here.
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.stream.Read(p)
-	b.got += n
-	if err == io.EOF && (b.got < b.length || b.length == chunked && b.conn.ended) {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
+// ended reports whether the body has ended.
+func (f *framing) ended() bool { return f.part == plain && f.left == 0 }
 
-// readBody reads the body into x.body. It returns nil, or the reason why it could not.
-func (x *exchange) readBody() *problem {
-	most := x.front.options.MaxRequestBytes
-	x.body = x.body[:0]
-	if !x.unread {
-		return nil
-	}
-	if x.incoming.length > most {
-		return tooLarge(most)
-	}
+// next returns how many bytes at the head of data are framing, and the content behind them, of which take says how much is used. Both
+// are empty if more must come first. ok is false if the framing is broken.
+func (f *framing) next(data []byte) (framing int, content []byte, ok bool) {
 	for {
-		if !x.growBody() {
-			return manyBodies
+		rest := data[framing:]
+		if f.part == plain || f.part == chunk {
+			return framing, rest[:min(int64(len(rest)), f.left)], true
 		}
-		n, err := x.incoming.Read(x.body[len(x.body):cap(x.body)])
-		x.body = x.body[:len(x.body)+n]
+		line, n, whole := cutLine(rest)
 		switch {
-		case len(x.body) > most:
-			return tooLarge(most)
-		case err == io.EOF:
-			x.bodyEnded()
-			return nil
-		case err != nil:
-			return x.conn.bodyProblem()
+		case !whole:
+			return framing, nil, n <= f.most && (f.part != chunkEnd || n == 0 || n == 1 && rest[0] == '\r')
+		case line == nil || !f.read(line, n):
+			return framing, nil, false
 		}
+		framing += n
 	}
 }
 
-// growBody makes room for more of the body. It reports false if all bodies together would become too long.
-func (x *exchange) growBody() bool {
-	if len(x.body) < cap(x.body) {
+// read reads a line of framing, which has n bytes with its line end.
+func (f *framing) read(line []byte, n int) (ok bool) {
+	switch f.part {
+	case size:
+		f.left, ok = chunkSize(line)
+		f.part = chunk
+		if f.left == 0 {
+			f.part = trailer
+		}
+		return ok && n <= f.most
+	case chunkEnd:
+		f.part = size
+		return len(line) == 0
+	}
+	f.trailer += n
+	if len(line) == 0 {
+		f.part = plain
 		return true
 	}
-	size := max(2*cap(x.body), 1<<10)
-	if size > bodyBytesFree {
-		more := int64(size) - x.held
-		x.held += more
-		if x.front.bodyBytes.Add(more) > int64(x.front.options.MaxBodyBytes) {
-			return false
+	_, _, fault := cutField(line)
+	return fault == "" && f.trailer <= f.most
+}
+
+// take says that so many bytes of the content are used.
+func (f *framing) take(n int) {
+	f.left -= int64(n)
+	if f.left == 0 && f.part == chunk {
+		f.part = chunkEnd
+	}
+}
+
+// cutLine returns the line at the head of data without its line end, and its length with that. line is nil if it does not end in CR LF.
+// Without a line end whole is false, and n is the length of data.
+func cutLine(data []byte) (line []byte, n int, whole bool) {
+	end := bytes.IndexByte(data, '\n')
+	switch {
+	case end < 0:
+		return nil, len(data), false
+	case end == 0 || data[end-1] != '\r':
+		return nil, end + 1, true
+	}
+	return data[: end-1 : end-1], end + 1, true
+}
+
+// chunkDigits is how many digits the size of a chunk may have.
+const chunkDigits = 15
+
+// chunkSize reads the line in front of a chunk: hexadecimal digits, and extensions, which mean nothing here.
+func chunkSize(line []byte) (n int64, ok bool) {
+	digits := 0
+	for digits < len(line) && isHexDigit(line[digits]) {
+		c := line[digits] | ' ' // lower case
+		if c >= 'a' {
+			c -= 'a' - 10
+		} else {
+			c -= '0'
+		}
+		n = n<<4 | int64(c)
+		if digits++; digits > chunkDigits {
+			return 0, false
 		}
 	}
-	x.body = slices.Grow(x.body, size-len(x.body))
-	return true
+	rest := line[digits:]
+	extension := trim(rest)
+	return n, digits > 0 && isText(rest) && (len(rest) == 0 || len(extension) > 0 && extension[0] == ';')
 }
 
-// dropBody gives back what the body holds, except for a small buffer.
-func (x *exchange) dropBody() {
-	x.front.bodyBytes.Add(-x.held)
-	x.held = 0
-	if cap(x.body) > bodyBytesFree {
-		x.body = nil
-	}
-}
-
-// bodyEnded notes that the body has been read to its end. A trailer follows a chunked body, and fasthttp does not find the end of
-// each: the connection is not used again.
-func (x *exchange) bodyEnded() {
-	x.unread = false
-	if x.incoming.length == chunked {
-		x.ctx.SetConnectionClose()
-	}
-}
-
-// settleBody has the connection end behind an answer whose request has not been read to its end: the rest would be taken for the
-// next request. A short body is read instead, since it is there already.
-func (x *exchange) settleBody() {
-	if !x.unread {
-		return
-	}
-	if length := x.incoming.length; length != chunked && length <= bodyBytesFree {
-		if _, err := io.Copy(io.Discard, &x.incoming); err == nil {
-			return
-		}
-	}
-	x.ctx.SetConnectionClose()
-	x.conn.lingering = true
-}
-
-// bodyProblem returns the problem of a body that ended early.
-func (c *conn) bodyProblem() *problem {
-	if c.late { // The error does not tell: fasthttp's reader of chunks drops its cause.
-		return tooSlow
-	}
-	return brokenBody
+func isHexDigit(c byte) bool {
+	return c >= '0' && c <= '9' || c|' ' >= 'a' && c|' ' <= 'f'
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -46,37 +45,35 @@ type server struct {
 	front   *Front
 	addr    string
 	held    chan held
+	pieces  chan<- net.Conn // see startPieces
 	metrics *prometheus.Registry
 	served  chan error
 	log     *servetest.Log
 	chained atomic.Int64 // runs of the second node of the plan chain
 }
 
-// abandoned returns a channel that is closed once the only connection has abandoned what the engine has of it, or has gone.
-func (s *server) abandoned() <-chan struct{} {
+// onLoop runs fn on the loop of the sessions.
+func (s *server) onLoop(t testing.TB, fn func()) {
+	t.Helper()
 	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			s.front.mu.Lock()
-			over := true
-			for c := range s.front.conns {
-				over = c.context.Err() != nil
-			}
-			s.front.mu.Unlock()
-			if over {
-				return
-			}
-			runtime.Gosched()
-		}
-	}()
-	return done
+	require.True(t, s.front.Loop().Post(func() {
+		fn()
+		close(done)
+	}))
+	<-done
+}
+
+// unread returns how many bytes of requests that have not begun the front holds.
+func (s *server) unread(t testing.TB) (n int) {
+	s.onLoop(t, func() { n = s.front.Unread() })
+	return n
 }
 
 // held is a request that has got to its only node.
 type held struct {
 	*task.Ctx
 	done chan<- struct{}
+	over <-chan struct{} // closed once nobody waits for the answer any more
 }
 
 // answer lets the request go on.
@@ -133,7 +130,7 @@ func start(t testing.TB, changes ...func(*setup)) *server {
 				{Op: "test::one", Output: task.Source, Run: one, Inline: true, Cheap: true},
 				{Op: "test::held", Output: task.Source, Expensive: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 					done := make(chan struct{})
-					s.held <- held{c, done}
+					s.held <- held{c, done, c.Context().Done()}
 					select {
 					case <-done:
 					case <-c.Context().Done():
@@ -161,7 +158,7 @@ func start(t testing.TB, changes ...func(*setup)) *server {
 	require.NoError(t, err)
 	s.service, err = serve.New(s.engine, serve.Options{Logger: logger, LogPerSecond: 1000, Registerer: s.metrics, MaxUnsentBytes: o.unsent})
 	require.NoError(t, err)
-	s.front, err = New(s.service, o.store, o.front)
+	s.front, err = New(s.service, o.store, s.engine.Intake().Reactor(), o.front)
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -205,10 +202,13 @@ type answer struct {
 	body string
 }
 
-// receive reads the response to a request with that method.
+// receive reads the response to a request with that method. It passes over 100 Continue, as clients do.
 func (c *client) receive(method string) answer {
 	c.t.Helper()
 	response, err := http.ReadResponse(c.r, &http.Request{Method: method})
+	for err == nil && response.StatusCode == http.StatusContinue {
+		response, err = http.ReadResponse(c.r, &http.Request{Method: method})
+	}
 	require.NoError(c.t, err)
 	body, err := io.ReadAll(response.Body)
 	require.NoError(c.t, err)

@@ -6,10 +6,15 @@ import (
 	"time"
 )
 
-// head has what the front reads from the headers of one request. Its slices belong to fasthttp, and are valid as long as the
-// request.
+// head is the request line and the headers of one request. Its slices belong to the text that parse has read.
 type head struct {
-	fields [len(fieldNames)][]byte // by field; nil: not given
+	method  []byte
+	path    []byte // without query
+	name    []byte // the host of an absolute target; nil: the header Host counts
+	http11  bool
+	fields  [len(fieldNames)][]byte // by field; nil: not given
+	length  int64                   // of the body
+	chunked bool                    // the body comes in chunks, and length says nothing
 }
 
 // field is a header that the front reads. Each may be given once.
@@ -18,6 +23,7 @@ type field int
 const (
 	host field = iota
 	origin
+	expect
 	connection
 	contentLength
 	contentEncoding
@@ -30,7 +36,7 @@ const (
 
 // fieldNames are the names of the fields, as documents show them.
 var fieldNames = [...]string{
-	host: "Host", origin: "Origin", connection: "Connection", contentLength: "Content-Length", contentEncoding: "Content-Encoding",
+	host: "Host", origin: "Origin", expect: "Expect", connection: "Connection", contentLength: "Content-Length", contentEncoding: "Content-Encoding",
 	transferEncoding: "Transfer-Encoding", authorization: "Authorization", requestID: "X-Request-Id",
 	requestTimeout: "X-Request-Timeout-Ms", traceParent: "traceparent",
 }
@@ -44,55 +50,141 @@ type fault string
 // The faults. RFC 9112 leaves no doubt about each, or lets a server refuse it. A proxy in front may read such a
 // request in another way.
 const (
+	faultRequest   fault = "the request line is malformed"
+	faultVersion   fault = "the version must be HTTP/1.1 or HTTP/1.0"
 	faultLine      fault = "a header line does not end in CR LF"
 	faultName      fault = "a header line has no name, a folded line or a space before the colon"
+	faultValue     fault = "a header has a control character"
 	faultTwice     fault = "a header is given twice"
 	faultHost      fault = "HTTP/1.1 needs the header Host"
+	faultLength    fault = "Content-Length must be a number of bytes"
 	faultBoth      fault = "Content-Length and Transfer-Encoding are both given"
 	faultEncoding  fault = "Transfer-Encoding must be chunked"
 	faultOldCoding fault = "HTTP/1.0 has no Transfer-Encoding"
 )
 
-// read reads the raw header lines, those after the request line, and checks what fasthttp lets pass. raw ends with the empty line, or
-// is empty.
-func (h *head) read(raw []byte, http11 bool) fault {
+// parse reads text, which ends with the first empty line.
+func (h *head) parse(text []byte) fault {
 	*h = head{}
-	for len(raw) > 0 {
-		end := bytes.IndexByte(raw, '\n')
-		if end < 1 || raw[end-1] != '\r' {
+	line, n, _ := cutLine(text)
+	if fault := h.parseRequest(line); fault != "" {
+		return fault
+	}
+	for text = text[n:]; ; text = text[n:] {
+		line, n, _ = cutLine(text)
+		switch {
+		case line == nil:
 			return faultLine
+		case len(line) == 0:
+			return h.framed()
 		}
-		line := raw[:end-1]
-		raw = raw[end+1:]
-		if len(line) == 0 {
-			break
+		name, value, fault := cutField(line)
+		if fault != "" {
+			return fault
 		}
-		colon := bytes.IndexByte(line, ':')
-		if colon < 1 || !isToken(line[:colon]) {
-			return faultName
-		}
-		f, ok := fieldOf(line[:colon])
+		f, ok := fieldOf(name)
 		if !ok {
 			continue
 		}
 		if h.fields[f] != nil {
 			return faultTwice
 		}
-		h.fields[f] = trim(line[colon+1:])
+		h.fields[f] = value
 	}
-	switch coding := h.get(transferEncoding); {
-	case http11 && h.get(host) == nil:
+}
+
+// parseRequest reads the request line: a method, a target and a version, with a space between two of them.
+func (h *head) parseRequest(line []byte) fault {
+	first := bytes.IndexByte(line, ' ')
+	last := bytes.LastIndexByte(line, ' ')
+	if first < 1 || last < first+2 || !isToken(line[:first]) || !isTarget(line[first+1:last]) {
+		return faultRequest
+	}
+	h.method = line[:first]
+	switch version := line[last+1:]; {
+	case string(version) == "HTTP/1.1":
+		h.http11 = true
+	case string(version) == "HTTP/1.0":
+	case len(version) == len("HTTP/1.1") && string(version[:5]) == "HTTP/" && isDigit(version[5]) && version[6] == '.' && isDigit(version[7]):
+		return faultVersion
+	default:
+		return faultRequest
+	}
+	h.setTarget(line[first+1 : last])
+	return ""
+}
+
+// setTarget takes the path out of a target, which is one itself, or begins with the scheme and the name of a server.
+func (h *head) setTarget(target []byte) {
+	for _, scheme := range [...]string{"http://", "https://"} {
+		if len(target) >= len(scheme) && target[0] != '/' && bytes.EqualFold(target[:len(scheme)], []byte(scheme)) {
+			target = target[len(scheme):]
+			end := bytes.IndexAny(target, "/?#")
+			if end < 0 {
+				end = len(target)
+			}
+			h.name, target = target[:end:end], target[end:]
+		}
+	}
+	if end := bytes.IndexAny(target, "?#"); end >= 0 {
+		target = target[:end]
+	}
+	h.path = target
+}
+
+// framed finds out where the body ends.
+func (h *head) framed() fault {
+	length, coding := h.get(contentLength), h.get(transferEncoding)
+	switch {
+	case h.http11 && h.get(host) == nil:
 		return faultHost
-	case coding == nil:
+	case coding == nil && length == nil:
 		return ""
-	case h.get(contentLength) != nil:
+	case coding == nil:
+		n, err := strconv.ParseUint(string(length), 10, 63) // It takes digits alone.
+		h.length = int64(n)
+		if err != nil {
+			return faultLength
+		}
+		return ""
+	case length != nil:
 		return faultBoth
-	case !http11:
+	case !h.http11:
 		return faultOldCoding
 	case !bytes.EqualFold(coding, []byte("chunked")):
 		return faultEncoding
 	}
+	h.chunked = true
 	return ""
+}
+
+// hasBody reports whether the request has a body, which may be empty.
+func (h *head) hasBody() bool { return h.chunked || h.get(contentLength) != nil }
+
+// expects reports whether the client waits for 100 Continue before it sends the body.
+func (h *head) expects() bool {
+	return h.http11 && (h.chunked || h.length > 0) && bytes.EqualFold(h.get(expect), []byte("100-continue"))
+}
+
+// server returns the name of the server that the client asks.
+func (h *head) server() []byte {
+	if h.name != nil {
+		return h.name
+	}
+	return h.get(host)
+}
+
+// cutField returns the name and the value of a header line, without the white space around the value, which is not nil.
+func cutField(line []byte) (name, value []byte, fault fault) {
+	colon := bytes.IndexByte(line, ':')
+	if colon < 1 || !isToken(line[:colon]) {
+		return nil, nil, faultName
+	}
+	value = trim(line[colon+1:])
+	if !isText(value) {
+		return nil, nil, faultValue
+	}
+	return line[:colon], value, ""
 }
 
 // trim returns a value without the white space around it. The result is not nil.
@@ -113,7 +205,9 @@ func fieldOf(name []byte) (field, bool) {
 	case len("Host"):
 		f = host
 	case len("Origin"):
-		f = origin
+		if f = origin; name[0]|' ' == 'e' {
+			f = expect
+		}
 	case len("Connection"):
 		f = connection
 	case len("traceparent"):
@@ -136,35 +230,61 @@ func fieldOf(name []byte) (field, bool) {
 	return f, bytes.EqualFold(name, []byte(fieldNames[f]))
 }
 
-// tokenBytes are the characters that the name of a header may have.
-const tokenBytes = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+// kinds of bytes.
+const (
+	tokenByte  = 1 << iota // may stand in a method and in the name of a header
+	targetByte             // may stand in a target
+	textByte               // may stand in the value of a header
+)
 
-// inToken says of each byte whether it is in tokenBytes.
-var inToken = func() (table [256]bool) {
-	for i := range len(tokenBytes) {
-		table[tokenBytes[i]] = true
+// kindsOf says of each byte of which kinds it is.
+var kindsOf = func() (table [256]uint8) {
+	const marks = "!#$%&'*+-.^_`|~"
+	for i := range table {
+		c := byte(i)
+		if isDigit(c) || c|' ' >= 'a' && c|' ' <= 'z' || c > ' ' && bytes.IndexByte([]byte(marks), c) >= 0 {
+			table[i] |= tokenByte
+		}
+		if c > ' ' && c != 0x7f {
+			table[i] |= targetByte | textByte
+		}
+		if c == ' ' || c == '\t' {
+			table[i] |= textByte
+		}
 	}
 	return table
 }()
 
-// isToken reports whether name has only characters that the name of a header may have.
-func isToken(name []byte) bool {
-	for _, c := range name {
-		if !inToken[c] {
+// are reports whether all bytes of s are of a kind.
+func are(s []byte, kind uint8) bool {
+	for _, c := range s {
+		if kindsOf[c]&kind == 0 {
 			return false
 		}
 	}
 	return true
 }
 
+func isToken(s []byte) bool  { return are(s, tokenByte) }
+func isTarget(s []byte) bool { return are(s, targetByte) }
+func isText(s []byte) bool   { return are(s, textByte) }
+func isDigit(c byte) bool    { return c >= '0' && c <= '9' }
+
 // closes reports whether the client ends the connection after this request.
 func (h *head) closes() bool {
+	if h.get(connection) == nil {
+		return !h.http11
+	}
+	keeps := h.http11
 	for option := range bytes.SplitSeq(h.get(connection), []byte(",")) {
-		if bytes.EqualFold(trim(option), []byte("close")) {
+		switch option = trim(option); {
+		case bytes.EqualFold(option, []byte("close")):
 			return true
+		case bytes.EqualFold(option, []byte("keep-alive")):
+			keeps = true
 		}
 	}
-	return false
+	return !keeps
 }
 
 // bearer returns the token of the header Authorization. It is nil without one.

@@ -114,18 +114,15 @@ func (r *route) failures() []failing {
 			}
 		}
 	}
-	problems := []*problem{badHead, cutShort, tooSlow, longHead, badVersion}
+	problems := []*problem{malformed, cutShort, tooSlow, longHead, faultVersion.problem()}
 	if !r.open {
 		problems = append(problems, noToken, badToken)
 	}
 	if r.asks {
 		problems = append(problems, encoded, badTimeout)
 	}
-	if r.asks {
-		problems = append(problems, manyBodies)
-	}
-	if r.asks && !r.lines {
-		problems = append(problems, brokenBody)
+	if r.reads {
+		problems = append(problems, manyBytes, brokenBody)
 	}
 	if r.lines {
 		problems = append(problems, noBody, oldVersion)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/serve/access"
+	"github.com/rankd/rankd/serve/session"
 )
 
 // The defaults of Options.
@@ -29,8 +30,8 @@ type Options struct {
 	MaxHeaderBytes int
 	// MaxRequestBytes bounds the body of a request, and each line of a batch. Beyond: 413.
 	MaxRequestBytes int
-	// MaxBodyBytes bounds what all connections together hold of bodies on their way, apart from 8 KiB a connection. A batch
-	// counts 64 KiB, and twice the line that it reads. Beyond: 503. It is what bounds the memory that slow senders take.
+	// MaxBodyBytes bounds what all connections together hold of requests that have not begun, most of it bodies on their way, apart from
+	// 16 KiB a connection. Beyond: 503. It is what bounds the memory that slow senders take.
 	MaxBodyBytes int
 	// BatchInflight bounds the requests of one batch that run at the same time.
 	BatchInflight int
@@ -48,6 +49,22 @@ type Options struct {
 
 	// Logger gets what no answer reports. Nil means slog.Default().
 	Logger *slog.Logger
+}
+
+// backlogBytes is how much of what a client has sent ahead a connection holds, beside a head that is not whole.
+const backlogBytes = 64 << 10
+
+// pieceBytes is what WriteTimeout counts for.
+const pieceBytes = 64 << 10
+
+// sessions returns the options of the sessions.
+func (o *Options) sessions() session.Options {
+	return session.Options{
+		MaxConnections: o.MaxConnections, MaxRequestBytes: o.MaxRequestBytes, MaxUnreadBytes: o.MaxBodyBytes,
+		MaxBacklogBytes: backlogBytes + 4*o.MaxHeaderBytes, HoldBack: true,
+		IdleTimeout: o.IdleTimeout, FirstTimeout: o.ReadTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, PieceBytes: pieceBytes,
+		Logger: o.Logger,
+	}
 }
 
 // withDefaults fills in the defaults. The error names each field that is out of range.

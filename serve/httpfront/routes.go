@@ -9,13 +9,14 @@ import (
 // route is an endpoint. The front serves by this table, and GET /openapi.json describes it. Immutable.
 type route struct {
 	method  string
-	path    string // as OpenAPI writes it; {plan} may stand at its end
-	open    bool   // it needs no token
-	handle  func(*exchange)
-	id      string // its name in the description
+	path    string       // as OpenAPI writes it; {plan} may stand at its end
+	open    bool         // it needs no token
+	handle  func(*codec) // answers a request whose body nobody needs; nil: the body counts
+	id      string       // its name in the description
 	summary string
 	asks    bool // it runs requests, so that a body, a deadline and all classes of outcomes belong to it
-	lines   bool // body and answer are JSON Lines
+	reads   bool // it runs one request, which is the body
+	lines   bool // body and answer are JSON Lines, a request each
 }
 
 // planParameter stands in a path for the name of a plan.
@@ -24,23 +25,23 @@ const planParameter = "{plan}"
 // routes are the endpoints, those that are used most first.
 var routes = [...]route{
 	{
-		method: http.MethodPost, path: "/v1/rank/" + planParameter, handle: (*exchange).rank, asks: true,
+		method: http.MethodPost, path: "/v1/rank/" + planParameter, asks: true, reads: true,
 		id: "rankByPlan", summary: "Runs one request with the plan of the path.",
 	},
 	{
-		method: http.MethodPost, path: "/v1/rank", handle: (*exchange).rank, asks: true,
+		method: http.MethodPost, path: "/v1/rank", asks: true, reads: true,
 		id: "rank", summary: "Runs one request with the plan that the body names, or the server's own.",
 	},
 	{
-		method: http.MethodPost, path: "/v1/batch", handle: (*exchange).batch, asks: true, lines: true,
+		method: http.MethodPost, path: "/v1/batch", asks: true, lines: true,
 		id: "batch", summary: "Runs one request a line, and answers one line each, in order.",
 	},
 	{
-		method: http.MethodGet, path: "/v1/plans", handle: (*exchange).plans,
+		method: http.MethodGet, path: "/v1/plans", handle: (*codec).plans,
 		id: "plans", summary: "Lists the plans that the caller may ask for.",
 	},
 	{
-		method: http.MethodGet, path: "/openapi.json", handle: (*exchange).describe, open: true,
+		method: http.MethodGet, path: "/openapi.json", handle: (*codec).describe, open: true,
 		id: "openapi", summary: "Describes this API.",
 	},
 }

@@ -81,8 +81,14 @@ func (c *codec) refuseBytes(err error) {
 	}
 }
 
+// Stop implements session.Codec. RESP has no word for any of the reasons.
+func (c *codec) Stop(session.Stop) {}
+
+// Fail implements session.Codec.
+func (c *codec) Fail(refused *serve.Reply) { c.EndWith(appendFailure(nil, refused)) }
+
 // Encode implements session.Codec.
-func (c *codec) Encode(buf []byte, r *serve.Reply) (reply, memory []byte) {
+func (c *codec) Encode(buf []byte, r *serve.Reply, _ []byte, _ bool) (reply, memory []byte) {
 	if r.Class != outcome.OK {
 		buf = appendFailure(buf[:0], r)
 		return buf, buf

@@ -36,7 +36,7 @@ func New(service *serve.Service, store *access.Store, r *reactor.Reactor, o Opti
 		f.commands[f.table[i].name] = &f.table[i]
 	}
 	f.Server, err = session.New(service, r, session.Protocol{
-		Front: serve.RESP, TurnAway: redcon.AppendError(nil, "ERR max number of clients reached"), NewCodec: f.newCodec,
+		Front: serve.RESP, TurnAway: func() []byte { return redcon.AppendError(nil, "ERR max number of clients reached") }, NewCodec: f.newCodec,
 	}, f.options.Options)
 	if err != nil {
 		return nil, err

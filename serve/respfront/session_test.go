@@ -35,10 +35,11 @@ func (c *wire) Write(p []byte) error {
 	return nil
 }
 
-func (c *wire) Unsent() int { return c.unsent }
-func (c *wire) Resume()     { c.resumed = true }
-func (c *wire) AwaitDrain() { c.awaited = true }
-func (c *wire) Finish()     { c.finished = true }
+func (c *wire) Unsent() int    { return c.unsent }
+func (c *wire) Resume()        { c.resumed = true }
+func (c *wire) AwaitDrain()    { c.awaited = true }
+func (c *wire) Finish()        { c.finished = true }
+func (c *wire) FinishWriting() { c.finished = true }
 func (c *wire) Close(reason error) {
 	if c.closed == nil {
 		c.closed = reason

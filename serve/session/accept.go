@@ -45,7 +45,9 @@ func (v *Server) Serve(l net.Listener) error {
 			v.untrack(l)
 			return fmt.Errorf("accepting connections: %w", err)
 		default:
-			v.options.Logger.Warn("cannot accept connections, waiting", "front", v.protocol.Front.String(), "error", err, "pause", pause)
+			if pause == pauseFirst {
+				v.options.Logger.Warn("cannot accept connections, waiting", "front", v.protocol.Front.String(), "error", err)
+			}
 			v.wait(pause)
 			pause = min(2*pause, pauseMost)
 		}
@@ -117,7 +119,7 @@ func (v *Server) admit(nc net.Conn) {
 	entered := false
 	err := v.reactor.Enroll(nc, transport.AcceptOptions{
 		UnsentMaxBytes: unsentMost,
-		UnreadMaxBytes: math.MaxInt, // The session looks itself, and says so.
+		UnreadMaxBytes: v.options.unreadMost(),
 	}, func(conn transport.Accepted) transport.AcceptedHandler {
 		entered = true
 		return v.enter(conn, remote)
@@ -137,7 +139,7 @@ const streamReadBytes = 4 << 10
 func (v *Server) serveStream(nc net.Conn, remote string) {
 	defer v.streams.Done()
 	st := stream.New(v.loop, stream.Options{
-		ReadBytes: streamReadBytes, UnreadMaxBytes: v.options.MaxRequestBytes + len("\r\n"), UnsentMaxBytes: unsentMost,
+		ReadBytes: streamReadBytes, UnreadMaxBytes: min(v.options.unreadMost(), v.options.MaxRequestBytes+len("\r\n")), UnsentMaxBytes: unsentMost,
 	})
 	if !v.shakeHands(nc) {
 		_ = nc.Close()
@@ -169,6 +171,14 @@ func (v *Server) shakeHands(nc net.Conn) bool {
 	return false
 }
 
+// unreadMost returns how much a session may leave before its connection reads no further. Without HoldBack the session looks itself.
+func (o *Options) unreadMost() int {
+	if o.HoldBack {
+		return o.MaxBacklogBytes
+	}
+	return math.MaxInt
+}
+
 // unsentMost bounds the unsent bytes of a connection, one reply included.
 const unsentMost = 1 << 30
 
@@ -177,8 +187,10 @@ func (v *Server) turnAway(nc net.Conn) {
 	v.service.ConnCut(v.protocol.Front, serve.CutLimit)
 	switch nc.(type) {
 	case *net.TCPConn, *net.UnixConn:
-		_ = nc.SetWriteDeadline(time.Now().Add(goodbye))
-		_, _ = nc.Write(v.protocol.TurnAway)
+		if v.protocol.TurnAway != nil {
+			_ = nc.SetWriteDeadline(time.Now().Add(goodbye))
+			_, _ = nc.Write(v.protocol.TurnAway())
+		}
 	}
 	_ = nc.Close()
 }

@@ -38,10 +38,16 @@ type Options struct {
 	MaxUnsentBytes int
 	// IdleTimeout is how long a connection may stay without a request. A negative one means for ever.
 	IdleTimeout time.Duration
+	// FirstTimeout is how long a connection may stay before its first request. Zero means IdleTimeout.
+	FirstTimeout time.Duration
 	// ReadTimeout is how long a request may take from its first byte to its last, and a TLS handshake.
 	ReadTimeout time.Duration
-	// WriteTimeout is how long a client may take no byte of what waits for it.
+	// WriteTimeout is how long a client may take for PieceBytes of what waits for it, or for what is left of that.
 	WriteTimeout time.Duration
+	// PieceBytes is what WriteTimeout counts for. Zero means one byte.
+	PieceBytes int
+	// HoldBack has a client wait that sends more than MaxBacklogBytes ahead, instead of cutting it off.
+	HoldBack bool
 	// CancelAtEOF cancels the requests of a client that stops sending. Otherwise it gets its replies: over TCP a client
 	// that has closed its socket looks the same, until it answers the first reply with a reset.
 	CancelAtEOF bool

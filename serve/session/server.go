@@ -40,6 +40,7 @@ type Server struct {
 	sweeper  *loop.Timer
 	swept    int // index of the session that a sweep has looked at last
 	lastID   int64
+	leaving  bool
 	draining bool
 	empty    chan struct{} // closed when draining and no session is left
 	emptied  bool          // empty is closed
@@ -84,6 +85,9 @@ func (v *Server) Entered() int64 { return v.lastID }
 // Unread returns how many bytes all sessions have left in their connections. Loop only.
 func (v *Server) Unread() int { return v.unread }
 
+// Leave has each connection end behind its next reply, so that clients go elsewhere before Drain. The server goes on accepting.
+func (v *Server) Leave() { v.loop.Post(func() { v.leaving = true }) }
+
 // Drain stops to accept. Connections close as soon as their clients have all replies that are due; requests that come
 // meanwhile are refused by their codec. Drain returns nil when none is left, and otherwise the cause of ctx when that ends.
 func (v *Server) Drain(ctx context.Context) error {
@@ -118,6 +122,9 @@ func (v *Server) Close() error {
 func (v *Server) drain() {
 	v.draining = true
 	for _, s := range v.sessions {
+		if !s.ending {
+			s.codec.Stop(Drain)
+		}
 		s.proceed()
 	}
 	v.tellIfEmpty()
@@ -148,7 +155,7 @@ func (v *Server) Enter(conn transport.Accepted, remote string) *Session {
 // enter makes the session of a new connection, which counts already.
 func (v *Server) enter(conn transport.Accepted, remote string) *Session {
 	v.lastID++
-	s := &Session{server: v, conn: conn, index: len(v.sessions), id: v.lastID, remote: remote}
+	s := &Session{server: v, conn: conn, index: len(v.sessions), id: v.lastID, remote: remote, most: v.options.MaxPipeline}
 	s.outbox = v.service.NewOutbox(s)
 	s.context, s.leave = context.WithCancel(context.Background())
 	s.codec = v.protocol.NewCodec(s)

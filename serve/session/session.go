@@ -30,12 +30,19 @@ type Session struct {
 	outbox      *serve.Outbox
 	asksRoom    bool   // outbox has no room for the first of these answers
 	farewell    []byte // the last reply, which leaves behind those of the pending requests; nil: none
+	most        int    // replies that may be owed
 
+	within     bool // the codec has taken the beginning of a request
+	kept       int  // bytes of it that the codec keeps
+	turns      int  // requests and replies so far
 	pending    bool // the codec has consumed requests that it has not begun
 	held       bool // the connection has bytes that wait for a slot or for unsent bytes to leave
 	unread     int  // bytes that the connection has kept
 	eof        bool // the client sends no more
 	ending     bool // no further request begins; the connection closes when nothing is owed
+	stopped    bool // the codec knows of eof
+	dropped    bool // bytes came behind the end
+	finished   bool // the connection closes once all is sent
 	proceeding bool // OnData or proceed is on the stack
 	closed     bool // OnClose has been called
 	counted    bool // as cut off
@@ -93,14 +100,14 @@ func (s *Session) OnConnect(err error) {
 
 // OnData implements transport.Handler.
 func (s *Session) OnData(data []byte) (consumed int) {
-	now := s.now()
+	now, turns := s.now(), s.turns
 	s.proceeding = true // The end waits until all that has come is looked at.
 	consumed = s.begin(data)
-	if s.keepsTooMuch(len(data) - consumed) {
+	if s.keepsTooMuch(len(data) - consumed + s.kept) {
 		consumed = len(data)
 	}
 	s.proceeding = false
-	s.times.received(now, consumed > 0, !s.held && consumed < len(data))
+	s.times.received(now, s.turns > turns || consumed > 0 && !s.within, !s.ending && (s.within || !s.held && consumed < len(data)))
 	s.proceed()
 	return consumed
 }
@@ -115,41 +122,84 @@ func (s *Session) keepsTooMuch(unread int) bool {
 	v.unread += unread - s.unread
 	s.unread = unread
 	o := &v.options
-	var refusal []byte
+	var refused serve.Reply
 	switch {
-	case unread > o.MaxRequestBytes+o.MaxBacklogBytes:
-		refusal = s.Refuse(outcome.TooLarge, fmt.Sprintf("%d bytes may wait unread", o.MaxRequestBytes+o.MaxBacklogBytes))
+	case unread > o.MaxRequestBytes+o.MaxBacklogBytes && !o.HoldBack:
+		refused = s.refuse(outcome.TooLarge, fmt.Sprintf("%d bytes may wait unread", o.MaxRequestBytes+o.MaxBacklogBytes))
 	case unread > unreadBytesFree && v.unread > o.MaxUnreadBytes:
-		refusal = s.Refuse(outcome.Overloaded, "all connections together have too many bytes unread")
+		refused = s.refuse(outcome.Overloaded, "all connections together have too many bytes unread")
 	default:
 		return false
 	}
 	v.unread -= unread
 	s.unread, s.held = 0, false
-	s.EndWith(refusal)
+	s.codec.Fail(&refused)
 	return true
 }
+
+// Keep says how many bytes of a request the codec keeps, which count as unread. Zero gives them back.
+func (s *Session) Keep(bytes int) { s.kept = bytes }
+
+// Within says whether the codec has taken the beginning of a request, or of a part of one, whose rest is missing: ReadTimeout counts,
+// and a session that should end waits for it.
+func (s *Session) Within(within bool) { s.within = within }
 
 // Refuse counts and logs a request that is refused without a query, and returns the reply to it. detail is one line, and has nothing
 // unbounded that comes from input.
 func (s *Session) Refuse(c outcome.Class, detail string) []byte {
-	refused := s.server.service.Refuse(s.server.protocol.Front, c, "", detail)
-	reply, _ := s.codec.Encode(nil, &refused)
+	refused := s.refuse(c, detail)
+	reply, _ := s.codec.Encode(nil, &refused, nil, true)
 	return reply
+}
+
+func (s *Session) refuse(c outcome.Class, detail string) serve.Reply {
+	return s.server.service.Refuse(s.server.protocol.Front, c, "", detail)
 }
 
 // EndWith ends the session, which has broken a limit or the protocol, with one more reply. It comes behind those of the requests that are
 // pending.
 func (s *Session) EndWith(reply []byte) {
-	s.farewell, s.ending = reply, true
+	s.farewell, s.ending, s.within, s.kept, s.dropped = reply, true, false, 0, true
+	s.times.incomplete = 0
 	s.count(serve.CutProtocol)
 }
 
 // End ends the session once all replies that are owed have left. No further request begins.
 func (s *Session) End() { s.ending = true }
 
+// EndUnread is End for a client that may still be sending what nobody will look at.
+func (s *Session) EndUnread() {
+	s.ending, s.within, s.kept, s.dropped = true, false, 0, true
+}
+
 // Draining reports whether the server lets each session end.
 func (s *Session) Draining() bool { return s.server.draining }
+
+// Leaving reports whether the connection shall end behind the next reply: see Server.Leave.
+func (s *Session) Leaving() bool { return s.server.leaving || s.server.draining }
+
+// Running reports whether the reply that is due next is still being made.
+func (s *Session) Running() bool { return s.first != nil && !s.first.ready }
+
+// Probe writes text at once, ahead of all replies that are owed, which reaches a client that is still there. Call it only while Running.
+func (s *Session) Probe(text []byte) { s.send(text) }
+
+// Abandon says that nobody waits for the replies any more.
+func (s *Session) Abandon() { s.leave() }
+
+// Limit bounds how many replies may be owed. Zero means MaxPipeline again.
+func (s *Session) Limit(replies int) {
+	s.most = s.server.options.MaxPipeline
+	if replies > 0 {
+		s.most = min(s.most, replies)
+	}
+}
+
+// Revoked ends the session, since the token of its client was revoked, once all replies that are owed have left.
+func (s *Session) Revoked() {
+	s.count(serve.CutRevoked)
+	s.End()
+}
 
 // Pend says whether the codec has consumed requests that it has not begun. Proceed is then called when another one may begin, and
 // Begin when none is pending.
@@ -160,6 +210,7 @@ func (s *Session) begin(data []byte) (consumed int) {
 	s.held = false
 	for consumed < len(data) {
 		if s.ending {
+			s.dropped = true
 			return len(data)
 		}
 		if !s.mayBegin() {
@@ -180,8 +231,7 @@ func (s *Session) mayBegin() bool { return !s.pending && s.MayAsk() }
 
 // MayAsk reports whether another request may begin.
 func (s *Session) MayAsk() bool {
-	o := &s.server.options
-	return s.owed < o.MaxPipeline && s.texts+s.waiting < o.MaxUnsentBytes && !s.full()
+	return s.owed < s.most && s.texts+s.waiting < s.server.options.MaxUnsentBytes && !s.full()
 }
 
 // full reports whether too much is unsent. OnDrain is then called when all of it has left.
@@ -209,28 +259,51 @@ func (s *Session) proceed() {
 	if s.pending {
 		s.codec.Proceed()
 	}
+	if s.eof && !s.pending && !s.stopped && s.farewell == nil && (s.ending || !s.held) {
+		s.stopped = true
+		s.codec.Stop(EOF)
+	}
 	if !s.pending && s.farewell != nil {
 		s.Reply(s.farewell)
 		s.farewell = nil
 	}
 	s.proceeding = false
 	switch {
-	case s.held && s.owed <= s.server.options.MaxPipeline/2 && s.mayBegin():
+	case s.held && !s.ending && s.owed <= s.most/2 && s.mayBegin():
 		s.conn.Resume() // OnData finds out what is still held.
-	case !s.held && s.first == nil && !s.pending && (s.ending || s.server.draining || s.eof):
-		s.ending = true
-		s.conn.Finish()
+	case (!s.held || s.ending) && s.first == nil && !s.pending && (s.ending || s.eof || s.server.draining && !s.within):
+		s.finish()
 	}
+}
+
+// finish closes the connection once all is sent. A client that may still be sending reads what it gets before it hears of a reset: it has
+// lingerTimeout.
+func (s *Session) finish() {
+	if s.finished {
+		return
+	}
+	s.ending, s.finished = true, true
+	if s.eof || !s.dropped && !s.held {
+		s.conn.Finish()
+		return
+	}
+	s.times.lingers = s.now()
+	s.conn.FinishWriting()
+	s.conn.Resume() // It drops what is held.
 }
 
 // OnEOF implements transport.AcceptedHandler. A client that stops sending gets its replies.
 func (s *Session) OnEOF() (stay bool) {
-	if s.server.options.CancelAtEOF || s.first == nil && !s.held && s.conn.Unsent() == 0 {
+	if s.server.options.CancelAtEOF {
 		return false
 	}
+	if s.finished {
+		return s.conn.Unsent() > 0
+	}
 	s.eof = true
+	idle := s.first == nil && !s.held && s.conn.Unsent() == 0
 	s.proceed()
-	return true
+	return !idle || s.first != nil || s.conn.Unsent() > 0
 }
 
 // OnClose implements transport.Handler. Nobody waits for the replies any more, so the requests are abandoned. Their slots are free
@@ -265,11 +338,13 @@ func (s *Session) push(p *slot) {
 	}
 	s.last = p
 	s.owed++
+	s.turns++
 }
 
 // Reply owes the client a reply that is there already. It keeps nothing of text.
 func (s *Session) Reply(text []byte) {
 	if s.first == nil {
+		s.turns++
 		s.send(text)
 		return
 	}
@@ -287,6 +362,9 @@ func (s *Session) Request() *serve.Query {
 	return p.request()
 }
 
+// Annotate leaves a note with the last Request, which Encode gets.
+func (s *Session) Annotate(note []byte) { s.last.note = append(s.last.note[:0], note...) }
+
 // Ask has the service answer the query of the last Request.
 func (s *Session) Ask() { s.last.ask() }
 
@@ -303,6 +381,7 @@ func (s *Session) deliver() {
 			}
 			return
 		}
+		last := s.ends(p)
 		s.first = p.next
 		if s.first == nil {
 			s.last = nil
@@ -310,11 +389,20 @@ func (s *Session) deliver() {
 		s.owed--
 		s.texts -= len(p.text)
 		s.waiting -= p.bytes
-		s.send(p.reply())
+		s.send(p.reply(last))
 		s.server.free.put(p)
 	}
 	s.settle()
 	s.server.trim()
+}
+
+// ends reports whether the connection ends behind the reply p, whose turn it is.
+func (s *Session) ends(p *slot) bool {
+	if p.next != nil || s.pending || s.farewell != nil || (s.within || s.held) && !s.ending {
+		return false
+	}
+	s.ending = s.ending || s.Leaving()
+	return s.ending
 }
 
 // Room implements serve.Sender.

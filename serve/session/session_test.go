@@ -86,8 +86,17 @@ func (l *lines) Begin(data []byte) (consumed int) {
 // Proceed implements Codec.
 func (l *lines) Proceed() { panic("nothing is pending") }
 
+// Stop implements Codec.
+func (l *lines) Stop(Stop) {}
+
+// Fail implements Codec.
+func (l *lines) Fail(refused *serve.Reply) {
+	reply, _ := l.Encode(nil, refused, nil, true)
+	l.EndWith(reply)
+}
+
 // Encode implements Codec.
-func (l *lines) Encode(buf []byte, r *serve.Reply) (reply, memory []byte) {
+func (l *lines) Encode(buf []byte, r *serve.Reply, _ []byte, _ bool) (reply, memory []byte) {
 	buf = append(r.AppendBody(buf[:0]), '\n')
 	return buf, buf
 }
@@ -117,6 +126,7 @@ func (c *wire) Write(p []byte) error {
 func (c *wire) Unsent() int        { return c.unsent }
 func (c *wire) Resume()            {}
 func (c *wire) AwaitDrain()        {}
+func (c *wire) FinishWriting()     { c.Finish() }
 func (c *wire) Finish()            { c.closed = transport.ErrClosed }
 func (c *wire) Close(reason error) { c.closed = reason }
 

@@ -12,6 +12,7 @@ type slot struct {
 	ready   bool
 	bytes   int    // about what the answer of query takes; 0 once it is text
 	text    []byte // the reply, if nobody needs to encode it any more
+	note    []byte // of the codec, for the answer of query
 
 	encoding bool // a goroutine encodes the answer
 }
@@ -45,7 +46,7 @@ func (l *slots) put(p *slot) {
 	if cap(p.text) > keepTextBytes {
 		p.text = nil
 	}
-	p.session, p.asked, p.ready, p.bytes, p.text = nil, false, false, 0, p.text[:0]
+	p.session, p.asked, p.ready, p.bytes, p.text, p.note = nil, false, false, 0, p.text[:0], p.note[:0]
 	if l.n < keepSlots {
 		l.first, p.next = p, l.first
 		l.n++
@@ -105,8 +106,9 @@ func (p *slot) long() bool { return p.asked && len(p.text) == 0 && p.query.Long(
 // encode has a goroutine encode the answer, whose turn has come and for which there is room.
 func (p *slot) encode() {
 	p.encoding = true
+	last := p.session.ends(p)
 	go func() {
-		text, _ := p.session.codec.Encode(nil, &p.query.Reply)
+		text, _ := p.session.codec.Encode(nil, &p.query.Reply, p.note, last)
 		p.server.loop.Post(func() { p.encoded(text) })
 	}()
 }
@@ -128,10 +130,10 @@ func (p *slot) encoded(text []byte) {
 }
 
 // reply returns what the session's client gets. It is valid until the next call.
-func (p *slot) reply() (text []byte) {
+func (p *slot) reply(last bool) (text []byte) {
 	if len(p.text) > 0 {
 		return p.text
 	}
-	text, p.server.encoded = p.session.codec.Encode(p.server.encoded, &p.query.Reply)
+	text, p.server.encoded = p.session.codec.Encode(p.server.encoded, &p.query.Reply, p.note, last)
 	return text
 }

@@ -13,7 +13,8 @@ type times struct {
 	incomplete clock.Time // a request began whose end is missing; zero: none
 	written    int64      // bytes given to the connection
 	gone       int64      // of these, taken by the client's socket when somebody looked last
-	stuck      clock.Time // since when gone has not grown; zero: nothing is unsent
+	stuck      clock.Time // since when gone has not grown by a piece; zero: nothing is unsent
+	lingers    clock.Time // the connection waits for the client to end it; zero: it does not
 }
 
 // received notes that bytes have come. more says that a request among them was whole, incomplete that the last one is not.
@@ -43,8 +44,10 @@ const (
 // sweepEvery returns the time between two portions of a sweep.
 func (o *Options) sweepEvery() time.Duration {
 	shortest := min(o.ReadTimeout, o.WriteTimeout)
-	if o.IdleTimeout > 0 {
-		shortest = min(shortest, o.IdleTimeout)
+	for _, timeout := range [...]time.Duration{o.IdleTimeout, o.FirstTimeout} {
+		if timeout > 0 {
+			shortest = min(shortest, timeout)
+		}
 	}
 	return min(max(shortest/looks/portions, time.Millisecond), time.Second/portions)
 }
@@ -62,6 +65,21 @@ func (v *Server) sweep() {
 	}
 }
 
+// lingerTimeout bounds the wait for a client to read the last reply, and to end the connection.
+const lingerTimeout = time.Second
+
+// late ends the session of a client that has kept it waiting.
+func (s *Session) late(why serve.Cut) {
+	s.count(why)
+	s.times.incomplete = 0
+	s.codec.Stop(Late)
+	if s.farewell == nil {
+		s.CutOff(why)
+		return
+	}
+	s.proceed()
+}
+
 // CheckTimes cuts the session off if its client has kept it waiting for too long at that time. A sweep calls it.
 func (s *Session) CheckTimes(now clock.Time) {
 	t, o := &s.times, &s.server.options
@@ -71,19 +89,27 @@ func (s *Session) CheckTimes(now clock.Time) {
 	switch {
 	case unsent == 0:
 		t.gone, t.stuck = gone, 0
-	case t.stuck == 0 || gone != t.gone:
+	case t.stuck == 0 || gone-t.gone >= int64(max(o.PieceBytes, 1)):
 		t.gone, t.stuck = gone, now
 	case now.Sub(t.stuck) > o.WriteTimeout:
 		s.CutOff(serve.CutSlowWrite)
 		return
 	}
 	switch {
+	case t.lingers != 0:
+		if unsent == 0 && now.Sub(t.lingers) > lingerTimeout {
+			s.conn.Close(nil)
+		}
 	case t.incomplete != 0:
 		if now.Sub(t.incomplete) > o.ReadTimeout {
-			s.CutOff(serve.CutSlowRead)
+			s.late(serve.CutSlowRead)
 		}
 	case s.owed > 0 || s.held || unsent > 0:
+	case s.turns == 0 && o.FirstTimeout > 0:
+		if now.Sub(t.active) > o.FirstTimeout {
+			s.late(serve.CutIdle)
+		}
 	case o.IdleTimeout > 0 && now.Sub(t.active) > o.IdleTimeout:
-		s.CutOff(serve.CutIdle)
+		s.late(serve.CutIdle)
 	}
 }
