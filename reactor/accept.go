@@ -51,17 +51,16 @@ func (r *Reactor) accept(opts transport.AcceptOptions, accept func(transport.Acc
 }
 
 // Finish implements transport.Accepted.
-func (c *conn) Finish() {
-	c.direct.finishing = true
+func (c *conn) Finish() { c.finishWith(false) }
+
+// FinishWriting implements transport.Accepted.
+func (c *conn) FinishWriting() { c.finishWith(true) }
+
+func (c *conn) finishWith(reads bool) {
+	c.direct.finishing, c.direct.reads = true, reads
 	if len(c.out) == 0 {
 		c.written()
 	}
-}
-
-// FinishWriting implements transport.Accepted.
-func (c *conn) FinishWriting() {
-	c.direct.reads = true
-	c.Finish()
 }
 
 // written is called when all bytes of a connection that finishes are gone.

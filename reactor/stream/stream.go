@@ -255,20 +255,17 @@ func (st *Stream) stopWriter() {
 }
 
 // Finish implements transport.Accepted.
-func (st *Stream) Finish() {
+func (st *Stream) Finish() { st.finishWith(false) }
+
+func (st *Stream) finishWith(reads bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.finishing = true
+	st.finishing, st.reads = true, reads
 	st.flush()
 }
 
 // FinishWriting implements transport.Accepted.
-func (st *Stream) FinishWriting() {
-	st.mu.Lock()
-	st.reads = true
-	st.mu.Unlock()
-	st.Finish()
-}
+func (st *Stream) FinishWriting() { st.finishWith(true) }
 
 // tellEnd tells the peer that no more comes, on each layer that can say so, if the stream goes on reading. Not on the loop.
 func (st *Stream) tellEnd() {

@@ -105,8 +105,9 @@ func (c *codec) arriving() bool { return c.phase == inBody || c.phase == atHead 
 
 // beginHead takes a head, if it is there whole.
 func (c *codec) beginHead(data []byte) (consumed int) {
-	if !c.blank && c.looked == 0 && bytes.HasPrefix(data, []byte("\r\n")) { // Old clients send one behind a body.
-		c.blank = true
+	if !c.blank && c.line == 0 && bytes.HasPrefix(data, []byte("\r\n")) { // Old clients send one behind a body.
+		c.blank, c.looked = true, 0
+		c.Within(false)
 		return len("\r\n")
 	}
 	n, whole := c.findEnd(data)

@@ -298,7 +298,11 @@ func (s *Session) OnEOF() (stay bool) {
 		return false
 	}
 	if s.finished {
-		return s.conn.Unsent() > 0
+		if s.conn.Unsent() == 0 {
+			return false
+		}
+		s.conn.Finish()
+		return true
 	}
 	s.eof = true
 	idle := s.first == nil && !s.held && s.conn.Unsent() == 0
