@@ -104,7 +104,7 @@ func TestOnlyTheseImport(t *testing.T) {
 			assert.ElementsMatch(t, want, importers, "who imports %s", library)
 		}
 	}
-	for _, library := range []string{"gnet", "pond", "esbuild", "goja", "fasthttp"} {
+	for _, library := range []string{"gnet", "pond", "esbuild", "goja"} {
 		assert.True(t, libraries[library], "the page says nothing of %s", library)
 	}
 }

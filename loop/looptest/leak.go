@@ -37,12 +37,11 @@ func report(problems ...error) (status int) {
 }
 
 // leakedGoroutines waits a moment for goroutines to end and reports those that do not.
-// It ignores two goroutines of gnet's worker pool and one of fasthttp's, which live as long as the process.
+// It ignores two goroutines of gnet's worker pool, which live as long as the process.
 func leakedGoroutines() error {
 	return goleak.Find(
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 	)
 }
 

@@ -24,9 +24,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	programs.folder = folder
-	// The clock of an HTTP front's dates runs as long as the process.
-	date := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")
-	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), date, goleak.Cleanup(func(status int) {
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), goleak.Cleanup(func(status int) {
 		_ = os.RemoveAll(folder)
 		os.Exit(status)
 	}))

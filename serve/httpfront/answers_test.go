@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -473,4 +474,63 @@ func TestABatchThatIsCut(t *testing.T) {
 		require.NoError(t, <-closed)
 		assert.Zero(t, s.chained.Load())
 	})
+}
+
+// A client that has gone while its requests run abandons them, whether it resets its connection or closes it in silence.
+func TestAClientThatLeavesAbandonsItsRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		leave func(*net.TCPConn) error
+		text  string
+	}{
+		"closed":                    {(*net.TCPConn).Close, post("/v1/rank/chain", `{"user_id": 1}`)},
+		"closed, as it said before": {(*net.TCPConn).Close, post("/v1/rank/chain", `{"user_id": 1}`, "Connection: close")},
+		"reset": {func(nc *net.TCPConn) error {
+			_ = nc.SetLinger(0)
+			return nc.Close()
+		}, post("/v1/rank/chain", `{"user_id": 1}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			client := dial(t, s.addr)
+			client.send(c.text)
+			h := <-s.held
+			require.NoError(t, c.leave(client.Conn.(*net.TCPConn)))
+			<-h.over
+			h.answer()
+			require.NoError(t, s.front.Close())
+			assert.Zero(t, s.chained.Load(), "nodes that started after the client had gone")
+		})
+	}
+}
+
+// A client may send more of a batch than the server keeps: it waits, while its answers come.
+func TestALongBatchHoldsItsClientBack(t *testing.T) {
+	const lines = 100_000
+	s := start(t, func(o *setup) { o.front.BatchInflight = 4 })
+	c := dial(t, s.addr)
+	var text strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&text, "{\"user_id\": %d, \"plan\": \"one\", \"request_id\": \"%0100d\"}\n", i+1, i)
+	}
+	held := 0
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		c.send(post("/v1/batch", text.String()))
+	}()
+	response, err := http.ReadResponse(c.r, &http.Request{Method: "POST"})
+	require.NoError(t, err)
+	answers := bufio.NewReader(response.Body)
+	for i := range lines {
+		line, err := answers.ReadString('\n')
+		require.NoError(t, err)
+		require.Contains(t, line, fmt.Sprintf(`"candidates":[{"id":%d}]`, i+1))
+		if i%1000 == 0 {
+			held = max(held, s.unread(t))
+		}
+	}
+	<-sent
+	_, err = answers.ReadByte()
+	assert.Equal(t, io.EOF, err)
+	assert.Less(t, held, 1<<20, "bytes that the server kept of 14 MB")
 }

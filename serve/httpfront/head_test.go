@@ -203,7 +203,7 @@ func FuzzHead(f *testing.F) {
 		rest := bufio.NewReader(strings.NewReader(text))
 		theirs, err := http.ReadRequest(rest)
 		if err != nil {
-			// net/http looks into the values of some headers that neither fasthttp nor the front reads.
+			// net/http looks into the values of some headers that the front does not read.
 			require.True(t, strings.Contains(err.Error(), "malformed MIME header") || strings.Contains(err.Error(), "invalid") || strings.Contains(err.Error(), "bad"), "%v", err)
 			return
 		}
