@@ -90,6 +90,8 @@ type options struct {
 	logPerSecond               int
 	strict                     bool
 	watch                      bool
+	reusePort                  bool
+	frontLoops                 int
 	maxUnsentTotalBytes        int
 
 	// Of both fronts.
@@ -136,6 +138,10 @@ func (o *options) settings() []command.Setting {
 		{Name: "max_inflight", To: &o.MaxInflight, Default: 256, Option: "MaxInflight", Help: "run at most this `number` of requests at the same time"},
 		{Name: "max_queue", To: &o.MaxQueue, Default: 1024, Option: "MaxQueue", See: "admission.md",
 			Help: "let this `number` of requests wait beside those that run (0: none), and refuse the rest at once"},
+		{Name: "reuse_port", To: &o.reusePort, See: "serving.md#several-processes-on-one-port",
+			Help: "share the ports of HTTP and RESP with other processes that have this flag; the kernel spreads the connections"},
+		{Name: "front_loops", To: &o.frontLoops, Most: 64, See: "serving.md#sessions",
+			Help: "run connections on this `number` of loops of their own, for HTTP and for RESP each; 0: on the engine's"},
 		ms("drain_delay_ms", &o.drainDelay, 2*time.Second, 0,
 			"after SIGINT or SIGTERM say so at /readyz and serve on for this `number` of milliseconds, so that load balancers see it"),
 	}, o.GraceSettings(), []command.Setting{

@@ -56,11 +56,11 @@ func TestTheServingPageMakesADigest(t *testing.T) {
 
 // TestDeployedCommandLines: rankd accepts the command lines of the unit and of the image, and the image's build needs no C compiler.
 func TestDeployedCommandLines(t *testing.T) {
-	unit := regexp.MustCompile(`(?m)^ExecStart=\S+/rankd serve (.*)$`).FindStringSubmatch(page(t, "deploy/rankd.service"))
+	unit := regexp.MustCompile(`(?m)^ExecStart=\S+/rankd serve (.*)$`).FindStringSubmatch(strings.ReplaceAll(page(t, "deploy/rankd@.service"), "%i", "1"))
 	require.NotNil(t, unit)
 	o, err := parsed(strings.Fields(unit[1])...)
 	require.NoError(t, err)
-	stop := regexp.MustCompile(`(?m)^TimeoutStopSec=15$`).FindString(page(t, "deploy/rankd.service"))
+	stop := regexp.MustCompile(`(?m)^TimeoutStopSec=15$`).FindString(page(t, "deploy/rankd@.service"))
 	assert.NotEmpty(t, stop)
 	assert.Less(t, o.drainDelay+o.ShutdownGrace, 15*time.Second, "systemd waits for the drain")
 

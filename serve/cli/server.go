@@ -110,7 +110,7 @@ func (s *server) build(o *options) (err error) {
 		}
 		front := o.http
 		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
-		front.ReadTimeout, front.WriteTimeout = o.readTimeout, o.writeTimeout
+		front.ReadTimeout, front.WriteTimeout, front.Loops = o.readTimeout, o.writeTimeout, o.frontLoops
 		front.Hosts, front.Logger = hosts, s.log
 		s.http, err = httpfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
 		if err != nil {
@@ -121,7 +121,7 @@ func (s *server) build(o *options) (err error) {
 	if o.respAddress.on() {
 		front := o.respOptions
 		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
-		front.ReadTimeout, front.WriteTimeout = o.readTimeout, o.writeTimeout
+		front.ReadTimeout, front.WriteTimeout, front.Loops = o.readTimeout, o.writeTimeout, o.frontLoops
 		front.Logger = s.log
 		s.resp, err = respfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
 		if err != nil {
@@ -181,7 +181,7 @@ func (s *server) readiness() error {
 func (s *server) listen(o *options) error {
 	for i := range s.entrances {
 		e := &s.entrances[i]
-		l, err := net.Listen("tcp", e.address.String())
+		l, err := listenTCP(e.address.String(), o.reusePort)
 		if err != nil {
 			return cannotListen(e.address.flag, err)
 		}

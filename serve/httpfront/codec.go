@@ -28,6 +28,7 @@ const (
 type codec struct {
 	*session.Session
 	front *Front
+	note  *[]byte // of the request that begins; memory that the codecs of one loop share
 	phase phase
 
 	// Of the request at hand.
@@ -52,7 +53,10 @@ type codec struct {
 	closes bool   // the connection ends with the answer
 }
 
-func (f *Front) newCodec(s *session.Session) session.Codec { return &codec{Session: s, front: f} }
+func (f *Front) newCodecs() func(*session.Session) session.Codec {
+	note := new([]byte)
+	return func(s *session.Session) session.Codec { return &codec{Session: s, front: f, note: note} }
+}
 
 // Begin implements session.Codec.
 func (c *codec) Begin(data []byte) (consumed int) {
@@ -319,8 +323,8 @@ func (c *codec) ask(body []byte) {
 	q := c.Request()
 	q.Caller, q.Plan, q.Body, q.Timeout = c.caller, c.plan, body, c.timeout
 	q.RequestID, q.TraceParent = c.head.id(), c.head.trace()
-	c.front.note = c.head.appendNote(c.front.note[:0], c.closes)
-	c.Annotate(c.front.note)
+	*c.note = c.head.appendNote((*c.note)[:0], c.closes)
+	c.Annotate(*c.note)
 	if c.closes {
 		c.phase = over
 		c.End()

@@ -252,3 +252,44 @@ func TestTLSWithoutAHandshake(t *testing.T) {
 	}
 	require.NoError(t, s.front.Drain(t.Context()))
 }
+
+// Connections may run on loops of the front's own: answers, bounds of all connections and the end are the same.
+func TestLoopsOfTheFront(t *testing.T) {
+	s := start(t, func(o *setup) { o.front.Loops, o.front.MaxConnections = 3, 16 })
+	clients := make([]*client, 16)
+	for i := range clients {
+		clients[i] = dial(t, s.addr)
+		clients[i].send(post("/v1/rank/held", fmt.Sprintf(`{"user_id": %d}`, i+1)) + post("/v1/rank/one", `{"user_id": 77}`))
+	}
+	var all []held
+	for range 8 { // as many workers as the engine has
+		all = append(all, <-s.held)
+	}
+	assert.Equal(t, 503, s.do(t, get("/v1/plans")).StatusCode, "one connection too many")
+	go func() {
+		for range len(clients) - len(all) {
+			(<-s.held).answer()
+		}
+	}()
+	for _, h := range all {
+		h.answer()
+	}
+	for i, c := range clients {
+		assert.Contains(t, c.receive("POST").body, fmt.Sprintf(`"candidates":[{"id":%d}]`, i+1))
+		assert.Contains(t, c.receive("POST").body, `"candidates":[{"id":77}]`)
+	}
+	leaving := clients[0]
+	leaving.send(post("/v1/rank/held", `{"user_id": 5}`))
+	h := <-s.held
+	drained := make(chan error, 1)
+	go func() { drained <- s.front.Drain(t.Context()) }()
+	for _, c := range clients[1:] {
+		c.ends()
+	}
+	h.answer()
+	got := leaving.receive("POST")
+	assert.Equal(t, 200, got.StatusCode)
+	assert.True(t, got.Close)
+	leaving.ends()
+	require.NoError(t, <-drained)
+}

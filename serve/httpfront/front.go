@@ -20,8 +20,6 @@ type Front struct {
 	options Options
 	openapi []byte // the document of GET /openapi.json
 	date    atomic.Pointer[date]
-
-	note []byte // of the request that begins; loop only
 }
 
 // New makes a front of the service s, whose engine runs on the reactor r, or on none if r is nil: see session.New. Clients are the callers of
@@ -32,7 +30,7 @@ func New(s *serve.Service, store *access.Store, r *reactor.Reactor, o Options) (
 		return nil, fmt.Errorf("httpfront: options: %w", err)
 	}
 	f = &Front{service: s, store: store, options: o, openapi: openAPI()}
-	f.Server, err = session.New(s, r, session.Protocol{Front: serve.HTTP, TurnAway: f.turnAway, NewCodec: f.newCodec}, o.sessions())
+	f.Server, err = session.New(s, r, session.Protocol{Front: serve.HTTP, TurnAway: f.turnAway, NewCodecs: f.newCodecs}, o.sessions())
 	return f, err
 }
 

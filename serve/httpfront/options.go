@@ -44,6 +44,9 @@ type Options struct {
 	// WriteTimeout bounds the time in which a client takes 64 KiB of its answer, or what is left of it.
 	WriteTimeout time.Duration
 
+	// Loops is the number of loops that the connections have to themselves, at most 64. Zero: they run on the engine's.
+	Loops int
+
 	// Hosts are the names that clients may ask for. Nil: all. Another one: 403.
 	Hosts *access.Hosts
 
@@ -63,7 +66,7 @@ func (o *Options) sessions() session.Options {
 		MaxConnections: o.MaxConnections, MaxRequestBytes: o.MaxRequestBytes, MaxUnreadBytes: o.MaxBodyBytes,
 		MaxBacklogBytes: backlogBytes + 4*o.MaxHeaderBytes, HoldBack: true,
 		IdleTimeout: o.IdleTimeout, FirstTimeout: o.ReadTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, PieceBytes: pieceBytes,
-		Logger: o.Logger,
+		Loops: o.Loops, Logger: o.Logger,
 	}
 }
 
@@ -77,7 +80,7 @@ func (o Options) withDefaults() (Options, error) {
 	}{
 		{"MaxConnections", &o.MaxConnections, DefaultMaxConnections}, {"MaxHeaderBytes", &o.MaxHeaderBytes, DefaultMaxHeaderBytes},
 		{"MaxRequestBytes", &o.MaxRequestBytes, DefaultMaxRequestBytes}, {"MaxBodyBytes", &o.MaxBodyBytes, DefaultMaxBodyBytes},
-		{"BatchInflight", &o.BatchInflight, DefaultBatchInflight},
+		{"BatchInflight", &o.BatchInflight, DefaultBatchInflight}, {"Loops", &o.Loops, 0},
 	} {
 		switch {
 		case *n.value < 0:

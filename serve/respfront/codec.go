@@ -17,7 +17,8 @@ import (
 // A codec speaks RESP with one client. Loop only, except for Encode.
 type codec struct {
 	*session.Session
-	front  *Front
+	front *Front
+	*scratch
 	reader reader
 	many   many // the RANK.MANY under way
 
@@ -27,18 +28,21 @@ type codec struct {
 	about         [aboutFields]string // what the client says of itself
 }
 
-func (f *Front) newCodec(s *session.Session) session.Codec { return &codec{Session: s, front: f} }
+func (f *Front) newCodecs() func(*session.Session) session.Codec {
+	shared := new(scratch)
+	return func(s *session.Session) session.Codec { return &codec{Session: s, front: f, scratch: shared} }
+}
 
 // Begin implements session.Codec.
 func (c *codec) Begin(data []byte) (consumed int) {
 	c.limit()
-	args, size, err := c.reader.next(data, c.front.argv)
+	args, size, err := c.reader.next(data, c.argv)
 	if err != nil {
 		c.refuseBytes(err)
 		return len(data)
 	}
 	if len(args) > 0 {
-		c.front.argv = args
+		c.argv = args
 		c.run(args)
 	}
 	return size

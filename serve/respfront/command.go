@@ -66,8 +66,8 @@ func commandTable() []command {
 // run does what a client has sent.
 func (c *codec) run(args [][]byte) {
 	f := c.front
-	f.commandsRun++
-	text := f.text[:0]
+	f.commandsRun.Add(1)
+	text := c.text[:0]
 	if cmd, ok := f.command(args[0]); !ok {
 		text = c.unknown(args, text)
 	} else if len(args) < cmd.min || cmd.max > 0 && len(args) > cmd.max {
@@ -83,7 +83,7 @@ func (c *codec) run(args [][]byte) {
 	if cap(text) > keepBytes {
 		text = nil
 	}
-	f.text = text
+	c.text = text
 }
 
 // refusal returns the detail for a class that mayRun returns.

@@ -55,7 +55,7 @@ func runInfo(c *codec, _ [][]byte, dst []byte) []byte {
 	return redcon.AppendBulkString(dst, fmt.Sprintf("# Server\r\nrankd_version:%s\r\nredis_version:%s\r\nredis_mode:standalone\r\nuptime_in_seconds:%d\r\n"+
 		"\r\n# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\n"+
 		"\r\n# Stats\r\ntotal_connections_received:%d\r\ntotal_commands_processed:%d\r\n",
-		f.options.Version, imitated, int64(f.Loop().Now().Sub(f.began).Seconds()), len(f.Sessions()), f.options.MaxConnections, f.Entered(), f.commandsRun))
+		f.options.Version, imitated, int64(f.Loop().Clock().Now().Sub(f.began).Seconds()), f.Connections(), f.options.MaxConnections, f.Entered(), f.commandsRun.Load()))
 }
 
 // runCommand is COMMAND, alone or with one of its subcommands.

@@ -1,6 +1,8 @@
 package respfront
 
 import (
+	"sync/atomic"
+
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/loop/clock"
@@ -17,13 +19,16 @@ type Front struct {
 	store   *access.Store
 	options Options
 
-	// Loop only, but for table and began, which nobody changes.
-	table       []command
-	commands    map[string]*command // by name
-	argv        [][]byte            // arguments of the command that runs
-	text        []byte              // its reply
-	commandsRun int64
+	table       []command           // never changes
+	commands    map[string]*command // by name; never changes
+	commandsRun atomic.Int64
 	began       clock.Time
+}
+
+// A scratch is memory that the codecs of one loop share. Loop only.
+type scratch struct {
+	argv [][]byte // arguments of the command that runs
+	text []byte   // its reply
 }
 
 // New returns a front of a service whose engine runs on the reactor r, or on none if r is nil: see session.New. Clients log in with the
@@ -36,7 +41,7 @@ func New(service *serve.Service, store *access.Store, r *reactor.Reactor, o Opti
 		f.commands[f.table[i].name] = &f.table[i]
 	}
 	f.Server, err = session.New(service, r, session.Protocol{
-		Front: serve.RESP, TurnAway: func() []byte { return redcon.AppendError(nil, "ERR max number of clients reached") }, NewCodec: f.newCodec,
+		Front: serve.RESP, TurnAway: func() []byte { return redcon.AppendError(nil, "ERR max number of clients reached") }, NewCodecs: f.newCodecs,
 	}, f.options.Options)
 	if err != nil {
 		return nil, err

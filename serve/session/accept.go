@@ -113,16 +113,17 @@ func (v *Server) admit(nc net.Conn) {
 	case *net.TCPConn, *net.UnixConn:
 	default:
 		v.streams.Add(1)
-		go v.serveStream(nc, remote)
+		go v.lane().serveStream(nc, remote)
 		return
 	}
 	entered := false
-	err := v.reactor.Enroll(nc, transport.AcceptOptions{
+	l := v.lane()
+	err := l.reactor.Enroll(nc, transport.AcceptOptions{
 		UnsentMaxBytes: unsentMost,
 		UnreadMaxBytes: v.options.unreadMost(),
 	}, func(conn transport.Accepted) transport.AcceptedHandler {
 		entered = true
-		return v.enter(conn, remote)
+		return l.enter(conn, remote)
 	})
 	if !entered {
 		v.connections.Add(-1)
@@ -136,7 +137,7 @@ func (v *Server) admit(nc net.Conn) {
 const streamReadBytes = 4 << 10
 
 // serveStream serves a connection that the reactor cannot take, from its handshake to its end.
-func (v *Server) serveStream(nc net.Conn, remote string) {
+func (v *lane) serveStream(nc net.Conn, remote string) {
 	defer v.streams.Done()
 	st := stream.New(v.loop, stream.Options{
 		ReadBytes: streamReadBytes, UnreadMaxBytes: min(v.options.unreadMost(), v.options.MaxRequestBytes+len("\r\n")), UnsentMaxBytes: unsentMost,

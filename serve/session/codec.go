@@ -6,7 +6,8 @@ import "github.com/rankd/rankd/serve"
 type Protocol struct {
 	Front    serve.Front   // in metrics and logs
 	TurnAway func() []byte // what a client is told for whom there is no room; nil: nothing
-	NewCodec func(*Session) Codec
+	// NewCodecs returns what makes the codecs of one loop, which may share what is loop only.
+	NewCodecs func() func(*Session) Codec
 }
 
 // A Codec gives the bytes of one connection their meaning. Loop only, except for Encode.

@@ -51,6 +51,8 @@ type Options struct {
 	// CancelAtEOF cancels the requests of a client that stops sending. Otherwise it gets its replies: over TCP a client
 	// that has closed its socket looks the same, until it answers the first reply with a reset.
 	CancelAtEOF bool
+	// Loops is the number of loops that the sessions have to themselves, from 1 to 64. Zero: they run on the engine's.
+	Loops int
 	// Logger receives what no reply reports, such as a lack of descriptors. Nil means slog.Default().
 	Logger *slog.Logger
 }

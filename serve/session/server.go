@@ -13,16 +13,17 @@ import (
 	"github.com/rankd/rankd/serve"
 )
 
-// A Server runs the sessions of one protocol. Any goroutine except the loop's, unless a method says loop only.
+// A Server runs the sessions of one protocol, on one loop or on several. Any goroutine except the loops'.
 type Server struct {
 	service  *serve.Service
-	reactor  *reactor.Reactor
-	loop     *loop.Loop
-	own      bool // nobody else has the reactor: answers come from other goroutines, and Close stops it
 	protocol Protocol
 	options  Options
+	lanes    []*lane
 
-	connections atomic.Int64 // accepted, and not closed
+	connections atomic.Int64  // accepted, and not closed
+	lastID      atomic.Int64  // of a session
+	unread      atomic.Int64  // bytes that sessions have left in their connections, or keep
+	next        atomic.Uint64 // chooses the lane of the next connection
 	accepting   sync.WaitGroup
 	streams     sync.WaitGroup
 	stopping    context.Context // ends when no more connections are accepted
@@ -31,159 +32,189 @@ type Server struct {
 	closeAll    context.CancelFunc
 	mu          sync.Mutex
 	listeners   map[net.Listener]struct{} // guarded by mu
+}
 
-	// Loop only.
+// A lane is the sessions of one loop. Loop only, unless a method says any goroutine.
+type lane struct {
+	*Server
+	reactor  *reactor.Reactor
+	loop     *loop.Loop
+	own      bool // the engine does not run on the loop: answers come from other goroutines, and Close stops it
+	newCodec func(*Session) Codec
+
 	sessions []*Session
 	free     slots
 	encoded  []byte // reply of a request
-	unread   int    // bytes that sessions have left in their connections
 	sweeper  *loop.Timer
 	swept    int // index of the session that a sweep has looked at last
-	lastID   int64
 	leaving  bool
 	draining bool
 	empty    chan struct{} // closed when draining and no session is left
 	emptied  bool          // empty is closed
 }
 
-// New returns a server of a service whose engine runs on the reactor r. If r is nil, since that engine has no loop, the server starts a
-// reactor of its own.
+// New returns a server of a service whose engine runs on the reactor r. Options may ask for loops of the server's own, and it starts one if
+// r is nil, since that engine has no loop.
 func New(service *serve.Service, r *reactor.Reactor, p Protocol, o Options) (*Server, error) {
-	v := &Server{
-		service: service, reactor: r, own: r == nil, protocol: p, options: o.WithDefaults(),
-		listeners: make(map[net.Listener]struct{}), empty: make(chan struct{}),
-	}
-	if v.own {
-		v.reactor = reactor.New(reactor.Config{OnPanic: v.panicked, BusyPoll: -1})
-		if err := v.reactor.Start(); err != nil {
-			return nil, fmt.Errorf("the loop of front %v: %w", p.Front, err)
-		}
-	}
-	v.loop = v.reactor.Loop()
+	v := &Server{service: service, protocol: p, options: o.WithDefaults(), listeners: make(map[net.Listener]struct{})}
 	v.stopping, v.stop = context.WithCancel(context.Background())
 	v.closing, v.closeAll = context.WithCancel(context.Background())
+	if v.options.Loops == 0 && r != nil {
+		v.addLane(r, false)
+		return v, nil
+	}
+	for range max(v.options.Loops, 1) {
+		own := reactor.New(reactor.Config{OnPanic: v.panicked, BusyPoll: -1})
+		if err := own.Start(); err != nil {
+			_ = v.Close()
+			return nil, fmt.Errorf("a loop of front %v: %w", p.Front, err)
+		}
+		v.addLane(own, true)
+	}
 	return v, nil
 }
 
-// panicked reports a panic on the loop of the server's own. Its connection is closed.
+func (v *Server) addLane(r *reactor.Reactor, own bool) {
+	v.lanes = append(v.lanes, &lane{
+		Server: v, reactor: r, loop: r.Loop(), own: own, newCodec: v.protocol.NewCodecs(), empty: make(chan struct{}),
+	})
+}
+
+// lane returns the lane of the next connection.
+func (v *Server) lane() *lane { return v.lanes[v.next.Add(1)%uint64(len(v.lanes))] }
+
+// panicked reports a panic on a loop of the server's own. Its connection is closed.
 func (v *Server) panicked(recovered any, stack []byte) {
 	v.options.Logger.Error("panic on the loop of a front", "front", v.protocol.Front.String(), "panic", recovered, "stack", string(stack))
 }
 
-// Loop returns the loop of the sessions.
-func (v *Server) Loop() *loop.Loop { return v.loop }
+// Loop returns the loop of the sessions; of several, the first.
+func (v *Server) Loop() *loop.Loop { return v.lanes[0].loop }
 
 // Connections returns the number of connections that are accepted and not closed.
 func (v *Server) Connections() int { return int(v.connections.Load()) }
 
-// Sessions returns the sessions in no order. It is valid until another one begins or ends. Loop only.
-func (v *Server) Sessions() []*Session { return v.sessions }
+// Sessions returns the sessions of Loop in no order. It is valid until another one begins or ends. Loop only.
+func (v *Server) Sessions() []*Session { return v.lanes[0].sessions }
 
-// Entered returns how many sessions have begun so far. Loop only.
-func (v *Server) Entered() int64 { return v.lastID }
+// Entered returns how many sessions have begun so far.
+func (v *Server) Entered() int64 { return v.lastID.Load() }
 
-// Unread returns how many bytes all sessions have left in their connections. Loop only.
-func (v *Server) Unread() int { return v.unread }
+// Unread returns how many bytes all sessions have left in their connections, or keep of requests that have not begun.
+func (v *Server) Unread() int { return int(v.unread.Load()) }
 
 // Leave has each connection end behind its next reply, so that clients go elsewhere before Drain. The server goes on accepting.
-func (v *Server) Leave() { v.loop.Post(func() { v.leaving = true }) }
+func (v *Server) Leave() {
+	for _, l := range v.lanes {
+		l.loop.Post(func() { l.leaving = true })
+	}
+}
 
 // Drain stops to accept. Connections close as soon as their clients have all replies that are due; requests that come
 // meanwhile are refused by their codec. Drain returns nil when none is left, and otherwise the cause of ctx when that ends.
 func (v *Server) Drain(ctx context.Context) error {
 	v.stopAccepting()
-	if !v.loop.Post(v.drain) {
-		return nil // The reactor has closed all connections.
+	posted := make([]bool, len(v.lanes))
+	for i, l := range v.lanes {
+		posted[i] = l.loop.Post(l.drain)
 	}
-	select {
-	case <-v.empty:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for i, l := range v.lanes {
+		if !posted[i] {
+			continue // The reactor has closed all connections.
+		}
+		select {
+		case <-l.empty:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
+	return nil
 }
 
 // Close closes all connections, whatever is due, and returns when nothing of the server runs any more.
 func (v *Server) Close() error {
 	v.stopAccepting()
-	if v.loop.Post(v.cutAll) {
-		<-v.empty
+	for _, l := range v.lanes {
+		if l.loop.Post(l.cutAll) {
+			<-l.empty
+		}
 	}
 	v.closeAll()
 	v.streams.Wait()
-	if v.own {
-		v.reactor.Stop()
-		<-v.loop.Done()
+	for _, l := range v.lanes {
+		if l.own {
+			l.reactor.Stop()
+			<-l.loop.Done()
+		}
 	}
 	return nil
-}
-
-// drain lets each session end.
-func (v *Server) drain() {
-	v.draining = true
-	for _, s := range v.sessions {
-		if !s.ending {
-			s.codec.Stop(Drain)
-		}
-		s.proceed()
-	}
-	v.tellIfEmpty()
-}
-
-// cutAll closes all sessions.
-func (v *Server) cutAll() {
-	v.draining = true
-	for _, s := range v.sessions {
-		s.conn.Close(ErrCutOff)
-	}
-	v.tellIfEmpty()
-}
-
-func (v *Server) tellIfEmpty() {
-	if v.draining && !v.emptied && len(v.sessions) == 0 {
-		v.emptied = true
-		close(v.empty)
-	}
 }
 
 // Enter makes the session of a connection that somebody else has accepted. Loop only.
 func (v *Server) Enter(conn transport.Accepted, remote string) *Session {
 	v.connections.Add(1)
-	return v.enter(conn, remote)
+	return v.lanes[0].enter(conn, remote)
+}
+
+// drain lets each session end.
+func (l *lane) drain() {
+	l.draining = true
+	for _, s := range l.sessions {
+		if !s.ending {
+			s.codec.Stop(Drain)
+		}
+		s.proceed()
+	}
+	l.tellIfEmpty()
+}
+
+// cutAll closes all sessions.
+func (l *lane) cutAll() {
+	l.draining = true
+	for _, s := range l.sessions {
+		s.conn.Close(ErrCutOff)
+	}
+	l.tellIfEmpty()
+}
+
+func (l *lane) tellIfEmpty() {
+	if l.draining && !l.emptied && len(l.sessions) == 0 {
+		l.emptied = true
+		close(l.empty)
+	}
 }
 
 // enter makes the session of a new connection, which counts already.
-func (v *Server) enter(conn transport.Accepted, remote string) *Session {
-	v.lastID++
-	s := &Session{server: v, conn: conn, index: len(v.sessions), id: v.lastID, remote: remote, most: v.options.MaxPipeline}
-	s.outbox = v.service.NewOutbox(s)
+func (l *lane) enter(conn transport.Accepted, remote string) *Session {
+	s := &Session{server: l, conn: conn, index: len(l.sessions), id: l.lastID.Add(1), remote: remote, most: l.options.MaxPipeline}
+	s.outbox = l.service.NewOutbox(s)
 	s.context, s.leave = context.WithCancel(context.Background())
-	s.codec = v.protocol.NewCodec(s)
-	v.sessions = append(v.sessions, s)
-	if len(v.sessions) == 1 {
-		if v.sweeper == nil {
-			v.sweeper = v.loop.NewTimer(v.sweep)
+	s.codec = l.newCodec(s)
+	l.sessions = append(l.sessions, s)
+	if len(l.sessions) == 1 {
+		if l.sweeper == nil {
+			l.sweeper = l.loop.NewTimer(l.sweep)
 		}
-		every := v.options.sweepEvery()
-		_ = v.sweeper.Start(every, every) // It fails only on a stopping loop.
+		every := l.options.sweepEvery()
+		_ = l.sweeper.Start(every, every) // It fails only on a stopping loop.
 	}
 	return s
 }
 
 // leave forgets a session that has ended.
-func (v *Server) leave(s *Session) {
-	last := len(v.sessions) - 1
-	v.sessions[s.index] = v.sessions[last]
-	v.sessions[s.index].index = s.index
-	v.sessions[last] = nil
-	v.sessions = v.sessions[:last]
-	v.connections.Add(-1)
-	v.tellIfEmpty()
+func (l *lane) leave(s *Session) {
+	last := len(l.sessions) - 1
+	l.sessions[s.index] = l.sessions[last]
+	l.sessions[s.index].index = s.index
+	l.sessions[last] = nil
+	l.sessions = l.sessions[:last]
+	l.connections.Add(-1)
+	l.tellIfEmpty()
 }
 
 // trim gives a buffer back that a rare giant has left.
-func (v *Server) trim() {
-	if cap(v.encoded) > keepBytes {
-		v.encoded = nil
+func (l *lane) trim() {
+	if cap(l.encoded) > keepBytes {
+		l.encoded = nil
 	}
 }

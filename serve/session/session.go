@@ -14,7 +14,7 @@ import (
 // A Session is one client's connection. Its codec calls the methods that begin requests and end the session; transport calls those that
 // begin with On. Loop only.
 type Session struct {
-	server *Server
+	server *lane
 	codec  Codec
 	conn   transport.Accepted
 	index  int // in server.sessions
@@ -119,19 +119,19 @@ const unreadBytesFree = 16 << 10
 // together.
 func (s *Session) keepsTooMuch(unread int) bool {
 	v := s.server
-	v.unread += unread - s.unread
+	total := v.unread.Add(int64(unread - s.unread))
 	s.unread = unread
 	o := &v.options
 	var refused serve.Reply
 	switch {
 	case unread > o.MaxRequestBytes+o.MaxBacklogBytes && !o.HoldBack:
 		refused = s.refuse(outcome.TooLarge, fmt.Sprintf("%d bytes may wait unread", o.MaxRequestBytes+o.MaxBacklogBytes))
-	case unread > unreadBytesFree && v.unread > o.MaxUnreadBytes:
+	case unread > unreadBytesFree && total > int64(o.MaxUnreadBytes):
 		refused = s.refuse(outcome.Overloaded, "all connections together have too many bytes unread")
 	default:
 		return false
 	}
-	v.unread -= unread
+	v.unread.Add(int64(-unread))
 	s.unread, s.held = 0, false
 	s.codec.Fail(&refused)
 	return true
@@ -327,7 +327,7 @@ func (s *Session) OnClose(error) {
 		p = next
 	}
 	s.first, s.last, s.pending = nil, nil, false
-	s.server.unread -= s.unread
+	s.server.unread.Add(int64(-s.unread))
 	s.server.service.ConnClosed(s.server.protocol.Front)
 	s.server.leave(s)
 }

@@ -47,7 +47,9 @@ func newWorld(t *testing.T, o Options) *world {
 	w := &world{engine: engine, caller: caller}
 	o.Logger = logger
 	w.Server, err = New(service, engine.Intake().Reactor(), Protocol{
-		Front: serve.RESP, NewCodec: func(s *Session) Codec { return &lines{Session: s, caller: caller} },
+		Front: serve.RESP, NewCodecs: func() func(*Session) Codec {
+			return func(s *Session) Codec { return &lines{Session: s, caller: caller} }
+		},
 	}, o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -104,7 +106,7 @@ func (l *lines) Encode(buf []byte, r *serve.Reply, _ []byte, _ bool) (reply, mem
 // onLoop runs fn on the loop and waits for it.
 func (w *world) onLoop(fn func()) {
 	done := make(chan struct{})
-	if !w.loop.Post(func() { defer close(done); fn() }) {
+	if !w.Loop().Post(func() { defer close(done); fn() }) {
 		panic("the loop has stopped")
 	}
 	<-done
@@ -193,8 +195,8 @@ func TestAFreeSlotKeepsNoAnswer(t *testing.T) {
 	w.rest(t, c)
 	w.hangUp(c)
 	w.onLoop(func() {
-		require.Equal(t, 4, w.free.n)
-		for p := w.free.first; p != nil; p = p.next {
+		require.Equal(t, 4, w.lanes[0].free.n)
+		for p := w.lanes[0].free.first; p != nil; p = p.next {
 			assert.Zero(t, p.query.Reply)
 			assert.Empty(t, p.text)
 		}
@@ -233,7 +235,7 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 		w.rest(t, c)
 		assert.Regexp(t, `^\{.*"candidates":\[.*\]\}\nx\n\{.*\}\n\{.*\}\n$`, c.out.String())
 		w.hangUp(c)
-		w.onLoop(func() { assert.Equal(t, 4, w.free.n) })
+		w.onLoop(func() { assert.Equal(t, 4, w.lanes[0].free.n) })
 	}
 }
 

@@ -4,7 +4,7 @@ import "github.com/rankd/rankd/serve"
 
 // A slot is one reply in the order in which a session owes them. Loop only.
 type slot struct {
-	server  *Server
+	server  *lane
 	session *Session
 	next    *slot
 	query   *serve.Query // of a request; made at the slot's first one
@@ -54,7 +54,7 @@ func (l *slots) put(p *slot) {
 }
 
 // slot returns a free slot.
-func (v *Server) slot() *slot {
+func (v *lane) slot() *slot {
 	if p := v.free.take(); p != nil {
 		return p
 	}

@@ -54,7 +54,7 @@ func (o *Options) sweepEvery() time.Duration {
 
 // sweep cuts off the sessions that have waited too long for their clients, as far as they are in the next portion. A timer for
 // each session would be moved at each command.
-func (v *Server) sweep() {
+func (v *lane) sweep() {
 	now := v.loop.Now()
 	for range (len(v.sessions) + portions - 1) / portions {
 		v.swept = (v.swept + 1) % len(v.sessions)
