@@ -62,7 +62,7 @@ and whether the requests that were let in answered within their deadline.
 	check = addRows(cmd,
 		scenarioRow(&o.scenarios, names),
 		frontsRow(&o.fronts),
-		command.Setting{Name: "times", To: &o.Times, Default: 3, Help: "the `factor` of the capacity at which requests arrive"},
+		command.Setting{Name: "times", To: &o.Times, Default: 3.0, Help: "the `factor` of the capacity at which requests arrive"},
 		roundsRow(&o.Rounds, 6),
 		command.Setting{Name: "duration", To: &o.Duration, Default: 3 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` requests arrive in a round"},
 		command.Setting{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Most: int64(time.Hour), Help: "how `long` each load runs before it is measured"},

@@ -81,11 +81,12 @@ func AddSettings(f *pflag.FlagSet, table []Setting) {
 	}
 }
 
+// valueOr returns a default, or other if there is none. It panics if the default has another type than its place, a fault of the table.
 func valueOr[T any](v any, other T) T {
-	if v, ok := v.(T); ok {
-		return v
+	if v == nil {
+		return other
 	}
-	return other
+	return v.(T)
 }
 
 // CheckSettings reports each flag given whose value is out of its range, or not among those that it takes.
