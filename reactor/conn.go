@@ -147,6 +147,7 @@ func (c *conn) finish() {
 	}
 	c.out, c.in = nil, nil
 	delete(r.conns, c)
+	delete(r.servers, c)
 	r.loop.Release()
 	if c.connected {
 		c.handler.OnClose(c.reason)

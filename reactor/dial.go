@@ -35,7 +35,7 @@ func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Hand
 		c.end(loop.ErrStopped)
 		return c
 	}
-	r.conns[c] = struct{}{}
+	r.conns[c], r.servers[c] = struct{}{}, struct{}{}
 	r.dialing++
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel

@@ -12,8 +12,8 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// pauseReadBytes is how much a connection that was paused reads at a time: as much as gnet.
-const pauseReadBytes = 64 << 10
+// readIntoBytes is how much a read beside gnet's takes at a time: as much as gnet's.
+const readIntoBytes = 64 << 10
 
 // control has an accepted connection stop reading when its handler has left too much, and read on when half of that is left.
 func (c *conn) control() {
@@ -57,12 +57,12 @@ func (c *conn) readOn() {
 	if !d.paused {
 		return
 	}
-	if c.reactor.pausedRead == nil {
-		c.reactor.pausedRead = make([]byte, pauseReadBytes)
+	if c.reactor.readInto == nil {
+		c.reactor.readInto = make([]byte, readIntoBytes)
 	}
-	switch n, err := unix.Read(d.fd, c.reactor.pausedRead); {
+	switch n, err := unix.Read(d.fd, c.reactor.readInto); {
 	case n > 0:
-		c.received(c.reactor.pausedRead[:n])
+		c.received(c.reactor.readInto[:n])
 	case errors.Is(err, unix.EINTR):
 		c.control()
 	case errors.Is(err, unix.EAGAIN):

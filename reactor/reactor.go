@@ -10,6 +10,7 @@ import (
 
 	"github.com/panjf2000/gnet/v2"
 	gneterrors "github.com/panjf2000/gnet/v2/pkg/errors"
+	"golang.org/x/sys/unix"
 
 	"github.com/rankd/rankd/internal/excerpt"
 	"github.com/rankd/rankd/loop"
@@ -66,11 +67,13 @@ type Reactor struct {
 	dirty   []*conn              // connections that wait for the flush, each once
 	spare   spareBuffers
 	busy    busyPoll
-	// pausedRead is what connections read into that gnet does not poll; nil before the first.
-	pausedRead []byte
-	draining   bool // the loop is stopping: no more dials
-	broken     bool // gnet's goroutine ends because its poller has failed
-	finished   bool // gnet's goroutine shall end
+	servers map[*conn]struct{} // of conns, those that Dial has made
+	burst   int                // events of accepted connections since the last iteration
+	// readInto is memory for reads beside gnet's; nil before the first.
+	readInto []byte
+	draining bool // the loop is stopping: no more dials
+	broken   bool // gnet's goroutine ends because its poller has failed
+	finished bool // gnet's goroutine shall end
 }
 
 // New returns a reactor that is not started.
@@ -82,7 +85,7 @@ func New(cfg Config) *Reactor {
 		cfg:   cfg,
 		busy:  newBusyPoll(cfg.BusyPoll),
 		loop:  loop.New(loop.Config{Clock: cfg.Clock, OnPanic: cfg.OnPanic, ThreadCPU: clock.NewThreadCPU()}),
-		conns: make(map[*conn]struct{}), secures: make(map[*secure]struct{}),
+		conns: make(map[*conn]struct{}), servers: make(map[*conn]struct{}), secures: make(map[*secure]struct{}),
 
 		connectTo: new(net.Dialer).DialContext,
 	}
@@ -169,6 +172,7 @@ const (
 // self-pipe costs three system calls, some 1.3 µs, and a chain of five cheap nodes takes 2.5. A timer that is due comes after
 // a poll: what judges a silence looks at the sockets once more by a timer of zero.
 func (r *Reactor) iterate() error {
+	r.burst = 0
 	r.busy.begin()
 	r.inside++
 	wait := r.loop.Iterate()
@@ -327,7 +331,34 @@ func (r *Reactor) traffic(c *conn, data []byte) (atOnce bool) {
 		r.submit()
 		atOnce = false
 	}
-	return atOnce
+	if c.direct == nil {
+		return atOnce
+	}
+	if r.burst++; r.burst < burstMost {
+		return atOnce
+	}
+	r.readServers()
+	return true
+}
+
+// burstMost is how many events of accepted connections come before the loop looks at its servers again, and goes on with what runs. gnet
+// hands over up to 1,024 events at a time. Where that many clients were refused, 10 µs each, the requests that ran waited 10 ms for each
+// answer of Redis: at three times the capacity of concat_plan over HTTP more than half of them missed a deadline of 100 ms.
+const burstMost = 32
+
+// readServers hands over what the connections that wait for an answer have received. gnet does not know: it finds nothing left to read.
+func (r *Reactor) readServers() {
+	if r.readInto == nil {
+		r.readInto = make([]byte, readIntoBytes)
+	}
+	for c := range r.servers {
+		if c.gc == nil || !c.expecting {
+			continue
+		}
+		if n, err := unix.Read(c.gc.Fd(), r.readInto); n > 0 && err == nil {
+			r.contain(c, func() { c.received(r.readInto[:n]) })
+		}
+	}
 }
 
 // OnClose implements gnet.EventHandler. gnet calls it within Write and Close, too. If the
