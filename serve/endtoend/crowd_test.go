@@ -23,7 +23,7 @@ var crowd = flag.Int("crowd", 1_000, "how many idle connections TestCrowd opens;
 // The crowd of each front, and the memory in which the server bears the largest.
 const (
 	unread      = 8 // requests whose answers a slow reader leaves alone, but for a byte
-	residentMax = 300 << 20
+	residentMax = 150 << 20
 )
 
 // crowdPlan answers with 100 rows, some 3 KB, and asks nobody.
