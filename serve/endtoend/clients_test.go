@@ -157,6 +157,26 @@ func TestCurl(t *testing.T) {
 	assert.Equal(t, users.String(), order.String(), "in order")
 }
 
+// Clients of HTTP as they come: Python's and node's own, and h2load, which pipelines.
+func TestClientsOfHTTP(t *testing.T) {
+	server := demo(t)
+	for program, script := range map[string]string{"python3": "client_http.py", "node": "client_http.js"} {
+		t.Run(program, func(t *testing.T) {
+			out, err := call(t, "", installed(t, program), filepath.Join("testdata", script), port(t, server.HTTP))
+			require.NoError(t, err, out)
+			assert.Equal(t, "ok\n", out)
+		})
+	}
+	t.Run("h2load", func(t *testing.T) {
+		document := filepath.Join(t.TempDir(), "document")
+		require.NoError(t, os.WriteFile(document, []byte(`{"user_id": 1}`), 0o600))
+		out, err := call(t, "", installed(t, "h2load"), "--h1", "-c", "8", "-m", "16", "-n", "2000", "-d", document, "http://"+server.HTTP+"/v1/rank/simple_viewer")
+		require.NoError(t, err, out)
+		assert.Contains(t, out, "2000 succeeded, 0 failed, 0 errored, 0 timeout")
+		assert.Contains(t, out, "status codes: 2000 2xx")
+	})
+}
+
 // The load generators that rankd bench serve calls: each request of theirs succeeds, and their figures are understood.
 func TestForeignLoadGenerators(t *testing.T) {
 	for _, f := range fronts.Foreigners() {
