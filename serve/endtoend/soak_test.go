@@ -291,18 +291,15 @@ func (s *soak) rude(ctx context.Context, t *testing.T, f *front, name string) {
 	}
 }
 
-// halfClose sends requests and says that there will be no more. Each still gets its answer over RESP; HTTP promises
-// none.
+// halfClose sends requests and says that there will be no more. Each still gets its answer.
 func (s *soak) halfClose(_ context.Context, t *testing.T, f *front, w *wire, random *rand.Rand, name string) {
 	requests, ids := f.burst(random, name, 1+random.IntN(depth))
 	_, err := w.Write(requests)
 	if !assert.NoError(t, err) || !assert.NoError(t, w.Conn.(interface{ CloseWrite() error }).CloseWrite()) {
 		return
 	}
-	if f.name == "RESP" {
-		s.answers(t, f, w, ids)
-	}
-	s.drain(t, f, w, ids)
+	s.answers(t, f, w, ids)
+	s.drain(t, f, w, nil)
 }
 
 // drain reads what is left until the server closes the connection: at most one answer to each of ids, in order.

@@ -63,10 +63,13 @@ func post(path, body string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 }
 
-// readHTTP reads one response.
+// readHTTP reads one response, behind any 100 Continue.
 func (w *wire) readHTTP() (reply, error) {
 	_ = w.SetReadDeadline(time.Now().Add(patience)) // fails only on a closed connection, as reading does
 	response, err := http.ReadResponse(w.in, nil)
+	for err == nil && response.StatusCode == http.StatusContinue {
+		response, err = http.ReadResponse(w.in, nil)
+	}
 	if err != nil {
 		return reply{}, err
 	}

@@ -254,3 +254,16 @@ func TestSlotsKeepNothingLarge(t *testing.T) {
 	}
 	assert.Nil(t, l.take())
 }
+
+// A sweep may look at a session before its connection is open. It is not idle then.
+func TestASessionThatIsNotConnectedIsNotIdle(t *testing.T) {
+	w := newWorld(t, Options{IdleTimeout: time.Nanosecond})
+	c := new(wire)
+	w.onLoop(func() {
+		c.session = w.Enter(c, "nowhere")
+		c.session.CheckTimes(w.Loop().Now())
+		assert.NoError(t, c.closed)
+		c.session.OnConnect(nil)
+		c.session.OnClose(io.EOF)
+	})
+}
