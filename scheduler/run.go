@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -35,10 +36,10 @@ func (e *Async) begin(x *Execution) {
 	r.profile.live++
 	r.profile.begun(x.Graph)
 	if r.Shared == nil {
-		r.Shared = &Shared{Rows: tasks.NewRowBudget(e.maxRows), Memory: rowset.NewMemory(e.memory)}
+		r.Shared = &Shared{Given: taskrun.Request{Rows: tasks.NewRowBudget(e.maxRows)}, Memory: rowset.NewMemory(e.memory)}
 	} else {
 		r.Shared.failed.Store(false)
-		r.Shared.Rows.Refill()
+		r.Shared.Given.Rows.Refill()
 	}
 	r.Shared.Memory.SetLending(r.profile.forgets && !x.KeepRows)
 	r.Begin(x, e.nodeTimeout)
