@@ -163,7 +163,7 @@ func (r *Run) note(j *Job) {
 		}
 	}
 	if use := tasks.Env(c).Rare().Cached; use.Values > 0 {
-		r.State.nodes[c.Node.Index].cached = use
+		r.State.noteCached(c.Node.Index, use)
 		r.Journal.Cached(c.Node.Index, use.Values, use.Age)
 	}
 	if notes := r.State.notes; notes != nil {

@@ -13,8 +13,7 @@ import (
 type run struct {
 	Run
 	engine  *Async
-	policy  *policy             // the engine's, or own
-	own     policy              // of a request with a mode of its own
+	policy  *policy             // the engine's, or that of the request's own mode
 	profile *profile            // of its plan
 	active  list.List[asyncJob] // its nodes in flight, but for those that run inline
 	kept    keptNodes
@@ -29,8 +28,8 @@ type run struct {
 func (e *Async) begin(x *Execution) {
 	r := e.newRun()
 	if r.policy = &e.policy; x.Mode != "" {
-		r.own = e.placement.policy(x.Mode)
-		r.policy = &r.own
+		own := e.placement.policy(x.Mode)
+		r.policy = &own
 	}
 	r.profile = e.profileOf(x.Graph)
 	r.profile.live++
