@@ -1,0 +1,457 @@
+package batch
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/atomicfile"
+	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/request"
+)
+
+// The defaults of Job.
+const (
+	DefaultInFlight  = 64
+	DefaultPartUsers = 10_000
+)
+
+// A Job ranks users and keeps their answers. One goroutine; Progress is called on it.
+type Job struct {
+	Engine *rankd.Engine
+	Users  *Users
+	Format rankd.Format
+	// InFlight is how many run at a time. Zero means DefaultInFlight.
+	InFlight int
+	// CommandsPerSecond bounds the commands that all endpoints get together. Zero: no bound.
+	CommandsPerSecond int
+	// Shard is which of Shards shares of the users it ranks, by a hash of the user. Zero Shards means one.
+	Shard, Shards int
+	// Out is the file of the answers, a line each, in the order of the users. With a separator at its end it is a folder, which keeps the parts.
+	Out string
+	// PartUsers is how many users a part has. Zero means DefaultPartUsers.
+	PartUsers int
+	// Name says what the job is, such as where its users come from. A folder with parts of another job is refused.
+	Name string
+	// Progress hears of each second, and of the end. Nil: nobody does.
+	Progress func(Progress)
+}
+
+// Progress is how far a job has come. Immutable.
+type Progress struct {
+	Summary
+	Read int64 // bytes of users so far
+}
+
+// Summary is the outcome of a job, or of a part of it. Immutable.
+type Summary struct {
+	Users     int                `json:"users"`  // that were ranked, or failed
+	Failed    int                `json:"failed"` // of these
+	Kept      int                `json:"kept"`   // of these, those of parts that were there at the start
+	Seconds   float64            `json:"seconds"`
+	PerSecond float64            `json:"users_per_second"` // of those that were not kept
+	Errors    map[string]Failure `json:"errors,omitempty"` // by class
+}
+
+// Failure counts the users that failed in one way. Immutable.
+type Failure struct {
+	Count   int    `json:"count"`
+	Example string `json:"example"` // the first error
+}
+
+// add adds a part.
+func (s *Summary) add(part *Summary) {
+	s.Users += part.Users
+	s.Failed += part.Failed
+	for class, f := range part.Errors {
+		s.fail(class, f.Count, f.Example)
+	}
+}
+
+func (s *Summary) fail(class string, n int, example string) {
+	if s.Errors == nil {
+		s.Errors = make(map[string]Failure)
+	}
+	f := s.Errors[class]
+	s.Errors[class] = Failure{f.Count + n, cmp.Or(f.Example, example)}
+}
+
+// manifest says which job a folder of parts belongs to.
+type manifest struct {
+	Name      string `json:"job"`
+	Digest    string `json:"digest"` // of the generation of plans, models and tables
+	PartUsers int    `json:"part_users"`
+	Shard     string `json:"shard"`
+}
+
+// The files of a folder of parts. A part is whole once its summary is there.
+const manifestFile = "job.json"
+
+func partFile(part int, kind string) string { return fmt.Sprintf("part-%06d.%s", part, kind) }
+
+// Kinds of files of a part.
+const (
+	kindAnswers = "jsonl"
+	kindFailed  = "failed.jsonl"
+	kindSummary = "summary.json"
+)
+
+// Run ranks all users, but for those of parts that are there, and joins the parts. Whenever it ends, or is killed, the same job goes on where
+// the last whole part ends, if Users begin anew. The error is one of a file, of the users, or the cause of ctx. Users that fail are no error.
+func (j *Job) Run(ctx context.Context) (Summary, error) {
+	if err := j.Check(); err != nil {
+		return Summary{}, err
+	}
+	start, keeps := time.Now(), os.IsPathSeparator(j.Out[len(j.Out)-1])
+	folder := j.Out
+	if !keeps {
+		folder += ".parts"
+	}
+	r := &running{Job: j, folder: folder, start: start, pace: pace{engine: j.Engine, perSecond: j.CommandsPerSecond, due: start}}
+	r.InFlight, r.PartUsers, r.Shards = cmp.Or(j.InFlight, DefaultInFlight), cmp.Or(j.PartUsers, DefaultPartUsers), max(j.Shards, 1)
+	parts, err := r.open()
+	if err == nil {
+		err = r.skip(parts * r.PartUsers)
+	}
+	for ; err == nil && !r.ended; parts++ {
+		err = r.part(ctx, parts)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if err == nil && !keeps {
+		err = r.join(parts)
+	}
+	r.report()
+	return r.sum, err
+}
+
+// running is a job under way.
+type running struct {
+	*Job
+	folder string
+	start  time.Time
+	pace   pace
+	told   time.Time // when Progress was called last
+	sum    Summary
+	ended  bool // there are no more users
+}
+
+// open makes the folder, or looks what it has. It returns the number of whole parts.
+func (r *running) open() (parts int, err error) {
+	if err := os.MkdirAll(r.folder, 0o755); err != nil {
+		return 0, err
+	}
+	left, _ := filepath.Glob(filepath.Join(r.folder, ".part-*")) // of a part that was killed; the pattern is sound
+	for _, path := range left {
+		if err := os.Remove(path); err != nil {
+			return 0, err
+		}
+	}
+	own := manifest{Name: r.Name, Digest: r.Engine.Generation().Digest, PartUsers: r.PartUsers, Shard: fmt.Sprintf("%d/%d", r.Shard, r.Shards)}
+	file := filepath.Join(r.folder, manifestFile)
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		text, _ = json.Marshal(own)
+		return 0, atomicfile.Write(file, append(text, '\n'))
+	}
+	var there manifest
+	if err == nil {
+		err = json.Unmarshal(text, &there)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file, err)
+	}
+	if there != own {
+		return 0, fmt.Errorf("%s has parts of another job (%+v, and not %+v): remove it, or name another output", r.folder, there, own)
+	}
+	for ; ; parts++ {
+		text, err := os.ReadFile(filepath.Join(r.folder, partFile(parts, kindSummary)))
+		if errors.Is(err, os.ErrNotExist) {
+			r.sum.Kept = r.sum.Users
+			return parts, nil
+		}
+		var part Summary
+		if err == nil {
+			err = json.Unmarshal(text, &part)
+		}
+		if err != nil {
+			return 0, err
+		}
+		r.sum.add(&part)
+	}
+}
+
+// next returns the document of the next user of the shard, and its request or why there is none.
+func (r *running) next() (doc []byte, q rankd.Request, refused, err error) {
+	for {
+		doc, err = r.Users.Next()
+		if err != nil {
+			return nil, q, nil, err
+		}
+		const none = "\x00" // No document can say so.
+		q, refused = r.Engine.Intake().Parse(doc, request.Given{RequestID: none})
+		user := cmp.Or(q.UserIDText, strconv.FormatInt(q.UserID, 10))
+		if refused != nil {
+			user = string(doc)
+		}
+		if q.ID == none {
+			q.ID = user
+		}
+		if r.Shards == 1 || int(xxhash.Sum64String(user)%uint64(r.Shards)) == r.Shard {
+			return doc, q, refused, nil
+		}
+	}
+}
+
+// skip passes over users that whole parts have.
+func (r *running) skip(users int) error {
+	for range users {
+		if _, _, _, err := r.next(); err != nil {
+			if errors.Is(err, io.EOF) {
+				r.ended = true
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// part ranks the users of a part. An empty one leaves nothing.
+func (r *running) part(ctx context.Context, part int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	line := NewLine(r.Engine, r.InFlight)
+	users := 0
+	var reading error // why reading has ended, but for the end of the part
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		line.Read(func(p *Entry) (join, more bool) {
+			r.pace.wait(ctx)
+			if p.Input, p.Request, p.Err, reading = r.next(); reading != nil {
+				return false, false
+			}
+			users++
+			return true, users < r.PartUsers
+		})
+	}()
+	sum := new(Summary)
+	answers, failed := newOutput(r.folder, partFile(part, kindAnswers)), newOutput(r.folder, partFile(part, kindFailed))
+	defer answers.drop()
+	defer failed.drop()
+	err := errors.Join(answers.open(), failed.open())
+	if err != nil {
+		cancel(err)
+	}
+	var buf []byte
+	for p := line.Next(ctx, func() {}); p != nil; p = line.Next(ctx, func() {}) {
+		sum.Users++
+		if p.Err != nil {
+			class, text := classOf(p.Err)
+			sum.Failed++
+			sum.fail(class, 1, text)
+			failed.write(append(p.Input, '\n'))
+		} else {
+			buf = p.Answer.AppendJSON(buf[:0], r.Format)
+			answers.write(buf)
+		}
+		p.Empty()
+		line.Free(p)
+		if err := cmp.Or(answers.err, failed.err); err != nil {
+			cancel(err)
+		}
+		r.tell(sum)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // The reader may wait for users that never come.
+	}
+	<-read
+	if reading != nil && !errors.Is(reading, io.EOF) {
+		return reading
+	}
+	r.ended = reading != nil
+	if sum.Users == 0 {
+		return nil
+	}
+	if err := errors.Join(failed.keep(sum.Failed > 0), answers.keep(true)); err != nil {
+		return err
+	}
+	text, _ := json.Marshal(sum)
+	whole := newOutput(r.folder, partFile(part, kindSummary))
+	defer whole.drop()
+	if err := whole.open(); err != nil {
+		return err
+	}
+	whole.write(append(text, '\n'))
+	if err := whole.keep(true); err != nil {
+		return err
+	}
+	r.sum.add(sum)
+	return syncFolder(r.folder)
+}
+
+// classOf returns the class of an error, as metrics have it, and its text.
+func classOf(err error) (class, text string) {
+	var failed *rankd.Error
+	if errors.As(err, &failed) {
+		return failed.Class.Label(), failed.Error()
+	}
+	return outcome.BadRequest.Label(), err.Error()
+}
+
+// tell calls Progress once a second.
+func (r *running) tell(part *Summary) {
+	now := time.Now()
+	if r.Progress == nil || now.Sub(r.told) < time.Second {
+		return
+	}
+	r.told = now
+	sum := r.sum
+	sum.Errors = nil
+	sum.add(part)
+	r.Progress(Progress{r.timed(sum), r.Users.Read()})
+}
+
+// report calls Progress at the end.
+func (r *running) report() {
+	r.sum = r.timed(r.sum)
+	if r.Progress != nil {
+		r.Progress(Progress{r.sum, r.Users.Read()})
+	}
+}
+
+func (r *running) timed(sum Summary) Summary {
+	elapsed := time.Since(r.start).Seconds()
+	sum.Kept, sum.Seconds, sum.PerSecond = r.sum.Kept, elapsed, float64(sum.Users-r.sum.Kept)/elapsed
+	return sum
+}
+
+// join makes one file of all parts, and one of the users that failed beside it. The folder goes last.
+func (r *running) join(parts int) error {
+	for kind, path := range map[string]string{kindAnswers: r.Out, kindFailed: FailedFile(r.Out)} {
+		out := newOutput(filepath.Dir(path), filepath.Base(path))
+		defer out.drop()
+		if err := out.open(); err != nil {
+			return err
+		}
+		some := false
+		for part := range parts {
+			text, err := os.Open(filepath.Join(r.folder, partFile(part, kind)))
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			if err == nil {
+				some = true
+				_, err = io.Copy(out.to, text)
+				err = errors.Join(err, text.Close())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !some && kind == kindFailed {
+			if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of an earlier job
+				return err
+			}
+			continue
+		}
+		if err := out.keep(true); err != nil {
+			return err
+		}
+	}
+	if err := syncFolder(filepath.Dir(r.Out)); err != nil {
+		return err
+	}
+	return os.RemoveAll(r.folder)
+}
+
+// FailedFile returns the file of the users that failed, beside the one of the answers.
+func FailedFile(out string) string {
+	return strings.TrimSuffix(out, ".jsonl") + ".failed.jsonl"
+}
+
+// output is a file that is there whole or not at all. One goroutine.
+type output struct {
+	path string
+	file *os.File
+	to   *bufio.Writer
+	err  error
+}
+
+func newOutput(folder, name string) *output { return &output{path: filepath.Join(folder, name)} }
+
+func (o *output) open() (err error) {
+	o.file, err = os.CreateTemp(filepath.Dir(o.path), "."+filepath.Base(o.path)+".*")
+	if err == nil {
+		o.to = bufio.NewWriterSize(o.file, 1<<20)
+	}
+	return err
+}
+
+func (o *output) write(text []byte) {
+	if o.err == nil {
+		_, o.err = o.to.Write(text)
+	}
+}
+
+// keep gives the file its name, if it shall be there.
+func (o *output) keep(keeps bool) error {
+	if !keeps {
+		if err := os.Remove(o.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	const everybodyReads = 0o644
+	err := cmp.Or(o.err, o.to.Flush())
+	err = errors.Join(err, o.file.Chmod(everybodyReads), o.file.Sync(), o.file.Close())
+	if err == nil {
+		err = os.Rename(o.file.Name(), o.path)
+	}
+	if err == nil {
+		o.file = nil
+	}
+	return err
+}
+
+// drop removes what was not kept.
+func (o *output) drop() {
+	if o.file != nil {
+		_ = o.file.Close()
+		_ = os.Remove(o.file.Name())
+	}
+}
+
+// syncFolder has the names of a folder last.
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Check reports what is wrong with a job.
+func (j *Job) Check() error {
+	switch {
+	case j.Out == "":
+		return errors.New("a batch needs an output")
+	case j.Shards > 0 && (j.Shard < 0 || j.Shard >= j.Shards):
+		return fmt.Errorf("shard %d of %d: the first one is 0", j.Shard, j.Shards)
+	}
+	return nil
+}

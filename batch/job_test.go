@@ -1,0 +1,283 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+func TestMain(m *testing.M) { looptest.Main(m) }
+
+// world is an engine whose plan gives a row with the user as its id, and fails for some users.
+type world struct {
+	*rankd.Engine
+	fails atomic.Int64 // users that are multiples of it; 0: none
+	ran   atomic.Int64
+	stop  func(user int64) // hears of each user that runs
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{stop: func(int64) {}}
+	var err error
+	w.Engine, err = rankd.Open(rankd.Options{
+		Plan: "one", Redis: "127.0.0.1:1" /* not used */, Logger: slog.New(slog.DiscardHandler),
+		Plans: fstest.MapFS{"one.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "one", "outputs": ["out"],
+			"nodes": [{"node_id": "out", "op": "test::one", "inputs": []}]}`)}},
+		Tasks: []task.Spec{{Op: "test::one", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			w.ran.Add(1)
+			w.stop(c.UserID)
+			if n := w.fails.Load(); n > 0 && c.UserID%n == 0 {
+				return rowset.RowSet{}, errors.New("as it is meant to be")
+			}
+			return rowset.Dense(&rowset.Batch{IDs: []int64{c.UserID}}), nil
+		}}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, w.Close()) })
+	return w
+}
+
+// numbers returns users 1 to n, a line each.
+func numbers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintln(&b, i+1)
+	}
+	return b.String()
+}
+
+// job returns a job for these users, in parts of ten.
+func (w *world) job(t *testing.T, users, out string) *Job {
+	u, err := NewUsers(strings.NewReader(users), "", w.Registry())
+	require.NoError(t, err)
+	return &Job{Engine: w.Engine, Users: u, InFlight: 4, PartUsers: 10, Out: out, Name: "test"}
+}
+
+// answered returns the users of a file of answers.
+func answered(t *testing.T, path string) (users []string) {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		id, _, found := strings.Cut(strings.TrimPrefix(line, `{"request_id":"`), `"`)
+		require.True(t, found)
+		assert.Contains(t, line, `"candidates":[{"id":`+id+`}]`)
+		users = append(users, id)
+	}
+	return users
+}
+
+func TestAJobAnswersEachUserInOrder(t *testing.T) {
+	for _, n := range []int{0, 1, 9, 10, 11, 40, 95} {
+		w, out := newWorld(t), filepath.Join(t.TempDir(), "answers.jsonl")
+		sum, err := w.job(t, numbers(n), out).Run(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, n, sum.Users)
+		assert.Zero(t, sum.Failed+sum.Kept)
+		assert.Equal(t, numbers(n), strings.Join(append(answered(t, out), ""), "\n"))
+		left, err := os.ReadDir(filepath.Dir(out))
+		require.NoError(t, err)
+		assert.Len(t, left, 1, "the answers alone")
+	}
+}
+
+// A job that is interrupted at any user goes on where its last whole part ends, and its output is the same.
+func TestAJobGoesOn(t *testing.T) {
+	const users = 57
+	for at := int64(1); at <= users; at += 4 {
+		w, out := newWorld(t), filepath.Join(t.TempDir(), "answers.jsonl")
+		w.fails.Store(7)
+		ctx, cancel := context.WithCancel(t.Context())
+		w.stop = func(user int64) {
+			if user == at {
+				cancel()
+			}
+		}
+		_, err := w.job(t, numbers(users), out).Run(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NoFileExists(t, out)
+		w.stop = func(int64) {}
+		w.ran.Store(0)
+		sum, err := w.job(t, numbers(users), out).Run(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, users, sum.Users)
+		assert.Equal(t, users/7, sum.Failed)
+		for class, f := range sum.Errors {
+			assert.Equal(t, users/7, f.Count, class)
+			assert.Contains(t, f.Example, "as it is meant to be")
+		}
+		assert.LessOrEqual(t, (at-1)/10*10-10, int64(sum.Kept))
+		assert.EqualValues(t, users-sum.Kept, w.ran.Load(), "a kept user does not run again")
+		var want []string
+		for i := range users {
+			if (i+1)%7 != 0 {
+				want = append(want, fmt.Sprint(i+1))
+			}
+		}
+		assert.Equal(t, want, answered(t, out))
+
+		w.fails.Store(0)
+		failed, err := os.ReadFile(FailedFile(out))
+		require.NoError(t, err)
+		again := filepath.Join(t.TempDir(), "again.jsonl")
+		sum, err = w.job(t, string(failed), again).Run(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, users/7, sum.Users)
+		assert.Equal(t, "7", answered(t, again)[0])
+		assert.NoFileExists(t, FailedFile(again))
+	}
+}
+
+func TestPartsOfAnotherJobAreRefused(t *testing.T) {
+	w, out := newWorld(t), t.TempDir()+"/"
+	_, err := w.job(t, numbers(25), out).Run(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, answered(t, filepath.Join(out, "part-000002.jsonl")), 5, "a folder keeps its parts")
+	for _, change := range []func(*Job){
+		func(j *Job) { j.PartUsers = 11 }, func(j *Job) { j.Shards = 2 }, func(j *Job) { j.Name = "other" },
+	} {
+		j := w.job(t, numbers(25), out)
+		change(j)
+		_, err := j.Run(t.Context())
+		assert.ErrorContains(t, err, "parts of another job")
+	}
+	sum, err := w.job(t, numbers(25), out).Run(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 25, sum.Kept)
+}
+
+func TestShardsShareTheUsers(t *testing.T) {
+	const shards, users = 3, 200
+	w := newWorld(t)
+	seen := map[string]int{}
+	for shard := range shards {
+		out := filepath.Join(t.TempDir(), "answers.jsonl")
+		j := w.job(t, numbers(users), out)
+		j.Shard, j.Shards = shard, shards
+		sum, err := j.Run(t.Context())
+		require.NoError(t, err)
+		assert.Greater(t, sum.Users, users/shards/2)
+		for _, user := range answered(t, out) {
+			seen[user]++
+		}
+	}
+	assert.Len(t, seen, users)
+	for user, n := range seen {
+		assert.Equal(t, 1, n, user)
+	}
+	j := w.job(t, numbers(1), filepath.Join(t.TempDir(), "x"))
+	j.Shard, j.Shards = 3, 3
+	_, err := j.Run(t.Context())
+	assert.ErrorContains(t, err, "the first one is 0")
+}
+
+func TestUsers(t *testing.T) {
+	w := newWorld(t)
+	for name, c := range map[string]struct {
+		in    string
+		form  Form
+		want  []string
+		fails string
+	}{
+		"lines":          {in: "1\n\n 2 \r\nsku-3", want: []string{`{"user_id": "1"}`, `{"user_id": "2"}`, `{"user_id": "sku-3"}`}},
+		"a long line":    {in: "1\n" + strings.Repeat("x", 2<<20), want: []string{`{"user_id": "1"}`}, fails: "longer than"},
+		"requests":       {in: "{\"user_id\": 1}\n{\"user_id\": 2, \"context\": {}}\n", want: []string{`{"user_id": 1}`, `{"user_id": 2, "context": {}}`}},
+		"a csv":          {in: "country,user_id\nDE,1\n,2\n\"a, \"\"b\"\"\",3\n", form: CSV, want: []string{`{"user_id": "1", "context": {"country":"DE"}}`, `{"user_id": "2"}`, `{"user_id": "3", "context": {"country":"a, \"b\""}}`}},
+		"a mark":         {in: "\ufeffuser_id\n1\n", form: CSV, want: []string{`{"user_id": "1"}`}},
+		"a csv of users": {in: "id\n1\n", form: CSV, fails: "no column user_id"},
+		"a broken row":   {in: "user_id,a\n1\n", form: CSV, fails: "wrong number of fields"},
+		"nothing":        {in: ""},
+		"an empty csv":   {in: "", form: CSV, fails: "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u, err := NewUsers(strings.NewReader(c.in), c.form, w.Registry())
+			var docs []string
+			for err == nil {
+				var doc []byte
+				if doc, err = u.Next(); err == nil {
+					docs = append(docs, string(doc))
+				}
+			}
+			assert.Equal(t, c.want, docs)
+			if c.fails == "" {
+				assert.Equal(t, io.EOF, err)
+				assert.EqualValues(t, len(c.in), u.Read())
+			} else {
+				assert.ErrorContains(t, err, c.fails)
+			}
+		})
+	}
+}
+
+// A user that nobody understands fails alone, and is in the file of those that failed.
+func TestUsersThatAreWrong(t *testing.T) {
+	w, out := newWorld(t), filepath.Join(t.TempDir(), "answers.jsonl")
+	sum, err := w.job(t, "1\nx\n0\n2\n", out).Run(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 2, sum.Errors["bad_request"].Count)
+	assert.Equal(t, []string{"1", "2"}, answered(t, out))
+	failed, err := os.ReadFile(FailedFile(out))
+	require.NoError(t, err)
+	assert.Equal(t, "{\"user_id\": \"x\"}\n{\"user_id\": \"0\"}\n", string(failed))
+}
+
+// Redis gets no more commands a second than the job allows, apart from those of the users under way.
+func TestTheBoundOfCommands(t *testing.T) {
+	const users, perSecond, inFlight, commands = 200, 4000, 4, 12
+	redis, err := devredis.Start()
+	require.NoError(t, err)
+	defer redis.Close()
+	e, err := rankd.Open(rankd.Options{Plan: "concat_plan", Redis: redis.Addr(), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	defer e.Close()
+	u, err := NewUsers(strings.NewReader(numbers(users)), "", e.Registry())
+	require.NoError(t, err)
+	j := &Job{Engine: e, Users: u, InFlight: inFlight, CommandsPerSecond: perSecond, Out: filepath.Join(t.TempDir(), "answers.jsonl")}
+	sum, err := j.Run(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, users, sum.Users)
+	sent := uint64(0)
+	for _, s := range e.Metrics().Redis {
+		sent += s.Commands
+	}
+	assert.Greater(t, sent, uint64(users))
+	assert.LessOrEqual(t, float64(sent), perSecond*(sum.Seconds+paceCredit.Seconds())+(inFlight+paceEvery)*commands)
+}
+
+// FuzzUsers reads anything as users of each form: each document is one line.
+func FuzzUsers(f *testing.F) {
+	for _, seed := range []string{"1\n2\n", "{\"user_id\": 1}\n", "user_id,a\n1,\"x\ny\"\n", "\xff\x00\n", "user_id\n\"\n"} {
+		f.Add(seed, uint8(0))
+		f.Add(seed, uint8(1))
+	}
+	e, err := rankd.Open(rankd.Options{Redis: "127.0.0.1:1", Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(f, err)
+	f.Cleanup(func() { _ = e.Close() })
+	f.Fuzz(func(t *testing.T, in string, form uint8) {
+		u, err := NewUsers(strings.NewReader(in), [...]Form{"", CSV, Lines, JSONL}[form%4], e.Registry())
+		for n := 0; err == nil; n++ {
+			var doc []byte
+			if doc, err = u.Next(); err == nil {
+				assert.False(t, bytes.ContainsAny(doc, "\n"), "%q", doc)
+				require.LessOrEqual(t, n, len(in))
+			}
+		}
+	})
+}

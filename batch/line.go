@@ -1,0 +1,123 @@
+package batch
+
+import (
+	"context"
+	"sync"
+
+	"github.com/rankd/rankd"
+)
+
+// A Line moves requests to an engine, and outcomes back in the order in which the requests came.
+//
+// The number of entries bounds it. A request takes an entry before it is read and gives the entry
+// back once its outcome is written. A slow request therefore holds up reading instead of
+// letting answers pile up behind it. One goroutine calls Read, and another one Next and Free.
+type Line struct {
+	engine *rankd.Engine
+	free   chan *Entry // not in use
+	line   chan *Entry // in use, in input order; has room for all
+
+	mu      sync.Mutex
+	stopped bool // no entry may join the line any more; guarded by mu
+}
+
+// An Entry holds one request on its way. It belongs to the reader until it joins the line, and
+// then to the writer; the engine sets Answer or Err in between. A free one is empty, since an answer may have millions of rows.
+type Entry struct {
+	Request rankd.Request
+	Answer  *rankd.Answer
+	Err     error  // of a request that failed, or that the reader has refused
+	Input   []byte // what the reader wants to have again with the outcome
+
+	done   chan struct{}              // one value per request: the outcome is there
+	finish func(*rankd.Answer, error) // made once per entry, not per request
+}
+
+// NewLine returns a line on which so many requests run at a time.
+func NewLine(e *rankd.Engine, inFlight int) *Line {
+	l := &Line{engine: e, free: make(chan *Entry, inFlight), line: make(chan *Entry, inFlight)}
+	for range inFlight {
+		p := &Entry{done: make(chan struct{}, 1)}
+		p.finish = func(a *rankd.Answer, err error) {
+			p.Answer, p.Err = a, err
+			p.done <- struct{}{} // has room: one outcome per request
+		}
+		l.free <- p
+	}
+	return l
+}
+
+// Read has next fill in one entry after the other, and starts their requests, but for those with an Err. It returns when next returns false,
+// behind the entry if that has joined, or once the line was stopped.
+func (l *Line) Read(next func(*Entry) (join, more bool)) {
+	defer close(l.line)
+	for p := range l.free {
+		join, more := next(p)
+		if !join || !l.join(p) || !more {
+			return
+		}
+	}
+}
+
+// join puts p at the end of the line and starts it. It reports false, having
+// done neither, if the line is stopped.
+func (l *Line) join(p *Entry) bool {
+	l.mu.Lock()
+	stopped := l.stopped
+	if !stopped {
+		l.line <- p
+	}
+	l.mu.Unlock()
+	switch {
+	case stopped:
+		return false
+	case p.Err != nil:
+		p.done <- struct{}{}
+	default:
+		l.engine.Submit(context.Background(), p.Request, p.finish)
+	}
+	return true
+}
+
+// Stop lets no further entry join. Those in line still get their outcomes. Any goroutine.
+func (l *Line) Stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+}
+
+// Next returns the first entry in line once its outcome is there, or nil at the
+// end: once Read has returned, or ctx has ended and the line is empty. It calls idle before it waits.
+func (l *Line) Next(ctx context.Context, idle func()) *Entry {
+	var p *Entry
+	select {
+	case p = <-l.line:
+	default:
+		idle()
+		select {
+		case p = <-l.line:
+		case <-ctx.Done():
+			l.Stop()
+			select {
+			case p = <-l.line:
+			default: // empty, and nothing joins any more
+			}
+		}
+	}
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.done:
+	default:
+		idle()
+		<-p.done
+	}
+	return p
+}
+
+// Empty forgets the request of an entry and its outcome.
+func (p *Entry) Empty() { *p = Entry{done: p.done, finish: p.finish} }
+
+// Free gives an empty entry back for a further request.
+func (l *Line) Free(p *Entry) { l.free <- p }

@@ -1,0 +1,164 @@
+package batch
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/rankd/rankd/registry"
+)
+
+// A Form says how users are written.
+type Form string
+
+// The forms.
+const (
+	Lines Form = "lines" // an id a line
+	CSV   Form = "csv"   // a head with user_id, and columns that are the context of each user
+	JSONL Form = "jsonl" // a request a line, as on stdin
+)
+
+// lineBytesMost bounds a line of users.
+const lineBytesMost = 1 << 20
+
+// Users reads users one by one, each as a document. One goroutine.
+type Users struct {
+	in   *bufio.Reader
+	form Form
+	reg  *registry.Registry
+
+	rows  *csv.Reader
+	names []string     // of the columns of a CSV
+	user  int          // the column of the user
+	read  atomic.Int64 // bytes so far
+}
+
+// NewUsers returns the users that in has. An empty form is found out: a first line that begins with a brace is JSONL; otherwise it is Lines. The
+// error is one of the head of a CSV, or of in.
+func NewUsers(in io.Reader, form Form, reg *registry.Registry) (*Users, error) {
+	u := &Users{form: form, reg: reg}
+	u.in = bufio.NewReaderSize(&counted{in, &u.read}, lineBytesMost)
+	if form == "" {
+		u.form = Lines
+		if first, _ := u.in.Peek(1); len(first) == 1 && first[0] == '{' {
+			u.form = JSONL
+		}
+	}
+	if u.form != CSV {
+		return u, nil
+	}
+	u.rows = csv.NewReader(u.in)
+	u.rows.ReuseRecord = true
+	head, err := u.rows.Read()
+	if err != nil {
+		return nil, fmt.Errorf("the head of the users: %w", err)
+	}
+	u.user = -1
+	for i, name := range head {
+		name = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
+		if u.names = append(u.names, name); name == "user_id" {
+			u.user = i
+		}
+	}
+	if u.user < 0 {
+		return nil, errors.New("the head of the users has no column user_id")
+	}
+	return u, nil
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// Read returns how many bytes have been read so far. Any goroutine.
+func (u *Users) Read() int64 { return u.read.Load() }
+
+// Next returns the document of the next user, which is the caller's. The error is io.EOF at the end.
+func (u *Users) Next() ([]byte, error) {
+	if u.rows != nil {
+		return u.nextRow()
+	}
+	for {
+		line, err := u.in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			return nil, fmt.Errorf("a line of the users is longer than %d bytes", lineBytesMost)
+		}
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0 && err != nil:
+			return nil, err
+		case len(line) == 0:
+			continue
+		case u.form == JSONL:
+			return bytes.Clone(line), nil
+		}
+		return appendUser(nil, string(line)), nil
+	}
+}
+
+// appendUser appends the document of a user without more.
+func appendUser(dst []byte, id string) []byte {
+	text, _ := json.Marshal(id) // Strings have a JSON form.
+	return append(append(append(dst, `{"user_id": `...), text...), '}')
+}
+
+// nextRow returns the document of the next row of a CSV. An empty cell is a value that the user does not have.
+func (u *Users) nextRow() ([]byte, error) {
+	row, err := u.rows.Read()
+	if err != nil {
+		return nil, err
+	}
+	doc := appendUser(nil, row[u.user])
+	context := map[string]any{}
+	for i, cell := range row {
+		if i != u.user && cell != "" {
+			context[u.names[i]] = u.value(u.names[i], cell)
+		}
+	}
+	if len(context) == 0 {
+		return doc, nil
+	}
+	text, err := json.Marshal(context)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(append(doc[:len(doc)-1], `, "context": `...), text...), '}'), nil
+}
+
+// value returns a cell as the parameter of that name has it: as a text unless the type is another one, and the cell has its form.
+func (u *Users) value(name, cell string) any {
+	p, ok := u.reg.ParamByName(name)
+	if !ok {
+		return cell
+	}
+	switch p.Type {
+	case registry.Int, registry.Float:
+		if _, err := strconv.ParseFloat(cell, 64); err == nil && json.Valid([]byte(cell)) {
+			return json.Number(cell)
+		}
+	case registry.Bool:
+		if cell == "true" || cell == "false" {
+			return cell == "true"
+		}
+	case registry.Vector:
+		if json.Valid([]byte(cell)) {
+			return json.RawMessage(cell)
+		}
+	}
+	return cell
+}
