@@ -102,9 +102,9 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	}
 	w := &waiter{answer: c.Redis, service: c.Service, ctx: ctx}
 	env := tasks.Env(ctx)
-	env.Waiter, env.Rows, env.Cancellation, env.Outside = w, tasks.NewRowBudget(c.MaxRows), new(taskrun.Cancellation), c.Outside
+	env.Waiter, env.Request, env.Cancellation, env.Outside = w, &taskrun.Request{Rows: tasks.NewRowBudget(c.MaxRows)}, new(taskrun.Cancellation), c.Outside
 	if c.Required {
-		env.Required = []int{node.Index}
+		env.Request.Required = []int{node.Index}
 	}
 	if params.SetIDs(c.IDs); c.IDs == nil && graph.TextIDs {
 		params.SetIDs(rowset.NewIDDict())

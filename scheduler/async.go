@@ -6,6 +6,7 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -13,7 +14,6 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/sentinel"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -48,7 +48,8 @@ type Async struct {
 	cpu         CPU
 	reg         *registry.Registry
 	clients     []Caller                    // by endpoint index; nil for an endpoint that is not a Redis
-	tables      []*rowcache.Table           // by endpoint index: what was read there; nil if no endpoint has one
+	given       taskrun.Engine              // for bodies elsewhere than on the loop
+	givenOnLoop taskrun.Engine              // for those on the loop: what was read from Redis, too
 	remotes     []Remote                    // by endpoint index; nil for an endpoint of another kind than http
 	sentinels   []*sentinel.Dialer          // by endpoint index; nil: the endpoint has none
 	trackers    []changeTracker             // of the tables, by endpoint index; nil: nobody tells of changes
@@ -138,6 +139,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
+	e.given.Clock, e.givenOnLoop.Clock = cfg.Loop.Clock(), cfg.Loop.Clock()
 	for _, ep := range cfg.Registry.Endpoints() {
 		e.addTable(ep)
 	}
@@ -145,7 +147,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e.awaits.Go = cfg.Go
 	e.inliner.engine, e.inliner.resume, e.inliner.step, e.admitNextFn = e, e.resumeParked, e.inliner.nextStep, e.admitNext
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
-	e.inliner.job.Init(&e.outside, e.loop.Clock(), nil)
+	e.inliner.job.Init(&e.outside, &e.given, nil)
 	return e
 }
 

@@ -30,7 +30,7 @@ type asyncJob struct {
 	profile *profile
 	there   where               // in all its uses
 	body    *loopBody           // on the loop
-	offload offload             // on the pool
+	offload *offload            // on the pool; nil on the loop
 	link    list.Link[asyncJob] // in run.active, or in engine.orphans
 
 	cancel taskrun.Cancellation
@@ -50,9 +50,9 @@ func (e *Async) newAsyncJob(there where) *asyncJob {
 	j := e.freeJobs[there].take()
 	if j == nil {
 		j = &asyncJob{engine: e, there: there}
-		j.Init(&e.outside, e.loop.Clock(), &j.cancel)
+		j.Init(&e.outside, &e.given, &j.cancel)
 		if there == onPool {
-			j.offload.init(j)
+			j.offload = newOffload(j)
 		} else {
 			j.body = newLoopBody(j)
 		}

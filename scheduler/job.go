@@ -37,15 +37,16 @@ type Run struct {
 
 // Shared is what the bodies of a request use side by side, also those that outlive its run. Any goroutine.
 type Shared struct {
-	Params expr.Params        // a copy, immutable while the request runs: an answered request is its caller's again
-	Rows   *taskrun.RowBudget // of the request
-	Memory *rowset.Memory     // nil: none
-	failed atomic.Bool        // tells workers that the request has failed
+	Params expr.Params     // a copy, immutable while the request runs: an answered request is its caller's again
+	Given  taskrun.Request // its Rows too
+	Memory *rowset.Memory  // nil: none
+	failed atomic.Bool     // tells workers that the request has failed
 }
 
 // Begin starts the run of a request that was let in. Shared is there, and nodeTimeout is the engine's.
 func (r *Run) Begin(x *Execution, nodeTimeout time.Duration) {
 	r.Req, r.Shared.Params = x, x.Params
+	r.Shared.Given.Required, r.Shared.Given.Caller, r.Shared.Given.Residents = x.Required, x.Context, x.Residents
 	r.State.Begin(x, nodeTimeout)
 }
 
@@ -96,9 +97,9 @@ func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Registry, c.Node, c.UserID, c.RequestID, c.Params = x.Graph.Registry, x.Graph.Nodes[node], x.UserID, x.RequestID, &s.Params
 	c.Memory, c.Limit = s.Memory, r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
-	env.Rows, env.Required, env.Caller, env.Deadline, env.Residents = s.Rows, x.Required, x.Context, j.Deadline, x.Residents
+	env.Request, env.Deadline = &s.Given, j.Deadline
 	if r.State.ahead != nil { // Usually nobody reads ahead, and clear has left no Ahead.
-		env.Ahead = r.State.takeAhead(node)
+		env.Keep().Ahead = r.State.takeAhead(node)
 	}
 	c.Inputs, c.Refs = r.State.Gather(node, c.Inputs[:0], c.Refs[:0])
 }
@@ -109,7 +110,10 @@ func (r *Run) Reload(j, tried *Job) {
 	was := tasks.Env(from)
 	c.Registry, c.Node, c.UserID, c.RequestID, c.Params, c.Memory, c.Limit = from.Registry, from.Node, from.UserID, from.RequestID, from.Params, from.Memory, from.Limit
 	j.spec, j.Started, j.Deadline, j.Ended = tried.spec, tried.Started, tried.Deadline, 0
-	env.Rows, env.Required, env.Caller, env.Deadline, env.Residents, env.Ahead = was.Rows, was.Required, was.Caller, was.Deadline, was.Residents, was.Ahead
+	env.Request, env.Deadline = was.Request, was.Deadline
+	if ahead := was.Rare().Ahead; ahead != nil {
+		env.Keep().Ahead = ahead
+	}
 	c.Inputs, c.Refs = append(c.Inputs[:0], from.Inputs...), append(c.Refs[:0], from.Refs...)
 }
 
@@ -143,8 +147,8 @@ func (r *Run) Fail(node int, err error, ended, now clock.Time) {
 // Succeed settles the node of j with the result of its body.
 func (r *Run) Succeed(j *Job) {
 	r.note(j)
-	if env := tasks.Env(&j.Ctx); env.ReadAhead != nil {
-		r.State.handOver(j.Ctx.Node.Index, env.ReadAhead)
+	if read := tasks.Env(&j.Ctx).Rare().ReadAhead; read != nil {
+		r.State.handOver(j.Ctx.Node.Index, read)
 	}
 	r.State.Succeed(j.Ctx.Node.Index, j.Out)
 }
@@ -158,12 +162,12 @@ func (r *Run) note(j *Job) {
 			r.Journal.Lack(c.Node.Index, lack.Err, lack.Dropped)
 		}
 	}
-	if use := tasks.Env(c).Cached; use.Values > 0 {
-		r.State.nodes[c.Node.Index].cached = use
+	if use := tasks.Env(c).Rare().Cached; use.Values > 0 {
+		r.State.noteCached(c.Node.Index, use)
 		r.Journal.Cached(c.Node.Index, use.Values, use.Age)
 	}
 	if notes := r.State.notes; notes != nil {
-		notes.take(c.Node, c.Inputs, c.Refs, j.Out, tasks.Env(c).Cached)
+		notes.take(c.Node, c.Inputs, c.Refs, j.Out, tasks.Env(c).Rare().Cached)
 	}
 	r.Journal.End(c.Node.Index, j.Ended, j.Out.N)
 }
@@ -192,9 +196,9 @@ type Job struct {
 var tasks = task.Engine(taskrun.Key{})
 
 // Init sets what all nodes of an engine share, and how their bodies are asked to stop; nil: they are not.
-func (j *Job) Init(outside *task.Outside, c clock.Clock, cancel *taskrun.Cancellation) {
+func (j *Job) Init(outside *task.Outside, engine *taskrun.Engine, cancel *taskrun.Cancellation) {
 	env := tasks.Env(&j.Ctx)
-	env.Outside, env.Clock, env.Cancellation = outside, c, cancel
+	env.Outside, env.Engine, env.Cancellation = outside, engine, cancel
 }
 
 // Steps runs the body of the node, and those of others as long as next, at the end of each, has filled in the arguments of one more
@@ -203,7 +207,7 @@ func (j *Job) Steps(next func() bool) {
 	for more := true; more; more = next != nil && next() {
 		j.Out, j.Err = tasks.Invoke(j.spec, &j.Ctx)
 		if next != nil || j.Deadline != 0 {
-			j.Ended = tasks.Env(&j.Ctx).Clock.Now()
+			j.Ended = tasks.Env(&j.Ctx).Engine.Clock.Now()
 		}
 	}
 }
@@ -239,9 +243,7 @@ func (j *Job) clear() {
 	c, env := &j.Ctx, tasks.Env(&j.Ctx)
 	dropRows(c.Inputs)
 	dropRows(c.Refs)
-	c.Registry, c.Node, c.Params, env.Required, env.Caller, env.Residents = nil, nil, nil, nil, nil, nil
-	if env.Ahead != nil || env.ReadAhead != nil {
-		env.Ahead, env.ReadAhead = nil, nil
-	}
+	c.Registry, c.Node, c.Params, env.Request = nil, nil, nil, nil
+	env.Forget()
 	j.Out, j.Err = rowset.RowSet{}, nil
 }

@@ -21,7 +21,7 @@ func (e *Async) turn() clock.Time {
 
 // noteGivenUp notes what a job has done that is about to settle and is not back on the loop.
 func (j *asyncJob) noteGivenUp() {
-	o, done, until := &j.offload, clock.Time(0), clock.Time(0)
+	o, done, until := j.offload, clock.Time(0), clock.Time(0)
 	worked, position := o.worked.Load(), int(o.position.Load()) // in this order: what has worked has its last position
 	if position == notBegun {
 		return
@@ -38,7 +38,7 @@ func (j *asyncJob) noteGivenUp() {
 
 // noteStep notes that the node at a step of a chain has ended, and that the next one has begun.
 func (j *asyncJob) noteStep(k int) {
-	o, journal, node := &j.offload, j.run.Journal, j.node.Index
+	o, journal, node := j.offload, j.run.Journal, j.node.Index
 	next := int(j.profile.nodes[node].next)
 	rows := o.steps[k+1].rows - j.profile.nodes[next].makes
 	journal.Worked(node, o.job.Worker, o.steps[k].start)
@@ -59,7 +59,7 @@ func (j *asyncJob) noteReturn() {
 
 // noteWork notes when the worker began the node that has not settled, and the job, and when it had done that; zero: it has not.
 func (j *asyncJob) noteWork(done clock.Time) {
-	o, journal := &j.offload, j.run.Journal
+	o, journal := j.offload, j.run.Journal
 	journal.Worked(j.node.Index, o.job.Worker, o.steps[o.settled].start)
 	journal.Offloaded(o.head, o.job.Worker, o.steps[0].start, done)
 }

@@ -192,7 +192,9 @@ func (s *State) completeness() []Completeness {
 		default:
 			continue
 		}
-		all[len(all)-1].Cached = s.nodes[i].cached
+		if len(s.cached) > 0 {
+			all[len(all)-1].Cached = s.cached[i]
+		}
 	}
 	return all
 }

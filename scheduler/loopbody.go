@@ -76,14 +76,14 @@ func newLoopBody(j *asyncJob) *loopBody {
 func (b *loopBody) start() {
 	j := b.job
 	env := tasks.Env(&j.Ctx)
-	env.Waiter, env.Tables = b, b.engine.tables
+	env.Waiter, env.Engine = b, &b.engine.givenOnLoop
 	b.journal, b.index = j.run.Journal, j.node.Index
 	j.profile.started(j.begun.Sub(j.ready))
 	b.journal.Start(b.index, j.started)
 	b.engine.noteRunning(j.node)
 	ended := b.co.start(b.code)
 	if n := &j.profile.nodes[b.index]; n.mayRecall {
-		n.recalled(ended && env.Cached.Values > 0)
+		n.recalled(ended && env.Rare().Cached.Values > 0)
 	}
 	if b.runs(ended) {
 		b.ended()

@@ -94,8 +94,8 @@ func StatsOf[C interface {
 
 // readMetrics reads what the loop owns. Loop only.
 func (e *Async) readMetrics(lag time.Duration) Metrics {
-	m := Metrics{Lag: lag, Redis: StatsOf(e.clients), Caches: StatsOf(e.tables), Remote: StatsOf(e.remotes)}
-	if e.tables == nil {
+	m := Metrics{Lag: lag, Redis: StatsOf(e.clients), Caches: StatsOf(e.givenOnLoop.Tables), Remote: StatsOf(e.remotes)}
+	if e.givenOnLoop.Tables == nil {
 		m.Caches = make([]rowcache.Stats, len(e.clients))
 	}
 	m.Counts, m.Live, m.Admission = e.counts, e.runs.Len(), e.admission.Stats()

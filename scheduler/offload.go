@@ -45,10 +45,8 @@ type jobStep struct {
 // notBegun is the position of a job that no worker has begun.
 const notBegun = -1
 
-// init binds the methods of j.
-func (o *offload) init(j *asyncJob) {
-	o.waiter.job, o.next = j, j.nextStep
-	o.job.Work, o.job.Done = j.work, j.handedBack
+func newOffload(j *asyncJob) *offload {
+	return &offload{waiter: poolWaiter{job: j}, next: j.nextStep, job: cpupool.Job{Work: j.work, Done: j.handedBack}}
 }
 
 // load sets the facts about the node of j, which reads and makes so many rows, and how many follow it in its chain.
@@ -83,11 +81,11 @@ func (o *offload) clear() {
 }
 
 // chained reports whether the job runs several nodes.
-func (j *asyncJob) chained() bool { return len(j.offload.steps) > 1 }
+func (j *asyncJob) chained() bool { return j.offload != nil && len(j.offload.steps) > 1 }
 
 // submit hands the job to the pool. The error is the pool's refusal.
 func (j *asyncJob) submit() error {
-	o := &j.offload
+	o := j.offload
 	tasks.Env(&j.Ctx).Waiter = &o.waiter
 	o.job.Due = j.run.due(o.head)
 	if err := j.engine.cpu.Submit(&o.job); err != nil {
@@ -99,7 +97,7 @@ func (j *asyncJob) submit() error {
 
 // work runs on a worker. The inputs are immutable.
 func (j *asyncJob) work() {
-	o := &j.offload
+	o := j.offload
 	if o.failed != nil && o.failed.Load() {
 		return
 	}
@@ -110,7 +108,7 @@ func (j *asyncJob) work() {
 
 // nextStep ends a step on the worker, and begins the next one unless the job stops.
 func (j *asyncJob) nextStep() bool {
-	o, c := &j.offload, &j.Ctx
+	o, c := j.offload, &j.Ctx
 	k := int(o.position.Load())
 	o.steps[k].end = j.Ended
 	if k == len(o.steps)-1 || j.stops() {
@@ -131,7 +129,7 @@ func (j *asyncJob) nextStep() bool {
 // stops reports, after a step, whether the rest of the chain does not run: the node has failed, lacks something or was late, or
 // nobody waits for the result any more.
 func (j *asyncJob) stops() bool {
-	o := &j.offload
+	o := j.offload
 	return j.Err != nil || j.Ctx.Lack() != (task.Lack{}) || j.Late(true) || j.cancel.Cancelled() || o.failed.Load() ||
 		o.context != nil && o.context.Err() != nil
 }
@@ -152,7 +150,7 @@ func (w *poolWaiter) Await(fn func() error) error {
 
 // advance settles the nodes of a chain before the step that runs, or was the last to run.
 func (j *asyncJob) advance() {
-	o, r := &j.offload, j.run
+	o, r := j.offload, j.run
 	if !j.chained() {
 		return
 	}
@@ -166,7 +164,7 @@ func (j *asyncJob) advance() {
 
 // handedBack is the end of the job, on the loop.
 func (j *asyncJob) handedBack(err error) {
-	o := &j.offload
+	o := j.offload
 	ran, last := j.Ended != 0, int(o.position.Load())
 	switch {
 	case err == cpupool.ErrGoexit:
@@ -192,7 +190,7 @@ func (j *asyncJob) handedBack(err error) {
 
 // measure takes in how long each node took, and the way to the pool and back.
 func (j *asyncJob) measure(last int) {
-	o, p := &j.offload, j.profile
+	o, p := j.offload, j.profile
 	for k, index := 0, o.head; k <= last; k, index = k+1, int(p.nodes[index].next) {
 		step, node := &o.steps[k], &p.nodes[index]
 		if step.end < step.start {

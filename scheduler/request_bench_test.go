@@ -45,8 +45,8 @@ func benchmarkRequest(b *testing.B, name string, inflight int, memory bool) {
 			redis.serve(w.Harness)
 			w.clients[i] = resp.NewClient(w.Loop, redis, resp.Options{Addr: "redis", NoCoalesceReads: true})
 			if memory {
-				w.tables = make([]*rowcache.Table, len(w.clients))
-				w.tables[i] = rowcache.NewTable(rowcache.BytesMin, time.Hour)
+				w.givenOnLoop.Tables = make([]*rowcache.Table, len(w.clients))
+				w.givenOnLoop.Tables[i] = rowcache.NewTable(rowcache.BytesMin, time.Hour)
 			}
 			break // The plans read one endpoint.
 		}

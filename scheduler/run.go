@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -12,8 +13,7 @@ import (
 type run struct {
 	Run
 	engine  *Async
-	policy  *policy             // the engine's, or own
-	own     policy              // of a request with a mode of its own
+	policy  *policy             // the engine's, or that of the request's own mode
 	profile *profile            // of its plan
 	active  list.List[asyncJob] // its nodes in flight, but for those that run inline
 	kept    keptNodes
@@ -28,17 +28,17 @@ type run struct {
 func (e *Async) begin(x *Execution) {
 	r := e.newRun()
 	if r.policy = &e.policy; x.Mode != "" {
-		r.own = e.placement.policy(x.Mode)
-		r.policy = &r.own
+		own := e.placement.policy(x.Mode)
+		r.policy = &own
 	}
 	r.profile = e.profileOf(x.Graph)
 	r.profile.live++
 	r.profile.begun(x.Graph)
 	if r.Shared == nil {
-		r.Shared = &Shared{Rows: tasks.NewRowBudget(e.maxRows), Memory: rowset.NewMemory(e.memory)}
+		r.Shared = &Shared{Given: taskrun.Request{Rows: tasks.NewRowBudget(e.maxRows)}, Memory: rowset.NewMemory(e.memory)}
 	} else {
 		r.Shared.failed.Store(false)
-		r.Shared.Rows.Refill()
+		r.Shared.Given.Rows.Refill()
 	}
 	r.Shared.Memory.SetLending(r.profile.forgets && !x.KeepRows)
 	r.Begin(x, e.nodeTimeout)

@@ -34,7 +34,7 @@ func (w *simWorld) drawPatience() {
 // simJobOf returns what decides when a job of the engine begins that is about to wait.
 func (w *simWorld) simJobOf(job *cpupool.Job) simJob {
 	nodes := w.engine.nodes()
-	j := nodes[slices.IndexFunc(nodes, func(j *asyncJob) bool { return &j.offload.job == job })]
+	j := nodes[slices.IndexFunc(nodes, func(j *asyncJob) bool { return j.offload != nil && &j.offload.job == job })]
 	q := w.requests[j.run.Req.UserID-1]
 	s := simJob{
 		Job: job, work: job.Work, user: q.user, node: j.node.ID, ordered: q.mode != OffloadAll,

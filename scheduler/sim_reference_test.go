@@ -92,7 +92,7 @@ func (r *refRun) run(i int) refStatus {
 	node := q.graph.Nodes[i]
 	c := task.Ctx{Node: node, UserID: q.user, Params: &q.params, Registry: r.lab.reg}
 	env := tasks.Env(&c)
-	env.Waiter, env.Rows, env.Required = r.waiter, r.budget, q.required
+	env.Waiter, env.Request = r.waiter, &taskrun.Request{Rows: r.budget, Required: q.required}
 	ok := true
 	for _, in := range node.Inputs {
 		ok = r.visit(in) == refGood && ok
@@ -107,7 +107,7 @@ func (r *refRun) run(i int) refStatus {
 	}
 	stands := told == nil || told.Status == NodeOK || told.Status == NodePartial
 	if !stands {
-		env.Rows = nil // It may have failed before it made any.
+		env.Request = nil // It may have failed before it made any.
 	}
 	r.waiter.command, r.waiter.faults = 0, nil
 	if c.Partial() {

@@ -207,7 +207,7 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 			closed := isClosed(done)
 			lab.world.check(isClosed(cancelled) == c.Cancelled(), "node %s of request %d: cancelled is closed: %v, it is: %v",
 				c.Node.ID, c.UserID, isClosed(cancelled), c.Cancelled())
-			due := c.Cancelled() || env.Caller != nil && env.Caller.Err() != nil
+			due := c.Cancelled() || env.Request.Caller != nil && env.Request.Caller.Err() != nil
 			lab.world.check(closed == due && (c.Context().Err() != nil) == closed,
 				"node %s of request %d: done is closed: %v, cancelled or its caller gone: %v", c.Node.ID, c.UserID, closed, due)
 			if closed {

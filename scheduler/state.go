@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"slices"
+
 	"fmt"
 	"time"
 
@@ -57,6 +59,7 @@ type State struct {
 	ids      *rowset.IDDict // the ids that are texts; nil: none are
 	ahead    []any          // by node: what an earlier one has read for it; empty: nothing
 	lacks    []Completeness // what is missing in the answer so far
+	cached   []rowcache.Use // by node, what it has taken from memory; empty: no node has
 }
 
 type nodeState struct {
@@ -66,7 +69,6 @@ type nodeState struct {
 	readers int32
 	ready   clock.Time // when it became ready; for the first nodes, when the request was let in
 	result  rowset.RowSet
-	cached  rowcache.Use // of its values
 }
 
 // Begin prepares s for a request, reusing its memory. nodeTimeout bounds each node; zero does not.
@@ -93,7 +95,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 	s.bounds = bounds{arrived: arrived, deadline: deadline}
 	s.graph, s.nodes, s.readyQueue, s.now, s.due = g, s.nodes[:n], s.readyQueue[:0], arrived, g.Due
 	s.head, s.inflight, s.settled, s.optional, s.errNode = 0, 0, 0, 0, 0
-	s.notes, s.err, s.required, s.lacks, s.ahead, s.ids = nil, nil, nil, nil, nil, nil
+	s.notes, s.err, s.required, s.lacks, s.ahead, s.ids, s.cached = nil, nil, nil, nil, nil, nil, s.cached[:0]
 	for i, node := range g.Nodes {
 		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
 		if node.OnDemand {
@@ -103,6 +105,15 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 	for _, i := range g.Sources {
 		s.markReady(i)
 	}
+}
+
+// noteCached notes what a node has taken from memory.
+func (s *State) noteCached(node int, use rowcache.Use) {
+	if len(s.cached) == 0 {
+		s.cached = slices.Grow(s.cached, len(s.nodes))[:len(s.nodes)]
+		clear(s.cached)
+	}
+	s.cached[node] = use
 }
 
 // Tell says what time it is. Nodes become ready at the latest instant that s was told of, by this method or as the argument of another one.

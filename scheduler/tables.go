@@ -20,8 +20,8 @@ import (
 func (e *Async) addTable(ep *registry.Endpoint) {
 	e.endpoints = at(e.endpoints, ep.Index)
 	e.endpoints[ep.Index] = ep
-	if e.tables != nil {
-		e.tables = at(e.tables, ep.Index)
+	if e.givenOnLoop.Tables != nil {
+		e.givenOnLoop.Tables = at(e.givenOnLoop.Tables, ep.Index)
 	}
 	cache := ep.Policy.Cache
 	if cache.Mode == registry.CacheOff {
@@ -31,8 +31,8 @@ func (e *Async) addTable(ep *registry.Endpoint) {
 	if ep.Cluster {
 		parts = cluster.Slots
 	}
-	e.tables = at(e.tables, ep.Index)
-	e.tables[ep.Index] = rowcache.NewDivided(cache.MaxBytes, cache.MaxAge, parts)
+	e.givenOnLoop.Tables = at(e.givenOnLoop.Tables, ep.Index)
+	e.givenOnLoop.Tables[ep.Index] = rowcache.NewDivided(cache.MaxBytes, cache.MaxAge, parts)
 }
 
 // at returns all with an element at an index. It is another slice if that is new: bodies may have the old one.
@@ -77,7 +77,7 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config, ep *registr
 	if !cache.Mode.Tracked() {
 		return
 	}
-	table := e.tables[ep.Index]
+	table := e.givenOnLoop.Tables[ep.Index]
 	var tracker changeTracker
 	refused := false
 	changed := func(err error) {
@@ -171,8 +171,8 @@ func (e *Async) disconnect() {
 			e.sentinels[i].Close()
 			e.sentinels[i] = nil
 		}
-		if i < len(e.tables) {
-			e.tables[i] = nil
+		if i < len(e.givenOnLoop.Tables) {
+			e.givenOnLoop.Tables[i] = nil
 		}
 	}
 }

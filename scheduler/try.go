@@ -33,15 +33,15 @@ func (t *try) begin(in *inliner, on bool) {
 	if !on {
 		if t.on {
 			env := tasks.Env(&in.job.Ctx)
-			t.on, env.Waiter, env.Tables, env.Now = false, nil, nil, 0
+			t.on, env.Waiter, env.Engine, env.Now = false, nil, &in.engine.given, 0
 		}
 		return
 	}
 	env := tasks.Env(&in.job.Ctx)
 	t.on, t.waits, t.table = true, false, nil
-	env.Waiter, env.Tables, env.Now = t, in.engine.tables, in.job.Started
-	if env.Tables != nil {
-		if t.table = env.Tables[in.job.Ctx.Node.Endpoint.Index]; t.table != nil {
+	env.Waiter, env.Engine, env.Now = t, &in.engine.givenOnLoop, in.job.Started
+	if tables := env.Engine.Tables; tables != nil {
+		if t.table = tables[in.job.Ctx.Node.Endpoint.Index]; t.table != nil {
 			t.counts = t.table.Counts()
 		}
 	}

@@ -30,25 +30,26 @@ var _ rowset.Stop = (*Ctx)(nil)
 // All calls in one run of a body return the same context. The first one makes it, and only the body may call. A body
 // that never calls pays nothing.
 func (c *Ctx) Context() context.Context {
-	if c.context != nil {
-		return c.context
-	}
 	env := &c.env
+	if made := env.Rare().context; made != nil {
+		return made
+	}
 	if env.Cancellation == nil {
 		env.Cancellation = new(taskrun.Cancellation)
 	}
-	parent := env.Caller
-	if parent == nil {
-		parent = context.Background()
+	parent := context.Background()
+	if r := env.Request; r != nil && r.Caller != nil {
+		parent = r.Caller
 	}
-	c.context = env.Cancellation.Derive(parent)
+	made := env.Cancellation.Derive(parent)
 	if env.Deadline != 0 {
-		deadline := time.Now().Add(env.Deadline.Sub(env.Clock.Now()))
+		deadline := time.Now().Add(env.Deadline.Sub(env.Engine.Clock.Now()))
 		if earlier, ok := parent.Deadline(); !ok || deadline.Before(earlier) {
-			c.context = dueContext{c.context, deadline}
+			made = dueContext{made, deadline}
 		}
 	}
-	return c.context
+	env.Keep().context = made
+	return made
 }
 
 // dueContext is a context that its owner ends at a deadline.
@@ -62,8 +63,8 @@ func (d dueContext) Deadline() (time.Time, bool) { return d.deadline, true }
 
 // endContext ends what Context has returned in this run, if the body has called it.
 func (c *Ctx) endContext() {
-	if c.context != nil {
-		c.context = nil
+	if kept := c.env.rare; kept != nil && kept.context != nil {
+		kept.context = nil
 		c.env.Cancellation.Release(ErrReturned)
 	}
 }

@@ -31,10 +31,8 @@ type Ctx struct {
 	Memory *rowset.Memory
 
 	env     env
-	spec    *Spec           // of the task that runs; nil before it
-	counted int64           // rows that the body has counted in this run
-	lack    Lack            // what the result of this run lacks, as the body says
-	context context.Context // of this run; nil: the body has not asked for it
+	spec    *Spec // of the task that runs; nil before it
+	counted int64 // rows that the body has counted in this run
 }
 
 // Outside counts values from outside, of all requests of an engine. Any goroutine.

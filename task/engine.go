@@ -22,33 +22,65 @@ type engine struct{}
 // env is what an engine gives to a body besides the arguments. Zero fields mean that there is none. It belongs to the
 // body as its Ctx does.
 type env struct {
-	Waiter taskrun.Waiter     // how this engine waits; nil: every wait fails
-	Rows   *taskrun.RowBudget // of the request; nil: no bound
-	// Tables keep what was read from Redis, by Endpoint.Index: nil for an endpoint whose reads are not kept. Only an engine
-	// whose body is on the loop sets them.
-	Tables []*rowcache.Table
+	Waiter  taskrun.Waiter   // how this engine waits; nil: every wait fails
+	Request *taskrun.Request // nil: nothing is known of it
+	Engine  *taskrun.Engine  // nil: it has neither a clock nor tables
 	// Cancellation is how the engine asks the body to stop; nil if it never does.
 	Cancellation *taskrun.Cancellation
-	// Caller is the context that the caller gave Rank: see Ctx.Context. Nil if there is none.
-	Caller context.Context
-	// Deadline is the node's, an instant on Clock. Zero means none; Clock may then be nil.
+	// Deadline is the node's, an instant on the engine's clock. Zero means none.
 	Deadline clock.Time
-	Clock    clock.Clock
-	// Now is when a body began that cannot wait, an instant on Clock; zero: the engine has not looked.
+	// Now is when a body began that cannot wait, an instant on that clock; zero: the engine has not looked.
 	Now clock.Time
-	// Required has the indices of the nodes that the request requires: their results must be whole.
-	Required []int
+	// Outside counts what came from outside and could not be used. Nil counts nothing.
+	Outside *Outside
+
+	rare   *rare           // of this Ctx; nil before the first body that needs it
+	recall *taskrun.Recall // of all bodies of this Ctx, one after the other; nil before the first that asks for it
+}
+
+// rare is what most bodies do without: hundreds of nodes wait at a time, and each has a Ctx. It belongs to the body as its Ctx does.
+type rare struct {
 	// Ahead is what an earlier node has read for this one, and ReadAhead is what the body has read for the nodes of Node.Ahead,
 	// in their order; nil: nothing. Only the op knows what that is: see ReadsAhead.
 	Ahead     any
 	ReadAhead []any
-	// Residents has the rows of plans that the engine keeps; nil: it keeps none.
-	Residents taskrun.Residents
-	// Outside counts what came from outside and could not be used. Nil counts nothing.
-	Outside *Outside
-	// Cached is what the body of this node has taken from the engine's memory so far.
-	Cached rowcache.Use
-	recall *taskrun.Recall // of all bodies of this Ctx, one after the other; nil before the first that asks for it
+	Cached    rowcache.Use    // what the body of this node has taken from the engine's memory so far
+	lack      Lack            // what the result of this run lacks, as the body says
+	context   context.Context // of this run; nil: the body has not asked for it
+}
+
+// none is the rare part of a Ctx that has none. Nobody changes it.
+var none rare
+
+// Rare returns what most bodies do without, to read it. A Ctx that has none has it from Keep on.
+func (e *env) Rare() *rare {
+	if e.rare == nil {
+		return &none
+	}
+	return e.rare
+}
+
+// Keep returns what most bodies do without, to change it.
+func (e *env) Keep() *rare {
+	if e.rare == nil {
+		e.rare = new(rare)
+	}
+	return e.rare
+}
+
+// Forget drops what one body leaves to the next.
+func (e *env) Forget() {
+	if e.rare != nil {
+		*e.rare = rare{}
+	}
+}
+
+// rows returns the budget of the request, or nil.
+func (e *env) rows() *taskrun.RowBudget {
+	if e.Request == nil {
+		return nil
+	}
+	return e.Request.Rows
 }
 
 // Env returns the engine's part of c, for the engine to fill before Invoke.
@@ -90,10 +122,10 @@ func (engine) MayRecall(spec *Spec) bool { return spec.recalls }
 
 // GiveBack takes back what the body of c has counted, which runs anew: rows, and entries that are not ids.
 func (engine) GiveBack(c *Ctx) {
-	if c.env.Rows != nil {
-		c.env.Rows.GiveBack(c.counted)
+	if rows := c.env.rows(); rows != nil {
+		rows.GiveBack(c.counted)
 	}
-	if told := c.lack.Malformed; told != nil && c.env.Outside != nil {
+	if told := c.env.Rare().lack.Malformed; told != nil && c.env.Outside != nil {
 		c.env.Outside.add("id", Values{Malformed: -uint64(told.Count)}) // The sum wraps around to what it was.
 	}
 }
@@ -136,7 +168,10 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 			out, err = rowset.RowSet{}, panicOf(v)
 		}
 	}()
-	c.spec, c.counted, c.lack, c.env.Cached = spec, 0, Lack{}, rowcache.Use{}
+	c.spec, c.counted = spec, 0
+	if kept := c.env.rare; kept != nil {
+		kept.lack, kept.Cached = Lack{}, rowcache.Use{}
+	}
 	var given inputsCopy
 	if spec.guardsInputs {
 		given = copyInputs(c)
@@ -145,8 +180,8 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	if err == nil {
 		err = c.countResult(out)
 	}
-	if err == nil && c.lack.Err != nil && !c.mayLack() {
-		err = c.lack.Err
+	if lack := c.Lack(); err == nil && lack.Err != nil && !c.mayLack() {
+		err = lack.Err
 	}
 	if err == rowset.ErrStopped {
 		err = ErrCancelled
@@ -177,23 +212,23 @@ func panicOf(recovered any) error {
 
 // Resident returns the rows of a plan that the engine keeps. It never waits. The error says why there are none.
 func (engine) Resident(c *Ctx, plan string) (*taskrun.Resident, error) {
-	if c.env.Residents == nil {
+	if r := c.env.Request; r == nil || r.Residents == nil {
 		return nil, Invalidf("this engine keeps no rows of plans")
 	}
-	return c.env.Residents.Resident(plan)
+	return c.env.Request.Residents.Resident(plan)
 }
 
 // Recall returns what the engine keeps of an endpoint's keys, as a rule says, or nil if it keeps nothing. It is valid until the next
 // call or the end of the body. See taskrun.Recall.Open.
 func (engine) Recall(c *Ctx, ep *registry.Endpoint, rule *taskrun.RecallRule) *taskrun.Recall {
 	env := &c.env
-	if env.Tables == nil || rule.Shape == "" {
+	if env.Engine == nil || env.Engine.Tables == nil || rule.Shape == "" {
 		return nil
 	}
 	if env.recall == nil {
 		env.recall = new(taskrun.Recall)
 	}
-	if !env.recall.Open(env.Tables[ep.Index], env.Clock, env.Now, &env.Cached, rule) {
+	if !env.recall.Open(env.Engine.Tables[ep.Index], env.Engine.Clock, env.Now, &env.Keep().Cached, rule) {
 		return nil
 	}
 	return env.recall

@@ -22,7 +22,7 @@ type MalformedIDs struct {
 }
 
 // Lack returns what the result lacks so far, as the body has said.
-func (c *Ctx) Lack() Lack { return c.lack }
+func (c *Ctx) Lack() Lack { return c.env.Rare().lack }
 
 // Partial reports whether the body may leave out rows whose keys failed, one by one. The node
 // says so by "on_error": "partial", and the request does not require the node. A body that leaves rows out
@@ -32,7 +32,7 @@ func (c *Ctx) Partial() bool { return c.Node.OnError == plan.OnErrorPartial && !
 // DropRows notes that the body leaves n more rows out because their keys failed. why is the first such error;
 // further calls may leave it out. Without leave to do so, see Partial, the node fails with it.
 func (c *Ctx) DropRows(n int, why error) {
-	c.lack.Dropped += n
+	c.env.Keep().lack.Dropped += n
 	c.note(why)
 }
 
@@ -43,7 +43,7 @@ func (c *Ctx) DropKey(r Redis, reply resp.Reply, want resp.Kind, command, prefix
 		return r.CheckKind(reply, want, command, prefix, id)
 	}
 	var why error
-	if c.lack.Err == nil { // Many keys may fail, and each text costs time on the loop.
+	if c.Lack().Err == nil { // Many keys may fail, and each text costs time on the loop.
 		why = r.CheckKind(reply, want, command, prefix, id)
 	}
 	c.DropRows(1, why)
@@ -60,21 +60,22 @@ func (c *Ctx) DropIDs(m MalformedIDs) {
 	if m.Count > 0 {
 		c.CountMalformed("id", m.Count)
 		told := m // so that only this branch allocates
-		c.lack.Malformed = &told
+		c.env.Keep().lack.Malformed = &told
 	}
 }
 
 func (c *Ctx) note(why error) {
-	if c.lack.Err == nil {
-		c.lack.Err = why
+	if lack := &c.env.Keep().lack; lack.Err == nil {
+		lack.Err = why
 	}
 }
 
 // mayLack reports whether the request takes a result that lacks something.
 func (c *Ctx) mayLack() bool {
-	return c.Partial() || c.lack.Dropped == 0 && !c.required()
+	return c.Partial() || c.Lack().Dropped == 0 && !c.required()
 }
 
 func (c *Ctx) required() bool {
-	return len(c.env.Required) > 0 && slices.Contains(c.env.Required, c.Node.Index)
+	r := c.env.Request
+	return r != nil && slices.Contains(r.Required, c.Node.Index)
 }

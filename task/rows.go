@@ -40,11 +40,12 @@ func (e *RowsError) Unwrap() error { return ErrTooManyRows }
 // so many. The engine counts the rows that a body has made and not counted.
 func (c *Ctx) MakeRows(n int64) error {
 	c.counted += n
-	if c.env.Rows == nil {
+	rows := c.env.rows()
+	if rows == nil {
 		return nil
 	}
-	if left, ok := c.env.Rows.Take(n); !ok {
-		return &RowsError{Rows: n, Left: left, Limit: c.env.Rows.Limit()}
+	if left, ok := rows.Take(n); !ok {
+		return &RowsError{Rows: n, Left: left, Limit: rows.Limit()}
 	}
 	return nil
 }
@@ -52,10 +53,11 @@ func (c *Ctx) MakeRows(n int64) error {
 // RowsLeft returns how many rows the request may still make. Nodes that run at the same
 // time may take them first. The number grows only when a body runs anew.
 func (c *Ctx) RowsLeft() int64 {
-	if c.env.Rows == nil {
+	rows := c.env.rows()
+	if rows == nil {
 		return MaxRowsLimit
 	}
-	return c.env.Rows.Left()
+	return rows.Left()
 }
 
 // countResult counts the rows of a new batch that the body has not counted itself.

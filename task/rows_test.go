@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/internal/taskrun"
 )
 
 func TestMakeRows(t *testing.T) {
@@ -13,7 +15,7 @@ func TestMakeRows(t *testing.T) {
 	assert.NoError(t, new(Ctx).MakeRows(math.MaxInt64))
 
 	var c Ctx
-	engine{}.Env(&c).Rows = engine{}.NewRowBudget(10)
+	engine{}.Env(&c).Request = &taskrun.Request{Rows: engine{}.NewRowBudget(10)}
 	require.NoError(t, c.MakeRows(7))
 	assert.Equal(t, int64(3), c.RowsLeft())
 	err := c.MakeRows(4)

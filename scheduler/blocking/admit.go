@@ -8,7 +8,7 @@ import (
 
 // wait puts a request into the queue, until its deadline at most. mu is held.
 func (e *engine) wait(x *scheduler.Execution) {
-	now, waits := e.clock.Now(), new(true) // guarded by mu
+	now, waits := e.given.Clock.Now(), new(true) // guarded by mu
 	var left func()
 	if x.Deadline != 0 {
 		timer := time.AfterFunc(x.Deadline.Sub(now), func() { e.expire(x, waits) })
@@ -25,7 +25,7 @@ func (e *engine) expire(x *scheduler.Execution, waits *bool) {
 	e.mu.Lock()
 	var err error
 	if *waits {
-		err = e.admission.Expire(x, e.clock.Now())
+		err = e.admission.Expire(x, e.given.Clock.Now())
 	}
 	e.mu.Unlock()
 	if err != nil {
@@ -40,7 +40,7 @@ func (e *engine) admitNext() {
 	if !e.admission.End() {
 		return
 	}
-	now := e.clock.Now()
+	now := e.given.Clock.Now()
 	for x, err := e.admission.Next(now); x != nil; x, err = e.admission.Next(now) {
 		if err != nil {
 			go e.turnAway(x, err)
@@ -53,5 +53,5 @@ func (e *engine) admitNext() {
 // turnAway delivers the error of a request that has left the queue and will not run.
 func (e *engine) turnAway(x *scheduler.Execution, err error) {
 	defer e.leave(x.Graph)
-	x.Deliver(x.TurnedAway(err, e.clock.Now()))
+	x.Deliver(x.TurnedAway(err, e.given.Clock.Now()))
 }

@@ -60,7 +60,7 @@ type engine struct {
 	reg         *registry.Registry
 	cfg         scheduler.Config
 	reach       atomic.Pointer[reach]
-	clock       clock.Clock // at the pace of real time
+	given       taskrun.Engine // for bodies: the clock goes at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
@@ -141,7 +141,7 @@ func newClient(cfg *scheduler.Config, ep *registry.Endpoint) client {
 // init fills in the fields that both engines have.
 func (e *engine) init(cfg *scheduler.Config, model string) {
 	e.model = model
-	e.reg, e.clock, e.nodeTimeout, e.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
+	e.reg, e.given.Clock, e.nodeTimeout, e.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
 	e.mode, e.journals = cfg.Placement.Mode, trace.NewJournals(cfg.Clock, 0)
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
 	e.degraded = make(map[string]uint64)
@@ -210,11 +210,11 @@ func (e *engine) leave(g *plan.Graph) {
 }
 
 // Clock returns the clock on which deadlines are instants.
-func (e *engine) Clock() clock.Clock { return e.clock }
+func (e *engine) Clock() clock.Clock { return e.given.Clock }
 
 // Submit implements scheduler.Engine. Each request that runs has a goroutine.
 func (e *engine) Submit(x *scheduler.Execution, done func(*scheduler.Result)) error {
-	if err := x.Enter(e.reg, &e.admission, e.clock, done); err != nil {
+	if err := x.Enter(e.reg, &e.admission, e.given.Clock, done); err != nil {
 		return err
 	}
 	e.mu.Lock()

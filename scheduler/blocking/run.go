@@ -35,7 +35,7 @@ type run struct {
 func (e *engine) run(x *scheduler.Execution) {
 	defer e.leave(x.Graph) // The request is its caller's again by then, but for the plan.
 	r := &run{engine: e}
-	r.Shared, r.shared.Rows, r.changed.L = &r.shared, tasks.NewRowBudget(e.maxRows), &r.mu
+	r.Shared, r.shared.Given.Rows, r.changed.L = &r.shared, tasks.NewRowBudget(e.maxRows), &r.mu
 	r.Begin(x, e.nodeTimeout)
 	r.Record(e.journals, e.model, "")
 	r.Journal.Enter()
@@ -57,7 +57,7 @@ func (r *run) dispatch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
-		now := r.engine.clock.Now()
+		now := r.engine.given.Clock.Now()
 		if i, ok := r.Next(now); ok {
 			r.spawn(i, now)
 			continue
@@ -101,7 +101,7 @@ func (r *run) spawn(i int, start clock.Time) {
 		limit = tasks.Limit(r.Req.Graph, node)
 	}
 	j := &job{run: r, workers: workers}
-	j.Init(&e.outside, e.clock, &j.cancel)
+	j.Init(&e.outside, &e.given, &j.cancel)
 	r.Journal.Spawn(i, place, r.State.Rows(i))
 	if workers == nil {
 		r.Journal.Start(i, start)
@@ -181,11 +181,11 @@ func (j *job) work() {
 func (j *job) invoke(w *waiter) {
 	e, r := j.run.engine, j.run
 	if deadline := j.Deadline; deadline != 0 {
-		now := e.clock.Now()
+		now := e.given.Clock.Now()
 		if j.Err = r.CheckStart(&j.Job, now); j.Err != nil {
 			return
 		}
-		timer := time.AfterFunc(deadline.Sub(now), func() { j.cancel.Cancel(r.TimedOut(&j.Job, e.clock.Now())) })
+		timer := time.AfterFunc(deadline.Sub(now), func() { j.cancel.Cancel(r.TimedOut(&j.Job, e.given.Clock.Now())) })
 		defer timer.Stop()
 	}
 	if e.stopped.Err() != nil {
@@ -220,7 +220,7 @@ func (j *job) settle() {
 		r.returned = append(r.returned, j.Ctx.Node.Index)
 	}
 	if j.Err != nil {
-		r.Fail(j.Ctx.Node.Index, j.Err, j.Ended, r.engine.clock.Now())
+		r.Fail(j.Ctx.Node.Index, j.Err, j.Ended, r.engine.given.Clock.Now())
 	} else {
 		r.Succeed(&j.Job)
 	}

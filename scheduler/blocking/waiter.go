@@ -129,7 +129,7 @@ func (w *waiter) Sleep(d time.Duration) error {
 	if journal == nil {
 		return w.job.cancel.Sleep(d)
 	}
-	due := w.engine.clock.Now().Add(d)
+	due := w.engine.given.Clock.Now().Add(d)
 	journal.Wait(node, trace.ForTimer, 0, due)
 	defer journal.Resume(node)
 	err := w.job.cancel.Sleep(d)

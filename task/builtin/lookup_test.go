@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/taskrun"
+
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -436,7 +438,7 @@ func withTable(spec task.Spec, table *rowcache.Table) task.Spec {
 			tables = slices.Repeat([]*rowcache.Table{table}, len(c.Registry.Endpoints()))
 		}
 		env := tasks.Env(c)
-		env.Clock, env.Tables = now, tables
+		env.Engine = &taskrun.Engine{Clock: now, Tables: tables}
 		return run(c)
 	}
 	return spec

@@ -109,13 +109,13 @@ func readAhead(c *task.Ctx, own *preparedLookup, key task.RedisKey, ids *distinc
 	} else if err != nil {
 		return nil, err
 	}
-	tasks.Env(c).ReadAhead = g.left
+	tasks.Env(c).Keep().ReadAhead = g.left
 	return g.reads[0].parts[0].lookupDecoder, nil
 }
 
 // aheadOf returns the decoder of a node for which an earlier one has read these ids, or nil.
 func aheadOf(c *task.Ctx, ids *distinctIDs) (*lookupDecoder, error) {
-	p, ok := tasks.Env(c).Ahead.(*lookupFor)
+	p, ok := tasks.Env(c).Rare().Ahead.(*lookupFor)
 	if !ok || p.err == nil && len(p.ids) < len(ids.values) || !ids.beginWith(p.ids, p.texts) {
 		return nil, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -172,7 +173,7 @@ func TestEachNewBatchCounts(t *testing.T) {
 			unbounded, err := invoke(ctx)
 			require.NoError(t, err)
 			for range 2 { // the second run of a context counts for itself
-				tasks.Env(ctx).Rows = tasks.NewRowBudget(100)
+				tasks.Env(ctx).Request = &taskrun.Request{Rows: tasks.NewRowBudget(100)}
 				out, err := invoke(ctx)
 				require.NoError(t, err)
 				assert.Equal(t, 100-c.want, int(ctx.RowsLeft()))
@@ -181,10 +182,10 @@ func TestEachNewBatchCounts(t *testing.T) {
 			if c.want == 0 {
 				return
 			}
-			tasks.Env(ctx).Rows = tasks.NewRowBudget(c.want)
+			tasks.Env(ctx).Request = &taskrun.Request{Rows: tasks.NewRowBudget(c.want)}
 			_, err = invoke(ctx)
 			assert.NoError(t, err, "just enough")
-			tasks.Env(ctx).Rows = tasks.NewRowBudget(c.want)
+			tasks.Env(ctx).Request = &taskrun.Request{Rows: tasks.NewRowBudget(c.want)}
 			require.NoError(t, ctx.MakeRows(1))
 			_, err = invoke(ctx)
 			assert.ErrorIs(t, err, task.ErrTooManyRows, "one too few")
@@ -210,7 +211,7 @@ func TestRowsAreCountedBeforeMemoryIsAllocated(t *testing.T) {
 	} {
 		t.Run(c.op, func(t *testing.T) {
 			ctx := ctxOf(t, c.op, c.params)
-			tasks.Env(ctx).Rows = tasks.NewRowBudget(1000)
+			tasks.Env(ctx).Request = &taskrun.Request{Rows: tasks.NewRowBudget(1000)}
 			if c.in.Batch != nil {
 				ctx.Inputs = []rowset.RowSet{c.in}
 				ctx.Refs = ctx.Inputs
@@ -257,7 +258,7 @@ func TestAFanOutReadsNoMoreThanItMayMake(t *testing.T) {
 			redis := &fakeRedis{answer: listsOf(c.listed)}
 			ctx.Inputs = []rowset.RowSet{rowset.Dense(batchOf(many[:c.rows]...))}
 			env := tasks.Env(ctx)
-			env.Waiter, env.Rows = redis, tasks.NewRowBudget(c.limit)
+			env.Waiter, env.Request = redis, &taskrun.Request{Rows: tasks.NewRowBudget(c.limit)}
 			if c.limit == 0x7fff_ffff {
 				require.NoError(t, ctx.MakeRows(0x7fff_ffff))
 			}
@@ -334,7 +335,7 @@ func TestLongListsAreReadInParts(t *testing.T) {
 		ctx := ctxOf(t, "core::media", `"endpoint": "ep_0001", "fanout": 1`)
 		ctx.Inputs = []rowset.RowSet{rowset.Dense(batchOf(7))}
 		env := tasks.Env(ctx)
-		env.Waiter, env.Rows = redis, tasks.NewRowBudget(c.rowsMax)
+		env.Waiter, env.Request = redis, &taskrun.Request{Rows: tasks.NewRowBudget(c.rowsMax)}
 		r := listReader{c: ctx, redis: ctx.Redis(ctx.Node.Endpoint), prefix: "follow:"}
 		ids, err := r.readLong(7, int64(c.fanout))
 		var sent []string

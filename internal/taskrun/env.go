@@ -1,0 +1,24 @@
+package taskrun
+
+import (
+	"context"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/rowcache"
+)
+
+// A Request is what an engine gives to all bodies of a request. Zero fields mean that there is none. Immutable while one of them runs.
+type Request struct {
+	Rows      *RowBudget      // nil: no bound
+	Required  []int           // the indices of the nodes that the request requires: their results must be whole
+	Caller    context.Context // that the caller gave Rank; nil: none
+	Residents Residents       // the rows of plans that the engine keeps; nil: it keeps none
+}
+
+// An Engine is what an engine gives to all its bodies of one kind. Immutable.
+type Engine struct {
+	Clock clock.Clock // of deadlines; it may be nil without any
+	// Tables keep what was read from Redis, by Endpoint.Index: nil for an endpoint whose reads are not kept. Only bodies on the loop
+	// have them.
+	Tables []*rowcache.Table
+}
