@@ -22,6 +22,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp/cluster"
 	"github.com/rankd/rankd/resp/resptest"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // A server that refuses commands for a reason of its own gets its own error text, and the detail says
@@ -173,6 +174,25 @@ func aDeadNodeOfARedisCluster(t *testing.T, model rankd.Model) {
 // Each built-in plan has the same answers from a Redis Cluster as from one server, on all models, and while slots move.
 func TestAnswersFromARedisClusterAreTheSame(t *testing.T) {
 	c := redistest.StartCluster(t, 3)
+	answersAreTheSame(t, c, c.Addr())
+}
+
+// The same on a cluster whose nodes talk to each other and to clients through TLS.
+func TestAnswersFromARedisClusterWithTLSAreTheSame(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
+	servetest.WriteCertificate(t, cert, key, 1)
+	c := redistest.StartSecureCluster(t, 3, cert, key)
+	answersAreTheSame(t, c, "rediss+cluster://"+c.SecureAddrs()+"?tls_ca="+cert)
+	for _, model := range models {
+		e := open(t, rankd.Options{Redis: "rediss+cluster://" + c.SecureAddrs(), Model: model})
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1})
+		require.ErrorContains(t, err, "certificate signed by unknown authority", model)
+	}
+}
+
+// answersAreTheSame compares the answers of a cluster, which is known to users by an address, with those of one server, while slots move.
+func answersAreTheSame(t *testing.T, c *redistest.Cluster, addr string) {
 	require.NoError(t, devredis.Load(t.Context(), c.Addr()))
 	answers := func(e *rankd.Engine) (all []string) {
 		plans, err := e.Plans()
@@ -193,7 +213,7 @@ func TestAnswersFromARedisClusterAreTheSame(t *testing.T) {
 	require.Greater(t, len(want), 40)
 	for i, model := range models {
 		t.Run(string(model), func(t *testing.T) {
-			e := open(t, rankd.Options{Redis: c.Addr(), Model: model})
+			e := open(t, rankd.Options{Redis: addr, Model: model})
 			require.Equal(t, want, answers(e))
 			ended := make(chan struct{})
 			go func() {

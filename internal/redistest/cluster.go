@@ -24,20 +24,36 @@ type Cluster struct {
 	Nodes   []*Server // master i of n has the slots from i*16384/n to (i+1)*16384/n-1; replicas follow
 	masters int
 	ids     []string
+	secure  []int    // by node: its port with TLS; empty: nodes have none
+	args    []string // of each node
 }
 
 // StartCluster starts a Redis Cluster of empty masters, and returns once each of them knows all. Further arguments are those of Start.
 func StartCluster(t testing.TB, masters int, args ...string) *Cluster {
 	t.Helper()
-	c := &Cluster{masters: masters}
+	return startCluster(t, &Cluster{masters: masters, args: args})
+}
+
+// StartSecureCluster is StartCluster for nodes that talk to each other, and to clients at SecureAddrs, through TLS: with that certificate, its own authority, and
+// key, files in PEM. They also take plain connections, at their Addr.
+func StartSecureCluster(t testing.TB, masters int, cert, key string) *Cluster {
+	t.Helper()
+	return startCluster(t, &Cluster{masters: masters, secure: []int{}, args: []string{
+		"--tls-cluster", "yes", "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no",
+	}})
+}
+
+func startCluster(t testing.TB, c *Cluster) *Cluster {
+	t.Helper()
+	masters := c.masters
 	ports := make([]int, masters)
 	for i := range masters {
-		ports[i] = c.start(t, args...)
+		ports[i] = c.start(t)
 		c.Do(t, i, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slots/masters), strconv.Itoa((i+1)*slots/masters-1))
 		c.Do(t, i, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
 	}
 	for i := range c.Nodes[1:] {
-		c.Do(t, 0, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Nodes[i+1].Port), strconv.Itoa(ports[i+1]))
+		c.Do(t, 0, "CLUSTER", "MEET", "127.0.0.1", c.port(i+1), strconv.Itoa(ports[i+1]))
 	}
 	require.Eventually(t, func() bool {
 		for i := range c.Nodes {
@@ -52,18 +68,45 @@ func StartCluster(t testing.TB, masters int, args ...string) *Cluster {
 }
 
 // start starts a node that knows no others, and returns the port on which nodes talk to it.
-func (c *Cluster) start(t testing.TB, args ...string) (port int) {
+func (c *Cluster) start(t testing.TB) (port int) {
+	t.Helper()
+	port = freePort(t)
+	args := append([]string{
+		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(port), "--cluster-node-timeout", "1000",
+		"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
+	}, c.args...)
+	if c.secure != nil {
+		c.secure = append(c.secure, freePort(t))
+		args = append(args, "--tls-port", c.port(len(c.Nodes)))
+	}
+	c.Nodes = append(c.Nodes, Start(t, args...))
+	c.ids = append(c.ids, c.Do(t, len(c.Nodes)-1, "CLUSTER", "MYID"))
+	return port
+}
+
+func freePort(t testing.TB) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	port = listener.Addr().(*net.TCPAddr).Port
-	require.NoError(t, listener.Close())
-	c.Nodes = append(c.Nodes, Start(t, append([]string{
-		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(port), "--cluster-node-timeout", "1000",
-		"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
-	}, args...)...))
-	c.ids = append(c.ids, c.Do(t, len(c.Nodes)-1, "CLUSTER", "MYID"))
-	return port
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// port returns the port by which nodes know a node.
+func (c *Cluster) port(node int) string {
+	if c.secure != nil {
+		return strconv.Itoa(c.secure[node])
+	}
+	return strconv.Itoa(c.Nodes[node].Port)
+}
+
+// SecureAddrs returns the addresses of a cluster with TLS, "host:port,host:port".
+func (c *Cluster) SecureAddrs() string {
+	addrs := make([]string, len(c.secure))
+	for i := range c.secure {
+		addrs[i] = "127.0.0.1:" + c.port(i)
+	}
+	return strings.Join(addrs, ",")
 }
 
 // AddMaster starts a master without slots, and returns once all nodes know it and it knows them.
@@ -71,7 +114,7 @@ func (c *Cluster) AddMaster(t testing.TB) (node int) {
 	t.Helper()
 	node = len(c.Nodes)
 	port := c.start(t)
-	c.Do(t, 0, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Nodes[node].Port), strconv.Itoa(port))
+	c.Do(t, 0, "CLUSTER", "MEET", "127.0.0.1", c.port(node), strconv.Itoa(port))
 	require.Eventually(t, func() bool {
 		for i := range c.Nodes {
 			if info := c.Do(t, i, "CLUSTER", "INFO"); !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprint("cluster_known_nodes:", len(c.Nodes))) {
@@ -88,14 +131,14 @@ func (c *Cluster) AddReplica(t testing.TB, master int) {
 	t.Helper()
 	masters := len(c.Nodes)
 	port := c.start(t)
-	c.Do(t, master, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Nodes[masters].Port), strconv.Itoa(port))
+	c.Do(t, master, "CLUSTER", "MEET", "127.0.0.1", c.port(masters), strconv.Itoa(port))
 	require.Eventually(t, func() bool {
 		_, err := c.Try(masters, "CLUSTER", "REPLICATE", c.ids[master])
 		return err == nil
 	}, formed, 20*time.Millisecond)
 	require.Eventually(t, func() bool {
 		for i := range masters {
-			if !strings.Contains(c.Do(t, i, "CLUSTER", "NODES"), c.ids[masters]+" 127.0.0.1:"+strconv.Itoa(c.Nodes[masters].Port)+"@"+strconv.Itoa(port)+" slave "+c.ids[master]) {
+			if !strings.Contains(c.Do(t, i, "CLUSTER", "NODES"), c.ids[masters]+" 127.0.0.1:"+c.port(masters)+"@"+strconv.Itoa(port)+" slave "+c.ids[master]) {
 				return false
 			}
 		}
@@ -193,7 +236,7 @@ func (c *Cluster) Move(t testing.TB, slot, from, to int) {
 		if len(names) == 0 {
 			break
 		}
-		c.Do(t, from, append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(c.Nodes[to].Port), "", "0", "5000", "KEYS"}, names...)...)
+		c.Do(t, from, append([]string{"MIGRATE", "127.0.0.1", c.port(to), "", "0", "5000", "KEYS"}, names...)...)
 	}
 	for _, node := range []int{to, from} {
 		c.Do(t, node, "CLUSTER", "SETSLOT", number, "NODE", c.ids[to])

@@ -1,6 +1,7 @@
 package clusterclient
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,6 +80,11 @@ func all(name string, args ...string) (commands [][]string) {
 	return commands
 }
 
+var (
+	reshardSlots = flag.Int("reshard_slots", 40, "slots that move in a run of TestSlotsOfARealClusterMoveUnderLoad, at most 5460")
+	reshardRuns  = flag.Int("reshard_runs", 1, "runs of TestSlotsOfARealClusterMoveUnderLoad")
+)
+
 // Slots of a real cluster move back and forth while requests read and write their keys, and no command fails. Afterwards each slot is known where
 // it is.
 func TestSlotsOfARealClusterMoveUnderLoad(t *testing.T) {
@@ -119,11 +125,20 @@ func TestSlotsOfARealClusterMoveUnderLoad(t *testing.T) {
 			}
 		}
 	}()
-	for _, way := range [][2]int{{0, 1}, {1, 0}, {0, 2}, {2, 1}} {
-		b.cluster.Agree(t)
-		for slot := range 40 {
-			require.Zero(t, b.cluster.Owner(slot*130))
-			b.cluster.Move(t, slot*130, way[0], way[1])
+	for run := range *reshardRuns {
+		for _, way := range [][2]int{{0, 1}, {1, 0}, {0, 2}, {2, 0}} {
+			b.cluster.Agree(t)
+			for i := range *reshardSlots {
+				slot := i * (5460 / *reshardSlots)
+				require.Zero(t, b.cluster.Owner(slot))
+				b.cluster.Move(t, slot, way[0], way[1])
+			}
+			if len(wrong) > 0 {
+				t.Fatal(<-wrong)
+			}
+		}
+		if *reshardRuns > 1 {
+			t.Logf("run %d: %d slots moved to another master and back, twice; %d rounds of %d reads so far, none failed", run+1, *reshardSlots, rounds.Load(), keys)
 		}
 	}
 	enough := rounds.Load() + 3
