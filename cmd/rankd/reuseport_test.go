@@ -42,7 +42,7 @@ func TestRollingRestartOnOnePort(t *testing.T) {
 	address := "127.0.0.1:" + fixedPort(t)
 	operators := []string{"127.0.0.1:" + fixedPort(t), "127.0.0.1:" + fixedPort(t)}
 	start := func(i int) *serverProcess {
-		return startServer(t, "--env", "test", "--plan_dir", plans, "--drain_delay_ms", "300", "--listen", address, "--reuse_port", "--resp", "off",
+		return startServer(t, "--env", "test", "--plan_dir", plans, "--drain_delay_ms", "1000", "--listen", address, "--reuse_port", "--resp", "off",
 			"--admin", operators[i])
 	}
 	servers := []*serverProcess{start(0), start(1)}

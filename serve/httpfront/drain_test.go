@@ -293,3 +293,21 @@ func TestLoopsOfTheFront(t *testing.T) {
 	leaving.ends()
 	require.NoError(t, <-drained)
 }
+
+// A connection that has come just before the front drains may still send its request.
+func TestAFreshConnectionMayAskAsTheFrontDrains(t *testing.T) {
+	s := start(t)
+	c := dial(t, s.addr)
+	require.Eventually(t, func() bool { return s.front.Entered() == 1 }, patience, time.Millisecond)
+	drained := make(chan error, 1)
+	go func() { drained <- s.front.Drain(t.Context()) }()
+	for draining := false; !draining; { // It has a tenth of a second.
+		s.onLoop(t, func() { draining = s.front.Sessions()[0].Draining() })
+	}
+	c.send(post("/v1/rank/one", `{"user_id": 1}`))
+	got := c.receive("POST")
+	assert.Equal(t, 200, got.StatusCode)
+	assert.True(t, got.Close)
+	c.ends()
+	require.NoError(t, <-drained)
+}

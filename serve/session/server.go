@@ -166,6 +166,12 @@ func (l *lane) drain() {
 		s.proceed()
 	}
 	l.tellIfEmpty()
+	later := l.loop.NewTimer(func() {
+		for _, s := range l.sessions {
+			s.proceed()
+		}
+	})
+	_ = later.Start(freshGrace, 0) // It fails only on a stopping loop.
 }
 
 // cutAll closes all sessions.

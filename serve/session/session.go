@@ -271,10 +271,13 @@ func (s *Session) proceed() {
 	switch {
 	case s.held && !s.ending && s.owed <= s.most/2 && s.mayBegin():
 		s.conn.Resume() // OnData finds out what is still held.
-	case (!s.held || s.ending) && s.first == nil && !s.pending && (s.ending || s.eof || s.server.draining && !s.within):
+	case (!s.held || s.ending) && s.first == nil && !s.pending && (s.ending || s.eof || s.server.draining && !s.within && !s.fresh()):
 		s.finish()
 	}
 }
+
+// fresh reports whether the client has just connected, so that its first request may be on its way.
+func (s *Session) fresh() bool { return s.turns == 0 && s.now().Sub(s.times.active) < freshGrace }
 
 // finish closes the connection once all is sent. A client that may still be sending reads what it gets before it hears of a reset: it has
 // lingerTimeout.

@@ -65,6 +65,10 @@ func (v *lane) sweep() {
 	}
 }
 
+// freshGrace is how long a connection without a request stays when the server drains: it may have come from the backlog just before, and a
+// client takes some time to send.
+const freshGrace = 100 * time.Millisecond
+
 // lingerTimeout bounds the wait for a client to read the last reply, and to end the connection.
 const lingerTimeout = time.Second
 
