@@ -31,7 +31,7 @@ const root = ".."
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	paths := []string{"../README.md", "../CONTRIBUTING.md", "../examples/articles/README.md"}
-	for _, pattern := range []string{"*.md", "deploy/*.md", "reference/*.md", "reference/tasks/*.md"} {
+	for _, pattern := range []string{"*.md", "traces/*.md", "deploy/*.md", "reference/*.md", "reference/tasks/*.md"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		paths = append(paths, found...)

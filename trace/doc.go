@@ -6,7 +6,7 @@
 //	                                          Trace: nodes, tracks, flows ──▶ CriticalPath, Segments, Gaps, JSON
 //
 // A Journal takes down what happens to one request. Its Recording, when the request has ended, has the plain events.
-// docs/recording.md describes both.
+// docs/trace.md#how-a-trace-is-recorded describes both.
 //
 //	journal.go   what the engines note
 //	event.go     the events
@@ -15,7 +15,7 @@
 //	sink.go      who takes recordings; Writer writes them as lines
 //
 // A Trace is what drawings and readers of JSON work on. All its instants are durations since the arrival of the
-// request, in nanoseconds. docs/trace-format.md describes its JSON form.
+// request, in nanoseconds. docs/trace.md#the-json-form describes its JSON form.
 //
 //	model.go     the Trace and its parts
 //	json.go      its JSON form

@@ -19,7 +19,7 @@ import (
 var updateTraces = flag.Bool("update-traces", false, "run the traces that pages show, and write their outputs and pictures anew")
 
 // traceBlock is a command that draws a trace, its output, and the picture below.
-var traceBlock = regexp.MustCompile("(?s)```console\n\\$ rankd trace( -[^\n]*)\n(.*?)```\n(?:\n!\\[[^\\]]*\\]\\((?:docs/)?traces/([\\w.]+)\\)\n)?")
+var traceBlock = regexp.MustCompile("(?s)```console\n\\$ rankd trace( -[^\n]*)\n(.*?)```\n(?:\n!\\[[^\\]]*\\]\\((?:(?:docs/)?traces/)?([\\w.]+)\\)\n)?")
 
 // TestPagesShowRealTraces runs each "rankd trace" that README and docs show. It compares which nodes ran, and what came of them,
 // since times, and with them places and the order of lines, differ from run to run. With -update-traces it
@@ -27,10 +27,12 @@ var traceBlock = regexp.MustCompile("(?s)```console\n\\$ rankd trace( -[^\n]*)\n
 func TestPagesShowRealTraces(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)
+	gallery, err := filepath.Glob("../../docs/traces/*.md")
+	require.NoError(t, err)
 	pictures, err := filepath.Abs("../../docs/traces")
 	require.NoError(t, err)
 	ran := 0
-	for _, page := range append(pages, "../../README.md") {
+	for _, page := range append(append(pages, gallery...), "../../README.md") {
 		page, err = filepath.Abs(page)
 		require.NoError(t, err)
 		text, err := os.ReadFile(page)
@@ -65,7 +67,7 @@ func TestPagesShowRealTraces(t *testing.T) {
 			require.NoError(t, os.WriteFile(page, []byte(updated), 0o644))
 		}
 	}
-	assert.GreaterOrEqual(t, ran, 11, "the pages show traces")
+	assert.GreaterOrEqual(t, ran, 15, "the pages show traces")
 }
 
 // extra returns flags that a run needs to draw its picture.
