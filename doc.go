@@ -44,4 +44,6 @@
 // sentences say. So do five parts of the twelve: Metrics and what it contains; Intake, apart from Start; package rowset's columns, since a result may soon borrow
 // buffers of the engine; replies of Redis as tasks see them (resp.Reply); and of package plan all that a task does not need
 // (Graph, Library, Ops and their kin).
+//
+// docs/glossary.md explains the words that this package shares with others.
 package rankd

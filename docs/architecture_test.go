@@ -126,3 +126,13 @@ func TestPagesHaveTheNumbersAndWordsOfTheSources(t *testing.T) {
 	require.NotNil(t, bound)
 	assert.Contains(t, readPage(t, "scheduling.md"), "and makes "+string(bound[1])+" rows at most")
 }
+
+// Each package that the glossary names points to it.
+func TestPackagesPointToTheGlossary(t *testing.T) {
+	for _, row := range regexp.MustCompile(`(?m)^\|.*\|.*\|(.*)\|$`).FindAllStringSubmatch(readPage(t, "glossary.md"), -1) {
+		for _, name := range code.FindAllStringSubmatch(row[1], -1) {
+			folder := strings.TrimPrefix(name[1], "rankd") // package rankd is the root
+			assert.Contains(t, readPage(t, filepath.Join(root, folder, "doc.go")), "docs/glossary.md", name[1])
+		}
+	}
+}

@@ -69,4 +69,6 @@
 //     Close calls. libuv's orders are last-in-first-out and undocumented.
 //   - The loop contains, counts and reports a panic in a callback.
 //   - There is no unref and no walk: nothing here needs them.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package loop

@@ -17,4 +17,6 @@
 // At last it finds the lookups that read for later ones, too (ahead.go). Graph.LateLookups says which lookups could be later (advice.go).
 //
 // A Library finds plans by name in a folder, loads each once, and keeps it.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package plan

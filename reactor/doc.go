@@ -68,4 +68,6 @@
 //     returns the number of bytes that still wait.
 //   - No logger per reactor: gnet's logger is global to the process, and the reactor
 //     started last has it.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package reactor

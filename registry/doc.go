@@ -23,4 +23,6 @@
 // struct of its rows (checkShape), so that a problem names line and field, and then
 // decoded. Key 1 is the row id, and its name must be id, as in responses. Names are
 // unique, so no column can be a second id in a candidate.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package registry

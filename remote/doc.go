@@ -27,4 +27,6 @@
 //
 // A service may close an idle connection at the moment at which a request leaves on it. net/http then sends the request
 // once more, if no byte of an answer has come. A service must therefore tolerate the same request twice.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package remote

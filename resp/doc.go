@@ -29,4 +29,6 @@
 //
 // A reply is a view: a flat list of values in preorder (the tape) with offsets into
 // the connection's read buffer. It is valid until the callback that received it returns.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package resp

@@ -53,4 +53,6 @@
 // ErrShuttingDown, whose bodies are orphans from then on. It closes the clients, which ends the
 // orphans' calls, and waits until the last orphan has ended. CPU work ends when it looks, or at its
 // own end. Then the pool stops, and after it the loop, since late completions post.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package scheduler

@@ -8,4 +8,6 @@
 // A [Query] is one request, and brings the [Reply] back. An [outcome.Class] says how a request ended.
 //
 // An answer has the bytes that the program rankd prints on stdout, and so has an error of a request that stdin could bring.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package serve

@@ -40,4 +40,6 @@
 //	rowset.FloatBuilder, …            a column, row by row; there is a builder for each type
 //	rowset.ParseFloat, …              a value from a text of Redis
 //	rowset.Scatter                    one value per active row → columns of the batch
+//
+// docs/glossary.md explains the words that this package shares with others.
 package task

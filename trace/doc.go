@@ -24,4 +24,6 @@
 //	check.go     what holds for every Trace
 //
 // The package knows plans and clocks, and none of the engines.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package trace

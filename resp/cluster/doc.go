@@ -11,4 +11,6 @@
 //
 // A State asks for the map of one node after the other, at most three of them in one refresh. It keeps the first map that is
 // complete, or else the one that lacks the fewest slots. Refreshes are at least 100 ms apart, and one is under way at a time.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package cluster
