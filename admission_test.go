@@ -142,7 +142,7 @@ func TestAdmissionOptions(t *testing.T) {
 	}
 }
 
-// A trace says how long its request waited to be let in.
+// A trace says how long its request waited for admission.
 func TestTraceOfAQueue(t *testing.T) {
 	for _, model := range models {
 		t.Run(string(model), func(t *testing.T) {

@@ -48,7 +48,7 @@ func (a *Answer) Version() Version {
 // Version says which plan has answered a request, of which generation, and which side of an alias that is.
 type Version = plan.Version
 
-// QueueDelay returns the part of Elapsed in which the request waited to be let in.
+// QueueDelay returns the part of Elapsed in which the request waited for admission.
 func (a *Answer) QueueDelay() time.Duration {
 	if a.result == nil {
 		return 0

@@ -34,8 +34,8 @@ var (
 	ErrTimeout = errors.New("timed out")
 	// ErrRequestDeadline: the request's deadline passed before all nodes had started.
 	ErrRequestDeadline = scheduler.ErrRequestDeadline
-	// ErrNotLetIn: the request's deadline passed while it waited to be let in, so it never ran; also an ErrRequestDeadline.
-	ErrNotLetIn = scheduler.ErrNotLetIn
+	// ErrNotAdmitted: the request's deadline passed while it waited for admission, so it never ran; also an ErrRequestDeadline.
+	ErrNotAdmitted = scheduler.ErrNotAdmitted
 	// ErrNodeTimeout: a node was running when its deadline came.
 	ErrNodeTimeout = scheduler.ErrNodeTimeout
 	// ErrDeadlineBeforeStart: a node's deadline had passed when it was about to start.
@@ -83,7 +83,7 @@ type Error struct {
 	SourceSpan string
 	// Elapsed is the time from the arrival of a request that ran or waited to its failure. Zero: it did neither.
 	Elapsed time.Duration
-	// QueueDelay is the part of Elapsed in which the request waited to be let in.
+	// QueueDelay is the part of Elapsed in which the request waited for admission.
 	QueueDelay time.Duration
 
 	causes    []error

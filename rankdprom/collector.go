@@ -83,7 +83,7 @@ func New(e *rankd.Engine) *Collector {
 		engine: e,
 		ofEngine: []figure[all]{
 			gauge("rankd_requests_running", "Requests that run now.", func(m *all) float64 { return float64(m.Live) }),
-			gauge("rankd_requests_waiting", "Requests that wait to be let in now.", func(m *all) float64 { return float64(m.Admission.Waiting) }),
+			gauge("rankd_requests_waiting", "Requests that wait for admission now.", func(m *all) float64 { return float64(m.Admission.Waiting) }),
 			counter("rankd_loop_iterations_total", "Iterations of the loop.", func(m *all) float64 { return float64(m.Loop.Iterations) }),
 			counter("rankd_loop_io_callbacks_total", "I/O callbacks of the loop.", func(m *all) float64 { return float64(m.Loop.Events) }),
 			counter("rankd_loop_idle_seconds_total", "Time that the loop spent waiting for work.", func(m *all) float64 { return m.Loop.Idle.Seconds() }),

@@ -12,7 +12,7 @@ import (
 // Admission is the one place where an engine lets requests in. So many run, so many wait, and the rest is refused. Those that wait
 // take turns by caller, and those of a caller by connection: deficit round robin, in which a request that runs costs the whole turn,
 // and one that never runs costs nothing. When the queue is full, the caller with the most in it loses its newest request to one who
-// has less. Admission decides. The engine runs what it lets in, and tells it of each end.
+// has less. Admission decides. The engine runs the requests that it admits, and reports the end of each.
 //
 //	Enter ─┬─▶ refused
 //	       ├─▶ Retract                  the engine is closing
@@ -40,7 +40,7 @@ type Admission struct {
 	waiting int
 	expired uint64
 	dropped uint64
-	delays  latency.Histogram // of requests that waited and were let in
+	delays  latency.Histogram // of requests that waited and were admitted
 }
 
 // AdmissionStats count what an Admission has decided. A copy; any goroutine.
@@ -49,7 +49,7 @@ type AdmissionStats struct {
 	Refused    uint64            // at once, or later in favor of a caller that had fewer waiting
 	Expired    uint64            // requests whose deadline passed while they waited
 	Dropped    uint64            // requests that waited until their caller had gone, or the engine gave up
-	QueueDelay latency.Quantiles // of the requests that waited and were let in
+	QueueDelay latency.Quantiles // of the requests that waited and were admitted
 }
 
 // Verdict is what becomes of a request that is taken up.

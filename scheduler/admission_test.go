@@ -76,9 +76,9 @@ func TestADeadlinePassesInTheQueue(t *testing.T) {
 		<-late.done
 		assert.Equal(t, ms(4), late.at)
 		assert.Equal(t, ms(4), late.QueueDelay)
-		assert.ErrorIs(t, late.Err, scheduler.ErrNotLetIn)
+		assert.ErrorIs(t, late.Err, scheduler.ErrNotAdmitted)
 		assert.ErrorIs(t, late.Err, scheduler.ErrRequestDeadline)
-		assert.EqualError(t, late.Err, "request deadline exceeded: 4ms elapsed, limit 4ms, waiting to be let in")
+		assert.EqualError(t, late.Err, "request deadline exceeded: 4ms elapsed, limit 4ms, waiting for admission")
 		assert.EqualValues(t, 1, began.Load())
 		takesItsPlace, refused := b.start(sleep()), b.start(sleep())
 		require.True(t, refused.answered())
@@ -94,7 +94,7 @@ func TestADeadlinePassesInTheQueue(t *testing.T) {
 }
 
 // Requests whose callers have gone do not run, and do not hold up those behind them.
-func TestAnAbandonedRequestIsNotLetIn(t *testing.T) {
+func TestAnAbandonedRequestIsNotAdmitted(t *testing.T) {
 	admissionTest(t, 1, 3, func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64) {
 		first := b.start(sleep())
 		asks, goes := context.WithCancel(t.Context())

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Requests that end at once are let in over several iterations, so that neither the stack nor an iteration grows with the queue.
+// Requests that end at once are admitted over several iterations, so that neither the stack nor an iteration grows with the queue.
 func TestAQueueOfInstantRequestsTakesTurnsWithIO(t *testing.T) {
 	const inflight, n = 3, 100
 	w := newWorldOf(t, Config{MaxInflight: inflight, MaxQueue: n})

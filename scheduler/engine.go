@@ -44,7 +44,7 @@ type Execution struct {
 
 	done    func(*Result)
 	arrived clock.Time    // Arrived, or when it was submitted
-	delay   time.Duration // until it was let in
+	delay   time.Duration // until it was admitted
 
 	// Of the Admission.
 	share *share               // with a claim of the request; nil: it entered while there were places to run at, and does not wait

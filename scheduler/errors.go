@@ -19,8 +19,8 @@ var (
 	// ErrRequestDeadline: the request's deadline passed while nodes were still
 	// to be started.
 	ErrRequestDeadline = errors.New("request deadline exceeded")
-	// ErrNotLetIn: the request's deadline passed while it waited to be let in; also an ErrRequestDeadline.
-	ErrNotLetIn = errors.New("request was not let in before its deadline")
+	// ErrNotAdmitted: the request's deadline passed while it waited for admission; also an ErrRequestDeadline.
+	ErrNotAdmitted = errors.New("request was not admitted before its deadline")
 	// ErrNodeTimeout: a node was running when its effective deadline came, which is the
 	// earliest of the request's deadline and the node's timeouts.
 	ErrNodeTimeout = errors.New("node execution timeout")
@@ -57,7 +57,7 @@ type TimeoutError struct {
 	Kind    error         // ErrRequestDeadline, ErrNodeTimeout or ErrDeadlineBeforeStart
 	Elapsed time.Duration // since the request's arrival or, if a timeout of the node has passed while it ran, its start
 	Limit   time.Duration // allowed, measured from the same instant
-	Waiting bool          // the request waited to be let in, and never ran
+	Waiting bool          // the request waited for admission, and never ran
 	// Node and Op name the node that ran, or was about to start, when the request's deadline passed. They are empty if no node did, and
 	// if it was a timeout of the node that passed.
 	Node, Op string
@@ -74,7 +74,7 @@ func (e *TimeoutError) Error() string {
 	}
 	text := fmt.Sprintf("%v: %v elapsed, limit %v", e.Kind, e.Elapsed.Round(time.Microsecond), e.Limit.Round(time.Microsecond))
 	if e.Waiting {
-		text += ", waiting to be let in"
+		text += ", waiting for admission"
 	}
 	return text
 }
@@ -82,8 +82,8 @@ func (e *TimeoutError) Error() string {
 // OfRequest reports whether it is the request's deadline that has passed.
 func (e *TimeoutError) OfRequest() bool { return e.Node != "" || e.Kind == ErrRequestDeadline }
 
-// Is reports whether the error is an ErrNotLetIn, too.
-func (e *TimeoutError) Is(target error) bool { return e.Waiting && target == ErrNotLetIn }
+// Is reports whether the error is an ErrNotAdmitted, too.
+func (e *TimeoutError) Is(target error) bool { return e.Waiting && target == ErrNotAdmitted }
 
 // Unwrap returns Kind.
 func (e *TimeoutError) Unwrap() error { return e.Kind }

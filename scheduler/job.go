@@ -43,7 +43,7 @@ type Shared struct {
 	failed atomic.Bool     // tells workers that the request has failed
 }
 
-// Begin starts the run of a request that was let in. Shared is there, and nodeTimeout is the engine's.
+// Begin starts the run of a request that was admitted. Shared is there, and nodeTimeout is the engine's.
 func (r *Run) Begin(x *Execution, nodeTimeout time.Duration) {
 	r.Req, r.Shared.Params = x, x.Params
 	r.Shared.Given.Required, r.Shared.Given.Caller, r.Shared.Given.Residents = x.Required, x.Context, x.Residents

@@ -11,7 +11,7 @@ import (
 // Result is the outcome of a request. It belongs to the receiver.
 type Result struct {
 	Outputs    []rowset.RowSet  // one per output of the plan, in order; nil on error
-	QueueDelay time.Duration    // how long the request waited to be let in, at last in vain
+	QueueDelay time.Duration    // how long the request waited for admission, at last in vain
 	Err        error            // nil, or a *NodeError, or an error of no node
 	Recording  *trace.Recording // valid until done returns; nil unless asked for, or if the request never began
 	remarks    *remarks         // nil: none, as usual

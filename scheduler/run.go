@@ -24,7 +24,7 @@ type run struct {
 	pumping  bool // pump is on the stack
 }
 
-// begin starts a request that was let in.
+// begin starts a request that was admitted.
 func (e *Async) begin(x *Execution) {
 	r := e.newRun()
 	if r.policy = &e.policy; x.Mode != "" {

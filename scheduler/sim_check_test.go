@@ -23,7 +23,7 @@ var answerKinds = []struct {
 }{
 	{"rows", nil},
 	{"overloaded", ErrOverloaded},
-	{"not let in", ErrNotLetIn},
+	{"not admitted", ErrNotAdmitted},
 	{"abandoned", ErrAbandoned},
 	{"request deadline", ErrRequestDeadline},
 	{"deadline before start", ErrDeadlineBeforeStart},
@@ -131,7 +131,7 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 		return q.overloaded
 	case errors.Is(err, ErrAbandoned):
 		return q.req.Context != nil && q.req.Context.Err() != nil
-	case errors.Is(err, ErrNotLetIn) && len(q.begun) > 0:
+	case errors.Is(err, ErrNotAdmitted) && len(q.begun) > 0:
 		return false
 	case errors.As(err, &late):
 		if late.Elapsed < late.Limit {

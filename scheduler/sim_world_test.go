@@ -273,9 +273,9 @@ type simRequest struct {
 	taken      bool          // the engine has not refused it at once
 	contends   bool          // it came while as many ran as may
 	overloaded bool          // the engine has refused it, at once or later
-	ran        bool          // it was let in
-	since      clock.Time    // when its wait to be let in began, if it was seen to wait
-	delay      time.Duration // until it was let in, or had to leave
+	ran        bool          // it was admitted
+	since      clock.Time    // when its wait for admission began, if it was seen to wait
+	delay      time.Duration // until it was admitted, or had to leave
 	came, left clock.Time    // when it was submitted and answered
 	answers    int
 	outputs    []rowset.RowSet // of the answer

@@ -67,7 +67,7 @@ type nodeState struct {
 	waits  int32 // deps_remaining: dependencies not done, one per edge, and the demand for a node on demand
 	// readers is the number of reads of the result that are still to come: see plan.Node.Readers.
 	readers int32
-	ready   clock.Time // when it became ready; for the first nodes, when the request was let in
+	ready   clock.Time // when it became ready; for the first nodes, when the request was admitted
 	result  rowset.RowSet
 }
 
@@ -76,7 +76,7 @@ func (s *State) Begin(x *Execution, nodeTimeout time.Duration) {
 	s.Reset(x.Graph, x.arrived, x.Deadline)
 	s.nodeTimeout, s.required, s.notes = nodeTimeout, x.Required, notesFor(x)
 	s.ids = x.Params.IDs()
-	if x.delay > 0 { // The first nodes are not ready before the request is let in.
+	if x.delay > 0 { // The first nodes are not ready before the request is admitted.
 		s.Tell(x.arrived.Add(x.delay))
 		for _, i := range x.Graph.Sources {
 			s.nodes[i].ready = s.now

@@ -41,7 +41,7 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 	m := &metrics{
 		requests:   counter("rankd_requests_total", "Requests that have ended, by how.", "plan", "front", "class"),
 		duration:   histogram("rankd_request_duration_seconds", "Time from the arrival of a request that ran or waited to its end.", "plan", "front"),
-		queueDelay: histogram("rankd_request_queue_delay_seconds", "Time for which requests waited to be let in; of those that waited.", "plan"),
+		queueDelay: histogram("rankd_request_queue_delay_seconds", "Time for which requests waited for admission; of those that waited.", "plan"),
 		shed:       counter("rankd_requests_shed_total", "Requests that were refused at once since the queue was full, or whose deadline passed in it.", "plan", "reason"),
 		degraded:   counter("rankd_answers_degraded_total", "Answers that lack something.", "plan", "front"),
 		unlogged:   prometheus.NewCounter(prometheus.CounterOpts{Name: "rankd_log_lines_dropped_total", Help: "Failed requests without a line in the log, because of its rate."}),

@@ -173,7 +173,7 @@ func (q *Query) fail(failed error) {
 	switch {
 	case err.Class == outcome.Overloaded && errors.Is(err, rankd.ErrOverloaded):
 		m.refused.Inc()
-	case err.Class == outcome.Timeout && errors.Is(err, rankd.ErrNotLetIn):
+	case err.Class == outcome.Timeout && errors.Is(err, rankd.ErrNotAdmitted):
 		m.expired.Inc()
 	}
 	q.service.log.add(failure{front: q.front, err: err, plan: q.plan.name, caller: q.Caller, trace: q.trace})

@@ -17,7 +17,7 @@ const (
 	NodeStarted                       // the body of a node began
 	NodeEnded                         // the body ended, or the node was settled without it
 	NodeInlined                       // it followed another node directly: Parent, Depth
-	QueueDelay                        // it left the queue of a pool or, without Node, that of requests to be let in: Delay
+	QueueDelay                        // it left the queue of a pool or, without Node, that of requests for admission: Delay
 	Suspended                         // a body gave up its thread, or blocked it: Reason, Commands, Due
 	CoroutineResumed                  // it went on
 	CommandSent                       // commands left: Endpoint, Connection, Commands, Bytes

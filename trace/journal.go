@@ -82,7 +82,7 @@ type nodeCached struct {
 	age          time.Duration // of the oldest
 }
 
-// Begin returns a Journal for a request that was let in after it had waited for delay, or nil if nothing is to be taken down. engine
+// Begin returns a Journal for a request that was admitted after it had waited for delay, or nil if nothing is to be taken down. engine
 // and mode are Trace.Engine and Trace.Scheduling. Free ends its use.
 func (s *Journals) Begin(d Detail, g *plan.Graph, engine, mode string, arrived clock.Time, delay time.Duration) *Journal {
 	if d == Off {

@@ -32,7 +32,7 @@ type Trace struct {
 // Request has the instants of the request as a whole. Immutable.
 type Request struct {
 	Begun time.Duration `json:"begun_ns"` // the engine took it up
-	// QueueDelay is how long it waited to be let in, up to Begun or shortly before. Zero: it did not wait.
+	// QueueDelay is how long it waited for admission, up to Begun or shortly before. Zero: it did not wait.
 	QueueDelay time.Duration `json:"queue_delay_ns,omitempty"`
 	Ended      time.Duration `json:"ended_ns"` // the engine delivered its answer: the request's time
 	Error      string        `json:"error,omitempty"`

@@ -41,7 +41,7 @@ func (p *Program) overloadCommand(ctx context.Context) *cobra.Command {
 	long.WriteString(`Measure "rankd serve" while it is asked for more than it can do. Each round first finds the
 capacity of a front in a closed loop. Then requests arrive at several times that rate, whatever the
 server does. Latencies count from when a request was due. A verdict says whether refusals came soon,
-and whether the requests that were let in answered within their deadline.
+and whether the requests that were admitted answered within their deadline.
 `)
 	for _, s := range overload.Scenarios() {
 		names = append(names, s.Name)

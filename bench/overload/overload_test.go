@@ -105,8 +105,8 @@ func TestMeasure(t *testing.T) {
 	require.NoError(t, WriteText(&out, "head", []Scenario{s}, [][]Result{results}))
 	for _, want := range []string{
 		"head\n", "met          p50 of a refusal, busy, resp: 500", "met          p99 of a refusal, busy, http: 500",
-		"KEPT busy, resp: each of 12 requests that were let in answered within 100ms",
-		"MISSED busy, http: 12 of 18 requests that were let in did not answer within 100ms",
+		"KEPT busy, resp: each of 12 requests that were admitted answered within 100ms",
+		"MISSED busy, http: 12 of 18 requests that were admitted did not answer within 100ms",
 		"http: the first request that failed: TIMEOUT",
 		"resp: goodput 1/s at 3 arrivals/s, 100% of the capacity of 1/s; a refusal takes 3.0 µs of CPU time, an answer 7.0 µs",
 	} {

@@ -2,7 +2,7 @@ package overload
 
 import "time"
 
-// A Scenario is a plan, and a server that bounds what it lets in. Immutable.
+// A Scenario is a plan, and a server that bounds the requests that it admits. Immutable.
 type Scenario struct {
 	Name, Doc string
 	// Artifact is the plan. Its name is the scenario's. Empty means the example of that name.

@@ -30,12 +30,12 @@ func (s *Scenario) Verdicts(results []Result) (verdicts []compare.Verdict) {
 	return verdicts
 }
 
-// InTime says whether each request that was let in answered within its deadline.
+// InTime says whether each request that was admitted answered within its deadline.
 func (s *Scenario) InTime(r *Result) string {
 	if missed := r.Late + r.Errors; missed > 0 {
-		return fmt.Sprintf("MISSED %s, %s: %d of %d requests that were let in did not answer within %v", s.Name, r.Front, missed, r.Answered+r.Errors, s.Deadline)
+		return fmt.Sprintf("MISSED %s, %s: %d of %d requests that were admitted did not answer within %v", s.Name, r.Front, missed, r.Answered+r.Errors, s.Deadline)
 	}
-	return fmt.Sprintf("KEPT %s, %s: each of %d requests that were let in answered within %v", s.Name, r.Front, r.Answered, s.Deadline)
+	return fmt.Sprintf("KEPT %s, %s: each of %d requests that were admitted answered within %v", s.Name, r.Front, r.Answered, s.Deadline)
 }
 
 // WriteText writes, for each scenario, the verdicts and a table. head describes the machine and the settings.

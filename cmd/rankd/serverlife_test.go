@@ -171,7 +171,7 @@ func TestAGraceThatIsTooShort(t *testing.T) {
 	assert.Error(t, <-failed, "the connection is closed")
 }
 
-// TestRequestsThatWaitAreLeft: those that were not let in count, too.
+// TestRequestsThatWaitAreLeft: those that were not admitted count, too.
 func TestRequestsThatWaitAreLeft(t *testing.T) {
 	t.Parallel()
 	redis, asked, _ := heldRedis(t)

@@ -31,7 +31,7 @@ type run struct {
 	returned []int     // recorded nodes that have settled since dispatch last looked
 }
 
-// run runs a request that was let in, on its goroutine. It delivers the result even if a body ends the goroutine by runtime.Goexit.
+// run runs a request that was admitted, on its goroutine. It delivers the result even if a body ends the goroutine by runtime.Goexit.
 func (e *engine) run(x *scheduler.Execution) {
 	defer e.leave(x.Graph) // The request is its caller's again by then, but for the plan.
 	r := &run{engine: e}

@@ -447,7 +447,7 @@ func TestOtherErrorsOfAListenerEndServe(t *testing.T) {
 }
 
 // TestGoroutinesStayConstant compares the number of goroutines with one request in flight and with 256, over one connection and over
-// several. All but one request wait to be let in.
+// several. All but one request wait for admission.
 func TestGoroutinesStayConstant(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 256}}, func(o *rankd.Options) { o.MaxInflight, o.MaxQueue = 1, 300 })
 	addr := w.listenTCP(t)

@@ -138,7 +138,7 @@ func waiting(t *trace.Trace, r trace.Reason) string {
 	case r == trace.Running:
 		return ""
 	case r == trace.ForPlace:
-		return "waiting to be let in"
+		return "waiting for admission"
 	case known:
 	case t.Engine == trace.Reactor:
 		what = "the loop"
