@@ -19,7 +19,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/explain"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
@@ -199,7 +199,7 @@ func TestAnswersFromMemoryAreTheSame(t *testing.T) {
 		t.Cleanup(redis.Close)
 		compareWithCache(t, redis.Addr())
 	})
-	t.Run("redis-server", func(t *testing.T) { compareWithCache(t, redistest.Start(t).Addr) })
+	t.Run("redis-server", func(t *testing.T) { compareWithCache(t, testworld.StartRedis(t).Addr) })
 }
 
 func compareWithCache(t *testing.T, addr string) {
@@ -321,7 +321,7 @@ func TestTracking(t *testing.T) {
 }
 
 func playTracking(t *testing.T, mode string) {
-	addr := redistest.Start(t).Addr
+	addr := testworld.StartRedis(t).Addr
 	writer := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer writer.Close()
 	do := func(args ...string) {

@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
@@ -29,7 +29,7 @@ type clusterWriter struct {
 	client *clusterclient.Client
 }
 
-func newClusterWriter(t *testing.T, c *redistest.Cluster) *clusterWriter {
+func newClusterWriter(t *testing.T, c *testworld.Cluster) *clusterWriter {
 	w := &clusterWriter{host: reactor.New(reactor.Config{})}
 	require.NoError(t, w.host.Start())
 	w.client = clusterclient.New(w.host.Loop(), w.host, resp.Options{Addr: strings.TrimPrefix(c.Addr(), "redis+cluster://")})
@@ -70,7 +70,7 @@ func TestCacheOnARedisCluster(t *testing.T) {
 
 func playCacheOnCluster(t *testing.T, mode string) {
 	const users = 60
-	c := redistest.StartCluster(t, 3)
+	c := testworld.StartRedisCluster(t, 3)
 	joined := c.AddMaster(t)
 	writer := newClusterWriter(t, c)
 	key := func(user int) string { return fmt.Sprint("user:", user) }
@@ -169,12 +169,12 @@ func playCacheOnCluster(t *testing.T, mode string) {
 
 // BenchmarkOnARedisCluster compares three masters with one server: requests, and the processor time of the engine and of the servers for each.
 func BenchmarkOnARedisCluster(b *testing.B) {
-	one := &redistest.Cluster{Nodes: []*redistest.Server{redistest.Start(b)}}
-	three := redistest.StartCluster(b, 3)
+	one := &testworld.Cluster{Nodes: []*testworld.Redis{testworld.StartRedis(b)}}
+	three := testworld.StartRedisCluster(b, 3)
 	for _, plan := range []string{"concat_plan", "complex_dag"} {
 		for _, of := range []struct {
 			name, addr string
-			servers    *redistest.Cluster
+			servers    *testworld.Cluster
 		}{{"one", one.Nodes[0].Addr, one}, {"cluster", three.Addr(), three}} {
 			require.NoError(b, devredis.Load(b.Context(), of.addr))
 			e := open(b, rankd.Options{Redis: of.addr})
@@ -194,7 +194,7 @@ func BenchmarkOnARedisCluster(b *testing.B) {
 }
 
 // serverTime returns the processor time of all nodes in seconds.
-func serverTime(b *testing.B, c *redistest.Cluster) (seconds float64) {
+func serverTime(b *testing.B, c *testworld.Cluster) (seconds float64) {
 	for i := range c.Nodes {
 		for line := range strings.SplitSeq(c.Do(b, i, "INFO", "cpu"), "\r\n") {
 			if name, value, _ := strings.Cut(line, ":"); name == "used_cpu_sys" || name == "used_cpu_user" {

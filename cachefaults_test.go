@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
@@ -35,7 +35,7 @@ const silenceMax = 300 * time.Millisecond
 func TestCacheUnderFaults(t *testing.T) {
 	for _, mode := range trackedModes {
 		t.Run(mode, func(t *testing.T) {
-			w := &faultWorld{t: t, redis: redistest.Start(t, "--tracking-table-max-keys", "50")}
+			w := &faultWorld{t: t, redis: testworld.StartRedis(t, "--tracking-table-max-keys", "50")}
 			v := openCachedViewer(t, w.redis.Addr, "cache = \""+mode+"\"\ncache_max_age_ms = 60000\nrequest_timeout_ms = 10000\ntracking_max_silence_ms = "+strconv.FormatInt(silenceMax.Milliseconds(), 10)+"\n")
 			var all sync.WaitGroup
 			end := time.Now().Add(*cacheFaults)
@@ -69,7 +69,7 @@ const faultUsers = 200
 // A faultWorld is a server with users whose country is a version, and those who write there.
 type faultWorld struct {
 	t              *testing.T
-	redis          *redistest.Server
+	redis          *testworld.Redis
 	writer, killer *blocking.Client
 	reads, failed  atomic.Int64
 	writes         atomic.Int64
@@ -259,14 +259,14 @@ func TestCacheAfterEventsOfTheServer(t *testing.T) {
 	}
 	for _, event := range []struct {
 		name string
-		play func(t *testing.T, v cachedViewer, server *redistest.Server, do func(args ...string))
+		play func(t *testing.T, v cachedViewer, server *testworld.Redis, do func(args ...string))
 	}{
-		{"the key expires", func(_ *testing.T, v cachedViewer, _ *redistest.Server, do func(args ...string)) {
+		{"the key expires", func(_ *testing.T, v cachedViewer, _ *testworld.Redis, do func(args ...string)) {
 			do("PEXPIRE", "user:1", "600")
 			v.becomes("DE", "") // It may have expired already.
 			v.becomes("")
 		}},
-		{"the key is evicted", func(_ *testing.T, v cachedViewer, _ *redistest.Server, do func(args ...string)) {
+		{"the key is evicted", func(_ *testing.T, v cachedViewer, _ *testworld.Redis, do func(args ...string)) {
 			do("CONFIG", "SET", "maxmemory-policy", "allkeys-random")
 			do("CONFIG", "SET", "maxmemory", "1")
 			v.becomes("")
@@ -274,15 +274,15 @@ func TestCacheAfterEventsOfTheServer(t *testing.T) {
 			do("HSET", "user:1", "country", "FR")
 			v.becomes("FR")
 		}},
-		{"the server starts again with other data", func(t *testing.T, v cachedViewer, server *redistest.Server, do func(args ...string)) {
+		{"the server starts again with other data", func(t *testing.T, v cachedViewer, server *testworld.Redis, do func(args ...string)) {
 			server.Restart(t)
 			do("HSET", "user:1", "country", "FR")
 			v.becomes("FR")
 			do("HSET", "user:1", "country", "PL")
 			v.becomes("PL")
 		}},
-		{"the server becomes a replica of another with other data, and a primary again", func(t *testing.T, v cachedViewer, _ *redistest.Server, do func(args ...string)) {
-			other := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+		{"the server becomes a replica of another with other data, and a primary again", func(t *testing.T, v cachedViewer, _ *testworld.Redis, do func(args ...string)) {
+			other := testworld.StartRedis(t, "--repl-diskless-sync-delay", "0")
 			client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: other.Addr})
 			defer client.Close()
 			write := func(country string) {
@@ -302,7 +302,7 @@ func TestCacheAfterEventsOfTheServer(t *testing.T) {
 		for mode, policy := range modes {
 			t.Run(event.name+"/"+mode, func(t *testing.T) {
 				t.Parallel()
-				server := redistest.Start(t)
+				server := testworld.StartRedis(t)
 				client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: server.Addr})
 				defer client.Close()
 				do := func(args ...string) {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/explain"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry/registrytest"
 )
@@ -55,7 +55,7 @@ func onServers(t *testing.T, test func(t *testing.T, addr string)) {
 		t.Cleanup(redis.Close)
 		test(t, redis.Addr())
 	})
-	t.Run("redis-server", func(t *testing.T) { test(t, redistest.Start(t).Addr) })
+	t.Run("redis-server", func(t *testing.T) { test(t, testworld.StartRedis(t).Addr) })
 }
 
 // Ranges of sorted sets have the members that one finds by looking at each.

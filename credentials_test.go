@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -87,7 +87,7 @@ func TestPasswordsThatChange(t *testing.T) {
 // TestServersThatAllowLittle: a user who may do nothing but read, as managed services give them, needs neither CLIENT nor CONFIG. With a tracked cache the
 // engine says what it lacks, and keeps values by their age.
 func TestServersThatAllowLittle(t *testing.T) {
-	server := redistest.Start(t)
+	server := testworld.StartRedis(t)
 	store(t, server.Addr, []string{"RPUSH", "rows", "7"}, []string{"ACL", "SETUSER", "ranker", "on", ">pw", "~*", "-@all", "+@read", "+ping"},
 		[]string{"ACL", "SETUSER", "tracker", "on", ">pw", "~*", "-@all", "+@read", "+ping", "+hello", "+client|tracking"})
 	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
@@ -107,7 +107,7 @@ func TestServersThatAllowLittle(t *testing.T) {
 
 // TestIdleConnectionsThatEnd: a server that hangs up on idle clients fails no request.
 func TestIdleConnectionsThatEnd(t *testing.T) {
-	server := redistest.Start(t)
+	server := testworld.StartRedis(t)
 	store(t, server.Addr, []string{"RPUSH", "rows", "7"})
 	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
 	for _, model := range models {

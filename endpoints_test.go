@@ -17,7 +17,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp/cluster"
@@ -124,7 +124,7 @@ func TestADeadNodeOfARedisCluster(t *testing.T) {
 }
 
 func aDeadNodeOfARedisCluster(t *testing.T, model rankd.Model) {
-	c := redistest.StartCluster(t, 3)
+	c := testworld.StartRedisCluster(t, 3)
 	owner := func(key string) int { return c.Owner(cluster.Slot([]byte(key))) }
 	write := func(args ...string) { c.Do(t, owner(args[1]), args...) }
 	write("HSET", "user:1", "country", "DE")
@@ -173,7 +173,7 @@ func aDeadNodeOfARedisCluster(t *testing.T, model rankd.Model) {
 
 // Each built-in plan has the same answers from a Redis Cluster as from one server, on all models, and while slots move.
 func TestAnswersFromARedisClusterAreTheSame(t *testing.T) {
-	c := redistest.StartCluster(t, 3)
+	c := testworld.StartRedisCluster(t, 3)
 	answersAreTheSame(t, c, c.Addr())
 }
 
@@ -182,7 +182,7 @@ func TestAnswersFromARedisClusterWithTLSAreTheSame(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
 	servetest.WriteCertificate(t, cert, key, 1)
-	c := redistest.StartSecureCluster(t, 3, cert, key)
+	c := testworld.StartRedisSecureCluster(t, 3, cert, key)
 	answersAreTheSame(t, c, "rediss+cluster://"+c.SecureAddrs()+"?tls_ca="+cert)
 	for _, model := range models {
 		e := open(t, rankd.Options{Redis: "rediss+cluster://" + c.SecureAddrs(), Model: model})
@@ -192,7 +192,7 @@ func TestAnswersFromARedisClusterWithTLSAreTheSame(t *testing.T) {
 }
 
 // answersAreTheSame compares the answers of a cluster, which is known to users by an address, with those of one server, while slots move.
-func answersAreTheSame(t *testing.T, c *redistest.Cluster, addr string) {
+func answersAreTheSame(t *testing.T, c *testworld.Cluster, addr string) {
 	require.NoError(t, devredis.Load(t.Context(), c.Addr()))
 	answers := func(e *rankd.Engine) (all []string) {
 		plans, err := e.Plans()

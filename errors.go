@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -177,10 +177,10 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 	e := &Error{RequestID: id, Text: outcome.Internal.Sentence(), causes: []error{err}}
 	var node *scheduler.NodeError
 	if errors.As(err, &node) {
-		e.Text, e.Node, e.Op = textNode, excerpt.Cut(node.Node), node.Op
+		e.Text, e.Node, e.Op = textNode, errtext.Cut(node.Node), node.Op
 		err = node.Err
 		if graph != nil {
-			e.SourceSpan = excerpt.Cut(graph.SourceSpan(node.Node, err))
+			e.SourceSpan = errtext.Cut(graph.SourceSpan(node.Node, err))
 		}
 	}
 	e.Detail = oneLine(err.Error())
@@ -207,12 +207,12 @@ func paramDetail(reg *registry.Registry, e *expr.ParamError) string {
 	}
 	switch {
 	case errors.Is(e.Err, expr.ErrNullPattern):
-		return fmt.Sprintf("the pattern in %s %s is missing: it is null, unset or not a string", place, excerpt.Quote(p.Name))
+		return fmt.Sprintf("the pattern in %s %s is missing: it is null, unset or not a string", place, errtext.Quote(p.Name))
 	case !errors.Is(e.Err, expr.ErrBadPattern):
-		return fmt.Sprintf("%s %s: %s", place, excerpt.Quote(p.Name), oneLine(e.Err.Error()))
+		return fmt.Sprintf("%s %s: %s", place, errtext.Quote(p.Name), oneLine(e.Err.Error()))
 	}
 	cause := strings.TrimPrefix(oneLine(e.Err.Error()), expr.ErrBadPattern.Error()+": ")
-	return fmt.Sprintf("%v in %s %s: %s", expr.ErrBadPattern, place, excerpt.Quote(p.Name), cause)
+	return fmt.Sprintf("%v in %s %s: %s", expr.ErrBadPattern, place, errtext.Quote(p.Name), cause)
 }
 
 // failure is a kind of error, and what a client is told of it. Immutable.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/gbdt"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -189,7 +189,7 @@ func (o *Options) readPlanFile(tasks *task.Catalog, reg *registry.Registry) ([]b
 	dir, file := filepath.Dir(path), filepath.Base(path)
 	compile := o.compile(os.DirFS(dir), dir, tasks, reg)
 	if compile == nil {
-		return nil, fmt.Errorf("%s: %w", excerpt.Name(path), plan.ErrNoCompiler)
+		return nil, fmt.Errorf("%s: %w", errtext.Name(path), plan.ErrNoCompiler)
 	}
 	return compile(file)
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/internal/bounds"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -237,7 +237,7 @@ func (o Options) withDefaults() (Options, error) {
 	switch o.Model {
 	case Reactor, Pool, Sequential:
 	default:
-		problem("Model must be reactor, pool or sequential, not %s", excerpt.Quote(string(o.Model)))
+		problem("Model must be reactor, pool or sequential, not %s", errtext.Quote(string(o.Model)))
 	}
 	if err := o.Scheduling.Mode.Check(); err != nil {
 		problem("Scheduling.Mode %w", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry/registrytest"
@@ -132,7 +132,7 @@ func TestOwnData(t *testing.T) {
 			t.Cleanup(redis.Close)
 			return redis.Addr()
 		},
-		"redis-server": func(t *testing.T) string { return redistest.Start(t).Addr },
+		"redis-server": func(t *testing.T) string { return testworld.StartRedis(t).Addr },
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr := start(t)

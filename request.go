@@ -9,8 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -333,10 +332,10 @@ func unknownNode(g *plan.Graph, name string) error {
 		}
 	}
 	hint := ""
-	if near, ok := nearest.Name(name, known); ok {
-		hint = "; did you mean " + excerpt.Quote(near) + "?"
+	if near, ok := errtext.Nearest(name, known); ok {
+		hint = "; did you mean " + errtext.Quote(near) + "?"
 	}
-	return fmt.Errorf("require names the node %s, and plan %s has none of that id or label%s", excerpt.Quote(name), excerpt.Quote(g.Name), hint)
+	return fmt.Errorf("require names the node %s, and plan %s has none of that id or label%s", errtext.Quote(name), errtext.Quote(g.Name), hint)
 }
 
 // sample reports whether the present request, whose caller gave ctx, is one that the engine's sink gets.

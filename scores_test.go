@@ -12,7 +12,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/rankdtest"
 )
 
@@ -48,7 +48,7 @@ func TestScoresAreTheSameEverywhere(t *testing.T) {
 	defer embedded.Close()
 	kinds := map[string]string{"embedded": embedded.Addr()}
 	if os.Getenv("RANKD_REDIS_SERVER") != "" || os.Getenv("RANKD_REQUIRE_REDIS") != "" {
-		server := redistest.Start(t)
+		server := testworld.StartRedis(t)
 		require.NoError(t, devredis.Load(t.Context(), server.Addr))
 		kinds["redis-server"] = server.Addr
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 // A master that sentinels know is killed, and its replica takes over: all models follow within a second of the election. Then it is moved by hand, and no request
@@ -27,7 +27,7 @@ func TestAMasterThatSentinelsMove(t *testing.T) {
 func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
 	t.Parallel()
 	const patience = 90 * time.Second // Sentinels on a busy machine do nothing for half a minute (TILT).
-	s := redistest.StartSentinels(t, 2, 2)
+	s := testworld.StartRedisSentinels(t, 2, 2)
 	s.Do(t, 0, "HSET", "user:1", "country", "DE")
 	require.Eventually(t, func() bool { return s.Do(t, 1, "EXISTS", "user:1") == "1" }, 10*time.Second, 5*time.Millisecond)
 	e := open(t, rankd.Options{Redis: s.Addr(), Model: model, Registry: cacheTables(policy), Plans: viewerPlan})
@@ -50,7 +50,7 @@ func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
 		return err == nil && strings.Contains(text, want)
 	}
 	named := func(node int) bool {
-		return says(2, fmt.Sprint(s.Nodes[node].Port), "SENTINEL", "GET-MASTER-ADDR-BY-NAME", redistest.MasterName)
+		return says(2, fmt.Sprint(s.Nodes[node].Port), "SENTINEL", "GET-MASTER-ADDR-BY-NAME", testworld.MasterName)
 	}
 	var elected time.Time
 	require.Eventually(t, func() bool {
@@ -69,7 +69,7 @@ func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
 	require.Eventually(t, func() bool {
 		return says(0, "master_link_status:up", "INFO", "replication") || says(0, "none", "REPLICAOF", "127.0.0.1", fmt.Sprint(s.Nodes[1].Port))
 	}, patience, 20*time.Millisecond)
-	require.Eventually(t, func() bool { return says(2, "OK", "SENTINEL", "FAILOVER", redistest.MasterName) }, patience, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return says(2, "OK", "SENTINEL", "FAILOVER", testworld.MasterName) }, patience, 100*time.Millisecond)
 	require.Eventually(t, func() bool { return named(0) && says(0, "0", "HSET", "user:1", "country", "PL") }, patience, 5*time.Millisecond)
 	require.Eventually(t, func() bool {
 		got, err := country()

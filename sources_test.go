@@ -12,8 +12,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redisclient"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -59,7 +58,7 @@ func sourceTables(t *testing.T) fstest.MapFS {
 
 // store runs commands on a server.
 func store(t testing.TB, addr string, commands ...[]string) {
-	require.NoError(t, redisclient.With(t.Context(), addr, func(c *blocking.Client) error {
+	require.NoError(t, devredis.WithClient(t.Context(), addr, func(c *blocking.Client) error {
 		var b resp.Batch
 		for _, command := range commands {
 			b.Cmd(command...)
@@ -87,7 +86,7 @@ func TestSourcesAnswerTheSameEverywhere(t *testing.T) {
 				t.Cleanup(redis.Close)
 				addr = redis.Addr()
 			} else {
-				addr = redistest.Start(t).Addr
+				addr = testworld.StartRedis(t).Addr
 				require.NoError(t, devredis.Load(t.Context(), addr))
 			}
 			store(t, addr, []string{"SADD", "seen:1", "444", "1000", "8"}, []string{"ZADD", "shown:1", "0", "168", "inf", "599", "4e9", "30"},

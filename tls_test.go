@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/serve/servetest"
@@ -254,7 +254,7 @@ func TestTLSOfARedisServer(t *testing.T) {
 	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
 	servetest.WriteCertificate(t, cert, key, 1)
 	port := freePort(t)
-	redis := redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "yes")
+	redis := testworld.StartRedis(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "yes")
 	store(t, redis.Addr, []string{"RPUSH", "rows", "1", "2"})
 	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
 	url := "rediss://localhost:" + port + "?tls_server_name=rankd&tls_ca=" + cert + "&tls_cert=" + cert + "&tls_key=" + key

@@ -17,7 +17,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/atomicfile"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/request"
 )
@@ -165,7 +165,7 @@ func (r *running) open() (parts int, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		text, _ = json.Marshal(own)
-		return 0, atomicfile.Write(file, append(text, '\n'))
+		return 0, fileio.Replace(file, append(text, '\n'))
 	}
 	var there manifest
 	if err == nil {

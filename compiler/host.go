@@ -8,7 +8,7 @@ import (
 
 	"github.com/dop251/goja"
 
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -186,7 +186,7 @@ func (m *members) Get(name string) goja.Value {
 // hint proposes a member whose name is near. Where there is none, or the name may be of another registry, it says what was asked.
 func (m *members) hint(name string) string {
 	hint := ""
-	near, ok := nearest.Like(name, m.all())
+	near, ok := errtext.NearestLike(name, m.all())
 	switch {
 	case ok:
 		hint = fmt.Sprintf("did you mean %s.%s?", m.name, near)
@@ -286,7 +286,7 @@ func (u *unit) globalHint(name string) string {
 	if slices.Contains(runtimeExports, name) {
 		return fmt.Sprintf("import { %s } from %q", name, runtimeModule)
 	}
-	if near, ok := nearest.Name(name, all); ok {
+	if near, ok := errtext.Nearest(name, all); ok {
 		return "did you mean " + near + "?"
 	}
 	return ""

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dop251/goja"
 
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -54,7 +54,7 @@ func (n *node) Get(name string) goja.Value {
 	case m != nil:
 		hint = fmt.Sprintf("%s continues a candidate set: write ctx.viewer(...).%s(...)", name, name)
 	default:
-		if near, ok := nearest.Name(name, n.Keys()); ok {
+		if near, ok := errtext.Nearest(name, n.Keys()); ok {
 			hint = "did you mean " + near + "?"
 		}
 	}
@@ -147,7 +147,7 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 	options := []string{"name", "returns", "build"}
 	for _, name := range object.Keys() {
 		if !slices.Contains(options, name) {
-			near, _ := nearest.Name(name, options)
+			near, _ := errtext.Nearest(name, options)
 			h.u.failAt(site.option(name, false), "unknown-option", "definePlan has no option "+quote(name), "did you mean "+near+"?")
 		}
 	}

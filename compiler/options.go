@@ -9,7 +9,7 @@ import (
 
 	"github.com/dop251/goja"
 
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
@@ -70,7 +70,7 @@ func (o *optionReader) members(options []Option, object *goja.Object, of, in, pr
 		switch {
 		case option == nil:
 			hint := ""
-			if near, ok := nearest.Name(name, optionNames(options)); ok {
+			if near, ok := errtext.Nearest(name, optionNames(options)); ok {
 				hint = "did you mean " + near + "?"
 			}
 			o.fail(prefix+name, false, "unknown-option", "%s has no option %s", hint, of, quote(name))

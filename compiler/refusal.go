@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
@@ -249,7 +249,7 @@ func (l *Language) keyHint(option *Option, name, word string) string {
 		}
 	}
 	given, isKey := strings.CutPrefix(word, "Key.")
-	if near, ok := nearest.Within(len(given)/2, given, all); ok && isKey {
+	if near, ok := errtext.NearestWithin(len(given)/2, given, all); ok && isKey {
 		if strings.HasSuffix(name, "]") {
 			return "write Key." + near
 		}

@@ -6,10 +6,10 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
-func quote(s string) string { return excerpt.Quote(s) }
+func quote(s string) string { return errtext.Quote(s) }
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
@@ -33,4 +33,4 @@ func lowerFirst(s string) string {
 }
 
 // cutText shortens a text of a plan for a message and keeps it on one line.
-func cutText(s string) string { return excerpt.Text(s) }
+func cutText(s string) string { return errtext.Text(s) }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/alitto/pond/v2"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 )
@@ -31,7 +31,7 @@ type PanicError struct {
 }
 
 // Error implements error: one line, without the stack. It shows an excerpt of a long value.
-func (e *PanicError) Error() string { return "panic: " + excerpt.Text(fmt.Sprint(e.Value)) }
+func (e *PanicError) Error() string { return "panic: " + errtext.Text(fmt.Sprint(e.Value)) }
 
 // Loop is the part of an event loop that the pool uses. It hands jobs back, and keeps the
 // loop alive while jobs are under way (libuv's active requests). Each method says who may

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -65,7 +65,7 @@ func (r *Run) step(here at, before int) Step {
 func stoodIn(n *plan.Node) string {
 	switch n.OnError {
 	case plan.OnErrorFallback:
-		return "the node failed, and " + excerpt.Text(n.Fallback.Title()) + " stood in for it"
+		return "the node failed, and " + errtext.Text(n.Fallback.Title()) + " stood in for it"
 	case plan.OnErrorSkip:
 		return "the node failed, and its input stood in for its result"
 	case plan.OnErrorNull:

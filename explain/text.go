@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/task"
 )
 
@@ -39,7 +39,7 @@ func (t *text) line(indent int, format string, args ...any) {
 }
 
 func (t *text) row(r *Row) {
-	t.line(0, "%d. id %s, of the %d rows of %s", r.Rank, idOf(r.ID, r.Text), r.Of, excerpt.Text(cmp.Or(r.Name, r.Label, r.Output)))
+	t.line(0, "%d. id %s, of the %d rows of %s", r.Rank, idOf(r.ID, r.Text), r.Of, errtext.Text(cmp.Or(r.Name, r.Label, r.Output)))
 	for i, s := range r.Sources {
 		first := "source"
 		if i > 0 {
@@ -48,7 +48,7 @@ func (t *text) row(r *Row) {
 		t.line(1, "%-8s%s, rank %d of %d%s", first, nodeName(s.Node, s.Label, s.Op), s.Rank, s.Of, s.Cached)
 	}
 	for _, c := range r.Columns {
-		t.line(1, "column  %s = %s, written by %s%s", excerpt.Text(c.Name), c.Value, nodeName(c.Node, c.Label, c.Op), c.Cached)
+		t.line(1, "column  %s = %s, written by %s%s", errtext.Text(c.Name), c.Value, nodeName(c.Node, c.Label, c.Op), c.Cached)
 	}
 	for i := range r.Steps {
 		t.step(1, &r.Steps[i])
@@ -111,7 +111,7 @@ func sentence(s *Step) string {
 func (t *text) step(indent int, s *Step) {
 	said := s.Kind
 	if s.Column != "" {
-		said += " " + excerpt.Text(s.Column)
+		said += " " + errtext.Text(s.Column)
 		if s.Value != nil {
 			said += " = " + s.Value.String()
 		}
@@ -135,7 +135,7 @@ func (t *text) step(indent int, s *Step) {
 // detail writes all else that is known of a step.
 func (t *text) detail(indent int, s *Step) {
 	if s.Text != "" {
-		t.line(indent, "%s", excerpt.Text(s.Text))
+		t.line(indent, "%s", errtext.Text(s.Text))
 	}
 	switch {
 	case s.Score != nil && s.Lacks != nil:
@@ -145,13 +145,13 @@ func (t *text) detail(indent int, s *Step) {
 	}
 	for _, v := range s.Values {
 		if v.Adds != nil {
-			t.line(indent, "%s = %s adds %s", excerpt.Text(v.Name), v.Value, v.Adds)
+			t.line(indent, "%s = %s adds %s", errtext.Text(v.Name), v.Value, v.Adds)
 			continue
 		}
-		t.line(indent, "%s = %s", excerpt.Text(v.Name), v.Value)
+		t.line(indent, "%s = %s", errtext.Text(v.Name), v.Value)
 	}
 	for _, f := range s.Fired {
-		t.line(indent, "rule %s fired", excerpt.Text(f.Rule))
+		t.line(indent, "rule %s fired", errtext.Text(f.Rule))
 		t.tree(indent+1, f.Tree)
 	}
 	if s.Because != nil {
@@ -166,7 +166,7 @@ func orScore(column string) string {
 	if column == "" {
 		return "its score"
 	}
-	return excerpt.Text(column)
+	return errtext.Text(column)
 }
 
 // tree writes a term and those below it, one a line.
@@ -183,11 +183,11 @@ func (t *text) tree(indent int, term *Term) {
 	}
 	switch {
 	case term.Fault != "":
-		t.line(indent, "%s fails: %s", excerpt.Text(name), excerpt.Text(term.Fault))
+		t.line(indent, "%s fails: %s", errtext.Text(name), errtext.Text(term.Fault))
 	case term.Op == "const_number" || term.Op == "const_string" || term.Op == "const_null" || term.Op == "const_bool":
 		t.line(indent, "%s", term.Value)
 	default:
-		t.line(indent, "%s = %s", excerpt.Text(name), term.Value)
+		t.line(indent, "%s = %s", errtext.Text(name), term.Value)
 	}
 	for i := range term.Terms {
 		t.tree(indent+1, &term.Terms[i])
@@ -211,9 +211,9 @@ func (c *Cached) String() string {
 
 func nodeName(id, label, op string) string {
 	if label != "" {
-		return excerpt.Text(label) + " (" + excerpt.Text(id) + ", " + op + ")"
+		return errtext.Text(label) + " (" + errtext.Text(id) + ", " + op + ")"
 	}
-	return excerpt.Text(id) + " (" + op + ")"
+	return errtext.Text(id) + " (" + op + ")"
 }
 
 // idsShown bounds the ids in a sentence.
@@ -231,7 +231,7 @@ func ids(all []int64) string {
 func shorten(all []string) string {
 	texts := make([]string, 0, idsShown+1)
 	for _, id := range all[:min(len(all), idsShown)] {
-		texts = append(texts, excerpt.Text(id))
+		texts = append(texts, errtext.Text(id))
 	}
 	if more := len(all) - idsShown; more > 0 {
 		texts = append(texts, fmt.Sprintf("%d more", more))
@@ -242,7 +242,7 @@ func shorten(all []string) string {
 // idOf returns an id in text.
 func idOf(id int64, text string) string {
 	if text != "" {
-		return excerpt.Text(text)
+		return errtext.Text(text)
 	}
 	return strconv.FormatInt(id, 10)
 }
@@ -253,10 +253,10 @@ func (v Value) String() string {
 	case nil:
 		return "null"
 	case string:
-		return excerpt.Quote(is)
+		return errtext.Quote(is)
 	case float64:
 		return strconv.FormatFloat(is, 'g', -1, 64)
 	default:
-		return excerpt.Text(fmt.Sprint(is))
+		return errtext.Text(fmt.Sprint(is))
 	}
 }

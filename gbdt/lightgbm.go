@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // MaxCategorySplits bounds the different categorical splits of a model: each is an input of its own.
@@ -44,7 +44,7 @@ func readLightGBM(text string) (*Model, error) {
 		}
 		name := fmt.Sprintf("Tree=%d", len(r.planter.trees))
 		if r.line != name {
-			return nil, fmt.Errorf("line %d: must be %s or the end of trees, not %s", r.number, name, excerpt.Quote(r.line))
+			return nil, fmt.Errorf("line %d: must be %s or the end of trees, not %s", r.number, name, errtext.Quote(r.line))
 		}
 		if err := r.tree(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -95,7 +95,7 @@ func (r *lightReader) fields(known ...string) (map[string]string, error) {
 		case r.line == "average_output":
 			return nil, errors.New("average_output: random forests are not supported")
 		case !valid:
-			return nil, fmt.Errorf("line %d: must be name=value, not %s", r.number, excerpt.Quote(r.line))
+			return nil, fmt.Errorf("line %d: must be name=value, not %s", r.number, errtext.Quote(r.line))
 		case twice:
 			return nil, fmt.Errorf("line %d: %s stands twice", r.number, name)
 		case slices.Contains(known, name):
@@ -113,7 +113,7 @@ func (r *lightReader) header() error {
 		return err
 	}
 	if v := found["version"]; v != "v3" && v != "v4" {
-		return fmt.Errorf("version: is %s, must be v3 or v4", excerpt.Quote(v))
+		return fmt.Errorf("version: is %s, must be v3 or v4", errtext.Quote(v))
 	}
 	for _, name := range [...]string{"num_class", "num_tree_per_iteration"} {
 		if n, err := natural(found, name); err != nil {
@@ -156,7 +156,7 @@ func lightObjective(line string) (objective, error) {
 	name, options, _ := strings.Cut(line, " ")
 	i := slices.IndexFunc(lightObjectives[:], func(o objective) bool { return o.name == name })
 	if i < 0 {
-		return objective{}, fmt.Errorf("objective: %s is not supported", excerpt.Quote(line))
+		return objective{}, fmt.Errorf("objective: %s is not supported", errtext.Quote(line))
 	}
 	o := lightObjectives[i]
 	for option := range strings.FieldsSeq(options) {
@@ -165,7 +165,7 @@ func lightObjective(line string) (objective, error) {
 		case isSlope && name == "binary":
 			v, err := strconv.ParseFloat(slope, 64)
 			if err != nil || !(v > 0 && v <= math.MaxFloat64) {
-				return objective{}, fmt.Errorf("objective: sigmoid must be a number above 0, not %s", excerpt.Quote(slope))
+				return objective{}, fmt.Errorf("objective: sigmoid must be a number above 0, not %s", errtext.Quote(slope))
 			}
 			o.slope = v
 		case option == "sqrt" && o.link == identity:
@@ -179,7 +179,7 @@ func lightObjective(line string) (objective, error) {
 func natural(found map[string]string, name string) (int, error) {
 	n, err := strconv.ParseInt(found[name], 10, 32)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("%s: must be an integer that is not negative, not %s", name, excerpt.Quote(found[name]))
+		return 0, fmt.Errorf("%s: must be an integer that is not negative, not %s", name, errtext.Quote(found[name]))
 	}
 	return int(n), nil
 }
@@ -190,7 +190,7 @@ func numbers[T any](found map[string]string, name string, count int, want string
 	for text := range strings.FieldsSeq(found[name]) {
 		v, err := parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s[%d]: must be %s, not %s", name, len(list), want, excerpt.Text(text))
+			return nil, fmt.Errorf("%s[%d]: must be %s, not %s", name, len(list), want, errtext.Text(text))
 		}
 		if list = append(list, v); len(list) > count {
 			break

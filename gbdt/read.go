@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 )
 
@@ -206,18 +206,18 @@ func (r *reader) model() (*Model, error) {
 	o, known := objectiveByName(r.objective)
 	switch {
 	case r.booster != "gbtree":
-		return nil, fmt.Errorf(`learner.gradient_booster.name: is %s, must be "gbtree"`, excerpt.Quote(r.booster))
+		return nil, fmt.Errorf(`learner.gradient_booster.name: is %s, must be "gbtree"`, errtext.Quote(r.booster))
 	case !r.hasTrees:
 		return nil, errors.New("learner.gradient_booster.model.trees: is missing")
 	case r.features < 1 || r.features > MaxFeatures:
 		return nil, fmt.Errorf("learner.learner_model_param.num_feature: is %s, must be from 1 to %d", orMissing(r.features), MaxFeatures)
 	case r.classes > 1 || strings.HasPrefix(r.objective, "multi:"):
 		return nil, fmt.Errorf("learner.objective.name: %s has %d classes: models of several classes are not supported",
-			excerpt.Quote(r.objective), r.classes)
+			errtext.Quote(r.objective), r.classes)
 	case r.targets > 1:
 		return nil, fmt.Errorf("learner.learner_model_param.num_target: is %d: models of several outputs are not supported", r.targets)
 	case !known:
-		return nil, fmt.Errorf("learner.objective.name: objective %s is not supported", excerpt.Quote(r.objective))
+		return nil, fmt.Errorf("learner.objective.name: objective %s is not supported", errtext.Quote(r.objective))
 	case len(r.baseScores) != 1:
 		return nil, fmt.Errorf("learner.learner_model_param.base_score: has %d values, must have one", len(r.baseScores))
 	case len(r.names) > 0 && int64(len(r.names)) != r.features:
@@ -300,7 +300,7 @@ func (r *reader) integer() (int32, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return 0, r.fail("must be an integer of 32 bits, not %s", excerpt.Text(text))
+		return 0, r.fail("must be an integer of 32 bits, not %s", errtext.Text(text))
 	}
 	return int32(n), nil
 }
@@ -328,7 +328,7 @@ func (r *reader) condition() (float32, error) {
 func (r *reader) parseFloat(text string) (float32, error) {
 	v, err := strconv.ParseFloat(text, 32)
 	if err != nil || !isNumber(float32(v)) {
-		return 0, r.fail("must be a number in the range of float32, not %s", excerpt.Text(text))
+		return 0, r.fail("must be a number in the range of float32, not %s", errtext.Text(text))
 	}
 	return float32(v), nil
 }
@@ -356,7 +356,7 @@ func (r *reader) countText() (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, r.fail("must be an integer that is not negative, not %s", excerpt.Quote(text))
+		return 0, r.fail("must be an integer that is not negative, not %s", errtext.Quote(text))
 	}
 	return n, nil
 }
@@ -397,7 +397,7 @@ func (r *reader) path() string {
 		}
 		b.WriteString(name)
 	}
-	return excerpt.Text(b.String())
+	return errtext.Text(b.String())
 }
 
 func (r *reader) fail(format string, args ...any) error {

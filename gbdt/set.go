@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/inputfile"
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // MaxModels bounds the models of a folder.
@@ -54,17 +53,17 @@ func (s *Set) Reread(folder fs.FS, place string) (*Set, error) {
 			continue
 		}
 		if next.models[name] != nil {
-			return nil, fmt.Errorf("%s: %s: the model has two files", place, excerpt.Name(file.Name()))
+			return nil, fmt.Errorf("%s: %s: the model has two files", place, errtext.Name(file.Name()))
 		}
 		if len(next.models) == MaxModels {
 			return nil, fmt.Errorf("%s: holds more than %d models", place, MaxModels)
 		}
-		text, err := inputfile.Read(folder, file.Name(), MaxFileBytes)
+		text, err := fileio.Read(folder, file.Name(), MaxFileBytes)
 		if err == nil {
 			err = next.take(name, text, s)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", place, excerpt.Name(file.Name()), err)
+			return nil, fmt.Errorf("%s: %s: %w", place, errtext.Name(file.Name()), err)
 		}
 	}
 	if s.place == place && maps.Equal(s.digests, next.digests) {
@@ -95,14 +94,14 @@ func (s *Set) Digests() map[string]string {
 // Get returns the model of that name. The error is one line and names the nearest model.
 func (s *Set) Get(name string) (*Model, error) {
 	if s == nil {
-		return nil, fmt.Errorf("there is no model %s: no folder of models is given (--model_dir)", excerpt.Quote(name))
+		return nil, fmt.Errorf("there is no model %s: no folder of models is given (--model_dir)", errtext.Quote(name))
 	}
 	if m := s.models[name]; m != nil {
 		return m, nil
 	}
-	near, found := nearest.Name(name, slices.Sorted(maps.Keys(s.models)))
+	near, found := errtext.Nearest(name, slices.Sorted(maps.Keys(s.models)))
 	if !found {
-		return nil, fmt.Errorf("there is no model %s: there are no files *%s in %s", excerpt.Quote(name), strings.Join(suffixes[:], " or *"), s.place)
+		return nil, fmt.Errorf("there is no model %s: there are no files *%s in %s", errtext.Quote(name), strings.Join(suffixes[:], " or *"), s.place)
 	}
-	return nil, fmt.Errorf("there is no model %s in %s; the nearest is %q", excerpt.Quote(name), s.place, near)
+	return nil, fmt.Errorf("there is no model %s in %s; the nearest is %q", errtext.Quote(name), s.place, near)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // AliasesFile is the file of a plan folder that gives plans second names. It may lack.
@@ -65,7 +65,7 @@ func (a *Alias) position(user []byte) float64 {
 //	home = "home_v7"
 //	feed = { a = "feed_v1", b = "feed_v2", b_share = 5 }
 func ReadAliases(folder fs.FS) (map[string]*Alias, error) {
-	text, err := inputfile.Read(folder, AliasesFile, maxAliasesBytes)
+	text, err := fileio.Read(folder, AliasesFile, maxAliasesBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -81,7 +81,7 @@ func ReadAliases(folder fs.FS) (map[string]*Alias, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		a, err := aliasOf(name, given[name])
 		if err != nil {
-			bad = append(bad, fmt.Errorf("%s: %s: %w", AliasesFile, excerpt.Quote(name), err))
+			bad = append(bad, fmt.Errorf("%s: %s: %w", AliasesFile, errtext.Quote(name), err))
 		}
 		all[name] = a
 	}
@@ -113,7 +113,7 @@ func aliasOf(name string, given any) (*Alias, error) {
 				a.BShare, ok = value.(float64)
 				ok = ok && a.BShare >= 0 && a.BShare <= 100
 			default:
-				return nil, fmt.Errorf("has no member %s; there are a, b, b_share and salt", excerpt.Quote(member))
+				return nil, fmt.Errorf("has no member %s; there are a, b, b_share and salt", errtext.Quote(member))
 			}
 			if !ok {
 				return nil, fmt.Errorf("%s must be %s", member, map[bool]string{true: "a number from 0 to 100", false: "a string"}[member == "b_share"])

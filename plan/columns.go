@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
@@ -129,15 +129,15 @@ func lookUp(sets []columnSet, key registry.KeyID) (found bool, lacking *Node) {
 // label names a node, with its place in the source.
 func (n *Node) label() string {
 	if n.SourceSpan == "" {
-		return excerpt.Quote(n.ID)
+		return errtext.Quote(n.ID)
 	}
-	return excerpt.Quote(n.ID) + " at " + excerpt.Cut(n.SourceSpan)
+	return errtext.Quote(n.ID) + " at " + errtext.Cut(n.SourceSpan)
 }
 
 // label names a column.
 func (g *Graph) label(id registry.KeyID) string {
 	if key, ok := g.Registry.Key(id); ok {
-		return fmt.Sprintf("%s (%d)", excerpt.Quote(key.Name), id)
+		return fmt.Sprintf("%s (%d)", errtext.Quote(key.Name), id)
 	}
 	return fmt.Sprint(id)
 }

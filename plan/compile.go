@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
@@ -74,7 +74,7 @@ func (c *compiler) compile() {
 	}
 	for i, name := range c.doc.capabilities {
 		if !supported(name) {
-			c.report(c.fail("", element("capabilities_required", i), "capability %s is not supported", excerpt.Quote(name)))
+			c.report(c.fail("", element("capabilities_required", i), "capability %s is not supported", errtext.Quote(name)))
 		}
 	}
 	if len(c.faults) > 0 {
@@ -84,7 +84,7 @@ func (c *compiler) compile() {
 	for i := range c.doc.nodes {
 		id := c.doc.nodes[i].id
 		if first, taken := c.byID[id]; taken {
-			c.report(c.fail(id, member(element("nodes", i), "node_id"), "%s is taken by nodes[%d]", excerpt.Quote(id), first))
+			c.report(c.fail(id, member(element("nodes", i), "node_id"), "%s is taken by nodes[%d]", errtext.Quote(id), first))
 			continue
 		}
 		c.byID[id] = i
@@ -151,14 +151,14 @@ func (c *compiler) node(index int) *Node {
 	if n.Schema, known = c.ops.OpSchema(doc.op); known {
 		n.Op = n.Schema.Op
 	} else {
-		c.report(c.fail(n.ID, member(path, "op"), "unknown op %s", excerpt.Quote(doc.op)))
+		c.report(c.fail(n.ID, member(path, "op"), "unknown op %s", errtext.Quote(doc.op)))
 	}
 
 	n.Inputs = make([]int, len(doc.inputs))
 	for i, id := range doc.inputs {
 		input, ok := c.byID[id]
 		if !ok {
-			c.report(c.fail(n.ID, element(member(path, "inputs"), i), "there is no node %s", excerpt.Quote(id)))
+			c.report(c.fail(n.ID, element(member(path, "inputs"), i), "there is no node %s", errtext.Quote(id)))
 		}
 		n.Inputs[i] = input
 	}
@@ -215,7 +215,7 @@ func (c *compiler) outputs() {
 	for i, id := range c.doc.outputs {
 		index, ok := c.byID[id]
 		if !ok {
-			c.report(c.fail("", element("outputs", i), "there is no node %s", excerpt.Quote(id)))
+			c.report(c.fail("", element("outputs", i), "there is no node %s", errtext.Quote(id)))
 			continue
 		}
 		c.graph.Outputs[i] = index

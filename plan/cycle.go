@@ -3,7 +3,7 @@ package plan
 import (
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // acyclic finds the order of the nodes, and refuses a graph with a cycle. Nodes that never become ready depend on a cycle. The error
@@ -82,8 +82,8 @@ func describeCycle(nodes []*Node, cycle []int) string {
 			b.WriteString("… → ")
 			break
 		}
-		b.WriteString(excerpt.Quote(nodes[node].ID) + " → ")
+		b.WriteString(errtext.Quote(nodes[node].ID) + " → ")
 	}
-	b.WriteString(excerpt.Quote(nodes[cycle[0]].ID))
+	b.WriteString(errtext.Quote(nodes[cycle[0]].ID))
 	return b.String()
 }

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -61,7 +60,7 @@ func (c *compiler) residents() {
 			}
 			switch name := n.Params.String(p.Name); {
 			case !isName(name):
-				c.report(c.fail(n.ID, element("nodes", n.Index)+".params."+p.Name, "%s: %v", excerpt.Quote(name), ErrBadName))
+				c.report(c.fail(n.ID, element("nodes", n.Index)+".params."+p.Name, "%s: %v", errtext.Quote(name), ErrBadName))
 			case name == c.graph.Name:
 				c.report(c.fail(n.ID, element("nodes", n.Index)+".params."+p.Name, "is the plan itself"))
 			case !slices.Contains(c.graph.Resident, name):
@@ -76,9 +75,9 @@ func unknownEntity(name string, reg *registry.Registry) string {
 	for _, e := range reg.Entities() {
 		names = append(names, e.Name)
 	}
-	text := fmt.Sprintf("the registry has no entity %s", excerpt.Quote(name))
-	if near, ok := nearest.Name(name, names); ok {
-		text += fmt.Sprintf("; did you mean %s?", excerpt.Quote(near))
+	text := fmt.Sprintf("the registry has no entity %s", errtext.Quote(name))
+	if near, ok := errtext.Nearest(name, names); ok {
+		text += fmt.Sprintf("; did you mean %s?", errtext.Quote(near))
 	}
 	return text
 }
@@ -103,7 +102,7 @@ func label(e *registry.Entity) string {
 	if e == nil {
 		return "integers without an entity"
 	}
-	return excerpt.Quote(e.Name)
+	return errtext.Quote(e.Name)
 }
 
 // passEntity finds what the rows stand for that a node takes, and those that it passes on. It returns what is wrong with rows that it takes

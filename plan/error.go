@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // Error says why an artifact was refused. Immutable once built; any goroutine.
@@ -52,9 +52,9 @@ const errorLimit = 2048
 // Error implements error: one line of at most some 2,000 bytes.
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString(excerpt.Name(e.File))
+	b.WriteString(errtext.Name(e.File))
 	if e.Node != "" {
-		b.WriteString(": node " + excerpt.Quote(e.Node))
+		b.WriteString(": node " + errtext.Quote(e.Node))
 	}
 	if e.Field != "" {
 		b.WriteString(": " + e.Field)
@@ -96,8 +96,8 @@ func ParamErrorf(param, format string, args ...any) error {
 // member returns the path of a member. A plain name follows a dot; others are quoted in
 // brackets.
 func member(path, name string) string {
-	if !validName.MatchString(name) || len(name) > excerpt.Limit {
-		return path + "[" + excerpt.Quote(name) + "]"
+	if !validName.MatchString(name) || len(name) > errtext.Limit {
+		return path + "[" + errtext.Quote(name) + "]"
 	}
 	if path == "" {
 		return name

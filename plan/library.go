@@ -13,9 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/inputfile"
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -255,7 +254,7 @@ func (l *Library) load(name string) (*Graph, error) {
 	if err == nil && graph.Name != name {
 		// A request for one plan could run another without this check.
 		err = &Error{File: file, Field: "plan_name",
-			Msg: fmt.Sprintf("is %s, must be %q as the name of the file says", excerpt.Quote(graph.Name), name)}
+			Msg: fmt.Sprintf("is %s, must be %q as the name of the file says", errtext.Quote(graph.Name), name)}
 	}
 	if err != nil {
 		return nil, err
@@ -288,7 +287,7 @@ func (l *Library) Artifact(name string) ([]byte, error) {
 // artifact reads or compiles the artifact of one file.
 func (l *Library) artifact(file string) ([]byte, error) {
 	if !strings.HasSuffix(file, SourceSuffix) {
-		artifact, err := inputfile.Read(l.folder, file, MaxArtifactBytes)
+		artifact, err := fileio.Read(l.folder, file, MaxArtifactBytes)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -305,15 +304,15 @@ func (l *Library) artifact(file string) ([]byte, error) {
 func (l *Library) Unknown(name string) error {
 	switch {
 	case !validName.MatchString(name):
-		return fmt.Errorf("%w, not %s", ErrBadName, excerpt.Quote(name))
+		return fmt.Errorf("%w, not %s", ErrBadName, errtext.Quote(name))
 	case len(name) > nameLimit:
-		return fmt.Errorf("%w %s in %s", ErrUnknown, excerpt.Quote(name), l.place)
+		return fmt.Errorf("%w %s in %s", ErrUnknown, errtext.Quote(name), l.place)
 	}
-	near, found := nearest.Name(name, l.listing())
+	near, found := errtext.Nearest(name, l.listing())
 	if !found {
-		return fmt.Errorf("%w %s: there are no plans in %s", ErrUnknown, excerpt.Quote(name), l.place)
+		return fmt.Errorf("%w %s: there are no plans in %s", ErrUnknown, errtext.Quote(name), l.place)
 	}
-	return fmt.Errorf("%w %s in %s; the nearest is %q", ErrUnknown, excerpt.Quote(name), l.place, near)
+	return fmt.Errorf("%w %s in %s; the nearest is %q", ErrUnknown, errtext.Quote(name), l.place, near)
 }
 
 // names returns the names of the plans in the folder, as many as can be read.
@@ -371,7 +370,7 @@ func (l *Library) List() ([]Listing, error) {
 			defer func() { <-slots }()
 			entry.Graph, entry.Err = l.Get(name)
 			if errors.Is(entry.Err, ErrBadName) || errors.Is(entry.Err, ErrUnknown) {
-				entry.Err = fmt.Errorf("%s: %w", excerpt.Name(file.Name()), entry.Err) // other errors name it themselves
+				entry.Err = fmt.Errorf("%s: %w", errtext.Name(file.Name()), entry.Err) // other errors name it themselves
 			}
 		})
 	}
@@ -391,9 +390,9 @@ func (l *Library) ListAfter(last *Library) ([]Listing, error) {
 // ReadFile returns the artifact in the file at path, which may be a pipe. A pipe can be read
 // only once, but callers can load the artifact again with another registry.
 func ReadFile(path string) ([]byte, error) {
-	artifact, err := inputfile.ReadPath(path, MaxArtifactBytes)
+	artifact, err := fileio.ReadPath(path, MaxArtifactBytes)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", excerpt.Name(path), err)
+		return nil, fmt.Errorf("%s: %w", errtext.Name(path), err)
 	}
 	return artifact, nil
 }

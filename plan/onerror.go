@@ -3,7 +3,7 @@ package plan
 import (
 	"slices"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 )
 
@@ -106,7 +106,7 @@ func (c *compiler) onError(n *Node, doc *onErrorDocument) *Error {
 		given bool
 	}{{"on_error", doc.onError != nil}, {"optional", doc.optional != nil}} {
 		if field.given && !slices.Contains(c.doc.capabilities, OnErrorCapability) {
-			return c.fail(n.ID, member(path, field.name), "needs %s in capabilities_required", excerpt.Quote(OnErrorCapability))
+			return c.fail(n.ID, member(path, field.name), "needs %s in capabilities_required", errtext.Quote(OnErrorCapability))
 		}
 	}
 	n.Optional = doc.optional != nil && *doc.optional
@@ -132,7 +132,7 @@ func (c *compiler) onError(n *Node, doc *onErrorDocument) *Error {
 	if n.OnError == OnErrorFallback {
 		fallback, ok := c.byID[doc.fallback]
 		if !ok {
-			return c.fail(n.ID, member(path, "fallback"), "there is no node %s", excerpt.Quote(doc.fallback))
+			return c.fail(n.ID, member(path, "fallback"), "there is no node %s", errtext.Quote(doc.fallback))
 		}
 		n.Fallback = c.graph.Nodes[fallback]
 	}

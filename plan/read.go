@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -149,7 +149,7 @@ func (r *reader) read(artifact []byte) *document {
 func (r *reader) capable(root *jsondoc.Value, d *document, name, capability string) *jsondoc.Value {
 	v := root.Get(name)
 	if v != nil && !slices.Contains(d.capabilities, capability) {
-		r.report(r.fail("", name, "needs %s in capabilities_required", excerpt.Quote(capability)))
+		r.report(r.fail("", name, "needs %s in capabilities_required", errtext.Quote(capability)))
 		return nil
 	}
 	return v
@@ -174,9 +174,9 @@ func (r *reader) outputNames(root *jsondoc.Value, d *document) {
 	for i, name := range names {
 		switch {
 		case !outputName.MatchString(name):
-			r.report(r.fail("", element(field, i), "%s must be 1 to 64 letters, digits and _, and begin with no digit", excerpt.Quote(name)))
+			r.report(r.fail("", element(field, i), "%s must be 1 to 64 letters, digits and _, and begin with no digit", errtext.Quote(name)))
 		case slices.Contains(names[:i], name):
-			r.report(r.fail("", element(field, i), "%s is there twice", excerpt.Quote(name)))
+			r.report(r.fail("", element(field, i), "%s is there twice", errtext.Quote(name)))
 		}
 	}
 	d.outputNames = names
@@ -373,9 +373,9 @@ func (r *reader) capabilities(root *jsondoc.Value, d *document) (bad *Error) {
 	for i := 1; i < len(d.capabilities); i++ {
 		switch a, b := d.capabilities[i-1], d.capabilities[i]; {
 		case a == b:
-			return r.fail("", element(field, i), "%s is listed twice", excerpt.Quote(b))
+			return r.fail("", element(field, i), "%s is listed twice", errtext.Quote(b))
 		case a > b:
-			return r.fail("", element(field, i), "must be sorted, but %s comes after %s", excerpt.Quote(b), excerpt.Quote(a))
+			return r.fail("", element(field, i), "must be sorted, but %s comes after %s", errtext.Quote(b), errtext.Quote(a))
 		}
 	}
 	return nil
@@ -404,7 +404,7 @@ func (r *reader) extensions(v *jsondoc.Value, node, path string, capabilities []
 			return r.wrongKind(node, path, "an empty object", payload)
 		}
 		if len(payload.Members) > 0 {
-			return r.fail(node, path, "must be empty, but has a field %s", excerpt.Quote(payload.Members[0].Name))
+			return r.fail(node, path, "must be empty, but has a field %s", errtext.Quote(payload.Members[0].Name))
 		}
 	}
 	return nil

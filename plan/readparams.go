@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
-	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
@@ -156,7 +155,7 @@ func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (
 		isText := v.Kind == jsondoc.String
 		switch choice := schema.Source.OneOf != nil && (schema.Type == Enum || schema.Type == String && r.ruled()); {
 		case choice && isText && !slices.Contains(schema.Source.OneOf, v.Str):
-			return value, r.refuse(path, schema.Source.textFault(excerpt.Quote(v.Str)))
+			return value, r.refuse(path, schema.Source.textFault(errtext.Quote(v.Str)))
 		case choice && !isText:
 			return value, r.refuse(path, schema.Source.textFault(r.source.shown(path, v.Describe())))
 		case !isText:
@@ -240,7 +239,7 @@ func (r *paramReader) key(schema *ParamSchema, v *jsondoc.Value, path string) (*
 	switch id, isID := integer(v); {
 	case v.Kind == jsondoc.String:
 		if key, known = r.registry.KeyByName(v.Str); !known {
-			return nil, r.fail(path, "%s has no key %s%s", r.registryName(), excerpt.Quote(v.Str), r.nearestKey(v.Str))
+			return nil, r.fail(path, "%s has no key %s%s", r.registryName(), errtext.Quote(v.Str), r.nearestKey(v.Str))
 		}
 	case isID:
 		if 0 < id && id <= math.MaxUint32 {
@@ -266,8 +265,8 @@ func (r *paramReader) nearestKey(name string) string {
 	for i, key := range r.registry.Keys() {
 		all[i] = key.Name
 	}
-	if near, ok := nearest.Like(name, all); ok {
-		return "; the nearest is " + excerpt.Quote(near)
+	if near, ok := errtext.NearestLike(name, all); ok {
+		return "; the nearest is " + errtext.Quote(near)
 	}
 	return ""
 }
@@ -345,7 +344,7 @@ func (c *compiler) fits(n *Node, v *paramValue, path string) *Error {
 
 // reference resolves a reference inside the plan.
 func (c *compiler) reference(n *Node, v *paramValue, path string) *Error {
-	missing := func(where string) *Error { return c.fail(n.ID, path, "%s %s", where, excerpt.Quote(v.s)) }
+	missing := func(where string) *Error { return c.fail(n.ID, path, "%s %s", where, errtext.Quote(v.s)) }
 	switch v.schema.Type {
 	case Int:
 		if given, ok := v.object.(*RequestInt); ok {
@@ -387,7 +386,7 @@ func (c *compiler) endpoint(n *Node, v *paramValue, path string) *Error {
 	endpoint, ok := c.registry.Endpoint(v.s)
 	switch {
 	case !ok:
-		return c.fail(n.ID, path, "there is no endpoint %s", excerpt.Quote(v.s))
+		return c.fail(n.ID, path, "there is no endpoint %s", errtext.Quote(v.s))
 	case endpoint.Kind != want:
 		shown := c.source.shown(path, fmt.Sprintf("endpoint %s of kind %s", endpoint.ID, endpoint.Kind))
 		return c.refuse(n.ID, path, fault{FaultType, fmt.Sprintf("must be an endpoint of kind %s, not %s", want, shown)})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -44,9 +44,9 @@ func (r *RequestInt) Of(params *expr.Params) (int64, error) {
 // noun names the parameter as requests do.
 func (r *RequestInt) noun() string {
 	if r.Param.Context {
-		return "context member " + excerpt.Quote(r.Param.Name)
+		return "context member " + errtext.Quote(r.Param.Name)
 	}
-	return "parameter " + excerpt.Quote(r.Param.Name)
+	return "parameter " + errtext.Quote(r.Param.Name)
 }
 
 // requestInt reads an Int whose value each request gives.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -34,7 +34,7 @@ func boundsFault[T cmp.Ordered](least, most *T, value T, shown string) fault {
 func (r *SourceRule) textFault(shown string) fault {
 	quoted := make([]string, len(r.OneOf))
 	for i, each := range r.OneOf {
-		quoted[i] = excerpt.Quote(each)
+		quoted[i] = errtext.Quote(each)
 	}
 	return fault{FaultEnum, fmt.Sprintf("must be %s, not %s", listed(quoted), shown)}
 }

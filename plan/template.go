@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -117,7 +116,7 @@ func ParseKeyTemplate(text string, reg *registry.Registry, columns bool) (*KeyTe
 		}
 		end := strings.IndexByte(rest, '}')
 		if brace == '}' || end < 0 {
-			return nil, fmt.Errorf("%s has a single %c; write %c%c for a brace", excerpt.Quote(text), brace, brace, brace)
+			return nil, fmt.Errorf("%s has a single %c; write %c%c for a brace", errtext.Quote(text), brace, brace, brace)
 		}
 		name := rest[:end]
 		rest = rest[end+1:]
@@ -142,7 +141,7 @@ func ParseKeyTemplate(text string, reg *registry.Registry, columns bool) (*KeyTe
 	flush()
 	switch {
 	case ids > 1:
-		return nil, fmt.Errorf("%s has {id} twice", excerpt.Quote(text))
+		return nil, fmt.Errorf("%s has {id} twice", errtext.Quote(text))
 	case first < 0:
 		return &KeyTemplate{Before: parts}, nil
 	}
@@ -168,11 +167,11 @@ func templateMark(name string, reg *registry.Registry, columns bool) (TemplatePa
 	if key, ok := reg.KeyByName(strings.TrimPrefix(name, markColumn)); ok {
 		switch {
 		case !columns:
-			return TemplatePart{}, fmt.Errorf("{%s} is a column, and this key takes none", excerpt.Text(name))
+			return TemplatePart{}, fmt.Errorf("{%s} is a column, and this key takes none", errtext.Text(name))
 		case key.Type == registry.Int, key.Type == registry.String:
 			return TemplatePart{Column: key}, nil
 		}
-		return TemplatePart{}, fmt.Errorf("{%s} is a column of type %s; a key takes an int or a string", excerpt.Text(name), key.Type)
+		return TemplatePart{}, fmt.Errorf("{%s} is a column of type %s; a key takes an int or a string", errtext.Text(name), key.Type)
 	}
 	names := []string{markUser, markRow}
 	for _, p := range reg.Params() {
@@ -185,6 +184,6 @@ func templateMark(name string, reg *registry.Registry, columns bool) (TemplatePa
 			names = append(names, key.Name, markColumn+key.Name)
 		}
 	}
-	near, _ := nearest.Name(name, names)
-	return TemplatePart{}, fmt.Errorf("{%s} is neither {user}, {id}%s; the nearest is {%s}", excerpt.Text(name), what, near)
+	near, _ := errtext.Nearest(name, names)
+	return TemplatePart{}, fmt.Errorf("{%s} is neither {user}, {id}%s; the nearest is {%s}", errtext.Text(name), what, near)
 }

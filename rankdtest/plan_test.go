@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/redisclient"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
@@ -170,7 +170,7 @@ func TestReplace(t *testing.T) {
 
 // asked returns the reply to a command.
 func asked(t *testing.T, r *rankdtest.Redis, command ...string) (text string) {
-	require.NoError(t, redisclient.With(t.Context(), r.Addr(), func(client *blocking.Client) error {
+	require.NoError(t, devredis.WithClient(t.Context(), r.Addr(), func(client *blocking.Client) error {
 		var b resp.Batch
 		b.Cmd(command...)
 		return client.Do(&b, 0, func(replies resp.Replies) error {

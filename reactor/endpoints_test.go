@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/dnstest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/reactor/transport"
 )
@@ -92,7 +92,7 @@ func TestNamesAreResolvedAtEachDial(t *testing.T) {
 	}
 	defer second.Close()
 
-	names := dnstest.New("127.0.0.1")
+	names := testworld.NewDNS("127.0.0.1")
 	defer names.Wait()
 	r := started(t)
 	do(t, r, func() { r.connectTo = names.Dialer().DialContext })

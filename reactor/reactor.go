@@ -12,7 +12,7 @@ import (
 	gneterrors "github.com/panjf2000/gnet/v2/pkg/errors"
 	"golang.org/x/sys/unix"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 )
@@ -240,7 +240,7 @@ func (r *Reactor) contain(c *conn, fn func()) (submit bool) {
 
 // panicked returns why a connection closes whose handler has panicked.
 func panicked(recovered any) error {
-	return errors.New("connection handler panicked: " + excerpt.Text(fmt.Sprint(recovered)))
+	return errors.New("connection handler panicked: " + errtext.Text(fmt.Sprint(recovered)))
 }
 
 // host is the reactor as the loop sees it.

@@ -23,7 +23,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/gbdt"
-	"github.com/rankd/rankd/internal/redisclient"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
@@ -185,7 +185,7 @@ func tablesWith(t *testing.T, answer string) fs.FS {
 func filledRedis(t *testing.T, commands []string) string {
 	t.Helper()
 	server := miniredis.RunT(t)
-	require.NoError(t, redisclient.With(context.Background(), server.Addr(), func(client *blocking.Client) error {
+	require.NoError(t, devredis.WithClient(context.Background(), server.Addr(), func(client *blocking.Client) error {
 		var b resp.Batch
 		for _, command := range commands {
 			b.Cmd(words(command)...)

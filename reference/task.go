@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task"
@@ -86,7 +86,7 @@ func Nearest(tasks []Task, name string) (near string, found bool) {
 	for i := range tasks {
 		all = append(all, tasks[i].names()...)
 	}
-	return nearest.Name(name, all)
+	return errtext.Nearest(name, all)
 }
 
 // names returns all names of t, its bare op first.

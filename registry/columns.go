@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // fieldMax is the longest name of a Redis field, in bytes. A longer one is a slip of the pen.
@@ -117,7 +117,7 @@ func (l *loader) rowID(file, label string, row *keyRow) {
 		l.problem(file, label, "the row id has neither field nor default: it comes with the row")
 	case row.Name != idName:
 		// A column of that name would be a second "id" in each candidate.
-		l.problem(file, label, "the row id must be named %q, as in responses, not %s", idName, excerpt.Quote(row.Name))
+		l.problem(file, label, "the row id must be named %q, as in responses, not %s", idName, errtext.Quote(row.Name))
 	}
 }
 
@@ -129,7 +129,7 @@ func (l *loader) field(file, label string, row *keyRow) string {
 	field := *row.Field
 	control := func(r rune) bool { return unicode.IsControl(r) }
 	if field == "" || len(field) > fieldMax || !utf8.ValidString(field) || strings.ContainsFunc(field, control) {
-		l.problem(file, label, "field %s must be a name of 1 to %d bytes without control characters", excerpt.Quote(field), fieldMax)
+		l.problem(file, label, "field %s must be a name of 1 to %d bytes without control characters", errtext.Quote(field), fieldMax)
 	}
 	return field
 }
@@ -139,7 +139,7 @@ func (l *loader) field(file, label string, row *keyRow) string {
 func (l *loader) constants(r *Registry) {
 	for _, env := range environments {
 		file := "params." + env + ".toml"
-		text, err := inputfile.Read(l.tables, file, tableMaxBytes)
+		text, err := fileio.Read(l.tables, file, tableMaxBytes)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -154,10 +154,10 @@ func (l *loader) constants(r *Registry) {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			param, ok := r.paramByName[name]
 			if !ok {
-				l.problem(file, excerpt.Name(name), "params.toml has no such parameter")
+				l.problem(file, errtext.Name(name), "params.toml has no such parameter")
 				continue
 			}
-			if value := l.defaultOf(file, excerpt.Name(name), param.Type, values[name]); env == r.env {
+			if value := l.defaultOf(file, errtext.Name(name), param.Type, values[name]); env == r.env {
 				param.Default = value
 			}
 		}
@@ -212,9 +212,9 @@ func (l *loader) defaultOf(file, label string, typ Type, given any) any {
 	default: // an unknown type, which has been reported
 		return nil
 	}
-	shown := excerpt.Text(fmt.Sprint(given))
+	shown := errtext.Text(fmt.Sprint(given))
 	if s, ok := given.(string); ok {
-		shown = excerpt.Quote(s)
+		shown = errtext.Quote(s)
 	}
 	l.problem(file, label, "default must be %s, not %s", want, shown)
 	return nil

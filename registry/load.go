@@ -15,8 +15,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 //go:embed tables/*.toml
@@ -72,7 +72,7 @@ func DefaultTables() fs.FS {
 func Load(tables fs.FS, env string) (*Registry, error) {
 	if !slices.Contains(environments[:], env) {
 		return nil, fmt.Errorf("registry: unknown environment %s, expected one of %s",
-			excerpt.Quote(env), strings.Join(environments[:], ", "))
+			errtext.Quote(env), strings.Join(environments[:], ", "))
 	}
 	l := loader{tables: tables}
 	r := &Registry{env: env, family: new(int)}
@@ -122,7 +122,7 @@ func (l *loader) problem(file, entry, format string, args ...any) {
 	if l.found++; l.found > problemsShown {
 		return
 	}
-	where := excerpt.Name(file)
+	where := errtext.Name(file)
 	if entry != "" {
 		where += ": " + entry
 	}
@@ -131,7 +131,7 @@ func (l *loader) problem(file, entry, format string, args ...any) {
 
 // decode reads file into rows, a pointer to a struct, and returns the text. It returns false after it has reported a problem.
 func (l *loader) decode(file string, rows any) (text []byte, ok bool) {
-	text, err := inputfile.Read(l.tables, file, tableMaxBytes)
+	text, err := fileio.Read(l.tables, file, tableMaxBytes)
 	if err != nil {
 		l.problem(file, "", "%w", err)
 		return nil, false
@@ -154,7 +154,7 @@ func (l *loader) unmarshal(file string, text []byte, rows any) bool {
 	switch {
 	case errors.As(err, &malformed):
 		line, _ := malformed.Position()
-		atLine(line, "%s", excerpt.Text(strings.TrimPrefix(malformed.Error(), "toml: ")))
+		atLine(line, "%s", errtext.Text(strings.TrimPrefix(malformed.Error(), "toml: ")))
 	case err != nil:
 		l.problem(file, "", "%w", err)
 	}
@@ -180,7 +180,7 @@ func (e *entries[ID]) label(i int, id *ID) string {
 	if id == nil {
 		return fmt.Sprintf("%s at position %d", e.what, i+1)
 	}
-	return e.what + " " + excerpt.Text(fmt.Sprint(*id))
+	return e.what + " " + errtext.Text(fmt.Sprint(*id))
 }
 
 // identify checks id and name. It returns true if the id is a new one.
@@ -189,9 +189,9 @@ func (e *entries[ID]) identify(label string, id *ID, name string) bool {
 	case name == "":
 		e.problem(e.file, label, "name is missing")
 	case !validName.MatchString(name):
-		e.problem(e.file, label, "name %s must consist of letters, digits and _", excerpt.Quote(name))
+		e.problem(e.file, label, "name %s must consist of letters, digits and _", errtext.Quote(name))
 	case e.names[name]:
-		e.problem(e.file, label, "name %s is taken already", excerpt.Quote(name))
+		e.problem(e.file, label, "name %s is taken already", errtext.Quote(name))
 	}
 	e.names[name] = true
 
@@ -220,7 +220,7 @@ func (l *loader) typeOf(file, label, name string, allowed ...Type) (_ Type, dims
 		text, ok = strings.CutSuffix(text, ")")
 		n, err := strconv.Atoi(text)
 		if !ok || err != nil || n < 1 || n > VectorDimsMax {
-			l.problem(file, label, "type %s: a vector has 1 to %d numbers, as in vector(64)", excerpt.Quote(name), VectorDimsMax)
+			l.problem(file, label, "type %s: a vector has 1 to %d numbers, as in vector(64)", errtext.Quote(name), VectorDimsMax)
 			return 0, 0
 		}
 		return Vector, n
@@ -239,7 +239,7 @@ func (l *loader) typeNamed(file, label, name string, allowed ...Type) Type {
 			return t
 		}
 	}
-	l.problem(file, label, "unknown type %s, expected one of %s", excerpt.Quote(name), strings.Join(known, ", "))
+	l.problem(file, label, "unknown type %s, expected one of %s", errtext.Quote(name), strings.Join(known, ", "))
 	return 0
 }
 
@@ -261,7 +261,7 @@ func (l *loader) endpoints(r *Registry) {
 		env := strings.TrimSuffix(strings.TrimPrefix(file, "endpoints."), ".toml")
 		if !slices.Contains(environments[:], env) {
 			l.problem(file, "", "unknown environment %s, expected one of %s",
-				excerpt.Quote(env), strings.Join(environments[:], ", "))
+				errtext.Quote(env), strings.Join(environments[:], ", "))
 			continue
 		}
 		if list, ok := l.endpointTable(file, env); ok {
@@ -394,7 +394,7 @@ func (l *loader) checkEndpoint(file, label, env string, row *endpointRow, server
 	}
 	kind := EndpointKind(row.Kind)
 	if kind != Redis && kind != HTTP {
-		l.problem(file, label, "unknown kind %s, expected one of %s, %s", excerpt.Quote(row.Kind), Redis, HTTP)
+		l.problem(file, label, "unknown kind %s, expected one of %s, %s", errtext.Quote(row.Kind), Redis, HTTP)
 	}
 	login := server.Username != "" || !server.Password.IsZero()
 	if kind != Redis && (login || server.HasDatabase) {
@@ -482,7 +482,7 @@ func (l *loader) hostPort(file, label string, row *endpointRow) (host string, po
 	case strings.ContainsAny(host, "@/"): // a URL, which may hold a password
 		l.problem(file, label, "host must be a host name or an IP address; a URL belongs into url")
 	case !ValidHost(host):
-		l.problem(file, label, "host %s must be a host name or an IP address", excerpt.Quote(host))
+		l.problem(file, label, "host %s must be a host name or an IP address", errtext.Quote(host))
 	}
 	number := int64(0)
 	if row.Port != nil {
@@ -544,7 +544,7 @@ func (l *loader) cache(file, label string, row *endpointRow, within func(field s
 	case mode == CacheOff:
 		return cache
 	case cache.Mode == CacheOff:
-		l.problem(file, label, "unknown policy.cache %s, expected one of off, %s, %s, %s", excerpt.Quote(given.Cache), CacheTTL, CacheBroadcast, CacheTrack)
+		l.problem(file, label, "unknown policy.cache %s, expected one of off, %s, %s, %s", errtext.Quote(given.Cache), CacheTTL, CacheBroadcast, CacheTrack)
 		cache = defaultCache(CacheTTL)
 	}
 	cache.MaxBytes = int(within("cache_max_bytes", given.CacheMaxBytes, int64(cache.MaxBytes), cacheBytesLeast, cacheBytesLimit))
@@ -566,22 +566,22 @@ func (l *loader) agree(file string, list []*Endpoint, otherFile string, other []
 	}
 	mine, theirs := byID(list), byID(other)
 	for _, endpoint := range list {
-		label := "endpoint " + excerpt.Text(endpoint.ID)
+		label := "endpoint " + errtext.Text(endpoint.ID)
 		there, ok := theirs[endpoint.ID]
 		switch {
 		case !ok:
 			l.problem(otherFile, label, "is missing, but %s has it", file)
 		case there.Name != endpoint.Name:
 			l.problem(otherFile, label, "is named %s, but %s in %s",
-				excerpt.Quote(there.Name), excerpt.Quote(endpoint.Name), file)
+				errtext.Quote(there.Name), errtext.Quote(endpoint.Name), file)
 		case there.Kind != endpoint.Kind:
 			l.problem(otherFile, label, "has kind %s, but %s in %s",
-				excerpt.Quote(string(there.Kind)), excerpt.Quote(string(endpoint.Kind)), file)
+				errtext.Quote(string(there.Kind)), errtext.Quote(string(endpoint.Kind)), file)
 		}
 	}
 	for _, endpoint := range other {
 		if mine[endpoint.ID] == nil {
-			l.problem(file, "endpoint "+excerpt.Text(endpoint.ID), "is missing, but %s has it", otherFile)
+			l.problem(file, "endpoint "+errtext.Text(endpoint.ID), "is missing, but %s has it", otherFile)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // LockFile is the name of the file that has the ids of what the tables name in the short form.
@@ -58,7 +58,7 @@ func Lock(tables fs.FS) (text []byte, added []string, err error) {
 // readLock reads the lock file, if there is one.
 func (l *loader) readLock() {
 	l.lock = lockFile{Keys: make(map[string]int64), Params: make(map[string]int64)}
-	text, err := inputfile.Read(l.tables, LockFile, tableMaxBytes)
+	text, err := fileio.Read(l.tables, LockFile, tableMaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -84,14 +84,14 @@ func (l *loader) checkLock(table string, ids map[string]int64, least int64) {
 	names := make(map[int64]string, len(ids))
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		id := ids[name]
-		label := excerpt.Name(table + "." + name)
+		label := errtext.Name(table + "." + name)
 		switch other, taken := names[id]; {
 		case !validName.MatchString(name):
 			l.problem(LockFile, label, "a name consists of letters, digits and _")
 		case id <= least || id > math.MaxUint32:
 			l.problem(LockFile, label, "id must be %d to %d", least+1, uint32(math.MaxUint32))
 		case taken:
-			l.problem(LockFile, label, "has id %d, as %s has; drop the newer line and run rankd registry lock", id, excerpt.Name(other))
+			l.problem(LockFile, label, "has id %d, as %s has; drop the newer line and run rankd registry lock", id, errtext.Name(other))
 		default:
 			names[id] = name
 		}
@@ -134,9 +134,9 @@ func (a *assignment) given(label, name string, id *int64) {
 	switch {
 	case *id <= a.least: // It stands in no lock.
 	case known && locked != *id:
-		a.problem(a.file, label, "has id %d, but %s of %s is %d there", *id, LockFile, excerpt.Name(name), locked)
+		a.problem(a.file, label, "has id %d, but %s of %s is %d there", *id, LockFile, errtext.Name(name), locked)
 	case taken && owner != name:
-		a.problem(a.file, label, "id %d belongs to %s in %s, and no id is given twice", *id, excerpt.Name(owner), LockFile)
+		a.problem(a.file, label, "id %d belongs to %s in %s, and no id is given twice", *id, errtext.Name(owner), LockFile)
 	case a.locking && !known && validName.MatchString(name):
 		a.ids[name], a.names[*id] = *id, name
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // KeyID identifies a column. Ids are stable and never reused. Zero means none.
@@ -60,7 +60,7 @@ func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 func (t *Type) UnmarshalText(name []byte) error {
 	i := slices.Index(typeNames[:], string(name))
 	if i < 1 {
-		return fmt.Errorf("unknown type %s", excerpt.Quote(string(name)))
+		return fmt.Errorf("unknown type %s", errtext.Quote(string(name)))
 	}
 	*t = Type(i)
 	return nil
@@ -345,7 +345,7 @@ func (e *Endpoint) readSecrets() error {
 		err = e.TLS.Check()
 	}
 	if err != nil {
-		return fmt.Errorf("endpoint %s: %w", excerpt.Text(e.ID), err)
+		return fmt.Errorf("endpoint %s: %w", errtext.Text(e.ID), err)
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // Secret is a password, a token or the value of a header, or the file or the environment variable that
@@ -54,22 +54,22 @@ func (s Secret) read(name string) (Secret, error) {
 	case s.text != nil:
 		return s, nil
 	case s.File != "":
-		content, err := inputfile.ReadPath(s.File, secretMaxBytes)
+		content, err := fileio.ReadPath(s.File, secretMaxBytes)
 		if err != nil {
-			return s, fmt.Errorf("%s_file %s: %w", name, excerpt.Name(s.File), err)
+			return s, fmt.Errorf("%s_file %s: %w", name, errtext.Name(s.File), err)
 		}
 		text := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
 		if text == "" {
-			return s, fmt.Errorf("%s_file %s: the %s is empty", name, excerpt.Name(s.File), strings.ReplaceAll(name, "_", " "))
+			return s, fmt.Errorf("%s_file %s: the %s is empty", name, errtext.Name(s.File), strings.ReplaceAll(name, "_", " "))
 		}
 		s.text = &text
 	case s.Env != "":
 		text, ok := os.LookupEnv(s.Env)
 		if !ok {
-			return s, fmt.Errorf("%s_env %s: the environment has no such variable", name, excerpt.Name(s.Env))
+			return s, fmt.Errorf("%s_env %s: the environment has no such variable", name, errtext.Name(s.Env))
 		}
 		if text == "" {
-			return s, fmt.Errorf("%s_env %s: the %s is empty", name, excerpt.Name(s.Env), strings.ReplaceAll(name, "_", " "))
+			return s, fmt.Errorf("%s_env %s: the %s is empty", name, errtext.Name(s.Env), strings.ReplaceAll(name, "_", " "))
 		}
 		s.text = &text
 	}
@@ -93,9 +93,9 @@ func (p *Policy) Login() func() (username, password string, err error) {
 func (s Secret) String() string {
 	switch {
 	case s.File != "":
-		return "from file " + excerpt.Name(s.File)
+		return "from file " + errtext.Name(s.File)
 	case s.Env != "":
-		return "from the environment variable " + excerpt.Name(s.Env)
+		return "from the environment variable " + errtext.Name(s.Env)
 	case s.text != nil:
 		return "hidden"
 	default:

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // Service is how an endpoint of kind http is asked, beside its host and port. Immutable once built; any goroutine.
@@ -85,7 +85,7 @@ func (s *Service) readSecrets() error {
 			failed = errors.New(badHeaderValue)
 		}
 		if failed != nil && err == nil {
-			err = fmt.Errorf("header %s: %w", excerpt.Text(h.Name), failed)
+			err = fmt.Errorf("header %s: %w", errtext.Text(h.Name), failed)
 		}
 		headers[i] = Header{h.Name, value}
 	}
@@ -160,7 +160,7 @@ func (l *loader) service(file, label string, row *endpointRow) Service {
 		value := l.secret(file, label, at+".value", h.Value, h.ValueFile, h.ValueEnv)
 		switch {
 		case !validHeaderName.MatchString(h.Name):
-			l.problem(file, label, "%s.name %s is not the name of a header", at, excerpt.Quote(h.Name))
+			l.problem(file, label, "%s.name %s is not the name of a header", at, errtext.Quote(h.Name))
 		case ownHeaders[name]:
 			l.problem(file, label, "%s.name: rankd itself sets %s", at, name)
 		case name == "Authorization" && !token.IsZero():

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // A shapeCheck compares the text of one table with the struct that it will be decoded into. It
@@ -48,7 +48,7 @@ func checkShape(text []byte, rows any, report func(line int, format string, args
 	var malformed *unstable.ParserError
 	if errors.As(c.parser.Error(), &malformed) {
 		c.advance(int(c.parser.Range(malformed.Highlight).Offset))
-		c.report(c.line, "%s", excerpt.Text(malformed.Message))
+		c.report(c.line, "%s", errtext.Text(malformed.Message))
 	}
 }
 
@@ -102,7 +102,7 @@ func (c *shapeCheck) field(table place, key unstable.Iterator) place {
 		p = place{path, fieldType(fields, name)}
 	}
 	if p.typ == nil {
-		c.report(c.line, "unknown field %s", excerpt.Text(p.path))
+		c.report(c.line, "unknown field %s", errtext.Text(p.path))
 	}
 	return p
 }
@@ -131,10 +131,10 @@ func (c *shapeCheck) value(p place, v *unstable.Node) {
 
 func (c *shapeCheck) mismatch(p place, given unstable.Kind) {
 	if p.typ.Kind() == reflect.Map { // other maps are values
-		c.report(c.line, "unknown field %s", excerpt.Text(p.path))
+		c.report(c.line, "unknown field %s", errtext.Text(p.path))
 		return
 	}
-	c.report(c.line, "%s must be %s, not %s", excerpt.Text(p.path), typeWords(p.typ), kindWords(given))
+	c.report(c.line, "%s must be %s, not %s", errtext.Text(p.path), typeWords(p.typ), kindWords(given))
 }
 
 // advance moves to an offset in the text that is not before the current one.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // otherNames is the name of the field, of type map[string]R, that describes each table which no other field names. The
@@ -28,7 +28,7 @@ type shortRow[R any] struct {
 }
 
 // label names the row in problems.
-func (s *shortRow[R]) label() string { return excerpt.Name(s.table + "." + s.name) }
+func (s *shortRow[R]) label() string { return errtext.Name(s.table + "." + s.name) }
 
 // shortRows returns the rows in the short form of a text that has the right shape, by table and name.
 func shortRows[R any, P interface {

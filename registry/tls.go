@@ -11,8 +11,8 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/inputfile"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/reactor/transport"
 )
 
@@ -72,19 +72,19 @@ func (t *TLS) config(addr string) (*tls.Config, error) {
 		c.ServerName, _, _ = net.SplitHostPort(addr)
 	}
 	if t.CA != "" {
-		text, err := inputfile.ReadPath(t.CA, maxPEMBytes)
+		text, err := fileio.ReadPath(t.CA, maxPEMBytes)
 		if err != nil {
 			return nil, fmt.Errorf("tls_ca: %w", err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("tls_ca %s: no certificate in PEM", excerpt.Name(t.CA))
+			return nil, fmt.Errorf("tls_ca %s: no certificate in PEM", errtext.Name(t.CA))
 		}
 	}
 	if t.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, fmt.Errorf("tls_cert %s: %w", excerpt.Name(t.Cert), withoutPath(err))
+			return nil, fmt.Errorf("tls_cert %s: %w", errtext.Name(t.Cert), withoutPath(err))
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
@@ -95,7 +95,7 @@ func (t *TLS) config(addr string) (*tls.Config, error) {
 func withoutPath(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) && path.Op == "open" {
-		return fmt.Errorf("%s: %w", excerpt.Name(path.Path), path.Err)
+		return fmt.Errorf("%s: %w", errtext.Name(path.Path), path.Err)
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"net"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // Conditions of a failure, for errors.Is. Each error of this package is an *OpError that matches one of them or
@@ -76,7 +76,7 @@ func (e *StatusError) Error() string {
 	if e.Message == "" {
 		return fmt.Sprint(e.Code)
 	}
-	return fmt.Sprintf("%d: %s", e.Code, excerpt.Text(e.Message))
+	return fmt.Sprintf("%d: %s", e.Code, errtext.Text(e.Message))
 }
 
 // Malformedf returns the error with which Exchange.Answer refuses an answer. The call fails with ErrProtocol.
@@ -103,7 +103,7 @@ func (e *shownError) Error() string {
 	if op := (*net.OpError)(nil); errors.As(err, &op) { // The address is in the OpError already.
 		err = op.Err
 	}
-	return excerpt.Text(err.Error())
+	return errtext.Text(err.Error())
 }
 
 func (e *shownError) Unwrap() error { return e.err }

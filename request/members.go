@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
-	"github.com/rankd/rankd/internal/nearest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
@@ -106,11 +105,11 @@ func (r *reading) unknown() *Error {
 		if slices.ContainsFunc(members[:], func(m Member) bool { return m.Name == name }) {
 			continue
 		}
-		if near, ok := nearest.Within(slip, name, memberNames); ok {
-			return refuse(CodeInvalid, v, "unknown field %s; did you mean %s?", excerpt.Quote(name), near)
+		if near, ok := errtext.NearestWithin(slip, name, memberNames); ok {
+			return refuse(CodeInvalid, v, "unknown field %s; did you mean %s?", errtext.Quote(name), near)
 		}
 		if r.given.Unknown == RefuseUnknown {
-			return refuse(CodeInvalid, v, "unknown field %s; a request has %s", excerpt.Quote(name), strings.Join(memberNames, ", "))
+			return refuse(CodeInvalid, v, "unknown field %s; a request has %s", errtext.Quote(name), strings.Join(memberNames, ", "))
 		}
 	}
 	return nil
@@ -138,7 +137,7 @@ members:
 	for i := range v.Members {
 		m := &v.Members[i]
 		if by == &byOverride && r.given.hides(m.Name) {
-			return refuse(CodeForbidden, &m.Value, "param_overrides sets %s, and the caller may not set it", excerpt.Quote(m.Name))
+			return refuse(CodeForbidden, &m.Value, "param_overrides sets %s, and the caller may not set it", errtext.Quote(m.Name))
 		}
 		param, err := by.param(r.registry, m.Name)
 		if param != nil && err != nil && r.given.hides(m.Name) {
@@ -168,7 +167,7 @@ func (r *reading) plan(v *jsondoc.Value) *Error {
 	case v.Kind != jsondoc.String || v.Str == "":
 		return refuse(CodeInvalid, v, "plan must be the name of a plan")
 	case r.given.Plan != "" && v.Str != r.given.Plan:
-		return refuse(CodeInvalid, v, "plan is %s, and the request came for plan %s", excerpt.Quote(v.Str), excerpt.Quote(r.given.Plan))
+		return refuse(CodeInvalid, v, "plan is %s, and the request came for plan %s", errtext.Quote(v.Str), errtext.Quote(r.given.Plan))
 	default:
 		r.req.Plan = v.Str
 	}

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 )
@@ -22,7 +22,7 @@ func (s *setter) values(base expr.Params, values map[string]any, reg *registry.R
 		}
 		v, err := documentValue(values[name])
 		if err != nil {
-			return expr.Params{}, fmt.Errorf("%s %s %w", s.noun, excerpt.Quote(name), err)
+			return expr.Params{}, fmt.Errorf("%s %s %w", s.noun, errtext.Quote(name), err)
 		}
 		if err := s.set(&params, p, &v); err != nil {
 			return expr.Params{}, err

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -17,7 +17,7 @@ import (
 func (g *Given) SetUserID(text []byte, reg *registry.Registry) error {
 	if reg.User().TextIDs() {
 		if !validUserText(string(text)) {
-			return &Error{Code: CodeInvalid, Detail: badUserText(excerpt.Quote(string(text))), Offset: -1}
+			return &Error{Code: CodeInvalid, Detail: badUserText(errtext.Quote(string(text))), Offset: -1}
 		}
 		g.UserIDText = string(text)
 		return nil
@@ -72,11 +72,11 @@ func (r *reading) userIDText(v *jsondoc.Value) *Error {
 	case v.Kind != jsondoc.String:
 		return refuse(CodeInvalid, v, "%s", badUserText(v.Describe()))
 	case !validUserText(v.Str):
-		return refuse(CodeInvalid, v, "%s", badUserText(excerpt.Quote(v.Str)))
+		return refuse(CodeInvalid, v, "%s", badUserText(errtext.Quote(v.Str)))
 	}
 	r.req.UserIDText = v.Str
 	if given := r.given.UserIDText; given != "" && v.Str != given {
-		return refuse(CodeInvalid, v, "user_id is %s, and the request came for user %s", excerpt.Quote(v.Str), excerpt.Quote(given))
+		return refuse(CodeInvalid, v, "user_id is %s, and the request came for user %s", errtext.Quote(v.Str), errtext.Quote(given))
 	}
 	return nil
 }
@@ -87,11 +87,11 @@ func userFault(r *Request, reg *registry.Registry) string {
 	case text && r.UserID != 0:
 		return badUserText(fmt.Sprint(r.UserID))
 	case text && !validUserText(r.UserIDText):
-		return badUserText(excerpt.Quote(r.UserIDText))
+		return badUserText(errtext.Quote(r.UserIDText))
 	case text:
 		return ""
 	case r.UserIDText != "":
-		return badUserID(excerpt.Quote(r.UserIDText))
+		return badUserID(errtext.Quote(r.UserIDText))
 	case r.UserID < 1 || r.UserID > UserIDMax:
 		return badUserID(r.UserID)
 	}
@@ -110,7 +110,7 @@ func badUserID[T int64 | uint64 | string](got T) string {
 }
 
 func badDecimal(text string) string {
-	return fmt.Sprintf("user_id as a string must be decimal digits for an integer from 1 to %d, got %s", int64(UserIDMax), excerpt.Quote(text))
+	return fmt.Sprintf("user_id as a string must be decimal digits for an integer from 1 to %d, got %s", int64(UserIDMax), errtext.Quote(text))
 }
 
 // badUserText says what is wrong with what is not the id of a user whose ids are strings.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"reflect"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -53,19 +53,19 @@ func (s *setter) param(reg *registry.Registry, name string) (*registry.Param, er
 	case !ok:
 		return nil, s.unknown(name)
 	case !s.allows(p):
-		return p, fmt.Errorf("%s %s %s", s.noun, excerpt.Quote(name), s.refusal)
+		return p, fmt.Errorf("%s %s %s", s.noun, errtext.Quote(name), s.refusal)
 	}
 	return p, nil
 }
 
 func (s *setter) unknown(name string) error {
-	return fmt.Errorf("unknown %s %s", s.noun, excerpt.Quote(name))
+	return fmt.Errorf("unknown %s %s", s.noun, errtext.Quote(name))
 }
 
 // set sets a parameter. A null unsets it.
 func (s *setter) set(params *expr.Params, p *registry.Param, v *jsondoc.Value) error {
 	if err := setValue(params, p, v); err != nil {
-		return fmt.Errorf("%s %s %w", s.noun, excerpt.Quote(p.Name), err)
+		return fmt.Errorf("%s %s %w", s.noun, errtext.Quote(p.Name), err)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func documentValue(value any) (jsondoc.Value, error) {
 	if number, ok := value.(json.Number); ok {
 		v, err := jsondoc.Parse([]byte(number))
 		if err != nil || !v.IsNumber() {
-			return jsondoc.Value{}, fmt.Errorf("must be a number, got %s", excerpt.Quote(string(number)))
+			return jsondoc.Value{}, fmt.Errorf("must be a number, got %s", errtext.Quote(string(number)))
 		}
 		return v, nil
 	}

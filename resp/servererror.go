@@ -3,7 +3,7 @@ package resp
 import (
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // A ServerError is a reply by which the server refuses one command, such as
@@ -15,7 +15,7 @@ type ServerError struct {
 
 // Error implements error: the message on one line, shortened if it is long, and its meaning.
 func (e *ServerError) Error() string {
-	text := excerpt.Text(e.Message)
+	text := errtext.Text(e.Message)
 	if meaning := e.Meaning(); meaning != "" {
 		text += " (" + meaning + ")"
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/resp"
@@ -38,7 +38,7 @@ func startTracker(t *testing.T, r *reactor.Reactor, o resp.Options, prefixes ...
 
 // TestTrackerOnARealServer has a redis-server tell of changes.
 func TestTrackerOnARealServer(t *testing.T) {
-	redis := redistest.Start(t)
+	redis := testworld.StartRedis(t)
 	r := startReactor(t)
 	options := resp.Options{Addr: redis.Addr, RequestTimeout: time.Minute}
 	client := resp.NewClient(r.Loop(), r, options)

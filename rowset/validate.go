@@ -3,7 +3,7 @@ package rowset
 import (
 	"fmt"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -60,7 +60,7 @@ func (d *Dict) validate(c Column) error {
 	seen := make(map[string]bool, len(d.Values))
 	for code, s := range d.Values {
 		if seen[s] {
-			return columnErrorf(c, "has %s twice in its dictionary (code %d)", excerpt.Quote(s), code)
+			return columnErrorf(c, "has %s twice in its dictionary (code %d)", errtext.Quote(s), code)
 		}
 		seen[s] = true
 	}

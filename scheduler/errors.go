@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // Conditions that end a request, for errors.Is. The errors of tasks, of Redis and of the CPU pool
@@ -45,7 +45,7 @@ type NodeError struct {
 
 // Error implements error.
 func (e *NodeError) Error() string {
-	return fmt.Sprintf("node %s (%s): %v", excerpt.Text(e.Node), e.Op, e.Err)
+	return fmt.Sprintf("node %s (%s): %v", errtext.Text(e.Node), e.Op, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -70,7 +70,7 @@ func (e *TimeoutError) Error() string {
 		if e.Kind == ErrDeadlineBeforeStart {
 			how = "before %v (%v) started"
 		}
-		return fmt.Sprintf("the request's deadline of %v passed "+how, e.Limit.Round(time.Microsecond), excerpt.Text(e.Node), e.Op)
+		return fmt.Sprintf("the request's deadline of %v passed "+how, e.Limit.Round(time.Microsecond), errtext.Text(e.Node), e.Op)
 	}
 	text := fmt.Sprintf("%v: %v elapsed, limit %v", e.Kind, e.Elapsed.Round(time.Microsecond), e.Limit.Round(time.Microsecond))
 	if e.Waiting {

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/loop/latency"
 )
 
@@ -31,7 +31,7 @@ func (m Mode) Check() error {
 	case Adaptive, OffloadAll, InlineAll:
 		return nil
 	}
-	return fmt.Errorf("must be adaptive, offload_all or inline_all, not %s", excerpt.Quote(string(m)))
+	return fmt.Errorf("must be adaptive, offload_all or inline_all, not %s", errtext.Quote(string(m)))
 }
 
 // TopK reports whether a sort that a take follows selects the first rows. Otherwise it sorts in full.

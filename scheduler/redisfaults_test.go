@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
@@ -206,7 +206,7 @@ func TestRedisFaults(t *testing.T) {
 // TestRedisFaultsBeforeARealServer is the table with the faults between the reactor
 // engine and a redis-server.
 func TestRedisFaultsBeforeARealServer(t *testing.T) {
-	redis := redistest.Start(t)
+	redis := testworld.StartRedis(t)
 	require.NoError(t, devredis.Load(t.Context(), redis.Addr))
 	reg := registryAt(t, redis.Addr, longPolicy)
 	direct, _ := run(openAsync(t, scheduler.Config{Registry: reg}), examplePlan(t, reg, "concat_plan"), user, 0)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
@@ -174,7 +174,7 @@ func TestRedisUnderLoad(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		// disturb returns when Redis is well again, and the instant when it was.
-		disturb func(t *testing.T, redis *redistest.Server, ctl control, l *load) time.Time
+		disturb func(t *testing.T, redis *testworld.Redis, ctl control, l *load) time.Time
 		policy  string // of the endpoint
 		empties bool   // Redis has no data afterwards
 		// wantErr: each failure is one of these; none: nothing may fail.
@@ -189,7 +189,7 @@ func TestRedisUnderLoad(t *testing.T) {
 			name:    "kill -9 and restart",
 			policy:  longPolicy,
 			empties: true,
-			disturb: func(t *testing.T, redis *redistest.Server, ctl control, l *load) time.Time {
+			disturb: func(t *testing.T, redis *testworld.Redis, ctl control, l *load) time.Time {
 				redis.Kill()
 				l.await(t, 0, 2*loadInflight)
 				redis.Restart(t) // empty
@@ -201,7 +201,7 @@ func TestRedisUnderLoad(t *testing.T) {
 		{
 			name:   "SIGSTOP for 2 s and SIGCONT",
 			policy: defaultPolicy,
-			disturb: func(t *testing.T, redis *redistest.Server, ctl control, l *load) time.Time {
+			disturb: func(t *testing.T, redis *testworld.Redis, ctl control, l *load) time.Time {
 				require.NoError(t, redis.Process().Signal(syscall.SIGSTOP))
 				time.Sleep(2 * time.Second) // what is tried is just this: a server that is away so long
 				require.NoError(t, redis.Process().Signal(syscall.SIGCONT))
@@ -213,7 +213,7 @@ func TestRedisUnderLoad(t *testing.T) {
 		{
 			name:   "CLIENT KILL, five times",
 			policy: longPolicy,
-			disturb: func(t *testing.T, redis *redistest.Server, ctl control, l *load) time.Time {
+			disturb: func(t *testing.T, redis *testworld.Redis, ctl control, l *load) time.Time {
 				var back time.Time
 				for range 5 {
 					l.await(t, 10*loadInflight, 0)
@@ -229,7 +229,7 @@ func TestRedisUnderLoad(t *testing.T) {
 		{
 			name:   "CLIENT PAUSE, shorter than the request timeout",
 			policy: longPolicy,
-			disturb: func(t *testing.T, redis *redistest.Server, ctl control, l *load) time.Time {
+			disturb: func(t *testing.T, redis *testworld.Redis, ctl control, l *load) time.Time {
 				back := time.Now().Add(300 * time.Millisecond)
 				ctl.do("CLIENT PAUSE 300 ALL")
 				time.Sleep(time.Until(back)) // as long as Redis was told
@@ -239,7 +239,7 @@ func TestRedisUnderLoad(t *testing.T) {
 		{
 			name:   "CLIENT PAUSE, longer than the request timeout",
 			policy: defaultPolicy,
-			disturb: func(t *testing.T, redis *redistest.Server, ctl control, l *load) time.Time {
+			disturb: func(t *testing.T, redis *testworld.Redis, ctl control, l *load) time.Time {
 				back := time.Now().Add(1500 * time.Millisecond)
 				ctl.do("CLIENT PAUSE 1500 ALL")
 				time.Sleep(time.Until(back)) // as long as Redis was told
@@ -251,7 +251,7 @@ func TestRedisUnderLoad(t *testing.T) {
 		{
 			name:   "maxclients reached",
 			policy: longPolicy,
-			disturb: func(t *testing.T, redis *redistest.Server, ctl control, l *load) time.Time {
+			disturb: func(t *testing.T, redis *testworld.Redis, ctl control, l *load) time.Time {
 				ctl.do("CONFIG SET maxclients 1") // which is ctl
 				ctl.do("CLIENT KILL TYPE normal")
 				l.await(t, 0, 3*loadInflight)
@@ -263,7 +263,7 @@ func TestRedisUnderLoad(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			redis := redistest.Start(t)
+			redis := testworld.StartRedis(t)
 			require.NoError(t, devredis.Load(t.Context(), redis.Addr))
 			reg := registryAt(t, redis.Addr, tc.policy)
 			e := openAsync(t, scheduler.Config{Registry: reg})

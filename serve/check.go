@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/request"
 )
@@ -66,7 +66,7 @@ func (q *Query) located(err error) error {
 func (q *Query) notGranted() (detail string) {
 	c, r := q.Caller, &q.request
 	if name := q.planAsked(); name != "" && !c.MayPlan(name) {
-		return "the caller may not ask for plan " + excerpt.Quote(name)
+		return "the caller may not ask for plan " + errtext.Quote(name)
 	}
 	if g, ok := c.Granted().Lacking(r); ok {
 		return g.String() + " is set, and the caller may not set it"

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/outlet"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/serve/access"
 )
@@ -38,7 +38,7 @@ type failureLog struct {
 	limiter *rate.Limiter
 	clock   clock.Clock
 	dropped prometheus.Counter
-	lines   *outlet.Queue[failure]
+	lines   *fileio.Queue[failure]
 
 	mu     sync.Mutex
 	silent int // failures without a line since the last line; guarded by mu
@@ -50,7 +50,7 @@ func newFailureLog(logger *slog.Logger, perSecond int, c clock.Clock, dropped pr
 	}
 	return &failureLog{
 		limiter: rate.NewLimiter(rate.Limit(perSecond), perSecond), clock: c, dropped: dropped,
-		lines: outlet.NewQueue(lineQueueMax, func(f failure) { f.log(logger) }),
+		lines: fileio.NewQueue(lineQueueMax, func(f failure) { f.log(logger) }),
 	}
 }
 
@@ -72,7 +72,7 @@ func (f *failure) log(logger *slog.Logger) {
 	attrs := make([]slog.Attr, 0, 12)
 	add := func(name, value string) {
 		if value != "" {
-			attrs = append(attrs, slog.String(name, excerpt.Cut(value)))
+			attrs = append(attrs, slog.String(name, errtext.Cut(value)))
 		}
 	}
 	add("front", f.front.String())

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve/access"
 )
@@ -112,7 +112,7 @@ func (q *Query) start() error {
 	}
 	if r.Plan != "" && q.plan == &s.unknown {
 		if len(s.Plans(q.Caller)) < len(offer.listing) { // The engine's text names a plan that the caller may not know.
-			return refusal(outcome.UnknownPlan, r.ID, "unknown plan "+excerpt.Quote(r.Plan))
+			return refusal(outcome.UnknownPlan, r.ID, "unknown plan "+errtext.Quote(r.Plan))
 		}
 		return s.engine.Intake().UnknownPlan(r.ID, r.Plan)
 	}

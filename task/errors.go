@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // Classes of a body's errors, for errors.Is.
@@ -43,7 +43,7 @@ func Invalidf(format string, args ...any) error {
 
 // Quote quotes a text for an error and cuts it to 200 bytes. Texts of plans and replies
 // may have any length.
-func Quote(text string) string { return excerpt.Quote(text) }
+func Quote(text string) string { return errtext.Quote(text) }
 
 func contractf(format string, args ...any) error {
 	return withKind(ErrContract, fmt.Errorf(format, args...))
@@ -62,7 +62,7 @@ type PanicError struct {
 }
 
 // Error implements error: one line, without the stack.
-func (e *PanicError) Error() string { return "task panicked: " + excerpt.Text(fmt.Sprint(e.Value)) }
+func (e *PanicError) Error() string { return "task panicked: " + errtext.Text(fmt.Sprint(e.Value)) }
 
 // Unwrap makes errors.Is(err, ErrPanic) true.
 func (e *PanicError) Unwrap() error { return ErrPanic }

@@ -3,7 +3,7 @@ package trace
 import (
 	"fmt"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // Detail says how much is recorded about a request.
@@ -29,5 +29,5 @@ func ParseDetail(name string) (Detail, error) {
 			return Detail(i), nil
 		}
 	}
-	return 0, fmt.Errorf("must be off, nodes or full, not %s", excerpt.Quote(name))
+	return 0, fmt.Errorf("must be off, nodes or full, not %s", errtext.Quote(name))
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/rankd/rankd/internal/outlet"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // A Sink takes recordings of requests as they end. Any goroutine calls it, the loop among them, so Take must not
@@ -32,14 +32,14 @@ func (f SinkFunc) Take(r *Recording) { f(r) }
 // A Queue is a Sink that hands recordings to a function on a goroutine of its own: what comes while queueMax recordings
 // wait is dropped and counted. Any goroutine.
 type Queue struct {
-	waiting *outlet.Queue[*Recording]
+	waiting *fileio.Queue[*Recording]
 }
 
 // queueMax is how many recordings a Queue holds.
 const queueMax = 256
 
 // NewQueue returns a Queue that calls handle for one recording after the other. Each is a copy that handle may keep. Close ends it.
-func NewQueue(handle func(*Recording)) *Queue { return &Queue{outlet.NewQueue(queueMax, handle)} }
+func NewQueue(handle func(*Recording)) *Queue { return &Queue{fileio.NewQueue(queueMax, handle)} }
 
 // Take implements Sink. It never blocks.
 func (q *Queue) Take(r *Recording) { q.waiting.Add(1, r.Keep) }
@@ -63,13 +63,13 @@ func (q *Queue) Shutdown(ctx context.Context) (dropped int, err error) {
 // trace. Any goroutine.
 type Writer struct {
 	queue *Queue
-	to    *outlet.Checked
+	to    *fileio.Checked
 }
 
 // NewWriter returns a Writer to w. Close ends it. The Writer calls report, on its own goroutine, with the error when writing begins to
 // fail, and with nil when it works again. report may be nil.
 func NewWriter(w io.Writer, report func(error)) *Writer {
-	s := &Writer{to: outlet.NewChecked(w, report)}
+	s := &Writer{to: fileio.NewChecked(w, report)}
 	s.queue = NewQueue(func(r *Recording) {
 		line, _ := r.Trace().MarshalJSON() // A trace has nothing that JSON lacks.
 		_, _ = s.to.Write(append(line, '\n'))

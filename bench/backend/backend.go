@@ -14,8 +14,7 @@ import (
 
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redisclient"
-	"github.com/rankd/rankd/internal/redisserver"
+	"github.com/rankd/rankd/internal/process"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
@@ -120,7 +119,7 @@ func (b *Backend) startServer(o Options) error {
 			return fmt.Errorf("the data set needs a redis-server: %w", err)
 		}
 	}
-	s, err := redisserver.Start(binary, os.TempDir()) // it writes nothing there
+	s, err := process.StartRedis(binary, os.TempDir()) // it writes nothing there
 	if err != nil {
 		return err
 	}
@@ -162,7 +161,7 @@ func (b *Backend) Close() {
 // info asks the server for its section "server". It returns nothing if the server does not tell: a benchmark can measure such a
 // server, too.
 func info(ctx context.Context, server string) (text string, err error) {
-	err = redisclient.With(ctx, server, func(client *blocking.Client) error {
+	err = devredis.WithClient(ctx, server, func(client *blocking.Client) error {
 		var b resp.Batch
 		b.Cmd("INFO", "server")
 		return client.Do(&b, 0, func(replies resp.Replies) error {

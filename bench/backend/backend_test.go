@@ -18,8 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redisclient"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -95,7 +94,7 @@ func TestServerOfSomebodyElse(t *testing.T) {
 }
 
 func TestServerOfItsOwn(t *testing.T) {
-	redistest.Start(t) // skips where there is none
+	testworld.StartRedis(t) // skips where there is none
 	b, err := Start(t.Context(), Options{Server: os.Getenv("RANKD_REDIS_SERVER")})
 	require.NoError(t, err)
 	assert.False(t, b.Embedded)
@@ -105,7 +104,7 @@ func TestServerOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	// A server of somebody else on this machine is a process, too; data is written if asked for.
 	data := func(ctx context.Context, server string) error {
-		return redisclient.Write(ctx, server, func(write func(...string) error) error { return write("RPUSH", "mine", "1", "2") })
+		return devredis.Write(ctx, server, func(write func(...string) error) error { return write("RPUSH", "mine", "1", "2") })
 	}
 	other, err := Start(t.Context(), Options{Addr: b.Addr(0), Data: data})
 	require.NoError(t, err)

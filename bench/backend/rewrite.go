@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/rankd/rankd/internal/redisclient"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
 )
@@ -27,7 +27,7 @@ type Rewriter struct {
 // NewRewriter reads all keys of the server. Nobody else may change them meanwhile and afterwards.
 func (b *Backend) NewRewriter(ctx context.Context) (*Rewriter, error) {
 	w := &Rewriter{server: b.addr}
-	err := redisclient.With(ctx, b.addr, func(client *blocking.Client) error {
+	err := devredis.WithClient(ctx, b.addr, func(client *blocking.Client) error {
 		for cursor := "0"; ; {
 			var keys []string
 			err := exchange(client, [][]string{{"SCAN", cursor, "COUNT", "1000"}}, func(_ int, r resp.Reply) {
@@ -102,7 +102,7 @@ func (w *Rewriter) Begin(ctx context.Context, rate int) (end func() (perSecond f
 	var failure error
 	go func() {
 		defer close(ended)
-		failure = redisclient.With(context.WithoutCancel(ctx), w.server, func(client *blocking.Client) (err error) {
+		failure = devredis.WithClient(context.WithoutCancel(ctx), w.server, func(client *blocking.Client) (err error) {
 			written, err = w.write(ctx, client, rate, began)
 			return err
 		})

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/redisclient"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
 )
 
 // values returns the replies to commands, each with its parts.
 func values(t *testing.T, addr string, commands ...[]string) (texts [][]string) {
-	require.NoError(t, redisclient.With(t.Context(), addr, func(client *blocking.Client) error {
+	require.NoError(t, devredis.WithClient(t.Context(), addr, func(client *blocking.Client) error {
 		return exchange(client, commands, func(_ int, r resp.Reply) {
 			parts := []string{string(r.Bytes())}
 			for part := range r.All() {
@@ -32,10 +32,10 @@ func values(t *testing.T, addr string, commands ...[]string) (texts [][]string) 
 
 // Whatever type a key has, it is written, which Redis tells those who follow it, and has the same value afterwards.
 func TestRewriter(t *testing.T) {
-	redistest.Start(t) // skips where there is none
+	testworld.StartRedis(t) // skips where there is none
 	keys := []string{"hash", "list", "text", "set", "sorted", "stream"}
 	b, err := Start(t.Context(), Options{Server: os.Getenv("RANKD_REDIS_SERVER"), Data: func(ctx context.Context, server string) error {
-		return redisclient.Write(ctx, server, func(write func(...string) error) error {
+		return devredis.Write(ctx, server, func(write func(...string) error) error {
 			for _, command := range [][]string{
 				{"HSET", "hash", "a", "1", "b", "2"}, {"RPUSH", "list", "x", "y"}, {"SET", "text", "\x00\r\n"}, {"SADD", "set", "1", "2"},
 				{"ZADD", "sorted", "1.5", "one", "2", "two"}, {"XADD", "stream", "1-1", "field", "value"},
@@ -55,7 +55,7 @@ func TestRewriter(t *testing.T) {
 	require.NoError(t, err)
 
 	written := make(map[string]bool)
-	require.NoError(t, redisclient.With(t.Context(), b.Addr(0), func(client *blocking.Client) error {
+	require.NoError(t, devredis.WithClient(t.Context(), b.Addr(0), func(client *blocking.Client) error {
 		for _, key := range keys {
 			// A transaction that watches a key does nothing if the key was written, with the same value or another.
 			var none bool
@@ -107,7 +107,7 @@ func TestTheRateIsReached(t *testing.T) {
 }
 
 func TestNothingToWrite(t *testing.T) {
-	b, err := Start(t.Context(), Options{Addr: redistest.Start(t).Addr})
+	b, err := Start(t.Context(), Options{Addr: testworld.StartRedis(t).Addr})
 	require.NoError(t, err)
 	_, err = b.NewRewriter(t.Context())
 	assert.ErrorContains(t, err, "no keys")

@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/placement"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // Program is the program whose commands these are. Its errors tell the exit status, as in
@@ -61,7 +61,7 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 		p.serveCommand(ctx), p.overloadCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.Flags().SortFlags = false
-		c.Flags().SetNormalizeFunc(command.Normalize)
+		c.Flags().SetNormalizeFunc(cmdline.Normalize)
 	}
 	return cmd
 }
@@ -82,14 +82,14 @@ func (p *Program) workerCommand() *cobra.Command {
 			if spec != spec.Local() || spec.Kind == engines.Peer {
 				return fmt.Errorf("engine %s does not run in this process", spec)
 			}
-			if err := command.Folders(&o, "", registryDir, modelDir); err != nil {
+			if err := cmdline.Folders(&o, "", registryDir, modelDir); err != nil {
 				return err
 			}
-			o.Logger = command.Logger(p.Stderr)
+			o.Logger = cmdline.Logger(p.Stderr)
 			o = spec.Options(o)
 			p.Tune(o.CPUThreads)
 			if err := worker.Serve(p.Stdin, p.Stdout, opener(o)); err != nil {
-				return &command.RuntimeError{Err: err}
+				return &cmdline.RuntimeError{Err: err}
 			}
 			return nil
 		},

@@ -24,7 +24,7 @@ import (
 	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/scenario"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
@@ -57,7 +57,7 @@ type compareOptions struct {
 	chosen         load.Users
 	wants          []compare.Want
 	knees          bool
-	table          []command.Setting // of all flags but --want
+	table          []cmdline.Setting // of all flags but --want
 	title          string
 	standing       *scenario.Scenario // of --scenario; nil without
 }
@@ -137,12 +137,12 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	for _, s := range scenario.All() {
 		names = append(names, s.Name)
 	}
-	with := func(row command.Setting, idle func() string) command.Setting { row.Idle = idle; return row }
+	with := func(row cmdline.Setting, idle func() string) cmdline.Setting { row.Idle = idle; return row }
 	withScenario := func() string { return when(o.scenario != "", "with --scenario") }
 	noPeer := func() string {
 		return when(len(o.specs) > 0 && !slices.ContainsFunc(o.specs, isPeer), "without an engine peer:<name>")
 	}
-	measured := []command.Setting{
+	measured := []cmdline.Setting{
 		{Name: "scenario", To: &o.scenario, OneOf: names, Help: "run this `scenario`, with its data, users and context: " + strings.Join(names, ", ")},
 		engineRow("plan_name", &o.planName),
 		with(engineRow("plan_dir", &o.planDir), func() string { return cmp.Or(when(o.plan != "", "with --plan"), withScenario()) }),
@@ -174,7 +174,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 		{Name: "redis_benchmark", To: &o.redisBenchmark,
 			Help: "run this `program`, redis-benchmark, in each round, too: the most commands a second that the server takes"},
 	}
-	reported := []command.Setting{
+	reported := []cmdline.Setting{
 		{Name: "peers", To: &o.peers, Idle: noPeer, Help: "the `program` that runs peers"},
 		{Name: "peers_dir", To: &o.peersDir, Default: filepath.Join("bench", "peers"), Help: "build the peers in this `folder` if --peers is not given",
 			Idle: func() string { return cmp.Or(noPeer(), when(o.peers != "", "with --peers")) }},
@@ -186,9 +186,9 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 		with(engineRow("model_dir", &o.modelDir), withScenario),
 	}
 	f := cmd.Flags()
-	command.AddSettings(f, measured)
+	cmdline.AddSettings(f, measured)
 	f.StringArrayVar(&o.wantTexts, "want", nil, "an `aim` to judge, such as \"requests reactor >= 1.2 peer:rueidis at 1,64\"; may be repeated")
-	command.AddSettings(f, reported)
+	cmdline.AddSettings(f, reported)
 	o.table = slices.Concat(measured, reported)
 }
 
@@ -204,13 +204,13 @@ func when(so bool, why string) string {
 
 // check reports all that is wrong at once, and completes the options.
 func (o *compareOptions) check(given *pflag.FlagSet) error {
-	err := errors.Join(command.CheckExclusive(given, "scenario", "plan", "plan_name"), command.CheckExclusive(given, "rate", "concurrency"))
+	err := errors.Join(cmdline.CheckExclusive(given, "scenario", "plan", "plan_name"), cmdline.CheckExclusive(given, "rate", "concurrency"))
 	if err != nil {
 		return err
 	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if err = errors.Join(command.CheckValues(given), command.CheckSettings(given, o.table)); err != nil {
+	if err = errors.Join(cmdline.CheckValues(given), cmdline.CheckSettings(given, o.table)); err != nil {
 		problems = append(problems, err)
 	}
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
@@ -241,7 +241,7 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	if err := o.checkRedis(); err != nil {
 		problems = append(problems, err)
 	}
-	idle := command.IdleFlags{Given: given}
+	idle := cmdline.IdleFlags{Given: given}
 	idle.AddSettings(o.table)
 	if err := errors.Join(o.parseWants(), idle.Problems()); err != nil {
 		problems = append(problems, err)
@@ -318,7 +318,7 @@ func (o *compareOptions) points() (points []compare.Point) {
 // artifact reads the plan, sets the fanout, and checks that an engine takes it.
 func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []byte, err error) {
 	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan, Compiler: compiler}
-	if err := command.Folders(&engine, o.planDir, o.registryDir, o.modelDir); err != nil {
+	if err := cmdline.Folders(&engine, o.planDir, o.registryDir, o.modelDir); err != nil {
 		return "", nil, err
 	}
 	if s := o.standing; s != nil {
@@ -382,7 +382,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	folder, err := o.writeScenario()
 	defer os.RemoveAll(folder)
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	from := backend.Options{Addr: o.redis, Server: o.redisServer, Latencies: o.latencies}
 	if o.standing != nil {
@@ -391,7 +391,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	}
 	back, err := backend.Start(ctx, from)
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	defer back.Close()
 	c := &compare.Comparison{
@@ -404,7 +404,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	p.warnOfEmbedded(back)
 	if o.redisBenchmark != "" {
 		if c.Settings.Ceiling, err = backend.RedisBenchmarkVersion(ctx, o.redisBenchmark); err != nil {
-			return &command.RuntimeError{Err: err}
+			return &cmdline.RuntimeError{Err: err}
 		}
 	}
 	started := o.fleet
@@ -422,7 +422,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	workers, stop, err := p.startWorkers(ctx, &started)
 	defer stop()
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	round := worker.Round{
 		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact), Context: o.context, UserName: o.chosen.Name},
@@ -448,7 +448,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 	if slices.Max(o.writes) > 0 {
 		rewriter, err := back.NewRewriter(ctx)
 		if err != nil {
-			return &command.RuntimeError{Err: fmt.Errorf("--foreign_writes: %w", err)}
+			return &cmdline.RuntimeError{Err: fmt.Errorf("--foreign_writes: %w", err)}
 		}
 		grid.Write = func(ctx context.Context, at compare.Point) func() (float64, error) {
 			return rewriter.Begin(ctx, at.ForeignWrites)
@@ -464,7 +464,7 @@ func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.F
 		if ctx.Err() != nil {
 			err = ctx.Err() // the worker was stopped; its own error is not the reason
 		}
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	if o.knees {
 		c.FindKnees()
@@ -506,17 +506,17 @@ func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
 		}
 	}
 	if err := write(p.Stdout); err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	if o.html != "" {
-		if err := command.WriteFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
-			return &command.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
+		if err := cmdline.WriteFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
+			return &cmdline.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
 		}
 		fmt.Fprintf(p.Stderr, "rankd: report written to %s\n", o.html)
 	}
 	for _, cell := range c.Cells {
 		if cell.Failure != "" || cell.Errors > 0 {
-			return command.ErrFailed
+			return cmdline.ErrFailed
 		}
 	}
 	return nil

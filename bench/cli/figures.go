@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/loop/clock"
 )
 
@@ -57,7 +57,7 @@ type Bench struct {
 
 // Bench runs the engine's own plan in a closed loop: each of b.Concurrency clients starts its
 // next request when its last one completes. It prints the figures as one line of JSON. It ends
-// early with ctx. The error is command.ErrFailed if a request failed.
+// early with ctx. The error is cmdline.ErrFailed if a request failed.
 func (p *Program) Bench(ctx context.Context, e *rankd.Engine, b Bench) error {
 	sharing := ""
 	if b.Model == rankd.Reactor {
@@ -88,13 +88,13 @@ func (p *Program) bench(ctx context.Context, target load.Target, c clock.Clock, 
 	report.AsyncScheduler = b.Model == rankd.Reactor
 	report.WithinRequestParallelism = b.Model != rankd.Sequential
 	if err := json.NewEncoder(p.Stdout).Encode(report); err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
 	}
 	switch {
 	case report.Errors > 0:
-		return command.ErrFailed
+		return cmdline.ErrFailed
 	case report.Iterations < b.Requests:
-		return &command.RuntimeError{Err: errors.New("interrupted; the report covers what was completed")}
+		return &cmdline.RuntimeError{Err: errors.New("interrupted; the report covers what was completed")}
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/loop/clock"
 )
 
@@ -86,7 +86,7 @@ func TestBenchInterrupted(t *testing.T) {
 	cancel()
 	first.answer(nil)
 	second.answer(errors.New("broken"))
-	assert.ErrorIs(t, <-finished, command.ErrFailed)
+	assert.ErrorIs(t, <-finished, cmdline.ErrFailed)
 	assert.Contains(t, stdout.String(), `"iterations":2`)
 	assert.Contains(t, stdout.String(), `"errors":1`)
 	assert.Contains(t, stderr.String(), "first error: broken")

@@ -20,7 +20,7 @@ import (
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/isolation"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -64,13 +64,13 @@ the large requests among the small ones. The command starts a redis-server of it
 	}
 	check = addRows(cmd,
 		scenarioRow(&o.scenarios, names),
-		command.Setting{Name: "engines", To: &o.engines, Default: "reactor", Help: "`engines` to measure, as in rankd bench compare; no peers"},
+		cmdline.Setting{Name: "engines", To: &o.engines, Default: "reactor", Help: "`engines` to measure, as in rankd bench compare; no peers"},
 		roundsRow(&o.Rounds, 6),
-		command.Setting{Name: "duration", To: &o.Duration, Default: 10 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` requests arrive in a round"},
-		command.Setting{Name: "large", To: &o.Large, Default: 5, Least: 1, Most: 1000, Help: "`number` of large requests in a round, evenly spread"},
-		command.Setting{Name: "share", To: &o.Share, Default: 0.5, Help: "the `share` of an engine's capacity at which small requests arrive"},
-		command.Setting{Name: "rate", To: &o.Rate, Help: "small requests per second for all engines, in place of a share of their capacities: rounds and builds then compare"},
-		command.Setting{Name: "request_timeout", To: &o.requestTimeout, Default: 10 * time.Second, Least: int64(time.Millisecond), Most: int64(time.Hour), Help: "the endpoint's request `timeout`; the built-in registry has 1s, in which many_rows may not end"},
+		cmdline.Setting{Name: "duration", To: &o.Duration, Default: 10 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` requests arrive in a round"},
+		cmdline.Setting{Name: "large", To: &o.Large, Default: 5, Least: 1, Most: 1000, Help: "`number` of large requests in a round, evenly spread"},
+		cmdline.Setting{Name: "share", To: &o.Share, Default: 0.5, Help: "the `share` of an engine's capacity at which small requests arrive"},
+		cmdline.Setting{Name: "rate", To: &o.Rate, Help: "small requests per second for all engines, in place of a share of their capacities: rounds and builds then compare"},
+		cmdline.Setting{Name: "request_timeout", To: &o.requestTimeout, Default: 10 * time.Second, Least: int64(time.Millisecond), Most: int64(time.Hour), Help: "the endpoint's request `timeout`; the built-in registry has 1s, in which many_rows may not end"},
 		redisServerRow(&o.redisServer),
 		engineRow("cpu_threads", &o.cpuThreads),
 		jsonRow(&o.asJSON, ", a line for each scenario and engine"),
@@ -129,7 +129,7 @@ func (p *Program) benchIsolation(ctx context.Context, o *isolationOptions) error
 		if ctx.Err() != nil {
 			err = ctx.Err() // a worker was stopped; its own error is not the reason
 		}
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	if o.asJSON {
 		lines := json.NewEncoder(p.Stdout)
@@ -153,12 +153,12 @@ func (p *Program) benchIsolation(ctx context.Context, o *isolationOptions) error
 		err = isolation.WriteText(p.Stdout, head, scenarios, results)
 	}
 	if err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	for _, of := range results {
 		for _, r := range of {
 			if r.Failure != "" || r.SmallFail {
-				return command.ErrFailed
+				return cmdline.ErrFailed
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rankd/rankd/bench/kernels"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // kernelRowsMax bounds the rows of a kernel: some gigabytes of columns.
@@ -40,8 +40,8 @@ func (p *Program) kernelsCommand(ctx context.Context) *cobra.Command {
 		},
 	}
 	check = addRows(cmd,
-		command.Setting{Name: "rows", To: &rows, Default: []int{10, 100, 1000, 10_000, 100_000, 1_000_000}, Least: 1, Most: kernelRowsMax, Help: "`numbers` of rows"},
-		command.Setting{Name: "duration", To: &duration, Default: 500 * time.Millisecond, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` each kernel is measured, per number of rows"},
+		cmdline.Setting{Name: "rows", To: &rows, Default: []int{10, 100, 1000, 10_000, 100_000, 1_000_000}, Least: 1, Most: kernelRowsMax, Help: "`numbers` of rows"},
+		cmdline.Setting{Name: "duration", To: &duration, Default: 500 * time.Millisecond, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` each kernel is measured, per number of rows"},
 		jsonRow(&asJSON, ", a line for each"),
 	)
 	return cmd
@@ -58,15 +58,15 @@ func (p *Program) benchKernels(ctx context.Context, rows []int, d time.Duration,
 		fmt.Fprintf(table, "%d rows\t", n)
 		for _, k := range kernels.Names() {
 			if err := ctx.Err(); err != nil {
-				return &command.RuntimeError{Err: err}
+				return &cmdline.RuntimeError{Err: err}
 			}
 			r, err := kernels.Measure(k, n, d)
 			if err != nil {
-				return &command.RuntimeError{Err: err}
+				return &cmdline.RuntimeError{Err: err}
 			}
 			if asJSON {
 				if err := lines.Encode(r); err != nil {
-					return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+					return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 				}
 				continue
 			}
@@ -80,7 +80,7 @@ func (p *Program) benchKernels(ctx context.Context, rows []int, d time.Duration,
 	}
 	_, err := fmt.Fprintln(p.Stdout, kernelsSentence(results))
 	if err = errors.Join(err, table.Flush()); err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	return nil
 }

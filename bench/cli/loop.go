@@ -19,7 +19,7 @@ import (
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/eventloop"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // The modes of bench loop, in the order in which they run. --bench_eventloop has the first
@@ -66,7 +66,7 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
   interference   how late posts, timers and replies are while the pool is busy, and the jobs done, by its size`,
 		Example: "  rankd bench loop\n  rankd bench loop --mode interference --workers 1,2,4",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(command.CheckValues(cmd.Flags()), o.check()); err != nil {
+			if err := errors.Join(cmdline.CheckValues(cmd.Flags()), o.check()); err != nil {
 				return err
 			}
 			if err := o.checkEffect(cmd.Flags()); err != nil {
@@ -84,14 +84,14 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
 	f.IntVar(&o.sleepMS, "sleep_ms", 10, "how long each sleeps, in `ms`")
 	workers := engineRow("cpu_threads", &o.cpuThreads)
 	workers.Help += ", except of interference"
-	command.AddSettings(f, []command.Setting{workers})
+	cmdline.AddSettings(f, []cmdline.Setting{workers})
 	f.IntSliceVar(&o.inFlight, "in_flight", []int{1, 64}, "`numbers` of offloaded jobs in flight")
 	f.IntSliceVar(&o.payloads, "payload", []int{0, 1 << 10, 64 << 10, 1 << 20}, "`bytes` that an offloaded job touches")
 	cores := runtime.NumCPU()
 	f.IntSliceVar(&o.workers, "workers", slices.Compact([]int{0, 1, cores, 2 * cores}), "`numbers` of busy workers of interference")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` interference is measured, per number of workers")
 	f.StringVar(&o.redis, "redis", "", "the Redis at this `address` (host:port or a URL, as in rankd --redis) that answers interference (default: one of its own)")
-	command.AddSettings(f, []command.Setting{redisServerRow(&o.server), jsonRow(&o.asJSON, ", a line for each")})
+	cmdline.AddSettings(f, []cmdline.Setting{redisServerRow(&o.server), jsonRow(&o.asJSON, ", a line for each")})
 	return cmd
 }
 
@@ -184,7 +184,7 @@ func (o *loopOptions) check() error {
 // checkEffect reports each flag given that none of the modes reads. check has completed the
 // modes before.
 func (o *loopOptions) checkEffect(given *pflag.FlagSet) error {
-	idle := command.IdleFlags{Given: given}
+	idle := cmdline.IdleFlags{Given: given}
 	for _, flag := range []struct {
 		name  string
 		modes []string
@@ -219,14 +219,14 @@ func (p *Program) benchLoop(ctx context.Context, o *loopOptions) error {
 	for _, mode := range o.modes {
 		results, err := p.runLoopMode(ctx, o, mode)
 		if err != nil {
-			return &command.RuntimeError{Err: fmt.Errorf("%s: %w", mode, err)}
+			return &cmdline.RuntimeError{Err: fmt.Errorf("%s: %w", mode, err)}
 		}
 		write := writeLoopText
 		if o.asJSON {
 			write = writeLoopJSON
 		}
 		if err := write(p.Stdout, mode, results); err != nil {
-			return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+			return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 		}
 	}
 	return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/overload"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/replica"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/process"
 )
 
 // overloadOptions are the flags of bench overload. Immutable once checked.
@@ -62,10 +62,10 @@ and whether the requests that were admitted answered within their deadline.
 	check = addRows(cmd,
 		scenarioRow(&o.scenarios, names),
 		frontsRow(&o.fronts),
-		command.Setting{Name: "times", To: &o.Times, Default: 3.0, Help: "the `factor` of the capacity at which requests arrive"},
+		cmdline.Setting{Name: "times", To: &o.Times, Default: 3.0, Help: "the `factor` of the capacity at which requests arrive"},
 		roundsRow(&o.Rounds, 6),
-		command.Setting{Name: "duration", To: &o.Duration, Default: 3 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` requests arrive in a round"},
-		command.Setting{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Most: int64(time.Hour), Help: "how `long` each load runs before it is measured"},
+		cmdline.Setting{Name: "duration", To: &o.Duration, Default: 3 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` requests arrive in a round"},
+		cmdline.Setting{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Most: int64(time.Hour), Help: "how `long` each load runs before it is measured"},
 		engineRow("cpu_threads", &o.cpuThreads),
 		redisServerRow(&o.redisServer),
 		programRow(&o.program),
@@ -90,7 +90,7 @@ func (p *Program) benchOverload(ctx context.Context, o *overloadOptions) error {
 		if ctx.Err() != nil {
 			err = ctx.Err() // a process was stopped; its own error is not the reason
 		}
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	if o.asJSON {
 		lines := json.NewEncoder(p.Stdout)
@@ -111,7 +111,7 @@ func (p *Program) benchOverload(ctx context.Context, o *overloadOptions) error {
 		err = overload.WriteText(p.Stdout, head, scenarios, results)
 	}
 	if err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (p *Program) measureOverload(ctx context.Context, o *overloadOptions, scena
 	if err != nil {
 		return nil, facts, err
 	}
-	start := func(maxInflight, maxQueue int) (*replica.Replica, error) {
+	start := func(maxInflight, maxQueue int) (*process.Replica, error) {
 		return startReplica(ctx, o.program, "--redis", redis.Addr(0), "--plan_dir", folder, "--env", "test", "--coalesce_reads=false", // test has the plans' tasks
 			"--cpu_threads", strconv.Itoa(o.cpuThreads), "--max_inflight", strconv.Itoa(maxInflight), "--max_queue", strconv.Itoa(maxQueue))
 	}
@@ -179,7 +179,7 @@ func (p *Program) measureOverload(ctx context.Context, o *overloadOptions, scena
 	return results, facts, nil
 }
 
-func serverOf(r *replica.Replica) overload.Server {
+func serverOf(r *process.Replica) overload.Server {
 	return overload.Server{RESP: r.RESP, HTTP: r.HTTP, PID: r.Pid()}
 }
 

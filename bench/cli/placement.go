@@ -17,7 +17,7 @@ import (
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/placement"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // placementOptions are the flags of bench placement. Immutable once checked.
@@ -53,7 +53,7 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 				return err
 			}
 			if o.cores != nil {
-				idle := command.IdleFlags{Given: cmd.Flags()}
+				idle := cmdline.IdleFlags{Given: cmd.Flags()}
 				for _, flag := range []string{"rounds", "warmup", "cpu_threads", "base", "write_plans"} {
 					idle.Add(flag, "with --virtual_cores")
 				}
@@ -63,7 +63,7 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 				return p.simulatePlacement(&o)
 			}
 			if o.writeTo != "" {
-				idle := command.IdleFlags{Given: cmd.Flags()}
+				idle := cmdline.IdleFlags{Given: cmd.Flags()}
 				for _, flag := range []string{"rounds", "duration", "warmup", "cpu_threads", "base", "json"} {
 					idle.Add(flag, "with --write_plans")
 				}
@@ -78,12 +78,12 @@ func (p *Program) placementCommand(ctx context.Context) *cobra.Command {
 	check = addRows(cmd,
 		scenarioRow(&o.scenarios, names),
 		roundsRow(&o.Rounds, 6),
-		command.Setting{Name: "duration", To: &o.Duration, Default: time.Second, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` a round measures"},
-		command.Setting{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` a round warms up first"},
+		cmdline.Setting{Name: "duration", To: &o.Duration, Default: time.Second, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` a round measures"},
+		cmdline.Setting{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` a round warms up first"},
 		engineRow("cpu_threads", &o.cpuThreads),
-		command.Setting{Name: "base", To: &o.base, Help: "measure the reactor of this `program`, too, another build of rankd, where a scenario has one plan"},
-		command.Setting{Name: "write_plans", To: &o.writeTo, Help: "write the plans of the scenarios into this `folder`, for rankd bench compare --plan, and exit"},
-		command.Setting{Name: "virtual_cores", To: &o.cores, Least: 1, Most: 1 << 10, Help: "run the scenarios of random plans in virtual time instead, on machines of so many `cores`, --duration of it each"},
+		cmdline.Setting{Name: "base", To: &o.base, Help: "measure the reactor of this `program`, too, another build of rankd, where a scenario has one plan"},
+		cmdline.Setting{Name: "write_plans", To: &o.writeTo, Help: "write the plans of the scenarios into this `folder`, for rankd bench compare --plan, and exit"},
+		cmdline.Setting{Name: "virtual_cores", To: &o.cores, Least: 1, Most: 1 << 10, Help: "run the scenarios of random plans in virtual time instead, on machines of so many `cores`, --duration of it each"},
 		jsonRow(&o.asJSON, ", a line for each scenario and variant, then a line for each aim"),
 	)
 	return cmd
@@ -98,7 +98,7 @@ func (p *Program) simulatePlacement(o *placementOptions) error {
 		}
 		of, err := placement.Simulate(&s, o.cores, o.Duration)
 		if err != nil {
-			return &command.RuntimeError{Err: err}
+			return &cmdline.RuntimeError{Err: err}
 		}
 		results = append(results, of...)
 	}
@@ -110,7 +110,7 @@ func (p *Program) simulatePlacement(o *placementOptions) error {
 		write = placement.WriteSimulatedJSON
 	}
 	if err := write(p.Stdout, results); err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (o *placementOptions) writePlans() error {
 				err = os.WriteFile(filepath.Join(o.writeTo, name), placement.WithBuiltins(text), 0o644)
 			}
 			if err != nil {
-				return &command.RuntimeError{Err: err}
+				return &cmdline.RuntimeError{Err: err}
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func (p *Program) benchPlacement(ctx context.Context, o *placementOptions) error
 	workers, stop, err := p.startWorkers(ctx, &o.fleet)
 	defer stop()
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	var results [][]placement.Result
 	for _, s := range scenarios {
@@ -156,7 +156,7 @@ func (p *Program) benchPlacement(ctx context.Context, o *placementOptions) error
 			fmt.Fprintf(p.Stderr, "rankd: %s, round %d of %d, %s\n", s.Name, round+1, o.Rounds, v.Name)
 		})
 		if err != nil {
-			return &command.RuntimeError{Err: err}
+			return &cmdline.RuntimeError{Err: err}
 		}
 		results = append(results, r)
 	}
@@ -177,7 +177,7 @@ func (p *Program) benchPlacement(ctx context.Context, o *placementOptions) error
 		err = placement.WriteText(p.Stdout, head, scenarios, results)
 	}
 	if err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/caller"
 	"github.com/rankd/rankd/bench/fronts"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // serveOptions are the flags of bench serve. Immutable once checked.
@@ -66,11 +66,11 @@ func (p *Program) serveCommand(ctx context.Context) *cobra.Command {
 		plan,
 		engineRow("plan_dir", &o.planDir),
 		frontsRow(&o.fronts),
-		command.Setting{Name: "clients", To: &o.clients, Default: foreignPrograms(), Help: "`programs` to call them with, beside this program's own clients (default: those installed)"},
-		command.Setting{Name: "connections", To: &o.connections, Default: 4, Least: 1, Most: fronts.Many, Help: "`number` of pipelined connections of the RESP client"},
+		cmdline.Setting{Name: "clients", To: &o.clients, Default: foreignPrograms(), Help: "`programs` to call them with, beside this program's own clients (default: those installed)"},
+		cmdline.Setting{Name: "connections", To: &o.connections, Default: 4, Least: 1, Most: fronts.Many, Help: "`number` of pipelined connections of the RESP client"},
 		roundsRow(&o.rounds, 6),
-		command.Setting{Name: "duration", To: &o.duration, Default: 2 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` a caller is measured in a round, for either number in flight"},
-		command.Setting{Name: "warmup", To: &o.warmup, Default: 300 * time.Millisecond, Most: int64(time.Hour), Help: "how `long` a caller of this program warms up before"},
+		cmdline.Setting{Name: "duration", To: &o.duration, Default: 2 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` a caller is measured in a round, for either number in flight"},
+		cmdline.Setting{Name: "warmup", To: &o.warmup, Default: 300 * time.Millisecond, Most: int64(time.Hour), Help: "how `long` a caller of this program warms up before"},
 		engineRow("cpu_threads", &o.cpuThreads),
 		redisServerRow(&o.redisServer),
 		programRow(&o.program),
@@ -111,7 +111,7 @@ func (o *serveOptions) check(clientsGiven bool) error {
 // benchServe measures the fronts and prints their figures.
 func (p *Program) benchServe(ctx context.Context, o *serveOptions) error {
 	engine := rankd.Options{Env: "dev", Model: rankd.Sequential, Plan: o.planName, Compiler: p.Compiler}
-	if err := command.Folders(&engine, o.planDir, "", ""); err != nil {
+	if err := cmdline.Folders(&engine, o.planDir, "", ""); err != nil {
 		return err
 	}
 	name, artifact, err := soundPlan(engine, nil)
@@ -123,7 +123,7 @@ func (p *Program) benchServe(ctx context.Context, o *serveOptions) error {
 		if ctx.Err() != nil {
 			err = ctx.Err() // a process was stopped; its own error is not the reason
 		}
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	if o.asJSON {
 		lines := json.NewEncoder(p.Stdout)
@@ -140,7 +140,7 @@ func (p *Program) benchServe(ctx context.Context, o *serveOptions) error {
 		err = fronts.WriteText(p.Stdout, head, callers, results)
 	}
 	if err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/rankd/rankd/bench/fronts"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/internal/replica"
+	"github.com/rankd/rankd/internal/process"
 	"github.com/rankd/rankd/plan"
 )
 
@@ -28,7 +28,7 @@ type serveBench struct {
 
 	engine *worker.Process // asks itself
 	client *worker.Process // asks served
-	served *replica.Replica
+	served *process.Replica
 	folder string // of plans and of the files of foreign clients
 	// rates are the requests per second that client has reached, by front and by number in flight.
 	rates map[string]map[int]float64
@@ -113,14 +113,14 @@ func (p *Program) warnOfEmbedded(redis *backend.Backend) {
 }
 
 // startReplica starts "rankd serve" of a program; empty means this one.
-func startReplica(ctx context.Context, program string, args ...string) (*replica.Replica, error) {
+func startReplica(ctx context.Context, program string, args ...string) (*process.Replica, error) {
 	if program == "" {
 		var err error
 		if program, err = os.Executable(); err != nil {
 			return nil, err
 		}
 	}
-	return replica.Start(ctx, replica.Options{Program: program, Args: args})
+	return process.StartReplica(ctx, process.ReplicaOptions{Program: program, Args: args})
 }
 
 // writePlans writes artifacts, by name, into a folder.

@@ -8,13 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rankd/rankd/bench/caller"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // engineRow returns the row of a flag of rankd itself, whose value goes to a place of a benchmark.
-func engineRow(name string, to any) command.Setting {
-	var rankd engineflags.Flags
+func engineRow(name string, to any) cmdline.Setting {
+	var rankd cmdline.EngineFlags
 	for _, row := range slices.Concat(rankd.PlanSettings(), rankd.EngineSettings()) {
 		if row.Name == name {
 			row.To, row.Idle = to, nil
@@ -25,34 +24,34 @@ func engineRow(name string, to any) command.Setting {
 }
 
 // addRows adds the flags of a benchmark, and returns what checks them.
-func addRows(cmd *cobra.Command, table ...command.Setting) (check func() error) {
-	command.AddSettings(cmd.Flags(), table)
+func addRows(cmd *cobra.Command, table ...cmdline.Setting) (check func() error) {
+	cmdline.AddSettings(cmd.Flags(), table)
 	return func() error {
-		return errors.Join(command.CheckValues(cmd.Flags()), command.CheckSettings(cmd.Flags(), table))
+		return errors.Join(cmdline.CheckValues(cmd.Flags()), cmdline.CheckSettings(cmd.Flags(), table))
 	}
 }
 
-func frontsRow(to *[]string) command.Setting {
+func frontsRow(to *[]string) cmdline.Setting {
 	known := []string{caller.RESP, caller.HTTP}
-	return command.Setting{Name: "fronts", To: to, Default: known, OneOf: known, Help: "`fronts` to measure"}
+	return cmdline.Setting{Name: "fronts", To: to, Default: known, OneOf: known, Help: "`fronts` to measure"}
 }
 
-func programRow(to *string) command.Setting {
-	return command.Setting{Name: "program", To: to, Help: "the `program` whose command serve is measured (default: this program)"}
+func programRow(to *string) cmdline.Setting {
+	return cmdline.Setting{Name: "program", To: to, Help: "the `program` whose command serve is measured (default: this program)"}
 }
 
-func roundsRow(to *int, standard int) command.Setting {
-	return command.Setting{Name: "rounds", To: to, Default: standard, Least: 1, Most: 1000, Help: "`number` of rounds; fewer than six give no interval"}
+func roundsRow(to *int, standard int) cmdline.Setting {
+	return cmdline.Setting{Name: "rounds", To: to, Default: standard, Least: 1, Most: 1000, Help: "`number` of rounds; fewer than six give no interval"}
 }
 
-func scenarioRow(to *[]string, known []string) command.Setting {
-	return command.Setting{Name: "scenario", To: to, Default: known, OneOf: known, Help: "`scenarios` to run"}
+func scenarioRow(to *[]string, known []string) cmdline.Setting {
+	return cmdline.Setting{Name: "scenario", To: to, Default: known, OneOf: known, Help: "`scenarios` to run"}
 }
 
-func redisServerRow(to *string) command.Setting {
-	return command.Setting{Name: "redis_server", To: to, Help: "the redis-server `program` to start (default: redis-server on the PATH)"}
+func redisServerRow(to *string) cmdline.Setting {
+	return cmdline.Setting{Name: "redis_server", To: to, Help: "the redis-server `program` to start (default: redis-server on the PATH)"}
 }
 
-func jsonRow(to *bool, lines string) command.Setting {
-	return command.Setting{Name: "json", To: to, Help: "print the figures as JSON" + lines}
+func jsonRow(to *bool, lines string) cmdline.Setting {
+	return cmdline.Setting{Name: "json", To: to, Help: "print the figures as JSON" + lines}
 }

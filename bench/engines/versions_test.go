@@ -10,7 +10,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/staleness"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -21,7 +21,7 @@ const emptyPlan = `{"schema_version": 1, "plan_name": "p", "outputs": ["me"], "n
 func TestStaleness(t *testing.T) {
 	for _, mode := range []registry.CacheMode{registry.CacheOff, registry.CacheTTL, registry.CacheBroadcast, registry.CacheTrack} {
 		t.Run(string(mode), func(t *testing.T) {
-			server := redistest.Start(t)
+			server := testworld.StartRedis(t)
 			target, err := Open(WithVersions(rankd.Options{Redis: server.Addr, PlanFile: "p.plan.json", PlanText: []byte(emptyPlan), Cache: mode}))
 			require.NoError(t, err)
 			defer target.Close()

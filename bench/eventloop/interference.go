@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
-	"github.com/rankd/rankd/internal/redisclient"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
@@ -38,7 +38,7 @@ func Interference(workers int, d time.Duration, server string) (*InterferenceRes
 	var redis resp.Options
 	if server != "" {
 		var err error
-		if redis, err = redisclient.Options(server); err != nil {
+		if redis, err = devredis.ClientOptions(server); err != nil {
 			return nil, err
 		}
 		redis.ClientName = "rankd-bench"

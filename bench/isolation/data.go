@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/rankd/rankd/internal/redisclient"
+	"github.com/rankd/rankd/internal/devredis"
 )
 
 // The users of the data set.
@@ -25,7 +25,7 @@ const (
 
 // Load fills the server that text names with the users of the scenarios. The server is empty.
 func Load(ctx context.Context, text string, scenarios []Scenario) error {
-	err := redisclient.Write(ctx, text, func(write func(command ...string) error) error {
+	err := devredis.Write(ctx, text, func(write func(command ...string) error) error {
 		l := loader{write: write}
 		for id := int64(1); id <= SmallUsers; id++ {
 			var follows []string

@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 // specs are all the ways of sending and decoding that a peer has.
@@ -129,9 +129,9 @@ func open(t testing.TB, spec, addr string, fanout int) (*Ranker, Store) {
 }
 
 // startRedis starts a redis-server with the demo data.
-func startRedis(t testing.TB) *redistest.Server {
+func startRedis(t testing.TB) *testworld.Redis {
 	t.Helper()
-	server := redistest.Start(t)
+	server := testworld.StartRedis(t)
 	require.NoError(t, devredis.Load(context.Background(), server.Addr))
 	return server
 }

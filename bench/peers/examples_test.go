@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/examples"
 	articledata "github.com/rankd/rankd/examples/articles/data"
 	feeddata "github.com/rankd/rankd/examples/feed/data"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 // An example is a plan of package examples with data of its own. Its requests differ in their contexts.
@@ -111,7 +111,7 @@ func (a *Article) fields(score float64) map[string]any {
 // TestExamplesAnswersAreTheEngines compares each field of each row, for all users and one who is unknown.
 func TestExamplesAnswersAreTheEngines(t *testing.T) {
 	for _, x := range exampleCases {
-		server := redistest.Start(t)
+		server := testworld.StartRedis(t)
 		require.NoError(t, x.fill(t.Context(), server.Addr, exampleNow))
 		e := openExample(t, server.Addr, &x)
 		for i, json := range x.contexts {
@@ -151,7 +151,7 @@ func TestExamplesAnswersAreTheEngines(t *testing.T) {
 // TestExamplesCommandsAreTheEngines compares the numbers of commands.
 func TestExamplesCommandsAreTheEngines(t *testing.T) {
 	for _, x := range exampleCases {
-		server := redistest.Start(t)
+		server := testworld.StartRedis(t)
 		require.NoError(t, x.fill(t.Context(), server.Addr, exampleNow))
 		e := openExample(t, server.Addr, &x)
 		json := x.contexts[1]
@@ -174,7 +174,7 @@ func TestExamplesCommandsAreTheEngines(t *testing.T) {
 // The feed goes on without a source that fails, but for the inbox; the engine does the same.
 func TestTheFeedSurvivesItsSources(t *testing.T) {
 	x := exampleCases[0]
-	server := redistest.Start(t)
+	server := testworld.StartRedis(t)
 	require.NoError(t, x.fill(t.Context(), server.Addr, exampleNow))
 	e := openExample(t, server.Addr, &x)
 	brings, err := ParseContext(x.contexts[1])

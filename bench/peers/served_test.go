@@ -12,17 +12,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/replica"
+	"github.com/rankd/rankd/internal/process"
 )
 
 // startServer starts "rankd serve" on a redis-server with the demo data.
-func startServer(t testing.TB) *replica.Replica {
+func startServer(t testing.TB) *process.Replica {
 	t.Helper()
 	data := startRedis(t)
-	program, err := replica.Build(t.Context(), t.TempDir(), false)
+	program, err := process.Build(t.Context(), t.TempDir(), false)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	r, err := replica.Start(ctx, replica.Options{Program: program, Args: []string{"--redis", data.Addr, "--drain_delay_ms", "0"}})
+	r, err := process.StartReplica(ctx, process.ReplicaOptions{Program: program, Args: []string{"--redis", data.Addr, "--drain_delay_ms", "0"}})
 	if err != nil {
 		cancel()
 		require.NoError(t, err)

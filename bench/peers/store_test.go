@@ -16,7 +16,7 @@ import (
 
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/staleness"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 // fill runs commands on a server.
@@ -31,7 +31,7 @@ func fill(t testing.TB, addr string, commands ...[]any) {
 
 // TestOddData: what is not in the demo data.
 func TestOddData(t *testing.T) {
-	server := redistest.Start(t)
+	server := testworld.StartRedis(t)
 	fill(t, server.Addr,
 		[]any{"RPUSH", "follow:1", "2", "junk", "-3x", "9223372036854775808", "", "2", "7"},
 		[]any{"HSET", "user:1", "country", "US"},
@@ -57,7 +57,7 @@ func TestOddData(t *testing.T) {
 
 // TestErrorsOfRedis: a key of the wrong type fails the request that reads it, and no other.
 func TestErrorsOfRedis(t *testing.T) {
-	server := redistest.Start(t)
+	server := testworld.StartRedis(t)
 	fill(t, server.Addr,
 		[]any{"SET", "user:1", "no hash"},
 		[]any{"SET", "recommendation:2", "no list"},
@@ -81,7 +81,7 @@ func TestErrorsOfRedis(t *testing.T) {
 
 // TestScoresThatAreNotFinite are refused, as by the engine.
 func TestScoresThatAreNotFinite(t *testing.T) {
-	server := redistest.Start(t)
+	server := testworld.StartRedis(t)
 	fill(t, server.Addr, []any{"RPUSH", "follow:1", "4000000000"}, []any{"RPUSH", "media:4000000000", "5000000000"})
 	r, _ := open(t, "rueidis", server.Addr, 0)
 	huge := 1e308
@@ -219,7 +219,7 @@ func TestCachingPeers(t *testing.T) {
 	x := exampleCases[0]
 	for _, spec := range caching[:2] {
 		t.Run(spec, func(t *testing.T) {
-			server := redistest.Start(t)
+			server := testworld.StartRedis(t)
 			require.NoError(t, x.fill(t.Context(), server.Addr, exampleNow))
 			r, store := open(t, spec, server.Addr, 0)
 			first := func() (title string, commands uint64) {
@@ -250,7 +250,7 @@ func TestCachingPeers(t *testing.T) {
 // A caching peer is stale for as long as a message takes, and another never.
 func TestStaleness(t *testing.T) {
 	for _, spec := range []string{"rueidis", "go-redis", "rueidis-cache", "rueidis-cache:broadcast=true"} {
-		server := redistest.Start(t)
+		server := testworld.StartRedis(t)
 		_, store := open(t, spec, server.Addr, 0)
 		probe := staleness.Begin(t.Context(), server.Addr, NewTarget(nil, store, Context{}))
 		began := time.Now()

@@ -18,7 +18,7 @@ import (
 
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/internal/browser"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 // fixed is a comparison of two engines at two loads and two Redis latencies; one cell failed.
@@ -163,7 +163,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space"
 // TestInChromium opens the page in a browser. RANKD_REPORT names a page to open in place of one
 // with made-up figures, and RANKD_SCREENSHOT a file for a picture of it.
 func TestInChromium(t *testing.T) {
-	b := browser.New(t)
+	b := testworld.NewBrowser(t)
 	file := os.Getenv("RANKD_REPORT")
 	if file == "" {
 		file = filepath.Join(t.TempDir(), "report.html")

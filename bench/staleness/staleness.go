@@ -21,7 +21,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/internal/redisclient"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
 )
@@ -70,7 +70,7 @@ func Begin(ctx context.Context, server string, target load.Versioned) *Probe {
 	p.readers.Add(readers)
 	p.writer.Go(func() {
 		defer begin() // without a server there are no first versions
-		p.failed = redisclient.With(context.WithoutCancel(ctx), server, func(client *blocking.Client) error {
+		p.failed = devredis.WithClient(context.WithoutCancel(ctx), server, func(client *blocking.Client) error {
 			err := p.forget(client)
 			for user := range users {
 				p.ledger.oks[user] = []time.Time{{}}

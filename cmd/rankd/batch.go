@@ -17,9 +17,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd/batch"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 const batchLong = `Rank many users, and write an answer a line, in their order.
@@ -60,8 +59,8 @@ type batchOptions struct {
 	shard, shards     int
 }
 
-func (o *batchOptions) settings() []command.Setting {
-	return slices.Concat([]command.Setting{
+func (o *batchOptions) settings() []cmdline.Setting {
+	return slices.Concat([]cmdline.Setting{
 		{Name: "users", To: &o.users, Help: "rank the users in this `file`; - is stdin, which must come again for the batch to go on"},
 		{Name: "users_form", To: &o.form, OneOf: []string{"", string(batch.Lines), string(batch.CSV), string(batch.JSONL)}, Shown: "by the file",
 			Help: "`form` of the users: lines (an id each), csv (a head with user_id, and context in further columns) or jsonl (requests as on stdin)"},
@@ -76,7 +75,7 @@ func (o *batchOptions) settings() []command.Setting {
 
 // batchCommand returns "rankd batch".
 func (p *program) batchCommand(ctx context.Context) *cobra.Command {
-	o := batchOptions{options: options{tracing: true, Flags: engineflags.Flags{}}}
+	o := batchOptions{options: options{tracing: true, EngineFlags: cmdline.EngineFlags{}}}
 	cmd := &cobra.Command{
 		Use: "batch", Short: "Rank many users, with checkpoints", Long: batchLong, Example: batchExamples,
 		Args: cobra.NoArgs,
@@ -90,14 +89,14 @@ func (p *program) batchCommand(ctx context.Context) *cobra.Command {
 	cmd.SetUsageTemplate(batchUsageTemplate)
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.SetNormalizeFunc(command.Normalize)
-	command.AddSettings(f, o.settings())
+	f.SetNormalizeFunc(cmdline.Normalize)
+	cmdline.AddSettings(f, o.settings())
 	return cmd
 }
 
 // check reports all that is wrong with the options at once, and completes them.
 func (o *batchOptions) check(given *pflag.FlagSet) error {
-	problems := []error{o.options.check(given), command.CheckSettings(given, o.settings())}
+	problems := []error{o.options.check(given), cmdline.CheckSettings(given, o.settings())}
 	for flag, value := range map[string]string{"users": o.users, "out": o.out} {
 		if value == "" {
 			problems = append(problems, fmt.Errorf("rankd batch needs --%s", flag))
@@ -111,7 +110,7 @@ func (o *batchOptions) check(given *pflag.FlagSet) error {
 	o.shard, first = strconv.Atoi(one)
 	o.shards, second = strconv.Atoi(all)
 	if errors.Join(first, second) != nil || o.shard < 0 || o.shard >= o.shards {
-		problems = append(problems, fmt.Errorf("--shard is i/n, such as 0/8 to 7/8, not %s", excerpt.Quote(o.shardText)))
+		problems = append(problems, fmt.Errorf("--shard is i/n, such as 0/8 to 7/8, not %s", errtext.Quote(o.shardText)))
 	}
 	return errors.Join(problems...)
 }
@@ -119,7 +118,7 @@ func (o *batchOptions) check(given *pflag.FlagSet) error {
 // rankBatch ranks the users.
 func (p *program) rankBatch(ctx context.Context, o *batchOptions) error {
 	p.tune(o.CPUThreads)
-	redis := new(engineflags.EmbeddedRedis)
+	redis := new(cmdline.EmbeddedRedis)
 	defer redis.Close()
 	e, err := openEngine(&o.options, setting{stderr: p.stderr, plans: p.plans, redis: redis})
 	if err != nil {
@@ -144,7 +143,7 @@ func (p *program) rankBatch(ctx context.Context, o *batchOptions) error {
 	}
 	users, err := batch.NewUsers(in, form, e.Registry())
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	job := batch.Job{
 		Engine: e, Users: users, Format: o.Format(), InFlight: o.inFlight, CommandsPerSecond: o.commandsPerSecond, Shard: o.shard, Shards: o.shards,
@@ -155,12 +154,12 @@ func (p *program) rankBatch(ctx context.Context, o *batchOptions) error {
 	fmt.Fprintf(p.stdout, "%s\n", text)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &command.RuntimeError{Err: errors.New("interrupted; the same command goes on")}
+		return &cmdline.RuntimeError{Err: errors.New("interrupted; the same command goes on")}
 	case err != nil:
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	case sum.Failed > 0:
 		fmt.Fprintf(p.stderr, "rankd: %d users failed; --users %s runs them again\n", sum.Failed, batch.FailedFile(o.out))
-		return command.ErrFailed
+		return cmdline.ErrFailed
 	}
 	return nil
 }

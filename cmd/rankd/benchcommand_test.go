@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/isolation"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 // measure runs the program with the test binary as its workers and without a
@@ -335,7 +335,7 @@ func TestBenchWithoutAModeHelps(t *testing.T) {
 func TestBenchIsolation(t *testing.T) {
 	server := os.Getenv("RANKD_REDIS_SERVER")
 	if server == "" {
-		redistest.Start(t) // skips, or fails where there must be one
+		testworld.StartRedis(t) // skips, or fails where there must be one
 	}
 	o := measure(t, "isolation", "--scenario", "many_rows", "--rounds", "1", "--duration", "400ms", "--large", "1", "--share", "0.05", "--redis_server", server, "--json")
 	var r isolation.Result

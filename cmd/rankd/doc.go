@@ -7,7 +7,7 @@
 //	                  rankd.Engine ── done callbacks, in any order
 //
 // This package is flags, stdin and printing in front of package rankd: flags.go says which
-// flags there are beside those of package internal/engineflags, effect.go which flag has an effect on which job, engine.go opens
+// flags there are beside those of package internal/cmdline, effect.go which flag has an effect on which job, engine.go opens
 // an engine, serve.go moves requests and answers, run.go is "rankd run", reference.go "rankd tasks" and "rankd schema", print.go lists plans,
 // metrics.go prints --metrics, trace.go is "rankd trace". Packages trace/... draw, package
 // bench/cli holds the benchmarks, and package serve/cli is "rankd serve".

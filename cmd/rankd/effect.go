@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // A job is one kind of work. Each but jobServe and jobTrace has a flag of its name, which asks
@@ -74,7 +74,7 @@ func jobsOf(flag string) []job {
 // without a plan, the number of timers for a measurement of posts. Such combinations stay.
 func (o *options) checkEffect(given *pflag.FlagSet) error {
 	asked := o.job()
-	idle := command.IdleFlags{Given: given}
+	idle := cmdline.IdleFlags{Given: given}
 	given.Visit(func(f *pflag.Flag) {
 		switch jobs := jobsOf(f.Name); {
 		case len(jobs) == 0, slices.Contains(jobs, asked):

@@ -7,8 +7,7 @@ import (
 	"io"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -16,7 +15,7 @@ import (
 type setting struct {
 	stderr io.Writer
 	plans  rankd.Compiler // of plans in TypeScript
-	redis  *engineflags.EmbeddedRedis
+	redis  *cmdline.EmbeddedRedis
 	sink   trace.Sink // takes the traces of a sample; nil: there is none
 }
 
@@ -28,7 +27,7 @@ func openEngine(o *options, with setting) (*rankd.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Logger, options.Compiler = command.Logger(with.stderr), with.plans
+	options.Logger, options.Compiler = cmdline.Logger(with.stderr), with.plans
 	o.Record(&options, with.sink)
 	options.NoSecrets = !asked.runsPlans()
 	if o.Env == "dev" && asked.runsPlans() {

@@ -14,9 +14,8 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/explain"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/request"
 )
 
@@ -62,7 +61,7 @@ type explainOptions struct {
 
 // explainCommand returns "rankd explain".
 func (p *program) explainCommand(ctx context.Context) *cobra.Command {
-	o := explainOptions{options: options{tracing: true, Flags: engineflags.Flags{Options: rankd.Options{AllowRequestExplain: true, AllowRequestNow: true}}}}
+	o := explainOptions{options: options{tracing: true, EngineFlags: cmdline.EngineFlags{Options: rankd.Options{AllowRequestExplain: true, AllowRequestNow: true}}}}
 	cmd := &cobra.Command{
 		Use: "explain", Short: "Run one request and say why rows are in its answer, or are not", Long: explainLong, Example: explainExamples,
 		Args: cobra.NoArgs,
@@ -76,18 +75,18 @@ func (p *program) explainCommand(ctx context.Context) *cobra.Command {
 	cmd.SetUsageTemplate(explainUsageTemplate)
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.SetNormalizeFunc(command.Normalize)
+	f.SetNormalizeFunc(cmdline.Normalize)
 	f.StringVar(&o.user, "user", "1", "run the request for the user of this `id`")
 	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
 	f.StringSliceVar(&o.items, "item", nil, "explain these `ids`, such as 7, product:7 or sku-1, with commas between them; all rows of the answer if this flag is missing")
 	f.BoolVar(&o.json, "json", false, "print the explanation as JSON")
-	command.AddSettings(f, slices.Concat(o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings()))
+	cmdline.AddSettings(f, slices.Concat(o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings()))
 	return cmd
 }
 
 // check reports all that is wrong with the options at once, and completes them.
 func (o *explainOptions) check(given *pflag.FlagSet) error {
-	if err := command.CheckExclusive(given, "user", "request"); err != nil {
+	if err := cmdline.CheckExclusive(given, "user", "request"); err != nil {
 		return err
 	}
 	problems := []error{o.options.check(given)}
@@ -127,7 +126,7 @@ func requestOf(e *rankd.Engine, user, document string) (rankd.Request, error) {
 // explainRequest runs the request and prints its explanation.
 func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
 	p.tune(o.CPUThreads)
-	redis := new(engineflags.EmbeddedRedis)
+	redis := new(cmdline.EmbeddedRedis)
 	defer redis.Close()
 	e, err := openEngine(&o.options, setting{stderr: p.stderr, plans: p.plans, redis: redis})
 	if err != nil {
@@ -135,7 +134,7 @@ func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
 	}
 	defer e.Close()
 	if len(o.texts) > 0 && len(e.Registry().Entities()) == 0 {
-		return fmt.Errorf("--item lists integers of 64 bits, not %s: the registry declares no entities", excerpt.Quote(o.texts[0]))
+		return fmt.Errorf("--item lists integers of 64 bits, not %s: the registry declares no entities", errtext.Quote(o.texts[0]))
 	}
 	r, err := requestOf(e, o.user, o.request)
 	if err != nil {
@@ -148,7 +147,7 @@ func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
 	}
 	answer, err := e.Rank(ctx, r)
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	why := answer.Explanation()
 	if o.json {
@@ -156,6 +155,6 @@ func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
 		_, err = fmt.Fprintf(p.stdout, "%s\n", doc)
 		return err
 	}
-	fmt.Fprintf(p.stdout, "%s ranked %d rows for user %s.\n\n", excerpt.Text(answer.Plan), answer.Len(), excerpt.Text(cmp.Or(r.UserIDText, strconv.FormatInt(r.UserID, 10))))
+	fmt.Fprintf(p.stdout, "%s ranked %d rows for user %s.\n\n", errtext.Text(answer.Plan), answer.Len(), errtext.Text(cmp.Or(r.UserIDText, strconv.FormatInt(r.UserID, 10))))
 	return explain.Text(p.stdout, why)
 }

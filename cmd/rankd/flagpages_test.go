@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	servecli "github.com/rankd/rankd/serve/cli"
 )
 
@@ -55,7 +55,7 @@ func TestPagesListFlags(t *testing.T) {
 					assert.NotContains(t, listed, f.Name, "%s lists it once", page)
 					listed[f.Name] = true
 				}
-				rows[i] = command.PageRow(f, links) + "\n"
+				rows[i] = cmdline.PageRow(f, links) + "\n"
 			}
 			return strings.Join(rows, "")
 		})
@@ -67,7 +67,7 @@ func TestPagesListFlags(t *testing.T) {
 	}
 	server.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
-			assert.Contains(t, listed, f.Name, "docs/serving.md lacks the row:\n%s", command.PageRow(f, ""))
+			assert.Contains(t, listed, f.Name, "docs/serving.md lacks the row:\n%s", cmdline.PageRow(f, ""))
 		}
 	})
 }

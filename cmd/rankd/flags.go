@@ -11,9 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd/bench/cli"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
-	"github.com/rankd/rankd/internal/nearest"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/request"
 )
 
@@ -25,7 +24,7 @@ const (
 
 // options are the flags of the root command. Immutable once checked.
 type options struct {
-	engineflags.Flags
+	cmdline.EngineFlags
 
 	listPlans, printPlanInfo, printRegistry, loadDemoData, version bool
 
@@ -130,30 +129,30 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 		},
 	}
 	cmd.SetUsageTemplate(usageTemplate)
-	cmd.SetFlagErrorFunc(command.FlagError)
+	cmd.SetFlagErrorFunc(cmdline.FlagError)
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.SetNormalizeFunc(command.Normalize)
+	f.SetNormalizeFunc(cmdline.Normalize)
 
-	command.AddSettings(f, o.settings())
+	cmdline.AddSettings(f, o.settings())
 	o.eventLoop.Add(f)
 	return cmd
 }
 
 // settings are the flags of the root command, but those of its old measurement of the event loop.
-func (o *options) settings() []command.Setting {
-	return slices.Concat(o.PlanSettings(), o.EngineSettings(), []command.Setting{
+func (o *options) settings() []cmdline.Setting {
+	return slices.Concat(o.PlanSettings(), o.EngineSettings(), []cmdline.Setting{
 		{Name: "max_inflight", To: &o.maxInflight, Default: 256, Option: "MaxInflight",
 			Help: "run at most this `number` of requests at the same time; its product with --max_request_bytes bounds the memory that requests take"},
 		{Name: "max_request_bytes", To: &o.maxRequestBytes, Default: request.DefaultMaxBytes, Least: 1, Most: 1 << 30,
 			Help: "refuse requests longer than this `number` of bytes; times --max_inflight it bounds the memory that their texts take"},
-	}, o.SchedulingSettings(), o.GrantSettings(nil), o.DeadlineSettings(), o.GraceSettings(), []command.Setting{
+	}, o.SchedulingSettings(), o.GrantSettings(nil), o.DeadlineSettings(), o.GraceSettings(), []cmdline.Setting{
 		{Name: "input", To: &o.input, Default: inputJSON, OneOf: []string{inputJSON, inputLines},
 			Help: "`form` of the input: json (documents may span lines) or jsonl (each line is one document, and a broken one harms no other)"},
-	}, o.ResponseSettings(), []command.Setting{
+	}, o.ResponseSettings(), []cmdline.Setting{
 		{Name: "dump-run-trace", To: &o.deltas, Help: "add schema_deltas to answers: the columns each node took in, gave out, added, removed"},
-	}, o.RecordingSettings(), []command.Setting{
+	}, o.RecordingSettings(), []cmdline.Setting{
 		{Name: "metrics", To: &o.metrics, Idle: o.WithoutLoop, Help: "at the end print where nodes ran, and what that cost, on stderr: one line of JSON"},
 		{Name: "list-plans", To: &o.listPlans, Help: "list the plans that --plan_name can name, and exit"},
 		{Name: "print-plan-info", To: &o.printPlanInfo, Help: "print the chosen plan as checked and compiled, and exit"},
@@ -180,7 +179,7 @@ func noFile(cmd *cobra.Command, args []string) error {
 		for _, c := range cmd.Commands() {
 			names = append(names, c.Name())
 		}
-		if near, ok := nearest.Within(2, arg, names); ok {
+		if near, ok := errtext.NearestWithin(2, arg, names); ok {
 			return fmt.Errorf("unknown command %q; did you mean rankd %s?", arg, near)
 		}
 		file := "file"
@@ -196,14 +195,14 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
 
 // check reports all that is wrong with the options at once, and completes them.
 func (o *options) check(given *pflag.FlagSet) error {
-	if err := errors.Join(command.CheckExclusive(given, "plan", "plan_name"),
-		command.CheckExclusive(given, "list-plans", "print-plan-info", "print-registry", "load_demo_data", "bench", "bench_eventloop", "version")); err != nil {
+	if err := errors.Join(cmdline.CheckExclusive(given, "plan", "plan_name"),
+		cmdline.CheckExclusive(given, "list-plans", "print-plan-info", "print-registry", "load_demo_data", "bench", "bench_eventloop", "version")); err != nil {
 		return err
 	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 
-	if err := command.CheckValues(given); err != nil {
+	if err := cmdline.CheckValues(given); err != nil {
 		problems = append(problems, err)
 	}
 	if err := o.ChooseEngine(given); err != nil {

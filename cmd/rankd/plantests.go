@@ -14,10 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/atomicfile"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
-	"github.com/rankd/rankd/internal/filewatch"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/rankdtest/plantest"
 )
 
@@ -51,7 +49,7 @@ Exit status:
 
 // testOptions are the flags of rankd test. Immutable once checked.
 type testOptions struct {
-	engineflags.Flags
+	cmdline.EngineFlags
 
 	run, junit    string
 	update, watch bool
@@ -59,8 +57,8 @@ type testOptions struct {
 	timeout       time.Duration
 }
 
-func (o *testOptions) settings() []command.Setting {
-	table := []command.Setting{
+func (o *testOptions) settings() []cmdline.Setting {
+	table := []cmdline.Setting{
 		{Name: "run", To: &o.run, Help: "run the tests whose names match this `pattern`, a regular expression (RE2)"},
 		{Name: "update", To: &o.update, Help: "record the snapshots anew in place of comparing with them"},
 		{Name: "watch", To: &o.watch, Help: "go on, and run the tests again on each save, until a signal comes"},
@@ -69,7 +67,7 @@ func (o *testOptions) settings() []command.Setting {
 		{Name: "timeout", To: &o.timeout, Default: compiler.DefaultTimeout, Least: int64(time.Millisecond), Most: int64(time.Hour),
 			Help: "fail a request that takes longer than this `time`, and a test that computes longer without one"},
 	}
-	table = append(table, command.Setting{Name: "plan_dir", To: &o.PlansDir, Help: "the `folder` of the plans and their tests, if no argument names any"})
+	table = append(table, cmdline.Setting{Name: "plan_dir", To: &o.PlansDir, Help: "the `folder` of the plans and their tests, if no argument names any"})
 	for _, s := range o.PlanSettings() {
 		switch s.Name {
 		case "env", "registry_dir", "model_dir":
@@ -86,8 +84,8 @@ func (p *program) testCommand(ctx context.Context) *cobra.Command {
 	cmd.SetUsageTemplate(testUsageTemplate)
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.SetNormalizeFunc(command.Normalize)
-	command.AddSettings(f, o.settings())
+	f.SetNormalizeFunc(cmdline.Normalize)
+	cmdline.AddSettings(f, o.settings())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := o.config(cmd.Flags(), args)
 		if err != nil {
@@ -104,7 +102,7 @@ func (p *program) testCommand(ctx context.Context) *cobra.Command {
 
 // config returns what the flags and the arguments ask for: a folder, or files of one folder.
 func (o *testOptions) config(given *pflag.FlagSet, args []string) (c plantest.Config, err error) {
-	if err := errors.Join(command.CheckValues(given), command.CheckSettings(given, o.settings())); err != nil {
+	if err := errors.Join(cmdline.CheckValues(given), cmdline.CheckSettings(given, o.settings())); err != nil {
 		return c, err
 	}
 	if len(args) == 0 && o.PlansDir != "" {
@@ -135,27 +133,27 @@ func (o *testOptions) config(given *pflag.FlagSet, args []string) (c plantest.Co
 	}
 	c.Update, c.Parallel, c.Timeout = o.update, o.parallel, o.timeout
 	c.Engine.Env = o.Env
-	return c, command.Folders(&c.Engine, "", o.RegistryDir, o.ModelDir)
+	return c, cmdline.Folders(&c.Engine, "", o.RegistryDir, o.ModelDir)
 }
 
-// testPlans runs the tests once and reports. The error is command.ErrFailed if one failed.
+// testPlans runs the tests once and reports. The error is cmdline.ErrFailed if one failed.
 func (p *program) testPlans(ctx context.Context, o *testOptions, c plantest.Config) (*plantest.Report, error) {
 	report, err := plantest.Run(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := fmt.Fprint(p.stdout, report.Text()); err != nil {
-		return nil, &command.RuntimeError{Err: err}
+		return nil, &cmdline.RuntimeError{Err: err}
 	}
 	if o.junit != "" {
-		if err := atomicfile.Write(o.junit, report.JUnit()); err != nil {
-			return nil, &command.RuntimeError{Err: fmt.Errorf("--junit: %w", err)}
+		if err := fileio.Replace(o.junit, report.JUnit()); err != nil {
+			return nil, &cmdline.RuntimeError{Err: fmt.Errorf("--junit: %w", err)}
 		}
 	}
 	passed, failed := report.Counts()
 	fmt.Fprintf(p.stderr, "rankd: %d passed, %d failed, in %s\n", passed, failed, report.Elapsed.Round(time.Millisecond))
 	if failed > 0 {
-		return report, command.ErrFailed
+		return report, cmdline.ErrFailed
 	}
 	if passed == 0 {
 		return report, errors.New("--run matches no test")
@@ -165,9 +163,9 @@ func (p *program) testPlans(ctx context.Context, o *testOptions, c plantest.Conf
 
 // watchTests runs the tests, and again after each change of a source, of a table or of data that they import, until ctx ends.
 func (p *program) watchTests(ctx context.Context, o *testOptions, c plantest.Config) error {
-	watcher, err := filewatch.New()
+	watcher, err := cmdline.NewWatcher()
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	defer watcher.Close()
 	folders := []string{c.Folder}
@@ -177,17 +175,17 @@ func (p *program) watchTests(ctx context.Context, o *testOptions, c plantest.Con
 		}
 	}
 	if err := watcher.Add(folders...); err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	for ctx.Err() == nil {
 		report, err := p.testPlans(ctx, o, c)
-		if err != nil && !errors.Is(err, command.ErrFailed) && ctx.Err() == nil {
+		if err != nil && !errors.Is(err, cmdline.ErrFailed) && ctx.Err() == nil {
 			p.explain(err, []string{c.Folder})
 		}
 		if report != nil {
 			for i := range report.Files {
 				if err := watcher.Add(report.Files[i].Sources...); err != nil {
-					return &command.RuntimeError{Err: err}
+					return &cmdline.RuntimeError{Err: err}
 				}
 			}
 		}
@@ -201,8 +199,8 @@ func (p *program) watchTests(ctx context.Context, o *testOptions, c plantest.Con
 			}
 			return false
 		}
-		if _, err = watcher.Changed(ctx, counts); err != nil && !errors.Is(err, filewatch.ErrOverflow) && ctx.Err() == nil {
-			return &command.RuntimeError{Err: err}
+		if _, err = watcher.Changed(ctx, counts); err != nil && !errors.Is(err, cmdline.ErrOverflow) && ctx.Err() == nil {
+			return &cmdline.RuntimeError{Err: err}
 		}
 	}
 	return nil

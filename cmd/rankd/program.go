@@ -17,11 +17,10 @@ import (
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/compiler"
 	plancli "github.com/rankd/rankd/compiler/cli"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/engineflags"
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/outlet"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/version"
 	registrycli "github.com/rankd/rankd/registry/cli"
 	servecli "github.com/rankd/rankd/serve/cli"
@@ -53,7 +52,7 @@ type program struct {
 // failure. A read of stdin that blocks is left behind. Output that cannot be written is a
 // failure of every job. Diagnostics never hold up the work: a goroutine writes them to stderr.
 func (p *program) run(ctx context.Context, args []string) int {
-	stderr := outlet.NewWriter(p.stderr)
+	stderr := fileio.NewWriter(p.stderr)
 	p.stderr = stderr
 	defer func() {
 		patience, cancel := context.WithTimeout(context.Background(), stderrPatience)
@@ -77,24 +76,24 @@ func (p *program) run(ctx context.Context, args []string) int {
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process
 	err := cmd.Execute()
-	if failure := stdout.failure; failure != nil && !errors.As(err, new(*command.RuntimeError)) {
+	if failure := stdout.failure; failure != nil && !errors.As(err, new(*cmdline.RuntimeError)) {
 		// Help reports no error, and a plain one would stand for bad usage.
-		err = &command.RuntimeError{Err: fmt.Errorf("writing to stdout: %w", failure)}
+		err = &cmdline.RuntimeError{Err: fmt.Errorf("writing to stdout: %w", failure)}
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = &command.RuntimeError{Err: errors.New("interrupted")}
+		err = &cmdline.RuntimeError{Err: errors.New("interrupted")}
 	}
 	if err == nil {
 		return exitOK
 	}
-	if errors.Is(err, command.ErrFailed) {
+	if errors.Is(err, cmdline.ErrFailed) {
 		return exitFailed
 	}
-	if errors.Is(err, command.ErrReported) {
+	if errors.Is(err, cmdline.ErrReported) {
 		return exitUsage
 	}
 	p.explain(err, args)
-	var runtime *command.RuntimeError
+	var runtime *cmdline.RuntimeError
 	if errors.As(err, &runtime) {
 		return exitFailed
 	}
@@ -118,7 +117,7 @@ func (p *program) readProject(cmd *cobra.Command, args []string) error {
 		starts = []string{filepath.Dir(args[0]), "."}
 	}
 	for _, start := range starts {
-		project, err := command.FindProject(start)
+		project, err := cmdline.FindProject(start)
 		if err != nil {
 			return err
 		}
@@ -169,7 +168,7 @@ func (p *program) warn(r compiler.Result) {
 func commandLine(args []string) string {
 	line := "rankd"
 	for _, arg := range args {
-		line += " " + command.HidePassword(arg)
+		line += " " + cmdline.HidePassword(arg)
 	}
 	return line
 }
@@ -180,22 +179,22 @@ func shorten(message string, args []string) string {
 	for _, arg := range args {
 		_, value, _ := strings.Cut(arg, "=")
 		for _, s := range [...]string{arg, strings.TrimLeft(arg, "-"), value} {
-			public := command.HidePassword(s)
-			short := excerpt.Text(public)
+			public := cmdline.HidePassword(s)
+			short := errtext.Text(public)
 			if short == s {
 				continue
 			}
 			message = strings.ReplaceAll(message, s, short)
-			if quoted := strconv.Quote(s); len(s) > excerpt.Limit || public != s {
+			if quoted := strconv.Quote(s); len(s) > errtext.Limit || public != s {
 				message = strings.ReplaceAll(message, quoted[1:len(quoted)-1], short)
 			}
 			if public != s {
-				message = strings.ReplaceAll(message, excerpt.Text(s), short)
-				message = strings.ReplaceAll(message, excerpt.Quote(s), short)
+				message = strings.ReplaceAll(message, errtext.Text(s), short)
+				message = strings.ReplaceAll(message, errtext.Quote(s), short)
 			}
 		}
 	}
-	return command.HidePasswords(message)
+	return cmdline.HidePasswords(message)
 }
 
 // dispatch does the job that the flags ask for.
@@ -216,7 +215,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	if err != nil {
 		return err
 	}
-	redis := new(engineflags.EmbeddedRedis)
+	redis := new(cmdline.EmbeddedRedis)
 	defer redis.Close()
 	e, err := openEngine(o, setting{stderr: p.stderr, plans: p.plans, redis: redis, sink: traces.Sink()})
 	if err != nil {
@@ -256,7 +255,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 }
 
 // closeTraces closes the file of --trace_file. It reports on stderr how many traces came too fast for the file.
-func (p *program) closeTraces(traces *engineflags.TraceFile) error {
+func (p *program) closeTraces(traces *cmdline.TraceFile) error {
 	dropped, err := traces.Close(tracesPatience)
 	if dropped > 0 {
 		fmt.Fprintf(p.stderr, "rankd: --trace_file: %d traces were dropped, since they came faster than they could be written\n", dropped)
@@ -285,7 +284,7 @@ func (p *program) loadDemoData(ctx context.Context, redis string) error {
 		return err
 	}
 	if err := devredis.Load(ctx, redis); err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	fmt.Fprintf(p.stderr, "rankd: wrote demo data of %d users to %s\n", devredis.Users, addr)
 	return nil

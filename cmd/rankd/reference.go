@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/reference"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -30,7 +30,7 @@ func (p *program) referenceCommands() []*cobra.Command {
 	for _, c := range commands {
 		c.SetUsageTemplate(referenceUsage)
 		c.Flags().SortFlags = false
-		c.Flags().SetNormalizeFunc(command.Normalize)
+		c.Flags().SetNormalizeFunc(cmdline.Normalize)
 	}
 	return commands
 }
@@ -61,7 +61,7 @@ parameters, rows and columns to the edge, and an example with its answer.`,
 			t, ok := reference.Find(tasks, args[0])
 			if !ok {
 				near, _ := reference.Nearest(tasks, args[0])
-				return fmt.Errorf("task %s does not exist; did you mean %s? rankd tasks lists all", excerpt.Quote(args[0]), near)
+				return fmt.Errorf("task %s does not exist; did you mean %s? rankd tasks lists all", errtext.Quote(args[0]), near)
 			}
 			if asJSON {
 				return p.printJSON(t)
@@ -88,10 +88,10 @@ An editor that knows it completes plans in JSON and marks errors.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := command.CheckValues(cmd.Flags()); err != nil {
+			if err := cmdline.CheckValues(cmd.Flags()); err != nil {
 				return err
 			}
-			reg, err := command.Registry(registryDir, env)
+			reg, err := cmdline.Registry(registryDir, env)
 			if err != nil {
 				return err
 			}

@@ -13,9 +13,7 @@ import (
 
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
-	"github.com/rankd/rankd/internal/filewatch"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // runCommand returns "rankd run": the root command with its plan as an argument.
@@ -51,7 +49,7 @@ is compiled in memory.`
 		if asked := o.job(); asked != jobServe {
 			return fmt.Errorf("--watch has no effect with --%s", asked)
 		}
-		idle := command.IdleFlags{Given: cmd.Flags()}
+		idle := cmdline.IdleFlags{Given: cmd.Flags()}
 		for _, flag := range [...]string{"metrics", "trace_file", "trace_sample"} {
 			idle.Add(flag, "with --watch")
 		}
@@ -68,18 +66,18 @@ is compiled in memory.`
 func (p *program) watch(ctx context.Context, o *options) error {
 	requests, err := io.ReadAll(p.stdin)
 	if err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("reading requests: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("reading requests: %w", err)}
 	}
 	p.tune(o.CPUThreads)
-	redis := new(engineflags.EmbeddedRedis)
+	redis := new(cmdline.EmbeddedRedis)
 	defer redis.Close()
-	watcher, err := filewatch.New()
+	watcher, err := cmdline.NewWatcher()
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	defer watcher.Close()
 	if err := watcher.Add(o.PlanFile); err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	for ctx.Err() == nil {
 		files := []string{o.PlanFile}
@@ -87,24 +85,24 @@ func (p *program) watch(ctx context.Context, o *options) error {
 			p.warn(r)
 			files = append(files, r.Files...)
 		})
-		if err != nil && !errors.Is(err, command.ErrFailed) {
+		if err != nil && !errors.Is(err, cmdline.ErrFailed) {
 			p.explain(err, []string{o.PlanFile})
 		}
 		if err := watcher.Add(files...); err != nil {
-			return &command.RuntimeError{Err: err}
+			return &cmdline.RuntimeError{Err: err}
 		}
 		fmt.Fprintf(p.stderr, "rankd: waiting for a change of %s\n", o.PlanFile)
 		plan := filepath.Clean(o.PlanFile)
 		_, err = watcher.Changed(ctx, func(path string) bool { return strings.HasSuffix(path, ".ts") || path == plan })
-		if err != nil && !errors.Is(err, filewatch.ErrOverflow) && ctx.Err() == nil {
-			return &command.RuntimeError{Err: err}
+		if err != nil && !errors.Is(err, cmdline.ErrOverflow) && ctx.Err() == nil {
+			return &cmdline.RuntimeError{Err: err}
 		}
 	}
 	return nil
 }
 
 // answerOnce compiles the plan and answers the requests.
-func (p *program) answerOnce(ctx context.Context, o *options, redis *engineflags.EmbeddedRedis, requests io.Reader, report func(compiler.Result)) error {
+func (p *program) answerOnce(ctx context.Context, o *options, redis *cmdline.EmbeddedRedis, requests io.Reader, report func(compiler.Result)) error {
 	plans := &compiler.ForEngine{Report: report}
 	defer plans.Close()
 	e, err := openEngine(o, setting{stderr: p.stderr, plans: plans, redis: redis})

@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // TestScripts plays the command lines of testdata/script, each in a folder of its own that holds the script's files. Beside the
@@ -84,7 +84,7 @@ func runOnEngines(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("REQUESTS", ts.MkAbs(args[0]))
 	status, args := wantedStatus(args[1:])
 	first := ""
-	for i, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {
+	for i, engine := range []string{cmdline.Reactor, cmdline.Pool, cmdline.Sequential} {
 		checkStatus(ts, status, "sh", append([]string{"-c", `exec "$0" "$@" <"$REQUESTS"`, os.Args[0], "--engine", engine}, args...)...)
 		got := engineRequestID.ReplaceAllString(ts.ReadFile("stdout"), "")
 		if i == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/engineflags"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 // canary is a password that no output may show.
@@ -56,9 +56,9 @@ func TestPasswordsAreUsedAndHidden(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			folder := t.TempDir()
 			drawn := []string{filepath.Join(folder, "html"), filepath.Join(folder, "json"), filepath.Join(folder, "perfetto")}
-			models, jobs := []string{engineflags.Reactor}, [][]string{{"--print-registry"}}
+			models, jobs := []string{cmdline.Reactor}, [][]string{{"--print-registry"}}
 			if form == "url" || form == "environment" {
-				models = append(models, engineflags.Pool, engineflags.Sequential)
+				models = append(models, cmdline.Pool, cmdline.Sequential)
 				jobs = append(jobs, []string{"trace", "--plan_name", "simple_viewer", "--html", drawn[0], "--json", drawn[1], "--perfetto", drawn[2]},
 					[]string{"--load_demo_data"}, []string{"--bench", "5", "--plan_name", "simple_viewer"},
 					[]string{"bench", "loop", "--mode", "interference", "--workers", "0", "--duration", "5ms"})
@@ -67,7 +67,7 @@ func TestPasswordsAreUsedAndHidden(t *testing.T) {
 			}
 			for _, engine := range models {
 				metrics := []string{}
-				if engine == engineflags.Reactor {
+				if engine == cmdline.Reactor {
 					metrics = []string{"--metrics"}
 				}
 				o := run(t, strings.NewReader(`{"user_id": 1}`), append(metrics, "--plan_name", "complex_dag", "--dump-run-trace", "--engine", engine, "--redis", redis)...)
@@ -116,7 +116,7 @@ func TestWrongPasswordsAreHidden(t *testing.T) {
 	server.RequireUserAuth("ranker", "another")
 	for form, redis := range servers(t, server.Addr(), canary) {
 		t.Run(form, func(t *testing.T) {
-			for _, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {
+			for _, engine := range []string{cmdline.Reactor, cmdline.Pool, cmdline.Sequential} {
 				o := run(t, strings.NewReader(`{"user_id": 1}`), "--plan_name", "simple_viewer", "--engine", engine, "--redis", redis)
 				assert.Equal(t, exitFailed, o.status)
 				answer := decode(t, o.lines()[0])
@@ -184,7 +184,7 @@ func TestRegistryWithURLs(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "endpoints.prod.toml"), []byte(
 			"[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\n"+endpoint+
 				"\n[[endpoint]]\nid = \"ep_0002\"\nname = \"http_api\"\nkind = \"http\"\nhost = \"h\"\nport = 80\n"), 0o600))
-		for _, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {
+		for _, engine := range []string{cmdline.Reactor, cmdline.Pool, cmdline.Sequential} {
 			o := run(t, strings.NewReader(`{"user_id": 1}`), "--plan_name", "complex_dag", "--registry_dir", folder, "--env", "prod", "--engine", engine)
 			require.Equal(t, exitOK, o.status, o.stdout+o.stderr)
 			assertHidden(t, o)
@@ -201,7 +201,7 @@ func TestRealServerOverItsSocket(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
-	server := redistest.Start(t, "--unixsocket", socket,
+	server := testworld.StartRedis(t, "--unixsocket", socket,
 		// The rights that docs/redis.md names: no CLIENT, since names are a courtesy.
 		"--user", "ranker", "on", ">"+canary, "~user:*", "~follow:*", "~recommendation:*", "~media:*", "+hgetall", "+lrange", "+select",
 		"--user", "loader", "on", ">"+canary, "~*", "+select", "+hset", "+rpush", "+del",
@@ -212,7 +212,7 @@ func TestRealServerOverItsSocket(t *testing.T) {
 	o := run(t, nil, "--load_demo_data", "--redis", strings.Replace(unix, "ranker", "loader", 1))
 	require.Equal(t, exitOK, o.status, o.stderr)
 	assert.Contains(t, o.stderr, "to unix:"+socket)
-	for _, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {
+	for _, engine := range []string{cmdline.Reactor, cmdline.Pool, cmdline.Sequential} {
 		for redis, want := range map[string]string{
 			unix: "",
 			"redis://ranker@" + server.Addr + "/5?password_env=RANKD_TEST_PASSWORD": "",

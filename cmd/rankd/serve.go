@@ -9,12 +9,12 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/batch"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/request"
 )
 
 // serve answers the requests on stdin until they end or ctx does. The error is
-// command.ErrFailed if a request failed.
+// cmdline.ErrFailed if a request failed.
 func serve(ctx context.Context, e *rankd.Engine, o *options, stdin io.Reader, stdout io.Writer) error {
 	s := newServer(e, o)
 	newStream := request.NewStream
@@ -85,10 +85,10 @@ func (s *server) write(ctx context.Context, stdout io.Writer) error {
 		s.line.Free(p)
 	}
 	if err := out.Flush(); err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("writing answers: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("writing answers: %w", err)}
 	}
 	if failed {
-		return command.ErrFailed
+		return cmdline.ErrFailed
 	}
 	return nil
 }

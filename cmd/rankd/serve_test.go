@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve/servetest"
@@ -212,7 +212,7 @@ func TestBrokenStdoutEndsTheRun(t *testing.T) {
 	first.succeed()
 	second.succeed()
 	err = <-served
-	var runtime *command.RuntimeError
+	var runtime *cmdline.RuntimeError
 	require.ErrorAs(t, err, &runtime)
 	assert.ErrorIs(t, err, errBroken)
 }
@@ -230,7 +230,7 @@ func TestBrokenStdinIsAnswered(t *testing.T) {
 	stdin := io.MultiReader(strings.NewReader(requests(1)), brokenReader{})
 	go func() { served <- serve(context.Background(), e.Engine, o, stdin, &stdout) }()
 	(<-e.submitted).succeed()
-	assert.ErrorIs(t, <-served, command.ErrFailed)
+	assert.ErrorIs(t, <-served, cmdline.ErrFailed)
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
 	require.Len(t, lines, 2)
 	assert.Contains(t, decode(t, lines[1]).Detail, errBroken.Error())
@@ -257,7 +257,7 @@ func TestRequestsReachTheEngineAsAsked(t *testing.T) {
 	_, ok = second.Params.Float(4)
 	assert.False(t, ok, "nothing of one request is seen by the next")
 	second.done <- outcomeOfBody{err: errors.New("no luck")}
-	assert.ErrorIs(t, <-served, command.ErrFailed)
+	assert.ErrorIs(t, <-served, cmdline.ErrFailed)
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
 	require.Len(t, lines, 2)
 	assert.Contains(t, lines[0], `"fields":{`)
@@ -349,5 +349,5 @@ func TestNoSlotKeepsAResult(t *testing.T) {
 	<-stdout.lines
 	assert.Less(t, servetest.LiveHeap()-before, int64(1<<20), "an answer has two megabytes of text, and a result 1.6")
 	require.NoError(t, in.Close())
-	assert.ErrorIs(t, <-served, command.ErrFailed)
+	assert.ErrorIs(t, <-served, cmdline.ErrFailed)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/serve/servetest"
 )
@@ -306,7 +306,7 @@ func TestFlagsGrant(t *testing.T) {
 
 // TestTheBlockingEnginesServe asks those that have no loop for RESP, which brings its own.
 func TestTheBlockingEnginesServe(t *testing.T) {
-	for _, engine := range []string{engineflags.Pool, engineflags.Sequential} {
+	for _, engine := range []string{cmdline.Pool, cmdline.Sequential} {
 		s := startServer(t, "--engine", engine, "--admin", "off", "--drain_delay_ms", "0")
 		r := ask(t, newClient(t), "http://"+s.http+"/v1/rank/diamond", "", `{"user_id": 3}`)
 		assert.Equal(t, 200, r.status, engine)

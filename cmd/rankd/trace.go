@@ -16,9 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/draw"
 )
@@ -88,7 +87,7 @@ const warmupMost = 1_000_000
 
 // traceCommand returns "rankd trace".
 func (p *program) traceCommand(ctx context.Context) *cobra.Command {
-	o := traceOptions{options: options{tracing: true, Flags: engineflags.Flags{Options: rankd.Options{AllowRequestTrace: true, AllowRequestNow: true}, Detail: trace.Full.String()}}}
+	o := traceOptions{options: options{tracing: true, EngineFlags: cmdline.EngineFlags{Options: rankd.Options{AllowRequestTrace: true, AllowRequestNow: true}, Detail: trace.Full.String()}}}
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Run one request and draw what ran when", Long: traceLong, Example: traceExamples,
 		Args: cobra.NoArgs,
@@ -102,7 +101,7 @@ func (p *program) traceCommand(ctx context.Context) *cobra.Command {
 	cmd.SetUsageTemplate(traceUsageTemplate)
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.SetNormalizeFunc(command.Normalize)
+	f.SetNormalizeFunc(cmdline.Normalize)
 	f.StringVar(&o.user, "user", "1", "run the request for the user of this `id`")
 	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
 	f.IntVar(&o.warmup, "warmup", 0, "run the request this `number` of times before")
@@ -113,7 +112,7 @@ func (p *program) traceCommand(ctx context.Context) *cobra.Command {
 	f.StringVar(&o.json, "json", "", "write the trace as JSON to this `file`, one line per trace; --from reads it")
 	f.StringVar(&o.from, "from", "", "draw the traces in this `file`, which --json wrote, or answers with a trace; run nothing")
 	f.BoolVar(&o.full, "full", false, "draw all lines of a long timeline, and all nodes")
-	command.AddSettings(f, slices.Concat(o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings()))
+	cmdline.AddSettings(f, slices.Concat(o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings()))
 	return cmd
 }
 
@@ -123,15 +122,15 @@ var drawingFlags = map[string]bool{"from": true, "full": true, "html": true, "pe
 // check reports all that is wrong with the options at once, and completes them.
 func (o *traceOptions) check(given *pflag.FlagSet) error {
 	if o.from != "" {
-		idle := command.IdleFlags{Given: given}
+		idle := cmdline.IdleFlags{Given: given}
 		given.Visit(func(f *pflag.Flag) {
 			if !drawingFlags[f.Name] {
 				idle.Add(f.Name, "with --from, which runs nothing")
 			}
 		})
-		return errors.Join(command.CheckValues(given), idle.Problems())
+		return errors.Join(cmdline.CheckValues(given), idle.Problems())
 	}
-	if err := command.CheckExclusive(given, "user", "request"); err != nil {
+	if err := cmdline.CheckExclusive(given, "user", "request"); err != nil {
 		return err
 	}
 	problems := []error{o.chooseVariants(given)}
@@ -152,7 +151,7 @@ func (o *traceOptions) chooseVariants(given *pflag.FlagSet) error {
 		o.variants = []variant{{"", o.options}}
 		return err
 	}
-	idle := command.IdleFlags{Given: given}
+	idle := cmdline.IdleFlags{Given: given}
 	for _, flag := range [...]string{"engine", "async_scheduler", "within_request_parallelism"} {
 		idle.Add(flag, "with --compare, which chooses the engines")
 	}
@@ -161,13 +160,13 @@ func (o *traceOptions) chooseVariants(given *pflag.FlagSet) error {
 	for name := range strings.SplitSeq(o.compare, ",") {
 		v := variant{name, o.options}
 		switch name {
-		case engineflags.Reactor, engineflags.Pool, engineflags.Sequential:
+		case cmdline.Reactor, cmdline.Pool, cmdline.Sequential:
 			v.Model = rankd.Model(name)
 		case string(rankd.Adaptive), string(rankd.OffloadAll), string(rankd.InlineAll):
 			v.Scheduling.Mode = rankd.SchedulingMode(name)
 			modes++
 		default:
-			return fmt.Errorf("--compare lists some of adaptive, offload_all, inline_all, reactor, pool and sequential, not %s", excerpt.Quote(name))
+			return fmt.Errorf("--compare lists some of adaptive, offload_all, inline_all, reactor, pool and sequential, not %s", errtext.Quote(name))
 		}
 		err := v.options.check(given)
 		if len(o.variants) == 0 || err == nil || problems != nil && len(err.Error()) < len(problems.Error()) {
@@ -209,17 +208,17 @@ func (p *program) trace(ctx context.Context, o *traceOptions) error {
 		}
 	}
 	if err := o.draw(p.stdout, runs); err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	if failed != nil {
-		return command.ErrFailed // the drawing says why
+		return cmdline.ErrFailed // the drawing says why
 	}
 	return nil
 }
 
 // record runs the request in one way and returns its trace, which is nil if it did not get to the engine.
 func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*trace.Trace, error) {
-	redis := new(engineflags.EmbeddedRedis)
+	redis := new(cmdline.EmbeddedRedis)
 	defer redis.Close()
 	e, err := openEngine(&v.options, setting{stderr: p.stderr, plans: p.plans, redis: redis})
 	if err != nil {
@@ -244,7 +243,7 @@ func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*tra
 	if errors.As(err, &failed) && failed.Trace() != nil {
 		return failed.Trace(), err
 	}
-	return nil, &command.RuntimeError{Err: err}
+	return nil, &cmdline.RuntimeError{Err: err}
 }
 
 // draw writes the drawing to stdout, and the files that the flags name.
@@ -266,7 +265,7 @@ func (o *traceOptions) draw(stdout io.Writer, runs []draw.Run) error {
 		if f.name == "" {
 			continue
 		}
-		if err := command.WriteFile(f.name, f.write); err != nil {
+		if err := cmdline.WriteFile(f.name, f.write); err != nil {
 			return err
 		}
 	}

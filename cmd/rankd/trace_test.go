@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/trace"
 )
 
 func TestTraceDrawsARequest(t *testing.T) {
-	for _, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {
+	for _, engine := range []string{cmdline.Reactor, cmdline.Pool, cmdline.Sequential} {
 		t.Run(engine, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			o := run(t, nil, "trace", "--plan_name", "mixed_pipeline", "--engine", engine, "--user", "7",

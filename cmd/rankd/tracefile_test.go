@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -24,7 +24,7 @@ func TestARequestMayAskForItsTraceIfPermitted(t *testing.T) {
 	assert.Contains(t, refused.Detail, `does not allow "trace"`)
 	assert.Empty(t, decode(t, o.lines()[1]).Error)
 
-	for _, engine := range []string{engineflags.Reactor, engineflags.Pool, engineflags.Sequential} {
+	for _, engine := range []string{cmdline.Reactor, cmdline.Pool, cmdline.Sequential} {
 		o = run(t, strings.NewReader(in), "--plan_name=diamond", "--allow_request_trace", "--engine="+engine)
 		assert.Equal(t, exitOK, o.status, o.stdout)
 		require.Len(t, o.lines(), 2)

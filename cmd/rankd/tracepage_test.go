@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/browser"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/trace/draw"
 )
 
@@ -86,7 +86,7 @@ func keepPicture(t *testing.T, folder, picture string) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, picture), []byte(draw.Timeline(kept[0])), 0o644))
 	case ".png":
-		b := browser.New(t)
+		b := testworld.NewBrowser(t)
 		b.Height = 900
 		b.Screenshot("trace.html", filepath.Join(folder, picture))
 	}

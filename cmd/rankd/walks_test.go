@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 var updateWalks = flag.Bool("update-walks", false, "run the commands of the pages that lead through an empty folder, and write their outputs into the pages")
@@ -37,7 +37,7 @@ func TestWalks(t *testing.T) {
 }
 
 func walk(t *testing.T, name string, least int) {
-	redis := redistest.Start(t)
+	redis := testworld.StartRedis(t)
 	client, err := exec.LookPath("redis-cli")
 	if err != nil && os.Getenv("RANKD_REQUIRE_REDIS") != "1" {
 		t.Skip("redis-cli is missing")

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
@@ -34,7 +34,7 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 	defer c.Close()
 	results, err := c.Compile(ctx, sources...)
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	k := checker{options: o, dir: dir, config: config, made: make(map[string]bool), plans: make(map[string]checked)}
 	k.report = report{Plans: []compiled{}, Diagnostics: []compiler.Diagnostic{}}

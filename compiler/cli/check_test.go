@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // checkedFolder returns a folder with two plans and their artifacts.
@@ -128,7 +128,7 @@ func TestCheck(t *testing.T) {
 				assert.Equal(t, "rankd: 2 plans up to date\n", o.stderr)
 				return
 			}
-			assert.ErrorIs(t, o.err, command.ErrReported)
+			assert.ErrorIs(t, o.err, cmdline.ErrReported)
 			for _, want := range c.want {
 				assert.Contains(t, o.stderr, want)
 			}
@@ -140,7 +140,7 @@ func TestCheckAsJSON(t *testing.T) {
 	dir := checkedFolder(t)
 	write(t, dir, map[string]string{"plans/a.plan.ts": source("a", 2)})
 	o := run(t, dir, "check", "plans", "--json")
-	assert.ErrorIs(t, o.err, command.ErrReported)
+	assert.ErrorIs(t, o.err, cmdline.ErrReported)
 	var r report
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r))
 	require.Len(t, r.Diagnostics, 1)

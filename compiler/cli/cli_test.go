@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/loop/looptest"
 )
 
@@ -144,7 +144,7 @@ func TestCompileManyWithThreeBroken(t *testing.T) {
 	files["artifacts/plans/p77.plan.json"] = `{"nodes": [{"params": {"row_count": 5}}]}`
 	write(t, dir, files)
 	o := run(t, dir, "compile", "plans")
-	assert.ErrorIs(t, o.err, command.ErrReported)
+	assert.ErrorIs(t, o.err, cmdline.ErrReported)
 	assert.Contains(t, o.stderr, fmt.Sprintf("rankd: compiled %d plans to artifacts/plans; %d plans with errors\n", plans-broken, broken))
 	for _, place := range []string{"plans/p7.plan.ts:", "plans/p77.plan.ts:2:", "plans/p70.plan.ts:2:"} {
 		assert.Contains(t, o.stderr, place)
@@ -167,8 +167,8 @@ func TestCompileRefuses(t *testing.T) {
 		want string // in the error, or on stderr
 		is   error
 	}{
-		{[]string{"twins"}, "twins/a.plan.ts:2:", command.ErrReported},
-		{[]string{"path"}, "path/a.plan.ts:2:", command.ErrReported},
+		{[]string{"twins"}, "twins/a.plan.ts:2:", cmdline.ErrReported},
+		{[]string{"path"}, "path/a.plan.ts:2:", cmdline.ErrReported},
 		{[]string{"empty"}, "empty holds no plan, which is a file <name>.plan.ts", nil},
 		{[]string{"none"}, "none: no such file or directory", nil},
 		{[]string{"good/none.plan.ts"}, "good/none.plan.ts: no such file or directory", nil},
@@ -195,7 +195,7 @@ func TestCompileAsDiagnostics(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"p/a.plan.ts": strings.Replace(source("a", 1), "rowCount", "rowsCount", 1)})
 	o := run(t, dir, "compile", "p", "--json")
-	assert.ErrorIs(t, o.err, command.ErrReported)
+	assert.ErrorIs(t, o.err, cmdline.ErrReported)
 	assert.Empty(t, o.stderr)
 	var r report
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r))

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/atomicfile"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/plan"
 )
 
@@ -31,15 +31,15 @@ func (p *Program) compile(ctx context.Context, o *options, args []string) error 
 	}
 	results, err := c.Compile(ctx, sources...)
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	return p.finish(o, results)
 }
 
-// finish writes the artifacts and reports. The error is command.ErrReported if a plan has errors.
+// finish writes the artifacts and reports. The error is cmdline.ErrReported if a plan has errors.
 func (p *Program) finish(o *options, results []compiler.Result) error {
 	if err := o.write(results); err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	r := report{Plans: []compiled{}, Diagnostics: []compiler.Diagnostic{}}
 	for i := range results {
@@ -48,7 +48,7 @@ func (p *Program) finish(o *options, results []compiler.Result) error {
 	if o.json {
 		return r.writeJSON(p.Stdout)
 	}
-	return r.writeText(p.Stderr, "compiled %s to "+excerpt.Name(o.output))
+	return r.writeText(p.Stderr, "compiled %s to "+errtext.Name(o.output))
 }
 
 // artifactPath returns where the artifact of a result belongs.
@@ -70,7 +70,7 @@ func (o *options) write(results []compiler.Result) error {
 		if before, err := os.ReadFile(path); err == nil && bytes.Equal(before, r.Artifact) {
 			continue
 		}
-		if err := atomicfile.Write(path, r.Artifact); err != nil {
+		if err := fileio.Replace(path, r.Artifact); err != nil {
 			return err
 		}
 	}
@@ -93,10 +93,10 @@ func findSources(args []string) ([]compiler.Source, error) {
 				return nil, err
 			}
 			if len(sources) == 0 {
-				return nil, fmt.Errorf("%s holds no plan, which is a file <name>%s", excerpt.Name(arg), compiler.Extension)
+				return nil, fmt.Errorf("%s holds no plan, which is a file <name>%s", errtext.Name(arg), compiler.Extension)
 			}
 		case !strings.HasSuffix(arg, compiler.Extension):
-			return nil, fmt.Errorf("%s is not a plan in TypeScript, which is a file <name>%s", excerpt.Name(arg), compiler.Extension)
+			return nil, fmt.Errorf("%s is not a plan in TypeScript, which is a file <name>%s", errtext.Name(arg), compiler.Extension)
 		}
 		for _, source := range sources {
 			if path := source.Path(); !seen[path] {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/compiler/editor"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -46,7 +46,7 @@ func (p *Program) Commands(ctx context.Context) []*cobra.Command {
 	for _, c := range commands {
 		c.SetUsageTemplate(usageTemplate)
 		c.Flags().SortFlags = false
-		c.Flags().SetNormalizeFunc(command.Normalize)
+		c.Flags().SetNormalizeFunc(cmdline.Normalize)
 	}
 	return commands
 }
@@ -63,7 +63,7 @@ are compiled all the same.`,
   rankd compile plans --watch             # again on each save
   rankd compile mine.plan.ts -o . --json  # errors as JSON, for an editor`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := command.CheckValues(cmd.Flags()); err != nil {
+			if err := cmdline.CheckValues(cmd.Flags()); err != nil {
 				return err
 			}
 			if len(args) == 0 && o.planDir == "" {
@@ -88,7 +88,7 @@ artifact without a source that uses a key or a parameter which the registry lack
 		Example: `  rankd check plans
   rankd check plans --advise  # also what a request could cost less`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := command.CheckValues(cmd.Flags()); err != nil {
+			if err := cmdline.CheckValues(cmd.Flags()); err != nil {
 				return err
 			}
 			dir, err := o.folder(cmd, args)
@@ -114,7 +114,7 @@ short form get their ids, as with rankd registry lock. With --registry_dir and w
 that names both folders, so that no command needs to be told.`,
 		Example: `  rankd init plans`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := command.CheckValues(cmd.Flags()); err != nil {
+			if err := cmdline.CheckValues(cmd.Flags()); err != nil {
 				return err
 			}
 			dir, err := o.folder(cmd, args)
@@ -123,7 +123,7 @@ that names both folders, so that no command needs to be told.`,
 			}
 			report := func(line string) { fmt.Fprintln(p.Stdout, line) }
 			if o.registryDir != "" {
-				path, added, err := command.LockRegistry(o.registryDir, true)
+				path, added, err := cmdline.LockRegistry(o.registryDir, true)
 				if err != nil {
 					return err
 				}
@@ -131,14 +131,14 @@ that names both folders, so that no command needs to be told.`,
 					report("wrote " + path)
 				}
 			}
-			reg, err := command.Registry(o.registryDir, o.env)
+			reg, err := cmdline.Registry(o.registryDir, o.env)
 			if err != nil {
 				return err
 			}
 			if err := editor.Init(dir, compiler.NewLanguage(builtin.Catalog(), reg), report); err != nil || !cmd.Flags().Changed("registry_dir") {
 				return err
 			}
-			return command.WriteProject(o.registryDir, dir, report)
+			return cmdline.WriteProject(o.registryDir, dir, report)
 		},
 	}
 	o.addRegistryFlags(cmd)
@@ -180,11 +180,11 @@ func (o *options) folder(cmd *cobra.Command, args []string) (string, error) {
 // newCompiler returns a compiler for the flags, and what plans are checked against. The caller closes it.
 func (o *options) newCompiler() (*compiler.Compiler, compiler.Config, error) {
 	var config compiler.Config
-	reg, err := command.Registry(o.registryDir, o.env)
+	reg, err := cmdline.Registry(o.registryDir, o.env)
 	if err != nil {
 		return nil, config, err
 	}
-	models, err := command.Models(o.modelDir)
+	models, err := cmdline.Models(o.modelDir)
 	if err != nil {
 		return nil, config, err
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // report is what a command found, and the form of --json. One goroutine.
@@ -47,7 +47,7 @@ func (r *report) writeJSON(w io.Writer) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false) // sources are full of < and &
 	if err := out.Encode(r); err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("writing to stdout: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("writing to stdout: %w", err)}
 	}
 	return r.verdict()
 }
@@ -65,10 +65,10 @@ func (r *report) writeText(w io.Writer, summary string) error {
 	return r.verdict()
 }
 
-// verdict returns command.ErrReported if there were errors.
+// verdict returns cmdline.ErrReported if there were errors.
 func (r *report) verdict() error {
 	if r.failed > 0 {
-		return command.ErrReported
+		return cmdline.ErrReported
 	}
 	return nil
 }

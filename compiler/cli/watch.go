@@ -9,20 +9,19 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/filewatch"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // watch compiles the sources that the arguments name, and again what each change affects, until ctx
 // ends. A change while it compiles counts for the next round, so the last state wins.
 func (p *Program) watch(ctx context.Context, o *options, args []string, c *compiler.Compiler) error {
-	watcher, err := filewatch.New()
+	watcher, err := cmdline.NewWatcher()
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	defer watcher.Close()
 	if err := watcher.Add(args...); err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	known := make(results)
 	var changed map[string]bool // nil: anything
@@ -30,7 +29,7 @@ func (p *Program) watch(ctx context.Context, o *options, args []string, c *compi
 		if err := p.round(ctx, o, args, c, watcher, known, changed); err != nil {
 			return endOfWatch(ctx, err)
 		}
-		if changed, err = watcher.Changed(ctx, isSource); errors.Is(err, filewatch.ErrOverflow) {
+		if changed, err = watcher.Changed(ctx, isSource); errors.Is(err, cmdline.ErrOverflow) {
 			changed = nil
 		} else if err != nil {
 			return endOfWatch(ctx, err)
@@ -53,7 +52,7 @@ func isSource(path string) bool {
 
 // round compiles what the changed files affect and reports.
 func (p *Program) round(
-	ctx context.Context, o *options, args []string, c *compiler.Compiler, watcher *filewatch.Watcher, known results, changed map[string]bool,
+	ctx context.Context, o *options, args []string, c *compiler.Compiler, watcher *cmdline.Watcher, known results, changed map[string]bool,
 ) error {
 	sources, err := findSources(args)
 	if err != nil { // a file or the last plan of a folder is away for the moment
@@ -72,15 +71,15 @@ func (p *Program) round(
 		}
 	}
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	for _, r := range fresh {
 		known[r.Path()] = r
 		if err := watcher.Add(r.Files...); err != nil {
-			return &command.RuntimeError{Err: err}
+			return &cmdline.RuntimeError{Err: err}
 		}
 	}
-	if err := p.finish(o, fresh); err != nil && !errors.Is(err, command.ErrReported) {
+	if err := p.finish(o, fresh); err != nil && !errors.Is(err, cmdline.ErrReported) {
 		return err
 	}
 	return nil

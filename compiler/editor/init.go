@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/atomicfile"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -46,7 +46,7 @@ func Init(dir string, l *compiler.Language, report func(line string)) error {
 	case bytes.Equal(before, now):
 		report("kept " + declarations + ", which is up to date")
 	default:
-		if err := atomicfile.Write(declarations, now); err != nil {
+		if err := fileio.Replace(declarations, now); err != nil {
 			return err
 		}
 		if before == nil {

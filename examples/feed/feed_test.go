@@ -20,7 +20,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/examples"
 	"github.com/rankd/rankd/examples/feed/data"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/registry"
 )
@@ -284,7 +284,7 @@ func TestTheFeedSurvivesItsSources(t *testing.T) {
 
 // BenchmarkFeed measures a feed of users in turn, from a real Redis and from memory.
 func BenchmarkFeed(b *testing.B) {
-	redis := redistest.Start(b)
+	redis := testworld.StartRedis(b)
 	require.NoError(b, fill(b.Context(), redis.Addr, data.Size{Posts: 20_000, Users: 1000}, time.Now()))
 	tables, err := examples.Registry("feed")
 	require.NoError(b, err)

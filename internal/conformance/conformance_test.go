@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/internal/jsondoc"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/plan"
@@ -80,11 +80,11 @@ func verbatim(t *testing.T, raw json.RawMessage) []byte {
 func TestEmbeddedRedis(t *testing.T) { testServer(t, miniredis.RunT(t).Addr()) }
 
 // TestRealRedis runs the cases against a redis-server.
-func TestRealRedis(t *testing.T) { testServer(t, redistest.Start(t).Addr) }
+func TestRealRedis(t *testing.T) { testServer(t, testworld.StartRedis(t).Addr) }
 
 // TestRealCluster runs the cases against a Redis Cluster of three masters, with the engine that speaks to one.
 func TestRealCluster(t *testing.T) {
-	c := redistest.StartCluster(t, 3)
+	c := testworld.StartRedisCluster(t, 3)
 	for _, command := range seedCommands(t) {
 		c.Do(t, c.Owner(cluster.Slot([]byte(command[1]))), command...)
 	}

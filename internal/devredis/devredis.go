@@ -8,7 +8,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/rankd/rankd/internal/redisclient"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -112,7 +111,7 @@ func (s *Server) Close() { s.redis.Close() }
 func Load(ctx context.Context, server string) error {
 	at, err := registry.ParseServer(server)
 	if err == nil {
-		err = redisclient.Write(ctx, server, func(write func(command ...string) error) error {
+		err = Write(ctx, server, func(write func(command ...string) error) error {
 			for id := 1; id <= Users; id++ {
 				for _, c := range makeUser(id).commands() {
 					if err := errors.Join(write("DEL", c.Key), write(append([]string{c.Name, c.Key}, c.Args...)...)); err != nil {

@@ -1,6 +1,7 @@
 // Package devredis is the Redis inside the process: a miniredis on a loopback port, loaded
 // with a demo data set, so that a machine that has nothing but Go can answer
-// requests. The engine talks to it over TCP like to any other server.
+// requests. The engine talks to it over TCP like to any other server. WithClient and Write open a blocking client of a server that
+// a user has named, to load data or to ask for its version: engines have clients of their own.
 //
 // The data set is made by arithmetic from a fixed seed, so every process, and every real
 // server filled by [Load], holds the same. It has [Users] users:

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 )
@@ -202,10 +202,10 @@ func (p *parser) operator(v *jsondoc.Value, sort string) (*Operator, error) {
 		if sort == expression {
 			article = "an"
 		}
-		return nil, p.fail("unknown op %s of %s %s", excerpt.Quote(name), article, sort)
+		return nil, p.fail("unknown op %s of %s %s", errtext.Quote(name), article, sort)
 	}
 	if o.Typed && !p.language.Typed {
-		return nil, p.fail("op %s needs %q in capabilities_required", excerpt.Quote(name), Capability)
+		return nil, p.fail("op %s needs %q in capabilities_required", errtext.Quote(name), Capability)
 	}
 	return o, nil
 }
@@ -356,7 +356,7 @@ func (p *parser) zone(n *node) (err error) {
 		return p.fail("zone: want a literal such as \"Europe/Berlin\", have %s; for a zone of the request, add its offset in seconds to x", p.describe(n))
 	}
 	if n.zone, err = time.LoadLocation(n.text); err != nil || n.text == "" || n.text == "Local" {
-		return p.fail("zone: %s is not a time zone of the IANA database, such as \"Europe/Berlin\"", excerpt.Quote(n.text))
+		return p.fail("zone: %s is not a time zone of the IANA database, such as \"Europe/Berlin\"", errtext.Quote(n.text))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )
@@ -158,7 +158,7 @@ func compilePattern(text string, ignoreCase bool) *matcher {
 	scan := scanPattern(text, ignoreCase)
 	switch {
 	case scan.foreign != "":
-		return refuse("no class %s in RE2", excerpt.Text(scan.foreign))
+		return refuse("no class %s in RE2", errtext.Text(scan.foreign))
 	case scan.classSteps > patternMaxClassSteps:
 		return refuse("pattern of %d bytes with character classes of %d steps, at most %d are accepted",
 			len(text), scan.classSteps, patternMaxClassSteps)
@@ -172,7 +172,7 @@ func compilePattern(text string, ignoreCase bool) *matcher {
 		return refuse("%s", syntaxWords(err))
 	}
 	if name := twice(tree.CapNames()); name != "" { // package regexp takes such a pattern, RE2 does not
-		return refuse("two groups have the name %s", excerpt.Quote(name))
+		return refuse("two groups have the name %s", errtext.Quote(name))
 	}
 	size := sizeOf(tree)
 	if size.bytes() > patternMaxSize {
@@ -196,9 +196,9 @@ func twice(names []string) string {
 func syntaxWords(err error) string {
 	var at *syntax.Error
 	if !errors.As(err, &at) {
-		return excerpt.Text(err.Error())
+		return errtext.Text(err.Error())
 	}
-	return at.Code.String() + ": " + excerpt.Quote(at.Expr)
+	return at.Code.String() + ": " + errtext.Quote(at.Expr)
 }
 
 // CheckPattern returns why a pattern of a regex predicate cannot be compiled, or nil.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 )
 
@@ -45,7 +45,7 @@ func (p *parser) entries(v *jsondoc.Value, n *node) error {
 	for i := range given.Members {
 		m := &given.Members[i]
 		if !m.Value.IsNumber() {
-			return p.fail("entries[%s]: want a number, have %s", excerpt.Quote(m.Name), m.Value.Describe())
+			return p.fail("entries[%s]: want a number, have %s", errtext.Quote(m.Name), m.Value.Describe())
 		}
 		n.entries.texts[m.Name] = m.Value.Float
 		whole, err := strconv.ParseInt(m.Name, 10, 64)
@@ -53,7 +53,7 @@ func (p *parser) entries(v *jsondoc.Value, n *node) error {
 		case err == nil && fmt.Sprint(whole) == m.Name:
 			n.entries.wholes[whole] = m.Value.Float
 		case x.typ == Int:
-			return p.fail("entries[%s]: want an integer as the name, since x is one", excerpt.Quote(m.Name))
+			return p.fail("entries[%s]: want an integer as the name, since x is one", errtext.Quote(m.Name))
 		}
 	}
 	switch otherwise := v.Get("default"); {

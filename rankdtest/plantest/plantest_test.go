@@ -15,7 +15,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/loop/looptest"
 )
 
@@ -403,6 +403,6 @@ func quoted(text string) []byte { return strconv.AppendQuote(nil, text) }
 // lockRegistry gives the columns their ids, as "rankd registry lock" does.
 func lockRegistry(t *testing.T, dir string) {
 	t.Helper()
-	_, _, err := command.LockRegistry(dir, true)
+	_, _, err := cmdline.LockRegistry(dir, true)
 	require.NoError(t, err)
 }

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/rankd/rankd/internal/atomicfile"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // SnapshotExtension is how the names of files with snapshots end: those of feed.plan.test.ts are in feed.plan.test.snap.json.
@@ -81,5 +81,5 @@ func (s *snapshots) write(all bool) error {
 	if before, err := os.ReadFile(s.path); err == nil && bytes.Equal(before, out.Bytes()) {
 		return nil
 	}
-	return atomicfile.Write(s.path, out.Bytes())
+	return fileio.Replace(s.path, out.Bytes())
 }

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )
@@ -53,7 +53,7 @@ func (s *sample) writeTable(w io.Writer, entity string) error {
 		share := fmt.Sprintf("null in %d of %d", s.hashes-len(values), s.hashes)
 		var shown []string
 		for _, v := range values[:min(len(values), examplesShown)] {
-			shown = append(shown, excerpt.Quote(v))
+			shown = append(shown, errtext.Quote(v))
 		}
 		remarks := []string{share}
 		if remark != "" {
@@ -139,7 +139,7 @@ func guess(values []string) (t registry.Type, remark string) {
 			if candidate.t == registry.Int {
 				continue
 			}
-			return candidate.t, fmt.Sprintf("%d of %d will be null, as %s is not a %s", bad, len(values), excerpt.Quote(first), candidate.t)
+			return candidate.t, fmt.Sprintf("%d of %d will be null, as %s is not a %s", bad, len(values), errtext.Quote(first), candidate.t)
 		}
 	}
 	lists := 0

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/excerpt"
-	"github.com/rankd/rankd/internal/redisclient"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
 )
@@ -33,7 +33,7 @@ func (p *Program) inferCommand(ctx context.Context) *cobra.Command {
 	var redis, output string
 	var samples int
 	var force bool
-	settings := []command.Setting{
+	settings := []cmdline.Setting{
 		{Name: "redis", To: &redis, Help: "ask the Redis at this `address`: host:port or a URL, as in rankd --redis"},
 		{Name: "samples", To: &samples, Default: 300, Least: 1, Most: samplesMax, Help: "read this `number` of hashes"},
 		{Name: "output", To: &output, Help: "write the table to this new `file`, not to stdout"},
@@ -53,22 +53,22 @@ against the guess, and the first values. Keys of other types are counted.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(command.CheckValues(cmd.Flags()), command.CheckSettings(cmd.Flags(), settings)); err != nil {
+			if err := errors.Join(cmdline.CheckValues(cmd.Flags()), cmdline.CheckSettings(cmd.Flags(), settings)); err != nil {
 				return err
 			}
 			if redis == "" {
 				return errors.New("rankd registry infer needs a Redis: --redis host:port, or redis in rankd.toml")
 			}
-			if _, err := redisclient.Options(redis); err != nil {
+			if _, err := devredis.ClientOptions(redis); err != nil {
 				return fmt.Errorf("--redis: %w", err)
 			}
 			if _, err := os.Stat(output); output != "" && err == nil && !force {
-				return fmt.Errorf("--output: %s exists; --force replaces it", excerpt.Name(output))
+				return fmt.Errorf("--output: %s exists; --force replaces it", errtext.Name(output))
 			}
 			f := finding{pattern: args[0], others: make(map[string]*other)}
-			err := redisclient.With(ctx, redis, func(c *blocking.Client) error { return f.read(c, samples) })
+			err := devredis.WithClient(ctx, redis, func(c *blocking.Client) error { return f.read(c, samples) })
 			if err != nil {
-				return &command.RuntimeError{Err: err}
+				return &cmdline.RuntimeError{Err: err}
 			}
 			var text bytes.Buffer
 			if err := f.write(&text); err != nil {
@@ -81,7 +81,7 @@ against the guess, and the first values. Keys of other types are counted.`,
 			return writeTable(output, text.Bytes(), force)
 		},
 	}
-	command.AddSettings(cmd.Flags(), settings)
+	cmdline.AddSettings(cmd.Flags(), settings)
 	return cmd
 }
 
@@ -97,7 +97,7 @@ func writeTable(path string, text []byte, replace bool) error {
 	}
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func ask(c *blocking.Client, commands [][]string, each func(i int, r resp.Reply)
 	return c.Do(&b, 0, func(replies resp.Replies) error {
 		for i, r := range replies.All() {
 			if err := r.Err(); err != nil {
-				return fmt.Errorf("%s %s: %w", commands[i][0], excerpt.Quote(commands[i][1]), err)
+				return fmt.Errorf("%s %s: %w", commands[i][0], errtext.Quote(commands[i][1]), err)
 			}
 			each(i, r)
 		}
@@ -230,16 +230,16 @@ func (f *finding) write(w io.Writer) error {
 	var others []string
 	for _, what := range slices.Sorted(maps.Keys(f.others)) {
 		o := f.others[what]
-		others = append(others, fmt.Sprintf("keys %s: %d, such as %s", excerpt.Text(what), o.keys, excerpt.Quote(o.first)))
+		others = append(others, fmt.Sprintf("keys %s: %d, such as %s", errtext.Text(what), o.keys, errtext.Quote(o.first)))
 	}
 	if f.sample.hashes == 0 {
 		found := ""
 		if len(others) > 0 {
 			found = "; " + strings.Join(others, "; ")
 		}
-		return fmt.Errorf("no hash has a key like %s%s", excerpt.Quote(f.pattern), found)
+		return fmt.Errorf("no hash has a key like %s%s", errtext.Quote(f.pattern), found)
 	}
-	fmt.Fprintf(w, "# A guess from %d hashes with keys like %s. Check it, and run rankd registry lock.\n", f.sample.hashes, excerpt.Quote(f.pattern))
+	fmt.Fprintf(w, "# A guess from %d hashes with keys like %s. Check it, and run rankd registry lock.\n", f.sample.hashes, errtext.Quote(f.pattern))
 	for _, o := range others {
 		fmt.Fprintf(w, "# Not read: %s.\n", o)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // Program is the program whose command this is. Its errors tell the exit status, as in package
@@ -43,7 +43,7 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.SetUsageTemplate(usageTemplate)
 		c.Flags().SortFlags = false
-		c.Flags().SetNormalizeFunc(command.Normalize)
+		c.Flags().SetNormalizeFunc(cmdline.Normalize)
 	}
 	return cmd
 }
@@ -58,13 +58,13 @@ has no id there gets the next one. All others keep theirs, and those of columns 
 taken. Keep the file under version control: artifacts name columns by these ids.`,
 		Example: `  rankd registry lock --registry_dir registry`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := command.CheckValues(cmd.Flags()); err != nil {
+			if err := cmdline.CheckValues(cmd.Flags()); err != nil {
 				return err
 			}
 			if dir == "" {
 				return errors.New("rankd registry lock needs a folder: --registry_dir, or registry in rankd.toml")
 			}
-			path, added, err := command.LockRegistry(dir, false)
+			path, added, err := cmdline.LockRegistry(dir, false)
 			if err == nil {
 				fmt.Fprintf(p.Stdout, "%s: %d new\n", path, len(added))
 			}

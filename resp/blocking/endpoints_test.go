@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/dnstest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/resp"
 )
 
@@ -53,7 +53,7 @@ func TestNamesAreResolvedAtEachReconnect(t *testing.T) {
 	}
 	serveOn(t, ln, echo)
 
-	names := dnstest.New("127.0.0.1")
+	names := testworld.NewDNS("127.0.0.1")
 	defer names.Wait()
 	c := openClient(t, resp.Options{Addr: "redis.rankd.test.:" + port})
 	c.connectTo = names.Dialer().DialContext

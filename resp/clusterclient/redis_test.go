@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
@@ -24,12 +24,12 @@ type onRedis struct {
 	t       *testing.T
 	reactor *reactor.Reactor
 	client  *Client
-	cluster *redistest.Cluster
+	cluster *testworld.Cluster
 }
 
 func startRedis(t *testing.T, o resp.Options) *onRedis {
 	t.Helper()
-	b := &onRedis{t: t, cluster: redistest.StartCluster(t, 3)}
+	b := &onRedis{t: t, cluster: testworld.StartRedisCluster(t, 3)}
 	b.reactor = reactor.New(reactor.Config{OnPanic: func(recovered any, stack []byte) { t.Errorf("panic: %v\n%s", recovered, stack) }})
 	require.NoError(t, b.reactor.Start())
 	o.Addr = strings.TrimPrefix(b.cluster.Addr(), "redis+cluster://")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/request"
 )
 
@@ -181,5 +181,5 @@ func fileError(path string, err error) error {
 		}
 		return errors.Join(all...)
 	}
-	return fmt.Errorf("%s: %w", excerpt.Name(path), err)
+	return fmt.Errorf("%s: %w", errtext.Name(path), err)
 }

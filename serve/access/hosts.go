@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // Hosts are the names under which a listener may be asked over HTTP. They keep web pages out: a page whose name its owner has
@@ -41,7 +41,7 @@ func (h *Hosts) Check(host, origin string) error {
 }
 
 func refusedName(header, value string) error {
-	return errors.New("the header " + header + " has the name " + excerpt.Quote(value) + ", which --allow_hosts does not list")
+	return errors.New("the header " + header + " has the name " + errtext.Quote(value) + ", which --allow_hosts does not list")
 }
 
 // allows reports whether the listener may be asked by a name, which a port may follow.

@@ -5,7 +5,7 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // off is the value of an address flag that turns its front off.
@@ -27,7 +27,7 @@ func parseAddress(flag, value string) (address, error) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return address{}, fmt.Errorf("--%s is host:port, :port or off, not %s", flag, excerpt.Quote(value))
+		return address{}, fmt.Errorf("--%s is host:port, :port or off, not %s", flag, errtext.Quote(value))
 	}
 	return address{flag, host, port}, nil
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd/internal/bounds"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
@@ -74,7 +73,7 @@ Exit status:
 
 // options are the flags of rankd serve. Immutable once checked.
 type options struct {
-	engineflags.Flags
+	cmdline.EngineFlags
 
 	listen, resp, admin string
 	// The same, set by check.
@@ -117,19 +116,19 @@ func newCommand(o *options, run func() error) *cobra.Command {
 	cmd.SetUsageTemplate(usageTemplate)
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.SetNormalizeFunc(command.Normalize)
+	f.SetNormalizeFunc(cmdline.Normalize)
 
-	command.AddSettings(f, o.settings())
+	cmdline.AddSettings(f, o.settings())
 	return cmd
 }
 
 // settings are the flags of rankd serve.
-func (o *options) settings() []command.Setting {
-	ms := func(name string, to *time.Duration, standard time.Duration, least int64, help string) command.Setting {
-		return command.Setting{Name: name, To: command.Duration(to, time.Millisecond), Default: int(standard / time.Millisecond),
+func (o *options) settings() []cmdline.Setting {
+	ms := func(name string, to *time.Duration, standard time.Duration, least int64, help string) cmdline.Setting {
+		return cmdline.Setting{Name: name, To: cmdline.Duration(to, time.Millisecond), Default: int(standard / time.Millisecond),
 			Least: least, Most: bounds.MSMax, Help: help}
 	}
-	return slices.Concat([]command.Setting{
+	return slices.Concat([]cmdline.Setting{
 		{Name: "listen", To: &o.listen, Default: "127.0.0.1:8080",
 			Help: "serve HTTP at this `address`: host:port, :port for all addresses, port 0 for a free one, or off"},
 		{Name: "resp", To: &o.resp, Default: "127.0.0.1:6390", Help: "serve RESP at this `address`, or off"},
@@ -144,13 +143,13 @@ func (o *options) settings() []command.Setting {
 			Help: "run connections on this `number` of loops of their own, for HTTP and for RESP each; 0: on the engine's"},
 		ms("drain_delay_ms", &o.drainDelay, 2*time.Second, 0,
 			"after SIGINT or SIGTERM say so at /readyz and serve on for this `number` of milliseconds, so that load balancers see it"),
-	}, o.GraceSettings(), []command.Setting{
+	}, o.GraceSettings(), []cmdline.Setting{
 		{Name: "tokens", To: &o.tokens, See: "serving.md#tokens", Help: "serve only callers with a token in this `file`, which says what each may ask"},
 		{Name: "allow_plans", To: &o.allowPlans, Default: []string{"*"}, Idle: o.withTokens,
 			Help: "without --tokens: the plans that a request may name, `patterns` with commas between them"},
 		{Name: "allow_overrides", To: &o.allowOverrides, Idle: o.withTokens,
 			Help: "without --tokens: the parameters that a request may set in \"param_overrides\", `patterns` with commas between them (default none)"},
-	}, o.GrantSettings(o.withTokens), []command.Setting{
+	}, o.GrantSettings(o.withTokens), []cmdline.Setting{
 		{Name: "allow_hosts", To: &o.allowHosts, See: "serving.md#names-and-web-pages", Idle: o.withoutHosts,
 			Help: "HTTP: the names under which clients and operators may ask, beside localhost and addresses, `patterns` with commas between them " +
 				"(default: all names, but none on a loopback address where no token is needed)"},
@@ -160,7 +159,7 @@ func (o *options) settings() []command.Setting {
 		{Name: "log_per_second", To: &o.logPerSecond, Default: 10, Least: 1, Most: 1 << 20, Help: "log at most this `number` of failed requests a second, and count the others"},
 		{Name: "watch", To: &o.watch, See: "change-a-plan.md", Idle: o.withoutFolders,
 			Help: "read plans, models and tables again when their files change, as SIGHUP does"},
-	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.RecordingSettings(), []command.Setting{
+	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.RecordingSettings(), []cmdline.Setting{
 		{Name: "max_connections", To: &o.maxConnections, Default: httpfront.DefaultMaxConnections, Least: 1, Most: 1 << 20,
 			Help: "take at most this `number` of connections, for HTTP and for RESP each"},
 		{Name: "max_unsent_total_bytes", To: &o.maxUnsentTotalBytes, Default: serve.DefaultMaxUnsentBytes, Least: 1 << 10, Most: math.MaxInt32, See: "serving.md#memory",
@@ -170,42 +169,42 @@ func (o *options) settings() []command.Setting {
 		{Name: "strict", To: &o.strict, See: "serving.md#fields-that-rankd-does-not-know",
 			Help: "refuse a request with a field that rankd does not know; without this flag only names that look mistyped are refused"},
 	}, withIdle(o.withoutHTTP,
-		command.Setting{Name: "max_header_bytes", To: &o.http.MaxHeaderBytes, Default: httpfront.DefaultMaxHeaderBytes, Least: 1 << 10, Most: 1 << 20,
+		cmdline.Setting{Name: "max_header_bytes", To: &o.http.MaxHeaderBytes, Default: httpfront.DefaultMaxHeaderBytes, Least: 1 << 10, Most: 1 << 20,
 			Help: "HTTP: refuse requests whose headers are longer than this `number` of bytes"},
-		command.Setting{Name: "max_body_bytes", To: &o.http.MaxBodyBytes, Default: httpfront.DefaultMaxBodyBytes, Least: 1, Most: math.MaxInt32,
+		cmdline.Setting{Name: "max_body_bytes", To: &o.http.MaxBodyBytes, Default: httpfront.DefaultMaxBodyBytes, Least: 1, Most: math.MaxInt32,
 			Help: "HTTP: hold at most this `number` of bytes of long bodies that are still arriving, of all connections"},
-		command.Setting{Name: "batch_inflight", To: &o.http.BatchInflight, Default: httpfront.DefaultBatchInflight, Least: 1, Most: 1 << 16,
+		cmdline.Setting{Name: "batch_inflight", To: &o.http.BatchInflight, Default: httpfront.DefaultBatchInflight, Least: 1, Most: 1 << 16,
 			Help: "HTTP: run at most this `number` of requests of one batch at the same time"},
 	), withIdle(o.withoutRESP,
-		command.Setting{Name: "max_pipeline", To: &o.respOptions.MaxPipeline, Default: session.DefaultMaxPipeline, Least: 1, Most: 1 << 20,
+		cmdline.Setting{Name: "max_pipeline", To: &o.respOptions.MaxPipeline, Default: session.DefaultMaxPipeline, Least: 1, Most: 1 << 20,
 			Help: "RESP: run at most this `number` of commands of one connection; those behind them wait, as far as --max_backlog_bytes allows"},
-		command.Setting{Name: "max_unsent_bytes", To: &o.respOptions.MaxUnsentBytes, Default: session.DefaultMaxUnsentBytes, Least: 1 << 10, Most: 1 << 30,
+		cmdline.Setting{Name: "max_unsent_bytes", To: &o.respOptions.MaxUnsentBytes, Default: session.DefaultMaxUnsentBytes, Least: 1 << 10, Most: 1 << 30,
 			Help: "RESP: begin no command of a connection that leaves this `number` of bytes of answers unread; --write_timeout_ms cuts it"},
-		command.Setting{Name: "max_backlog_bytes", To: &o.respOptions.MaxBacklogBytes, Default: session.DefaultMaxBacklogBytes, Least: 1 << 10, Most: 1 << 30,
+		cmdline.Setting{Name: "max_backlog_bytes", To: &o.respOptions.MaxBacklogBytes, Default: session.DefaultMaxBacklogBytes, Least: 1 << 10, Most: 1 << 30,
 			Help: "RESP: cut with -TOOLARGE a client that has sent this `number` of bytes of commands, beside --max_request_bytes, that have not begun"},
-		command.Setting{Name: "max_unread_bytes", To: &o.respOptions.MaxUnreadBytes, Default: session.DefaultMaxUnreadBytes, Least: 1 << 10, Most: math.MaxInt32,
+		cmdline.Setting{Name: "max_unread_bytes", To: &o.respOptions.MaxUnreadBytes, Default: session.DefaultMaxUnreadBytes, Least: 1 << 10, Most: math.MaxInt32,
 			Help: "RESP: hold at most this `number` of bytes of commands that have not begun, of all connections; beyond it a client that sends more is cut"},
 	), withIdle(o.withoutHTTP,
 		ms("http_idle_timeout_ms", &o.http.IdleTimeout, httpfront.DefaultIdleTimeout, 1, "HTTP: close a connection without a request after this `number` of milliseconds"),
 	), withIdle(o.withoutRESP,
 		ms("resp_idle_timeout_ms", &o.respOptions.IdleTimeout, session.DefaultIdleTimeout, 1, "RESP: close a connection without a command after this `number` of milliseconds"),
-		command.Setting{Name: "resp_cancel_at_eof", To: &o.respOptions.CancelAtEOF,
+		cmdline.Setting{Name: "resp_cancel_at_eof", To: &o.respOptions.CancelAtEOF,
 			Help: "RESP: cancel the requests of a client that stops sending; without this flag it gets its answers"},
-	), []command.Setting{
+	), []cmdline.Setting{
 		ms("read_timeout_ms", &o.readTimeout, httpfront.DefaultReadTimeout, 1, "cut a client that takes longer than this `number` of milliseconds to send one request"),
 		ms("write_timeout_ms", &o.writeTimeout, httpfront.DefaultWriteTimeout, 1, "cut a client that takes nothing of its answer for this `number` of milliseconds"),
 	})
 }
 
 // withIdle returns settings that all have no effect for the same reason.
-func withIdle(idle func() string, table ...command.Setting) []command.Setting {
+func withIdle(idle func() string, table ...cmdline.Setting) []cmdline.Setting {
 	for i := range table {
 		table[i].Idle = idle
 	}
 	return table
 }
 
-// The reasons why a flag has no effect, or "" if it has one: see command.Setting.Idle.
+// The reasons why a flag has no effect, or "" if it has one: see cmdline.Setting.Idle.
 
 func (o *options) withTokens() string {
 	if o.tokens == "" {
@@ -244,16 +243,16 @@ func (o *options) withoutHosts() string {
 
 // check reports all that is wrong with the options at once, and completes them.
 func (o *options) check(given *pflag.FlagSet) error {
-	if err := command.CheckExclusive(given, "plan", "plan_name"); err != nil {
+	if err := cmdline.CheckExclusive(given, "plan", "plan_name"); err != nil {
 		return err
 	}
-	problems := []error{command.CheckValues(given)}
+	problems := []error{cmdline.CheckValues(given)}
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if err := o.ChooseEngine(given); err != nil {
 		problems = append(problems, err)
 	} else {
 		o.GrantsModes, o.GrantsTraces = o.tokens != "", true // /v1/trace records, too
-		idle := command.IdleFlags{Given: given}
+		idle := cmdline.IdleFlags{Given: given}
 		idle.AddSettings(o.settings())
 		problems = append(problems, idle.Problems())
 	}

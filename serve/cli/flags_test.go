@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/request"
 )
 
@@ -18,7 +18,7 @@ func parsed(args ...string) (*options, error) {
 	o := new(options)
 	cmd := newCommand(o, func() error { return nil })
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetFlagErrorFunc(command.FlagError) // as the root command has it
+	cmd.SetFlagErrorFunc(cmdline.FlagError) // as the root command has it
 	cmd.SetOut(io.Discard)
 	cmd.SetArgs(args)
 	return o, cmd.Execute()

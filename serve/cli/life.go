@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/serve/admin"
 )
 
@@ -36,9 +35,9 @@ func (p *Program) serve(ctx context.Context, o *options) (failure error) {
 	defer boundMemory()()
 	traces, err := o.OpenTraceFile(func(err error) {
 		if err != nil {
-			log.Error("traces cannot be written, and are lost", "file", excerpt.Name(o.TraceFile), "error", err)
+			log.Error("traces cannot be written, and are lost", "file", errtext.Name(o.TraceFile), "error", err)
 		} else {
-			log.Info("traces are written again", "file", excerpt.Name(o.TraceFile))
+			log.Info("traces are written again", "file", errtext.Name(o.TraceFile))
 		}
 	})
 	if err != nil {
@@ -51,7 +50,7 @@ func (p *Program) serve(ctx context.Context, o *options) (failure error) {
 		}
 		failure = errors.Join(failure, err)
 	}()
-	redis := new(engineflags.EmbeddedRedis)
+	redis := new(cmdline.EmbeddedRedis)
 	defer redis.Close()
 	engine, err := p.openEngine(o, log, redis, traces)
 	if err != nil {
@@ -104,14 +103,14 @@ func (s *server) serveFront(e *entrance) error {
 		l = tls.NewListener(l, e.tls)
 	}
 	if err := e.front.Serve(l); err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("%s: %w", e.name, err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("%s: %w", e.name, err)}
 	}
 	return nil
 }
 
 func (s *server) serveOperators() error {
 	if err := s.admin.Serve(s.operators); !errors.Is(err, http.ErrServerClosed) {
-		return &command.RuntimeError{Err: fmt.Errorf("admin: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("admin: %w", err)}
 	}
 	return nil
 }
@@ -169,7 +168,7 @@ func (s *server) end(grace time.Duration) error {
 	s.service.FlushLog(context.Background()) // The log takes lines at once.
 	s.log.Info("ended", "requests_left", left)
 	if left > 0 {
-		return &command.RuntimeError{Err: fmt.Errorf("--shutdown_grace_ms was too short for %d requests", left)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("--shutdown_grace_ms was too short for %d requests", left)}
 	}
 	return nil
 }

@@ -4,13 +4,13 @@ import (
 	"log/slog"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/outlet"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // Program is the program whose command this is. Its errors tell the exit status, as in package
 // command. One goroutine.
 type Program struct {
-	Stderr   *outlet.Writer       // takes the log
+	Stderr   *fileio.Writer       // takes the log
 	Tune     func(cpuThreads int) // sets the process up before the engine is opened
 	Compiler rankd.Compiler       // of plans that are sources; nil: none
 }

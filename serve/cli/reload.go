@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/filewatch"
+	"github.com/rankd/rankd/internal/cmdline"
 )
 
 // reloading reads tokens and certificates again, after SIGHUP and after a change of their files, and plans, models and tables, after SIGHUP
@@ -42,9 +42,9 @@ func (s *server) startReloading(o *options) *reloading {
 	})
 	if o.watch {
 		folders := o.watched()
-		seen := filewatch.Stamp(folders...)
+		seen := cmdline.Stamp(folders...)
 		r.done.Go(func() {
-			for filewatch.Poll(ctx, watchEvery, &seen, folders...) == nil {
+			for cmdline.Poll(ctx, watchEvery, &seen, folders...) == nil {
 				_, _ = s.reloadPlans(ctx, "a change of a file", false)
 			}
 		})
@@ -65,7 +65,7 @@ func (s *server) startReloading(o *options) *reloading {
 			switch {
 			case ctx.Err() != nil:
 				return
-			case err != nil && !errors.Is(err, filewatch.ErrOverflow):
+			case err != nil && !errors.Is(err, cmdline.ErrOverflow):
 				s.log.Warn("tokens and certificates are read again only after SIGHUP", "error", err)
 				return
 			}
@@ -112,8 +112,8 @@ func (r *reloading) stop() {
 }
 
 // watch returns a watcher of the folders of the files.
-func watch(files []string) (*filewatch.Watcher, error) {
-	watcher, err := filewatch.New()
+func watch(files []string) (*cmdline.Watcher, error) {
+	watcher, err := cmdline.NewWatcher()
 	if err != nil {
 		return nil, err
 	}

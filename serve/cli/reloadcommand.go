@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rankd/rankd/internal/command"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/serve/admin"
 )
 
@@ -55,7 +55,7 @@ func (p *Program) ReloadCommand(ctx context.Context, stdout io.Writer) *cobra.Co
 	cmd.SetUsageTemplate(reloadUsage)
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.SetNormalizeFunc(command.Normalize)
+	f.SetNormalizeFunc(cmdline.Normalize)
 	f.StringVar(&at, "admin", "127.0.0.1:8081", "the `address` at which the server serves operators")
 	f.BoolVar(&back, "back", false, "return to what the server served before the last reload")
 	return cmd
@@ -73,7 +73,7 @@ func reload(ctx context.Context, stdout io.Writer, at string, back bool) error {
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return &command.RuntimeError{Err: fmt.Errorf("asking the server: %w", err)}
+		return &cmdline.RuntimeError{Err: fmt.Errorf("asking the server: %w", err)}
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, reloadAnswerMax))
@@ -86,7 +86,7 @@ func reload(ctx context.Context, stdout io.Writer, at string, back bool) error {
 		err = json.Unmarshal(body, &now)
 	}
 	if err != nil {
-		return &command.RuntimeError{Err: err}
+		return &cmdline.RuntimeError{Err: err}
 	}
 	_, err = fmt.Fprintf(stdout, "generation %d, digest %s, %d plans\n", now.Generation, now.Digest, len(now.Plans))
 	return err

@@ -14,8 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/command"
-	"github.com/rankd/rankd/internal/engineflags"
+	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
@@ -62,7 +61,7 @@ type server struct {
 }
 
 // openEngine opens the engine, which lets requests choose whatever their callers may.
-func (p *Program) openEngine(o *options, log *slog.Logger, redis *engineflags.EmbeddedRedis, traces *engineflags.TraceFile) (*rankd.Engine, error) {
+func (p *Program) openEngine(o *options, log *slog.Logger, redis *cmdline.EmbeddedRedis, traces *cmdline.TraceFile) (*rankd.Engine, error) {
 	options, err := o.EngineOptions()
 	if err != nil {
 		return nil, err
@@ -204,7 +203,7 @@ func (s *server) listen(o *options) error {
 }
 
 func cannotListen(flag string, err error) error {
-	return &command.RuntimeError{Err: fmt.Errorf("--%s: %w", flag, err)}
+	return &cmdline.RuntimeError{Err: fmt.Errorf("--%s: %w", flag, err)}
 }
 
 // checkCertificate warns of a certificate that clients refuse.

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redistest"
-	"github.com/rankd/rankd/internal/replica"
+	"github.com/rankd/rankd/internal/process"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 // A library that the demo data's client uses starts goroutines from init.
@@ -46,16 +46,16 @@ type build struct {
 
 func (b *build) get(t testing.TB, race bool) string {
 	t.Helper()
-	b.once.Do(func() { b.program, b.err = replica.Build(context.Background(), programs.folder, race) })
+	b.once.Do(func() { b.program, b.err = process.Build(context.Background(), programs.folder, race) })
 	require.NoError(t, b.err)
 	return b.program
 }
 
 // serve starts a server that ends with the test, in order. env is added to its environment.
-func serve(t testing.TB, program string, env []string, args ...string) *replica.Replica {
+func serve(t testing.TB, program string, env []string, args ...string) *process.Replica {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r, err := replica.Start(ctx, replica.Options{Program: program, Args: append(args, "--drain_delay_ms", "0"), Env: env})
+	r, err := process.StartReplica(ctx, process.ReplicaOptions{Program: program, Args: append(args, "--drain_delay_ms", "0"), Env: env})
 	if err != nil {
 		cancel()
 		require.NoError(t, err)
@@ -70,9 +70,9 @@ func serve(t testing.TB, program string, env []string, args ...string) *replica.
 }
 
 // demo starts a server of the example plans on a redis-server with the demo data.
-func demo(t testing.TB) *replica.Replica {
+func demo(t testing.TB) *process.Replica {
 	t.Helper()
-	redis := redistest.Start(t)
+	redis := testworld.StartRedis(t)
 	require.NoError(t, devredis.Load(t.Context(), redis.Addr))
 	return serve(t, programs.plain.get(t, false), nil, "--redis", redis.Addr)
 }

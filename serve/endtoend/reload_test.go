@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/replica"
+	"github.com/rankd/rankd/internal/process"
 )
 
 // reloadsFor is the length of TestReloadsUnderLoad. .ci/long asks for ten minutes.
@@ -89,7 +89,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 type changing struct {
 	t       *testing.T
 	dir     string
-	server  *replica.Replica
+	server  *process.Replica
 	fronts  []front
 	written atomic.Int64 // the version that was written last
 	seen    atomic.Int64 // the highest version that was answered

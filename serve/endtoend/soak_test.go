@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redistest"
-	"github.com/rankd/rankd/internal/replica"
+	"github.com/rankd/rankd/internal/process"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/serve/servetest"
 )
 
@@ -32,7 +32,7 @@ func TestSoak(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
-	redis := redistest.Start(t)
+	redis := testworld.StartRedis(t)
 	require.NoError(t, devredis.Load(t.Context(), redis.Addr))
 	build := &programs.plain
 	if raceDetector {
@@ -78,7 +78,7 @@ func (s *state) flat(earlier *state) bool {
 
 // lookAfterRest returns the server's state once it has come to rest: twice the same number of descriptors in a row and, if
 // there is an earlier state, flat beside it. After too long it returns what it has seen last.
-func lookAfterRest(t *testing.T, server *replica.Replica, earlier *state) (seen state) {
+func lookAfterRest(t *testing.T, server *process.Replica, earlier *state) (seen state) {
 	t.Helper()
 	look := func() (s state) {
 		var err error
@@ -106,7 +106,7 @@ func lookAfterRest(t *testing.T, server *replica.Replica, earlier *state) (seen 
 
 // soak is the clients and the faults. Any goroutine.
 type soak struct {
-	redis  *redistest.Server
+	redis  *testworld.Redis
 	fronts []front
 
 	mu       sync.Mutex

@@ -6,7 +6,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // What a client may say of itself: the places in session.about.
@@ -34,7 +34,7 @@ func fitsAbout(text []byte) bool {
 
 // runClient is CLIENT with a subcommand. Those that concern Redis's keys have nothing to do here: their clients are content with OK.
 func runClient(c *codec, args [][]byte, dst []byte) []byte {
-	sub := strings.ToUpper(excerpt.Text(string(args[1])))
+	sub := strings.ToUpper(errtext.Text(string(args[1])))
 	rest := args[2:]
 	switch {
 	case sub == "ID" && len(rest) == 0:
@@ -49,13 +49,13 @@ func runClient(c *codec, args [][]byte, dst []byte) []byte {
 	case sub == "SETNAME" && len(rest) == 1:
 		return c.setAbout(aboutName, rest[0], dst)
 	case sub == "SETINFO" && len(rest) == 2:
-		switch strings.ToUpper(excerpt.Text(string(rest[0]))) {
+		switch strings.ToUpper(errtext.Text(string(rest[0]))) {
 		case "LIB-NAME":
 			return c.setAbout(aboutLib, rest[1], dst)
 		case "LIB-VER":
 			return c.setAbout(aboutLibVersion, rest[1], dst)
 		}
-		return redcon.AppendError(dst, "ERR Unrecognized option '"+excerpt.Text(string(rest[0]))+"'")
+		return redcon.AppendError(dst, "ERR Unrecognized option '"+errtext.Text(string(rest[0]))+"'")
 	case (sub == "TRACKING" || sub == "CAPA") && len(rest) > 0,
 		(sub == "NO-EVICT" || sub == "NO-TOUCH" || sub == "CACHING") && len(rest) == 1,
 		sub == "REPLY" && len(rest) == 1 && strings.EqualFold(string(rest[0]), "ON"):

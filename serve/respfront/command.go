@@ -6,7 +6,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/serve"
 )
@@ -126,14 +126,14 @@ func (c *codec) mayRun(cmd *command) outcome.Class {
 // unknown answers a command that does not exist. A browser that was made to connect here sends a header of HTTP: it
 // gets no chance to send a body that has commands.
 func (c *codec) unknown(args [][]byte, dst []byte) []byte {
-	switch strings.ToUpper(excerpt.Text(string(args[0]))) {
+	switch strings.ToUpper(errtext.Text(string(args[0]))) {
 	case "POST", "HOST:":
 		c.CutOff(serve.CutProtocol)
 		return dst
 	}
-	text := fmt.Sprintf("ERR unknown command '%s'", excerpt.Text(string(args[0])))
+	text := fmt.Sprintf("ERR unknown command '%s'", errtext.Text(string(args[0])))
 	if len(args) > 1 {
-		text += fmt.Sprintf(", with args beginning with: '%s'", excerpt.Text(string(args[1])))
+		text += fmt.Sprintf(", with args beginning with: '%s'", errtext.Text(string(args[1])))
 	}
 	return redcon.AppendError(dst, text)
 }

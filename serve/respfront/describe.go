@@ -6,7 +6,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // runPing is PING [message].
@@ -63,7 +63,7 @@ func runCommand(c *codec, args [][]byte, dst []byte) []byte {
 	f := c.front
 	sub, names := "INFO", args[1:]
 	if len(args) > 1 {
-		sub, names = strings.ToUpper(excerpt.Text(string(args[1]))), args[2:]
+		sub, names = strings.ToUpper(errtext.Text(string(args[1]))), args[2:]
 	}
 	switch sub {
 	case "COUNT":

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -284,7 +284,7 @@ func explainExclude(c *task.Ctx, _ rowset.RowSet) task.Account {
 			why.Text = "it is in " + e.context.Name + " of the request's context"
 		} else if e.key != nil {
 			if key, err := c.RedisKey(e.key); err == nil {
-				why.Text = "it is in " + excerpt.Text(key.Prefix) + " in Redis"
+				why.Text = "it is in " + errtext.Text(key.Prefix) + " in Redis"
 			}
 		}
 		return why

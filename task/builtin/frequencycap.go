@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -116,7 +116,7 @@ func explainFrequencyCap(c *task.Ctx, _ rowset.RowSet) task.Account {
 		if at.Side == task.InResult {
 			return task.Reason{}
 		}
-		name := excerpt.Text(string(key.Append(nil, ids.values[ids.indexOf(at.Pos)])))
+		name := errtext.Text(string(key.Append(nil, ids.values[ids.indexOf(at.Pos)])))
 		return task.Reason{Kind: task.Capped, Text: fmt.Sprintf("its counter %s in Redis was at %d or more", name, most)}
 	}}
 }

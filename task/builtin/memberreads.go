@@ -1,7 +1,7 @@
 package builtin
 
 import (
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 )
@@ -58,13 +58,13 @@ func (m *memberReads) read(n int, arguments func(b *resp.Batch, from, to int), t
 // fault says what is wrong with a reply about n members.
 func (m *memberReads) fault(reply resp.Reply, n int) error {
 	if err := reply.Err(); err != nil {
-		return m.redis.Errorf("%s %s: %w", m.command, excerpt.Text(m.key), err)
+		return m.redis.Errorf("%s %s: %w", m.command, errtext.Text(m.key), err)
 	}
 	switch {
 	case m.each == 1 && reply.Kind() != resp.Integer:
-		return m.redis.Errorf("%s %s: reply is %s, want %s", m.command, excerpt.Text(m.key), reply.Kind(), resp.Integer)
+		return m.redis.Errorf("%s %s: reply is %s, want %s", m.command, errtext.Text(m.key), reply.Kind(), resp.Integer)
 	case m.each > 1 && (reply.Kind() != resp.Array || reply.Len() != n):
-		return m.redis.Errorf("%s %s: reply is %s of %d, want an array of %d", m.command, excerpt.Text(m.key), reply.Kind(), reply.Len(), n)
+		return m.redis.Errorf("%s %s: reply is %s of %d, want an array of %d", m.command, errtext.Text(m.key), reply.Kind(), reply.Len(), n)
 	}
 	return nil
 }

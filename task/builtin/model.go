@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd/gbdt"
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -101,9 +101,9 @@ func newScorer(models *gbdt.Set, n *plan.Node, reg *registry.Registry) (*scorer,
 		key, ok := reg.KeyByName(names[f])
 		switch {
 		case !ok:
-			return nil, plan.ParamErrorf("model", "feature %s is not a registered key; features can list the columns", excerpt.Quote(names[f]))
+			return nil, plan.ParamErrorf("model", "feature %s is not a registered key; features can list the columns", errtext.Quote(names[f]))
 		case !slices.Contains(featureTypes, key.Type):
-			return nil, plan.ParamErrorf("model", "feature %s is a key of type %s, must be int, float or bool", excerpt.Quote(names[f]), key.Type)
+			return nil, plan.ParamErrorf("model", "feature %s is a key of type %s, must be int, float or bool", errtext.Quote(names[f]), key.Type)
 		}
 		s.keys[f] = key.ID
 	}

@@ -3,7 +3,7 @@ package builtin
 import (
 	"encoding/binary"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/task"
 )
 
@@ -16,7 +16,7 @@ type unreadIDs struct {
 // add notes one entry.
 func (u *unreadIDs) add(entry []byte) {
 	if u.Count == 0 {
-		u.First = excerpt.Text(string(entry))
+		u.First = errtext.Text(string(entry))
 	}
 	u.Count++
 }
@@ -25,7 +25,7 @@ func (u *unreadIDs) add(entry []byte) {
 func (u *unreadIDs) unnamed() bool { return u.Count > 0 && !u.named }
 
 // name names the key of First.
-func (u *unreadIDs) name(key string) { u.Key, u.named = excerpt.Text(key), true }
+func (u *unreadIDs) name(key string) { u.Key, u.named = errtext.Text(key), true }
 
 // tell tells what the node could not read of so many entries.
 func (u *unreadIDs) tell(c *task.Ctx) { c.DropIDs(u.MalformedIDs) }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/browser"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/tracetest"
 )
@@ -119,7 +119,7 @@ type found struct {
 // TestInChromium opens pages with 5, 50 and 500 nodes, and hostile ones. RANKD_SCREENSHOT names a folder for pictures of
 // them. The time that a page took is logged: a test on a busy machine asserts none.
 func TestInChromium(t *testing.T) {
-	b := browser.New(t)
+	b := testworld.NewBrowser(t)
 	pages := map[string]string{"compare": render(t, Run{Name: "offload_all", Trace: tracetest.Random(5, 12)}, Run{Name: "adaptive", Trace: tracetest.Random(6, 12)})}
 	for _, n := range []int{5, 50, 500} {
 		pages[fmt.Sprintf("nodes_%d", n)] = render(t, Run{Trace: tracetest.Random(3, n)})
@@ -150,7 +150,7 @@ func TestInChromium(t *testing.T) {
 				plain := filepath.Join(t.TempDir(), name+".html")
 				require.NoError(t, os.WriteFile(plain, []byte(page), 0o644))
 				for _, dark := range []bool{false, true} {
-					shot := browser.New(t)
+					shot := testworld.NewBrowser(t)
 					shot.Dark = dark
 					shot.Screenshot(plain, filepath.Join(folder, fmt.Sprintf("%s.dark=%t.png", name, dark)))
 				}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/rankd/rankd/internal/excerpt"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -49,9 +49,9 @@ func share(part, whole time.Duration) string {
 // clip returns a name on one line that takes at most width cells of a terminal. It escapes what is not printable, and
 // quotes a name that one cannot see.
 func clip(name string, width int) string {
-	name = excerpt.Text(name)
+	name = errtext.Text(name)
 	if strings.TrimSpace(name) == "" {
-		name = excerpt.Quote(name)
+		name = errtext.Quote(name)
 	}
 	if uniseg.StringWidth(name) <= width {
 		return name
@@ -152,7 +152,7 @@ func waiting(t *trace.Trace, r trace.Reason) string {
 func (s *scene) took() string {
 	text := fmt.Sprintf("%s took %s on %s", clip(s.Plan, 60), duration(s.Request.Ended), engineName(s.Trace))
 	if s.Request.Error != "" {
-		text += " and failed: " + excerpt.Text(s.Request.Error)
+		text += " and failed: " + errtext.Text(s.Request.Error)
 	}
 	return text + "." + missing(s.Trace) + cached(s.Trace)
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rankd/rankd/internal/redisclient"
+	"github.com/rankd/rankd/internal/devredis"
 )
 
 // A Size says how much data there is. Immutable.
@@ -44,7 +44,7 @@ func Topics() []string { return slices.Clone(topics) }
 
 // Fill writes the data into the Redis that server names, "host:port" or a URL. It replaces the keys of the same name.
 func Fill(ctx context.Context, server string, s Size, now time.Time) error {
-	return redisclient.Write(ctx, server, func(write func(command ...string) error) error {
+	return devredis.Write(ctx, server, func(write func(command ...string) error) error {
 		replace := func(command []string) error { return errors.Join(write("DEL", command[1]), write(command...)) }
 		for id := 1; id <= s.Articles; id++ {
 			a := Make(id, now)

@@ -14,14 +14,14 @@ import (
 
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/redistest"
+	"github.com/rankd/rankd/internal/testworld"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 // TestRounds runs rounds as "rankd bench compare" does.
 func TestRounds(t *testing.T) {
-	server := redistest.Start(t)
+	server := testworld.StartRedis(t)
 	procs := runtime.GOMAXPROCS(0)
 	require.NoError(t, devredis.Load(context.Background(), server.Addr))
 	setup := worker.Setup{Redis: server.Addr, Plan: "concat_plan"}

@@ -1,0 +1,19 @@
+package cmdline
+
+import (
+	"io"
+	"os"
+)
+
+// WriteFile writes a file that a flag names by means of write.
+func WriteFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

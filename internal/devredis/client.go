@@ -1,0 +1,80 @@
+package devredis
+
+import (
+	"context"
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
+)
+
+// patience bounds a program's connecting and each of its calls.
+const patience = 30 * time.Second
+
+// caller is a blocking client of one server or of a Redis Cluster. Any goroutine.
+type caller interface {
+	Do(b *resp.Batch, deadline clock.Time, use func(resp.Replies) error) error
+	Close()
+}
+
+// ClientOptions returns the options of a client for the server that text names, as registry.ParseOneServer
+// reads it. It reads the password from its file or the environment.
+func ClientOptions(text string) (resp.Options, error) {
+	server, err := registry.ParseOneServer(text)
+	if err != nil {
+		return resp.Options{}, err
+	}
+	return options(&server)
+}
+
+func options(server *registry.Server) (resp.Options, error) {
+	password, err := server.Password.Read()
+	if err != nil {
+		return resp.Options{}, err
+	}
+	return resp.Options{
+		Addr: server.Addr(), Secure: server.TLS.Secure(), Master: server.Master, Username: server.Username, Password: password.Reveal(), Database: server.Database,
+	}, nil
+}
+
+// WithClient opens a client for the one server that text names, calls use, and closes the client. The end of ctx
+// closes it, too, and is then the error.
+func WithClient(ctx context.Context, text string, use func(*blocking.Client) error) error {
+	o, err := ClientOptions(text)
+	if err != nil {
+		return err
+	}
+	o.ConnectTimeout, o.RequestTimeout = patience, patience
+	client := blocking.NewClient(clock.NewReal(), o)
+	return with(ctx, client, func() error { return use(client) })
+}
+
+// withAny is WithClient for a server or a Redis Cluster.
+func withAny(ctx context.Context, text string, use func(caller) error) error {
+	server, err := registry.ParseServer(text)
+	if err != nil {
+		return err
+	}
+	o, err := options(&server)
+	if err != nil {
+		return err
+	}
+	o.ConnectTimeout, o.RequestTimeout = patience, patience
+	var client caller = blocking.NewClient(clock.NewReal(), o)
+	if server.Cluster {
+		client = blocking.NewCluster(clock.NewReal(), o)
+	}
+	return with(ctx, client, func() error { return use(client) })
+}
+
+func with(ctx context.Context, client caller, use func() error) error {
+	defer client.Close()
+	defer context.AfterFunc(ctx, client.Close)()
+	err := use()
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

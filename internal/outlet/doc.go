@@ -1,8 +1,0 @@
-// Package outlet lets reports of the work leave the process without holding up the work: lines of the log, traces, captures.
-//
-//	any goroutine ── Add ───▶ Queue: bounded; it drops what is too much, and counts it ── one goroutine ──▶ handle
-//	slog, Fprintf ── Write ─▶ Writer: a Queue of bytes ──▶ Checked: counts errors ──▶ stderr, a file, a pipe
-//
-// Whoever reads stderr or a pipe may stop reading. The write that waits for the reader then holds up the goroutine of the queue and nothing
-// else. At the end of the process Close gives that goroutine some time, and leaves it behind.
-package outlet
