@@ -21,5 +21,5 @@
 //	loopback   a program: the reactor against redis-benchmark
 //	peers      a module of its own: the plans hand-written on other Redis clients
 //
-// docs/benchmarks.md and docs/serving-benchmarks.md describe the method and the limits of the figures.
+// docs/benchmarks.md and docs/benchmarks.md#the-server describe the method and the limits of the figures.
 package bench

@@ -12,7 +12,7 @@ import (
 // deadline, less the time from the node to the end of the plan along its longest path. A request of many heavy nodes
 // in a row then goes on before one that has time, and old requests before new ones, so that none
 // starves. First come, first served, in the order in which nodes become ready, makes a request wait in the queue once
-// for each heavy node of its path: behind as many others each time. docs/scheduling.md has the figures.
+// for each heavy node of its path: behind as many others each time. docs/how-a-request-runs.md#where-a-node-runs has the figures.
 
 // patience is the deadline that a request is taken to have at most, from its arrival on: a request without a deadline, or
 // with a distant one, still comes before those that arrive so much later.
