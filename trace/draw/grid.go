@@ -17,92 +17,104 @@ const (
 	timeWidth = 9
 )
 
-// A column stands for a thread, or for all connections to Redis, or to services. One goroutine at a time.
+// A column stands for a thread, for all connections to Redis, for those to services, or for all sleeps. One goroutine at a time.
 type column struct {
-	name       string
-	left       int // first cell
-	width      int
-	lanes      int // cells for calls and jobs under way, at the left, two per lane
-	textOffset int // of texts, from left
+	name  string
+	left  int // first cell
+	width int
+	lanes int // cells for calls and jobs under way, at the left, two per lane
 }
+
+// text returns the first cell of texts.
+func (c *column) text() int { return c.left + 2*c.lanes }
 
 // A drawing is a timeline on a grid of cells. One goroutine at a time.
 type drawing struct {
 	*scene
-	lines   []line
 	names   int // width of a node's name
 	columns []column
-	column  []int // of each track; -1: not drawn
-	lane    []int // of each track, in its column
-	timers  int   // column of sleeps; -1: none
+	column  []int // of each row; -1: not drawn
+	lane    []int // of each row, in its column
+	lines   []line
+	texts   []map[int]string // of each line, by column
 	under   []underWay
 }
 
-// underWay is a call or a job from the line on which it leaves to the one on which it is back.
+// An underWay is a call, a job or a sleep between two lines. Immutable.
 type underWay struct {
-	flow, from, to int // lines
-	at             int // cell
-	begins, ends   time.Duration
+	flow         int
+	from, to     int // lines
+	at           int // cell
+	begins, ends time.Duration
+}
+
+// writeTimeline draws the trace as lines, with one column per thread, one for sleeps, one for Redis and one for services.
+func (s *scene) writeTimeline(out *strings.Builder, o Options) {
+	lines := s.lines()
+	for names := 20; ; names -= 4 {
+		if d := newDrawing(s, lines, names); d.width() <= widthMost || names <= 12 {
+			d.write(out, o)
+			return
+		}
+	}
 }
 
 func newDrawing(s *scene, lines []line, names int) *drawing {
-	d := &drawing{scene: s, lines: lines, names: names, timers: -1}
+	d := &drawing{scene: s, lines: lines, names: names}
 	d.layColumns()
+	for k := range lines {
+		d.texts = append(d.texts, d.textsOf(&lines[k]))
+	}
+	d.fitColumns()
 	d.follow()
 	return d
 }
 
-// layColumns gives each thread a column as wide as its texts, all connections to Redis one together, and those to
-// services one.
+// layColumns finds the column of each row, and its lane there. The critical path has that of the first thread.
 func (d *drawing) layColumns() {
-	d.column, d.lane = make([]int, len(d.Tracks)), make([]int, len(d.Tracks))
-	lanes := map[trace.TrackKind]int{}
-	for k, track := range d.Tracks {
+	d.column, d.lane = make([]int, len(d.rows)), make([]int, len(d.rows))
+	for k := 1; k < len(d.rows); k++ {
 		d.column[k] = -1
-		switch {
-		case track.Kind == trace.RedisTrack, track.Kind == trace.HTTPTrack:
-			d.lane[k] = min(lanes[track.Kind], lanesMost-1)
-			lanes[track.Kind]++
-		case len(track.Slices) > 0 || k == 0:
+		switch r := &d.rows[k]; {
+		case r.kind == trace.RedisTrack || r.kind == trace.HTTPTrack || r.kind == sleepRow:
+		case len(r.spans) > 0 || k == 1:
 			d.column[k] = len(d.columns)
-			c := column{name: clip(track.Name, d.names)}
-			if track.Kind == trace.CPUTrack || track.Kind == trace.IOTrack {
+			c := column{name: clip(r.name, d.names)}
+			if r.kind == trace.CPUTrack || r.kind == trace.IOTrack {
 				c.lanes = 1
 			}
 			d.columns = append(d.columns, c)
 		}
 	}
-	if len(d.columns) == 0 { // a trace without tracks
+	if len(d.columns) == 0 { // a trace without threads
 		d.columns = append(d.columns, column{name: "Loop"})
 	}
-	if d.sleeps > 0 {
-		d.timers = len(d.columns)
-		d.columns = append(d.columns, column{name: "Timers", lanes: min(d.sleeps, lanesMost)})
-	}
-	for _, group := range [...]struct {
+	for _, shared := range [...]struct {
 		kind trace.TrackKind
 		name string
-	}{{trace.RedisTrack, "Redis"}, {trace.HTTPTrack, "HTTP"}} {
-		if lanes[group.kind] == 0 {
-			continue
-		}
-		for k, track := range d.Tracks {
-			if track.Kind == group.kind {
-				d.column[k] = len(d.columns)
+	}{{sleepRow, "Timers"}, {trace.RedisTrack, "Redis"}, {trace.HTTPTrack, "HTTP"}} {
+		c := column{name: shared.name}
+		for k, r := range d.rows {
+			if r.kind == shared.kind {
+				d.column[k], d.lane[k] = len(d.columns), min(c.lanes, lanesMost-1)
+				c.lanes = d.lane[k] + 1
 			}
 		}
-		d.columns = append(d.columns, column{name: group.name, lanes: min(lanes[group.kind], lanesMost)})
-	}
-	for _, l := range d.lines {
-		for c, text := range d.texts(&l) {
-			d.columns[c].width = max(d.columns[c].width, uniseg.StringWidth(text))
+		if c.lanes > 0 {
+			d.columns = append(d.columns, c)
 		}
 	}
+}
+
+// fitColumns gives each column the width of its texts.
+func (d *drawing) fitColumns() {
 	left := timeWidth + 2
 	for c := range d.columns {
-		col := &d.columns[c]
-		col.left, col.textOffset = left, col.lanes*2
-		col.width = max(col.width+col.textOffset, uniseg.StringWidth(col.name)) + 4
+		col, widest := &d.columns[c], 0
+		for _, texts := range d.texts {
+			widest = max(widest, uniseg.StringWidth(texts[c]))
+		}
+		col.left, col.width = left, max(widest+2*col.lanes, uniseg.StringWidth(col.name))+4
 		left += col.width
 	}
 }
@@ -112,26 +124,23 @@ func (d *drawing) width() int {
 	return last.left + last.width - 4
 }
 
-// texts returns the texts of a line by column.
-func (d *drawing) texts(l *line) map[int]string {
+// textsOf returns the texts of a line by column.
+func (d *drawing) textsOf(l *line) map[int]string {
 	texts := make(map[int]string)
 	if l.gap != "" {
 		texts[0] = l.gap
 		return texts
 	}
-	var before instant
-	for k, i := range l.instants {
-		c := 0
-		if i.track < len(d.column) {
-			c = max(0, d.column[i.track]) // a track without slices has no column of its own
-		}
+	before := instant{row: -1}
+	for _, i := range l.instants {
+		c := max(0, d.column[i.row]) // a track without slices has no column of its own
 		text := d.text(i)
-		sameNode := k > 0 && before.node == i.node && before.track == i.track
+		sameNode := before.node == i.node && before.row == i.row
 		switch {
-		case text == "" || i.word == sent && texts[c] == text || i.word == replied && l.has(goesOn) || i.word == asks && k > 0 && before.word == asks:
+		case text == "" || i.word == sent && texts[c] == text || i.word == replied && l.has(goesOn) || i.word == asks && before.word == asks:
 			continue
 		case i.word == ends && i.text == "done" && l.has(starts) && sameNode:
-			texts[c] = strings.TrimSuffix(texts[c], "starts") + "runs " + duration(i.at-d.startOf(l, i))
+			texts[c] = strings.TrimSuffix(texts[c], "starts") + "runs " + duration(i.at-l.startOf(i))
 		case texts[c] != "" && sameNode:
 			texts[c] += ", " + i.text
 		case texts[c] != "":
@@ -145,7 +154,7 @@ func (d *drawing) texts(l *line) map[int]string {
 }
 
 // startOf returns the instant at which the body that ends at i started, on the same line.
-func (d *drawing) startOf(l *line, i instant) time.Duration {
+func (l *line) startOf(i instant) time.Duration {
 	for _, o := range l.instants {
 		if o.word == starts && o.node == i.node {
 			return o.at
@@ -157,15 +166,6 @@ func (d *drawing) startOf(l *line, i instant) time.Duration {
 // text returns the text of an instant alone.
 func (d *drawing) text(i instant) string {
 	switch i.word {
-	case begins:
-		return "request begins"
-	case answers:
-		if d.Request.Error != "" {
-			return "request fails"
-		}
-		return "answers"
-	case sent, replied, givenUp, started, posted:
-		return i.text
 	case handsOver, takesBack, fires:
 		text := i.text + title(&d.Nodes[i.node], d.names)
 		if n := d.Nodes[i.node].Fused; n > 1 && i.word != fires {
@@ -174,17 +174,26 @@ func (d *drawing) text(i instant) string {
 		return text
 	case starts:
 		return nodeName(&d.Nodes[i.node], d.names) + " " + i.text
-	default:
+	case asks, goesOn, ends:
 		return title(&d.Nodes[i.node], d.names) + " " + i.text
+	default:
+		return i.text
 	}
 }
 
 // follow finds the lines on which calls, jobs and sleeps leave and come back.
 func (d *drawing) follow() {
-	all := make([]underWay, len(d.Flows))
+	all := make([]underWay, len(d.flows))
 	ofNode := make([][]int, len(d.Nodes))
-	for k, f := range d.Flows {
-		all[k] = d.newUnderWay(k)
+	for k, f := range d.flows {
+		away := f.points[1]
+		all[k] = underWay{flow: k, from: -1, to: len(d.lines), at: -1, begins: away.at}
+		if c := d.column[away.row]; c >= 0 && d.columns[c].lanes > 0 {
+			all[k].at = d.columns[c].left + 2*d.lane[away.row]
+		}
+		if len(f.points) > 2 && f.Kind != trace.TimerFlow { // A body that slept goes on at once.
+			all[k].ends = f.points[2].at
+		}
 		ofNode[f.Node] = append(ofNode[f.Node], k)
 	}
 	for k, l := range d.lines {
@@ -212,27 +221,6 @@ func (d *drawing) follow() {
 			d.under = append(d.under, u)
 		}
 	}
-}
-
-// newUnderWay returns what a flow draws, without its lines. Its cell is -1 if it is not drawn.
-func (d *drawing) newUnderWay(flow int) underWay {
-	f := &d.flows[flow]
-	u := underWay{flow: flow, from: -1, to: len(d.lines), at: -1}
-	for _, p := range f.Points {
-		switch p.Step {
-		case trace.Sent, trace.Started:
-			u.begins = p.At
-			if c := d.column[p.Track]; c >= 0 && d.columns[c].lanes > 0 {
-				u.at = d.columns[c].left + 2*d.lane[p.Track]
-			}
-		case trace.Replied, trace.Posted:
-			u.ends = p.At
-		}
-	}
-	if f.row > 0 {
-		u.at = d.columns[d.timers].left + 2*min(f.row-1-len(d.Tracks), lanesMost-1)
-	}
-	return u
 }
 
 // write writes the heading and the lines, without the middle of a long timeline.
@@ -277,7 +265,7 @@ func scale(total time.Duration) (unit string, digits int) {
 	}
 }
 
-// drawn draws a line without its time.
+// drawn draws a line without its time: what is under way, the texts, and the arrows of what leaves or comes back.
 func (d *drawing) drawn(k int) *gridLine {
 	l, r := &d.lines[k], new(gridLine)
 	for _, u := range d.under {
@@ -289,34 +277,31 @@ func (d *drawing) drawn(k int) *gridLine {
 			r.put(u.at, mark)
 		}
 	}
-	texts := d.texts(l)
-	for c, text := range texts {
-		r.put(d.columns[c].left+d.columns[c].textOffset, text)
+	for c, text := range d.texts[k] {
+		r.put(d.columns[c].text(), text)
 	}
 	for _, u := range d.under {
-		switch k {
-		case u.from:
-			d.arrow(r, l, texts, u, true)
-		case u.to:
-			d.arrow(r, l, texts, u, false)
+		if k != u.from && k != u.to {
+			continue
+		}
+		c := d.column[d.flows[u.flow].points[0].row]
+		switch {
+		case c < 0:
+		case k != u.from && l.has(givenUp):
+			r.put(u.at, "×")
+		default:
+			r.arrow(d.columns[c].text()+uniseg.StringWidth(d.texts[k][c])+1, u.at, k == u.from)
 		}
 	}
 	return r
 }
 
-// arrow draws the way of a call or a job from its thread to its cell, or back.
-func (d *drawing) arrow(r *gridLine, l *line, texts map[int]string, u underWay, out bool) {
-	points := d.Flows[u.flow].Points
-	c := d.column[points[0].Track]
-	if c < 0 {
-		return
-	}
-	left := d.columns[c].left + d.columns[c].textOffset + uniseg.StringWidth(texts[c]) + 1
-	if l.has(givenUp) && !out {
-		r.put(u.at, "×")
-		return
-	}
-	for x := left; x < u.at; x++ {
+// A gridLine is one line of cells. One goroutine at a time.
+type gridLine struct{ cells []string }
+
+// arrow draws the way of a call or a job from behind the text of its thread to its cell, or back.
+func (r *gridLine) arrow(left, cell int, out bool) {
+	for x := left; x < cell; x++ {
 		switch r.at(x) {
 		case "│", "╎", "┼":
 			r.put(x, "┼")
@@ -329,15 +314,12 @@ func (d *drawing) arrow(r *gridLine, l *line, texts map[int]string, u underWay, 
 		}
 	}
 	if out {
-		r.put(u.at, "►")
+		r.put(cell, "►")
 	} else {
 		r.put(left, "◄")
-		r.put(u.at, "┘")
+		r.put(cell, "┘")
 	}
 }
-
-// A gridLine is one line of cells. One goroutine at a time.
-type gridLine struct{ cells []string }
 
 // put writes a text from a cell on. A wide character takes two cells, the second of which is empty.
 func (r *gridLine) put(x int, text string) {

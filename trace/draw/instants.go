@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rankd/rankd/trace"
@@ -31,15 +30,15 @@ const (
 	answers // the request
 )
 
-// An instant is something that happened on a track.
+// An instant is something that happened on a row of the scene.
 type instant struct {
-	at    time.Duration
-	track int
-	word  word
-	node  int    // -1: the request
-	flow  int    // index of the flow that it is a point of; -1: none
-	text  string // beside the node's name, or in its place
-	rank  int    // orders instants of the same time
+	at   time.Duration
+	row  int
+	word word
+	node int    // -1: the request
+	flow int    // index of the flow that it is a point of; -1: none
+	text string // beside the node's name, or in its place
+	rank int    // orders instants of the same time
 }
 
 // A line is one line of the timeline: instants of which each follows from the one before. One goroutine at a time.
@@ -49,33 +48,23 @@ type line struct {
 	gap      string // text of a line without instants
 }
 
-// writeTimeline draws the trace as lines, with one column per thread, one for Redis and one for services.
-func (s *scene) writeTimeline(out *strings.Builder, o Options) {
-	lines := s.lines()
-	for names := 20; ; names -= 4 {
-		d := newDrawing(s, lines, names)
-		if d.width() <= widthMost || names <= 12 {
-			d.write(out, o)
-			return
-		}
-	}
-}
-
 // lines returns the lines of the timeline.
 func (s *scene) lines() []line { return s.withGaps(join(s.instants(), s.Request.Ended)) }
 
 // instants returns what the timeline shows, in the order of time. At the same time a node comes after those that it reads.
 func (s *scene) instants() []instant {
-	all := []instant{{at: s.Request.Begun, word: begins, node: -1, flow: -1}, {at: s.Request.Ended, word: answers, node: -1, flow: -1}}
+	main, answer := min(1, len(s.Tracks)), "answers"
+	if s.Request.Error != "" {
+		answer = "request fails"
+	}
+	all := []instant{{at: s.Request.Begun, row: main, word: begins, node: -1, flow: -1, text: "request begins"}, {at: s.Request.Ended, row: main, word: answers, node: -1, flow: -1, text: answer}}
 	all = append(all, s.bodies()...)
-	for k, f := range s.Flows {
-		for _, p := range f.Points {
-			all = append(all, s.point(k, p))
-		}
+	for k := range s.flows {
+		all = append(all, s.steps(k)...)
 	}
 	for _, timer := range s.Timers {
 		if timer.Kind == trace.DeadlineTimer {
-			all = append(all, instant{at: timer.Fired, word: fires, node: timer.Node, flow: -1, text: "deadline of "})
+			all = append(all, instant{at: timer.Fired, row: main, word: fires, node: timer.Node, flow: -1, text: "deadline of "})
 		}
 	}
 	depth := depths(s.inputs())
@@ -108,74 +97,84 @@ func lastOfJob(t *trace.Trace, first int) int {
 	return last
 }
 
+// endings say how a node ended that is not done.
+var endings = map[trace.Status]string{trace.Failed: "fails", trace.Timeout: "ends too late", trace.Late: "is given up"}
+
 // bodies returns the instants at which bodies start and end, and calls are given up.
 func (s *scene) bodies() (all []instant) {
-	first, last := make([]*trace.Slice, len(s.Nodes)), make([]*trace.Slice, len(s.Nodes))
-	track := make([]int, len(s.Nodes)) // of the last slice
-	for k := range s.Tracks {
-		for i := range s.Tracks[k].Slices {
-			slice := &s.Tracks[k].Slices[i]
-			switch node := slice.Node; {
-			case slice.Kind == trace.CallSlice && slice.GivenUp:
-				all = append(all, instant{at: slice.End, track: k, word: givenUp, node: node, flow: -1, text: "given up"})
-			case slice.Kind == trace.NodeSlice:
-				if first[node] == nil || slice.Start < first[node].Start {
-					first[node] = slice
+	bodies := make([]struct {
+		first, last *span
+		row         int // of the last
+	}, len(s.Nodes))
+	for k := range s.rows {
+		for i := range s.rows[k].spans {
+			switch part := &s.rows[k].spans[i]; part.Kind {
+			case trace.CallSlice:
+				if part.GivenUp {
+					all = append(all, instant{at: part.End, row: k, word: givenUp, node: part.Node, flow: -1, text: "given up"})
 				}
-				if last[node] == nil || slice.End >= last[node].End {
-					last[node], track[node] = slice, k
+			case trace.NodeSlice:
+				b := &bodies[part.Node]
+				if b.first == nil || part.Start < b.first.Start {
+					b.first = part
+				}
+				if b.last == nil || part.End >= b.last.End {
+					b.last, b.row = part, k
 				}
 			}
 		}
 	}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if first[i] == nil {
+	for i, b := range bodies {
+		if b.first == nil {
 			continue
 		}
-		all = append(all, instant{at: first[i].Start, track: n.Track, word: starts, node: i, flow: -1, text: "starts"})
+		n := &s.Nodes[i]
+		all = append(all, instant{at: b.first.Start, row: 1 + n.Track, word: starts, node: i, flow: -1, text: "starts"})
 		// The body may sleep when a deadline settles its node. Then the deadline is the end.
-		if !slices.ContainsFunc(n.Awaits, func(a trace.Await) bool { return a.Start == last[i].End && a.End > a.Start }) {
-			all = append(all, instant{at: last[i].End, track: track[i], word: ends, node: i, flow: -1, text: cmp.Or(endings[n.Status], "done")})
+		if !slices.ContainsFunc(n.Awaits, func(a trace.Await) bool { return a.Start == b.last.End && a.End > a.Start }) {
+			all = append(all, instant{at: b.last.End, row: b.row, word: ends, node: i, flow: -1, text: cmp.Or(endings[n.Status], "done")})
 		}
 	}
 	return all
 }
 
-// endings say how a node ended that is not done.
-var endings = map[trace.Status]string{trace.Failed: "fails", trace.Timeout: "ends too late", trace.Late: "is given up"}
-
-// steps are the words and texts of the points of a flow.
-var steps = map[trace.Step]instant{
+// stepWords are the words and texts of the points of a flow.
+var stepWords = map[trace.Step]instant{
 	trace.Asked: {word: asks, text: "asks"}, trace.Sent: {word: sent}, trace.Replied: {word: replied, text: "replied"},
 	trace.Submitted: {word: handsOver, text: "offloads "}, trace.Started: {word: started}, trace.Posted: {word: posted},
 	trace.Resumed: {word: goesOn, text: "goes on"},
 }
 
-// point returns the instant of a point of a flow.
-func (s *scene) point(flow int, p trace.Point) instant {
-	i, f := steps[p.Step], &s.Flows[flow]
-	switch {
-	case p.Step == trace.Sent:
-		i.text = call(s.Trace, p)
-	case p.Step == trace.Asked && f.Kind == trace.TimerFlow:
-		i.text = "sleeps"
-	case p.Step == trace.Resumed && f.Kind == trace.OffloadFlow:
-		i.word, i.text = takesBack, "takes back "
+// steps returns the instants of the points of a flow.
+func (s *scene) steps(flow int) (all []instant) {
+	f := &s.flows[flow]
+	for _, p := range f.points {
+		i, known := stepWords[p.step]
+		switch {
+		case !known:
+			continue
+		case p.step == trace.Sent:
+			i.text = commands(s.rows[p.row].spans, p.at)
+		case p.step == trace.Asked && f.Kind == trace.TimerFlow:
+			i.text = "sleeps"
+		case p.step == trace.Resumed && f.Kind == trace.OffloadFlow:
+			i.word, i.text = takesBack, "takes back "
+		}
+		i.at, i.row, i.node, i.flow = p.at, p.row, f.Node, flow
+		all = append(all, i)
 	}
-	i.at, i.track, i.node, i.flow = p.At, p.Track, f.Node, flow
-	return i
+	return all
 }
 
-// call describes the call at a point of a connection.
-func call(t *trace.Trace, p trace.Point) string {
-	for _, s := range t.Tracks[p.Track].Slices {
+// commands says how many commands left with the call at an instant of a connection.
+func commands(calls []span, at time.Duration) string {
+	for _, c := range calls {
 		switch {
-		case s.Start > p.At || p.At > s.End:
-		case s.Commands == 1:
+		case c.Start > at || at > c.End:
+		case c.Commands == 1:
 			return "1 command"
-		case s.Commands > 1:
-			return fmt.Sprintf("%d commands", s.Commands)
+		case c.Commands > 1:
+			return fmt.Sprintf("%d commands", c.Commands)
 		}
 	}
 	return ""
@@ -199,21 +198,21 @@ const shortPart = 20
 // takes reports whether an instant goes on the line.
 func (l *line) takes(i instant, total time.Duration) bool {
 	last := l.instants[len(l.instants)-1]
-	switch i.word {
+	switch sameBody := last.node == i.node && last.row == i.row; i.word {
 	case begins, answers, fires, replied:
 		return false
 	case sent: // a call may leave in parts
 		return slices.ContainsFunc(l.instants, func(o instant) bool { return o.flow == i.flow })
 	case posted:
-		return last.word == ends && last.track == i.track
+		return last.word == ends && last.row == i.row
 	case goesOn, takesBack:
 		return last.flow == i.flow && !l.has(asks, handsOver)
 	case asks:
-		return last.node == i.node && last.track == i.track && (last.word == starts || last.word == asks)
+		return sameBody && (last.word == starts || last.word == asks)
 	case started:
 		return last.flow == i.flow
 	default:
-		return last.node == i.node && last.track == i.track && (i.at-l.at)*shortPart <= total
+		return sameBody && (i.at-l.at)*shortPart <= total
 	}
 }
 
@@ -225,13 +224,11 @@ func (l *line) has(words ...word) bool {
 // withGaps adds a line for each gap of the critical path, after the one in which it begins.
 func (s *scene) withGaps(lines []line) []line {
 	for _, g := range s.gaps {
-		text := fmt.Sprintf("~ %s %s", duration(g.End-g.Start), waiting(s.Trace, g.For))
-		after := 0
-		for i, l := range lines {
-			if l.gap == "" && l.at <= g.Start {
-				after = i + 1
-			}
+		after := len(lines)
+		for after > 0 && (lines[after-1].gap != "" || lines[after-1].at > g.Start) {
+			after--
 		}
+		text := fmt.Sprintf("~ %s %s", duration(g.End-g.Start), waiting(s.Trace, g.For))
 		lines = slices.Insert(lines, after, line{at: (g.Start + g.End) / 2, gap: text})
 	}
 	return lines

@@ -24,7 +24,6 @@ type scene struct {
 	own              []time.Duration // of each node, as trace.Trace.Own
 	rows             []row           // the critical path, the tracks, and the sleeps
 	flows            []flow
-	sleeps           int           // rows of sleeps
 	end              time.Duration // of the request, or of the last slice if a body outlived it
 }
 
@@ -56,11 +55,17 @@ type span struct {
 	details string
 }
 
-// flow is a flow, and the row of its sleep if it is one.
+// flow is a flow on the rows. A sleep goes by way of its own row.
 type flow struct {
 	trace.Flow
-	row   int // in scene.rows; 0: it is not a sleep
-	sleep span
+	points []point // at least two: where it leaves, and where it is under way
+}
+
+// point is a point of a flow on a row. It has no step where a sleep enters and leaves its row.
+type point struct {
+	step trace.Step
+	row  int // in scene.rows
+	at   time.Duration
 }
 
 func newScene(t *trace.Trace) *scene {
@@ -161,21 +166,23 @@ func (s *scene) layFlows() {
 	var free []time.Duration // of each lane of sleeps, from when on
 	for _, from := range s.Flows {
 		f := flow{Flow: from}
+		for _, p := range from.Points {
+			f.points = append(f.points, point{p.Step, 1 + p.Track, p.At})
+		}
 		if f.Kind == trace.TimerFlow {
-			begin, end := f.Points[0].At, f.Points[len(f.Points)-1].At
-			lane := slices.IndexFunc(free, func(at time.Duration) bool { return at < begin })
+			begin, end := f.points[0], f.points[len(f.points)-1]
+			lane := slices.IndexFunc(free, func(at time.Duration) bool { return at < begin.at })
 			if lane < 0 {
 				lane, free = len(free), append(free, 0)
 				s.rows = append(s.rows, row{kind: sleepRow, name: fmt.Sprintf("Timer %d", lane)})
 			}
-			free[lane] = end
-			f.row = 1 + len(s.Tracks) + lane
-			f.sleep = span{Slice: trace.Slice{Node: f.Node, Start: begin, End: end}, kind: "sleep", names: s.names(f.Node), details: "sleeps"}
-			s.rows[f.row].spans = append(s.rows[f.row].spans, f.sleep)
+			free[lane] = end.at
+			on := 1 + len(s.Tracks) + lane
+			f.points = []point{begin, {row: on, at: begin.at}, {row: on, at: end.at}, end}
+			s.rows[on].spans = append(s.rows[on].spans, span{Slice: trace.Slice{Node: f.Node, Start: begin.at, End: end.at}, kind: "sleep", names: s.names(f.Node), details: "sleeps"})
 		}
 		s.flows = append(s.flows, f)
 	}
-	s.sleeps = len(free)
 }
 
 // depths returns, for each node of a plan, the length of the longest path to it. inputs[i] are the nodes that node i reads.

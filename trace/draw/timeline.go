@@ -65,7 +65,7 @@ func (s *scene) timeline(until time.Duration) string {
 	for _, g := range s.gaps {
 		p.add(`<rect class="gap" x="%s" y="0" width="%s" height="%s"/>`+"\n", number(p.x(g.Start)), number(p.x(g.End)-p.x(g.Start)), number(height))
 	}
-	for k := range 1 + len(s.Tracks) {
+	for k := range s.rows {
 		for i := range s.rows[k].spans {
 			p.mark(k, &s.rows[k].spans[i])
 		}
@@ -138,24 +138,18 @@ func (p *plot) mark(row int, s *span) {
 		class, number(p.x(s.Start)), number(p.y(row)), number(p.x(s.End)-p.x(s.Start)), number(height), s.Node, html.EscapeString(s.names[0]), html.EscapeString(s.names[1]), html.EscapeString(details))
 }
 
-// flow draws the ways of a flow between rows. A sleep goes by way of its row, and is drawn there.
+// flow draws the ways of a flow between rows.
 func (p *plot) flow(f *flow) {
-	points := f.Points
-	if f.row > 0 {
-		p.mark(f.row, &f.sleep)
-		begin, end := points[0], points[len(points)-1]
-		points = []trace.Point{begin, {Track: f.row - 1, At: begin.At}, {Track: f.row - 1, At: end.At}, end}
-	}
-	for k := 1; k < len(points); k++ {
-		if a, b := points[k-1], points[k]; a.Track != b.Track { // otherwise a slice shows it
+	for k := 1; k < len(f.points); k++ {
+		if a, b := f.points[k-1], f.points[k]; a.row != b.row { // otherwise a slice shows it
 			p.add(`<path class="flow%s" data-n="%d" d="%s"/>`+"\n", critClass(p.critical(f.Node)), f.Node, p.way(a, b))
 		}
 	}
 }
 
 // way returns a curve from one row to another.
-func (p *plot) way(a, b trace.Point) string {
-	x1, x2, y1, y2 := p.x(a.At), p.x(b.At), p.y(1+a.Track), p.y(1+b.Track)
+func (p *plot) way(a, b point) string {
+	x1, x2, y1, y2 := p.x(a.at), p.x(b.at), p.y(a.row), p.y(b.row)
 	if y1 < y2 {
 		y1 += p.height
 	} else {

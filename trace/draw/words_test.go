@@ -95,14 +95,13 @@ func TestSleeps(t *testing.T) {
 	}
 	s := newScene(&trace.Trace{
 		Nodes: []trace.Node{{ID: "n"}}, Tracks: []trace.Track{{Kind: trace.LoopTrack}},
-		Flows: []trace.Flow{sleep(1, 10), sleep(2, 5), {Kind: trace.RedisFlow}, sleep(5, 9), sleep(6, 8), sleep(11, 12)},
+		Flows: []trace.Flow{sleep(1, 10), sleep(2, 5), {Kind: trace.RedisFlow, Points: []trace.Point{{}, {}}}, sleep(5, 9), sleep(6, 8), sleep(11, 12)},
 	})
 	var rows []int
 	for _, f := range s.flows {
-		rows = append(rows, f.row)
+		rows = append(rows, f.points[1].row)
 	}
-	assert.Equal(t, []int{2, 3, 0, 4, 3, 2}, rows)
-	assert.Equal(t, 3, s.sleeps)
+	assert.Equal(t, []int{2, 3, 1, 4, 3, 2}, rows)
 	assert.Len(t, s.rows, 5)
 	for _, r := range s.rows[2:] {
 		assert.Equal(t, sleepRow, r.kind)
