@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/explain"
+	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -26,7 +27,7 @@ type Answer struct {
 	// Elapsed is the time from the request's arrival to its completion.
 	Elapsed time.Duration
 
-	generation *generation
+	generation *generation.Generation
 	result     *scheduler.Result
 	graph      *plan.Graph // nil: the answer is synthetic
 	alias      *plan.Alias // that the request asked for; nil: it named a plan
@@ -42,7 +43,7 @@ func (a *Answer) Version() Version {
 	if a.graph == nil {
 		return Version{}
 	}
-	return versionOf(a.generation, a.graph, a.alias, a.side)
+	return a.generation.Version(a.graph, a.alias, a.side)
 }
 
 // Version says which plan has answered a request, of which generation, and which side of an alias that is.
@@ -69,7 +70,7 @@ func (a *Answer) Outputs() int { return len(a.outputs()) }
 
 // Output returns the candidates of the i-th output of the plan.
 func (a *Answer) Output(i int) Output {
-	o := Output{rows: a.result.Outputs[i], registry: a.generation.registry}
+	o := Output{rows: a.result.Outputs[i], registry: a.generation.Registry}
 	if texts := a.result.IDTexts(); texts != nil {
 		o.texts = texts[i]
 	}
@@ -166,7 +167,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	if a.generation == nil {
 		return request.NewEncoder(new(registry.Registry), f).AppendResponse(dst, &r) // without rows, which need a registry
 	}
-	return a.generation.encoders[f].AppendResponse(dst, &r)
+	return a.generation.Encoders[f].AppendResponse(dst, &r)
 }
 
 // Output is an ordered list of candidates that share columns. The zero value is empty. Immutable; any goroutine.

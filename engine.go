@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/trace"
@@ -22,30 +25,19 @@ import (
 
 // Engine ranks candidates. Any goroutine.
 type Engine struct {
-	present atomic.Pointer[generation] // that requests begin with
-	former  atomic.Pointer[generation] // to which Back returns; nil: there is none
-	reloads reloads
+	kept *generation.Keeper // what requests begin with
 
 	options Options
-	allowed request.Grants  // what a request may ask for
-	running context.Context // ends when Shutdown begins: nothing runs plans by itself any more
-	stop    context.CancelFunc
+	allowed request.Grants // what a request may ask for
 
-	clock        clock.Clock
-	scheduler    scheduler.Engine
-	loads        loads
-	stopEmbedded func() // nil if no server was started
-
-	// Of Open, and then of whose turn it is to reload.
-	server, embedded *registry.Server // that the options give; nil: none, or not yet
-	config           scheduler.Config // of the scheduler
-	places           int              // of endpoints, so far: the next one's Index
+	clock     clock.Clock
+	scheduler scheduler.Engine
+	config    scheduler.Config // of the scheduler
 
 	lateAnswer time.Duration // see the constant
 
-	calls  sync.Pool     // of *call
-	asked  atomic.Uint64 // requests that a sample was drawn from
-	closed sync.Once
+	calls sync.Pool     // of *call
+	asked atomic.Uint64 // requests that a sample was drawn from
 
 	chooser trace.Chooser // the sink, if it chooses; else nil
 
@@ -64,25 +56,10 @@ func Open(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("rankd: options: %w", err)
 	}
 	e := &Engine{options: o, clock: clock.NewReal(), lateAnswer: lateAnswer}
-	e.running, e.stop = context.WithCancel(context.Background())
-	if err := e.open(); err != nil {
-		if e.stopEmbedded != nil {
-			e.stopEmbedded()
-		}
+	e.options.Redis = "" // The engine keeps no second copy of the password.
+	if e.kept, err = generation.Open(o.source(), host{e}, o.Logger); err != nil {
 		return nil, err
 	}
-	return e, nil
-}
-
-func (e *Engine) open() (err error) {
-	o := &e.options
-	first, err := e.load(nil)
-	if err != nil {
-		return err
-	}
-	first.number = 1
-	e.present.Store(first)
-	e.reloads.turn = make(chan struct{}, 1)
 	e.allowed = request.Grants{
 		request.GrantScheduling: o.AllowRequestScheduling, request.GrantTrace: o.AllowRequestTrace, request.GrantExplain: o.AllowRequestExplain,
 		request.GrantNow: o.AllowRequestNow,
@@ -93,8 +70,11 @@ func (e *Engine) open() (err error) {
 		c.deliverFn = c.deliver
 		return c
 	}
-	e.scheduler, err = e.openScheduler()
-	return err
+	if e.scheduler, err = e.openScheduler(); err != nil {
+		e.kept.StopServer()
+		return nil, err
+	}
+	return e, nil
 }
 
 // untracked has the endpoints that require a Redis that tells of changes and whose Redis refuses. Any goroutine.
@@ -125,10 +105,8 @@ func (e *Engine) hearUntracked(u scheduler.Untracked) {
 // changes. The error names the plan or the endpoint, and has the server's words. A Redis that cannot be reached leaves the engine ready: whether
 // it refuses is not known then. The plan's errors say that it lacks.
 func (e *Engine) Ready() error {
-	for _, r := range e.Residents() {
-		if r.Loaded.IsZero() {
-			return fmt.Errorf("rankd: there are no rows of plan %s yet, which the engine keeps: %w", r.Plan, cmp.Or(r.Err, errFirstRun))
-		}
+	if err := e.kept.NotReady(); err != nil {
+		return fmt.Errorf("rankd: %w", err)
 	}
 	e.untracked.mu.Lock()
 	defer e.untracked.mu.Unlock()
@@ -241,8 +219,6 @@ func (e *Engine) Submit(ctx context.Context, r Request, done func(*Answer, error
 	}
 }
 
-var errNoPlan = errors.New("plan is missing, and the engine has none of its own")
-
 // Plan is a plan that the engine offers, or a file of the plan folder that was refused.
 // Immutable; any goroutine.
 type Plan struct {
@@ -257,13 +233,13 @@ type PlanInfo = plan.Info
 // Plans loads all plans of the plan folder and returns them by name. A plan that does not load
 // is listed with its error. The engine begins to keep the rows that plans read from memory. The error is about reading the folder.
 func (e *Engine) Plans() ([]Plan, error) {
-	present := e.present.Load()
-	listing, err := present.list(nil)
+	present := e.kept.Present()
+	listing, err := present.List(nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, graph := range present.plans() {
-		e.hold(present, graph)
+	for _, graph := range present.Plans() {
+		e.kept.Hold(present, graph)
 	}
 	plans := make([]Plan, len(listing))
 	for i, l := range listing {
@@ -279,9 +255,9 @@ func (e *Engine) Plans() ([]Plan, error) {
 // PlanInfo describes the plan of that name, or the engine's own choice for "". The error is of
 // class ErrUnknownPlan or ErrInvalidPlan.
 func (e *Engine) PlanInfo(name string) (*PlanInfo, error) {
-	graph, err := e.present.Load().choose(name)
+	graph, err := e.kept.Present().Choose(name)
 	if err == nil && graph == nil {
-		err = errNoPlan
+		err = generation.ErrNoPlan
 	}
 	if err != nil {
 		return nil, planError("", err)
@@ -294,25 +270,177 @@ func (e *Engine) PlanInfo(name string) (*PlanInfo, error) {
 // compiles a source again. The caller must not change the text. The error is of class
 // ErrUnknownPlan or ErrInvalidPlan.
 func (e *Engine) Artifact(name string) ([]byte, error) {
-	g := e.present.Load()
-	graph, err := g.choose(name)
-	switch {
-	case err != nil:
-	case graph == nil:
-		err = errNoPlan
-	case graph == g.plan && g.planText != nil:
-		return g.planText, nil
-	default:
-		var text []byte
-		if text, err = g.library.Artifact(graph.Name); err == nil {
-			return text, nil
-		}
+	text, err := e.kept.Present().Artifact(name)
+	if err != nil {
+		return nil, planError("", err)
 	}
-	return nil, planError("", err)
+	return text, nil
 }
 
 // Registry returns the keys, params and endpoints that the engine works with. Reload may replace it, with the same endpoints.
-func (e *Engine) Registry() *registry.Registry { return e.present.Load().registry }
+func (e *Engine) Registry() *registry.Registry { return e.kept.Present().Registry }
+
+// Generation describes what an engine has loaded together: the tables, the models and the plans. Immutable; any goroutine.
+type Generation struct {
+	// Number counts the generations that the engine has begun requests with: 1 is what Open has loaded.
+	Number uint64
+	// Digest is the hex SHA-256 of what the tables, the models and the plans say, whenever they were loaded and wherever from. It is empty
+	// until all plans of the folder have been loaded, as Plans and Reload do.
+	Digest string
+	Loaded time.Time
+	Plans  []PlanVersion // that are loaded, by name
+	// Aliases are the second names of plans, by name.
+	Aliases []Alias
+}
+
+// Alias is a name under which requests ask for one of two plans.
+type Alias = plan.Alias
+
+// PlanVersion is one plan of a Generation. Immutable; any goroutine.
+type PlanVersion struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"` // hex SHA-256 of the artifact
+}
+
+// Generation describes what requests begin with now. It loads nothing, and never waits.
+func (e *Engine) Generation() Generation { return describe(e.kept.Present()) }
+
+// describe returns what is known of g now. Of nil it returns the zero value.
+func describe(g *generation.Generation) Generation {
+	if g == nil {
+		return Generation{}
+	}
+	d := Generation{Number: g.Number, Digest: g.Digest(), Loaded: g.Loaded}
+	for _, a := range g.Aliases {
+		d.Aliases = append(d.Aliases, *a)
+	}
+	slices.SortFunc(d.Aliases, func(a, b Alias) int { return cmp.Compare(a.Name, b.Name) })
+	for _, graph := range g.Plans() {
+		d.Plans = append(d.Plans, PlanVersion{graph.Name, graph.Digest})
+	}
+	return d
+}
+
+// ErrNoFormer: Back has no generation to go back to, since the engine has had one only.
+var ErrNoFormer = generation.ErrNoFormer
+
+// Reload reads tables, models and plans again, beside those that requests run with. It loads all plans, and asks each that has changed once,
+// for user 1. Then all requests that come begin with the new generation, which it returns. Those that have begun end as they began.
+// If all is as before, it returns the present generation.
+//
+// After an error everything stays as it was. The error says what is wrong with each file, and where: a plan may be refused only if
+// the present generation refuses it, too. It is of class ErrCallback in a callback of an
+// engine or the body of a task, since Reload waits. Endpoints whose tables are the same stay, with passwords, connections and caches; others are connected first, and must answer. Counters stay, and so do models and
+// plans whose files are the same. One call runs at a time; others wait until ctx ends.
+func (e *Engine) Reload(ctx context.Context) (Generation, error) { return e.change(ctx, e.kept.Reload) }
+
+// Back returns to the generation before the present one, at once: nothing is read. A second call returns to where the first one began. The error matches ErrNoFormer
+// if there was none, and otherwise is as for Reload.
+func (e *Engine) Back(ctx context.Context) (Generation, error) { return e.change(ctx, e.kept.Back) }
+
+func (e *Engine) change(ctx context.Context, to func(context.Context) (*generation.Generation, error)) (Generation, error) {
+	if inCallback() {
+		return Generation{}, waits("", "Reload waits, so a callback or a body must not call it")
+	}
+	g, err := to(ctx)
+	return describe(g), err
+}
+
+// Reloads says what became of the calls of Reload and Back. A copy; any goroutine.
+type Reloads struct {
+	Succeeded, Failed uint64
+	Err               error // of the last call; nil: it succeeded, or there was none
+}
+
+// Reloads says what became of the calls of Reload and Back so far.
+func (e *Engine) Reloads() Reloads { return Reloads(e.kept.Reloads()) }
+
+// Resident describes the rows of one plan that an engine keeps for the task resident. A copy; any goroutine.
+type Resident struct {
+	Plan           string
+	Digest         string // of the plan, as PlanVersion; empty if there is no such plan
+	Rows           int
+	Bytes          int       // about how many bytes the rows take
+	Loaded         time.Time // when the run ended that has returned them; zero: none has
+	Runs, Failures uint64    // runs that succeeded and that failed, in this generation and those before that had the plan
+	Err            error     // why the last run failed; nil: it did not
+}
+
+// Residents describes the rows that the engine keeps for requests that come now, by plan. They are there once a plan that reads them
+// is loaded. It never waits.
+func (e *Engine) Residents() []Resident {
+	var all []Resident
+	for _, r := range e.kept.Residents() {
+		all = append(all, Resident(r))
+	}
+	return all
+}
+
+// host is the engine as generations see it. Any goroutine.
+type host struct{ engine *Engine }
+
+// Keep implements generation.Host.
+func (h host) Keep(graphs map[*plan.Graph]bool, endpoints map[*registry.Endpoint]bool) {
+	h.engine.scheduler.Keep(graphs, endpoints)
+}
+
+// Connect implements generation.Host.
+func (h host) Connect(added []*registry.Endpoint) { h.engine.scheduler.Connect(added) }
+
+// Ping implements generation.Host.
+func (h host) Ping(ctx context.Context, ep *registry.Endpoint) error {
+	return blocking.Ping(ctx, &h.engine.config, ep)
+}
+
+// Warm implements generation.Host. A plan that fails may be sound: nobody knows its users.
+func (h host) Warm(ctx context.Context, g *generation.Generation, graph *plan.Graph) {
+	if _, err := h.engine.ask(ctx, g, graph, 0); err != nil && !errors.Is(err, ErrInvalidRequest) {
+		h.engine.options.Logger.Warn("a new plan has failed its first request", "plan", graph.Name, "error", err)
+	}
+}
+
+// Run implements generation.Host.
+func (h host) Run(ctx context.Context, g *generation.Generation, graph *plan.Graph, limit time.Duration) (rows rowset.RowSet, ids []string, err error) {
+	answer, err := h.engine.ask(ctx, g, graph, limit)
+	if err != nil {
+		return rowset.RowSet{}, nil, err
+	}
+	out := answer.Output(0)
+	return out.rows, out.texts, nil
+}
+
+// warmID is the id of requests of the engine's own.
+const warmID = "reload"
+
+// ask runs a request of the engine's own for a plan of g, and waits for its answer. Its nodes compute off the loop: nobody waits for them there, or knows yet what they
+// cost. limit is its deadline in place of those of the options; 0: theirs.
+func (e *Engine) ask(ctx context.Context, g *generation.Generation, graph *plan.Graph, limit time.Duration) (*Answer, error) {
+	r := Request{ID: warmID, Plan: graph.Name, UserID: 1}
+	if g.Registry.User().TextIDs() {
+		r.UserID, r.UserIDText = 0, "1"
+	}
+	w := &rankWait{done: make(chan struct{})}
+	c := e.calls.Get().(*call)
+	c.generation, c.RequestID, c.done, c.Context, c.Arrived = g, r.ID, w.deliver, ctx, e.clock.Now()
+	if err := c.prepare(&r, graph, nil); err != nil {
+		c.free()
+		return nil, err
+	}
+	c.Mode, c.sampled, c.Record = OffloadAll, false, trace.Off
+	if limit > 0 {
+		c.Deadline = c.Arrived.Add(limit)
+	}
+	if err := e.scheduler.Submit(&c.Execution, c.deliverFn); err != nil {
+		c.free()
+		return nil, err
+	}
+	select {
+	case <-w.done:
+		return w.answer, w.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
 
 // Metrics are the counters of an engine. Not stable yet.
 type Metrics = scheduler.Metrics
@@ -356,14 +484,9 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		e.stop()
-		e.loads.close()
+		e.kept.Close()
 		e.scheduler.Close(scheduler.Forever)
-		e.closed.Do(func() {
-			if e.stopEmbedded != nil {
-				e.stopEmbedded()
-			}
-		})
+		e.kept.StopServer()
 	}()
 	select {
 	case <-ended:
@@ -384,34 +507,6 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	case <-timer.C:
 		return fmt.Errorf("rankd: shutdown: %w: the loop does not answer, so some body holds it", context.Cause(ctx))
 	}
-}
-
-// loads counts the requests that wait for their plan to be loaded, so that Close waits for them.
-// The zero value is ready. Any goroutine.
-type loads struct {
-	mu     sync.Mutex
-	closed bool // guarded by mu; begin refuses
-	active sync.WaitGroup
-}
-
-// begin counts one more request, which calls end. It reports false after close.
-func (l *loads) begin() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed {
-		l.active.Add(1)
-	}
-	return !l.closed
-}
-
-func (l *loads) end() { l.active.Done() }
-
-// close refuses further requests and waits for those that began.
-func (l *loads) close() {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.active.Wait()
 }
 
 // callbackFrames are the beginnings of the names of functions that call back: the one that

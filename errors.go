@@ -10,6 +10,7 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -155,7 +156,7 @@ func waits(id, detail string) *Error {
 // planError returns the *Error for an error of the plan library.
 func planError(id string, err error) *Error {
 	e := &Error{Class: outcome.Internal, RequestID: id, Text: textInvalidPlan, Detail: oneLine(err.Error()), causes: []error{ErrInvalidPlan, err}}
-	if err == errNoPlan || errors.Is(err, plan.ErrUnknown) || errors.Is(err, plan.ErrBadName) {
+	if err == generation.ErrNoPlan || errors.Is(err, plan.ErrUnknown) || errors.Is(err, plan.ErrBadName) {
 		e.Class, e.Text, e.causes[0] = outcome.UnknownPlan, outcome.UnknownPlan.Sentence(), ErrUnknownPlan
 	}
 	return e

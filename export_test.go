@@ -14,13 +14,13 @@ func Patient(e *Engine) { e.lateAnswer = time.Hour }
 
 // Gone returns what reports whether nothing refers to the present generation any more, its tables and plans included.
 func Gone(e *Engine) func() bool {
-	g := e.present.Load()
-	generation, registry, library := weak.Make(g), weak.Make(g.registry), weak.Make(g.library)
+	g := e.kept.Present()
+	generation, registry, library := weak.Make(g), weak.Make(g.Registry), weak.Make(g.Library)
 	return func() bool { return generation.Value() == nil && registry.Value() == nil && library.Value() == nil }
 }
 
 // GraphOf returns a plan of the present generation.
 func GraphOf(e *Engine, name string) *plan.Graph {
-	graph, _ := e.present.Load().choose(name)
+	graph, _ := e.kept.Present().Choose(name)
 	return graph
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rankd/rankd/internal/bounds"
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -198,6 +199,19 @@ type Compiler interface {
 	// The language has the tasks as methods, and the keys, params and endpoints of reg. The error
 	// is one line and names the file.
 	Compile(folder fs.FS, dir, file string, tasks *task.Catalog, reg *registry.Registry) ([]byte, error)
+}
+
+// source returns what generations are loaded from.
+func (o *Options) source() generation.Source {
+	s := generation.Source{
+		Redis: o.Redis, NoSecrets: o.NoSecrets, EmbeddedRedis: o.EmbeddedRedis, Env: o.Env, Registry: o.Registry, RegistryName: o.RegistryName, Cache: o.Cache,
+		Models: o.Models, ModelsName: o.ModelsName, Plans: o.Plans, PlansName: o.PlansName, PlansDir: o.PlansDir, Plan: o.Plan, PlanFile: o.PlanFile,
+		PlanText: o.PlanText, Synthetic: o.Synthetic, Tasks: o.Tasks,
+	}
+	if o.Compiler != nil {
+		s.Compile = o.Compiler.Compile
+	}
+	return s
 }
 
 // withDefaults fills in defaults and reports all that is wrong with o at once.

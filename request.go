@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -46,8 +47,8 @@ func (e *Engine) Intake() Intake { return Intake{e} }
 // Parse is Engine.ParseRequest for a document that came with facts of its own, such as the plan in a path. The document may be empty if
 // the user is given.
 func (in Intake) Parse(doc []byte, g request.Given) (Request, error) {
-	present := in.engine.present.Load()
-	r, err := present.requests.Parse(doc, g)
+	present := in.engine.kept.Present()
+	r, err := present.Requests.Parse(doc, g)
 	if err != nil {
 		return Request{}, in.Refused(err)
 	}
@@ -72,14 +73,12 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 		return cancelled(r.ID, ctx)
 	}
 	c := e.calls.Get().(*call)
-	c.generation, c.RequestID, c.done, c.Context, c.Arrived = e.present.Load(), r.ID, done, ctx, e.clock.Now()
-	if !c.generation.requests.Understands(&r) {
-		g, err := e.generationOf(&r)
-		if err != nil {
+	c.generation, c.RequestID, c.done, c.Context, c.Arrived = e.kept.Present(), r.ID, done, ctx, e.clock.Now()
+	if !c.generation.Requests.Understands(&r) {
+		if c.generation = e.kept.Understanding(&r); c.generation == nil {
 			c.free()
-			return err
+			return invalid(r.ID, request.CodeInvalid, errParsedBefore)
 		}
-		c.generation = g
 	}
 	if end, ok := ctx.Deadline(); ok {
 		left := max(time.Until(end), 1)
@@ -88,19 +87,19 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 		}
 	}
 	name := c.follow(&r)
-	if graph, err, ok := c.generation.lookUp(name); ok && (graph == nil || c.generation.settled(graph)) {
+	if graph, err, ok := c.generation.LookUp(name); ok && (graph == nil || c.generation.Settled(graph)) {
 		return c.start(&r, graph, err)
 	}
-	if !e.loads.begin() {
+	if !e.kept.Begin() {
 		c.free()
 		return runError(r.ID, scheduler.ErrShuttingDown, nil)
 	}
 	later := r // so that only this branch moves the request to the heap
 	go func() {
-		defer e.loads.end()
-		graph, err := c.generation.choose(name)
+		defer e.kept.End()
+		graph, err := c.generation.Choose(name)
 		if graph != nil {
-			e.awaitFor(ctx, &later, c.generation, graph)
+			e.kept.Await(ctx, c.generation, graph, e.options.Timeout, later.Timeout)
 		}
 		if err := c.start(&later, graph, err); err != nil {
 			e.deliver(done, nil, err)
@@ -109,22 +108,17 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 	return nil
 }
 
+var errParsedBefore = errors.New("the request was parsed with tables that the engine has replaced since: parse it again")
+
 // UnknownPlan returns the *Error of a request for a plan that the engine does not have. It does not check that the plan is missing, and
 // reads the folder of plans the first time alone. A server that has its own list of plans uses it.
 func (in Intake) UnknownPlan(requestID, plan string) *Error {
-	return planError(requestID, in.engine.present.Load().library.Unknown(plan))
+	return planError(requestID, in.engine.kept.Present().Library.Unknown(plan))
 }
 
 // Own returns the name of the plan, or of the alias, that requests run which name none; "": there is none.
 func (in Intake) Own() string {
-	g := in.engine.present.Load()
-	if a := g.alias(""); a != nil {
-		return a.Name
-	}
-	if g.plan != nil {
-		return g.plan.Name
-	}
-	return ""
+	return in.engine.kept.Present().Own()
 }
 
 // Reactor returns the loop of an engine with the Reactor model, and nil with another model. A front gives it the connections of its
@@ -142,7 +136,7 @@ func (in Intake) Reactor() *reactor.Reactor {
 type call struct {
 	scheduler.Execution
 	engine     *Engine
-	generation *generation
+	generation *generation.Generation
 	explain    Explain
 	date       time.Time   // of its arrival
 	alias      *plan.Alias // that the request asked for; nil: it named a plan
@@ -157,10 +151,10 @@ type call struct {
 
 // follow returns the name of the plan that a request asks for, "" for the engine's own choice. An alias chooses by the user.
 func (c *call) follow(r *Request) string {
-	if c.generation.aliases == nil {
+	if c.generation.Aliases == nil {
 		return r.Plan
 	}
-	a := c.generation.alias(r.Plan)
+	a := c.generation.Alias(r.Plan)
 	if a == nil {
 		return r.Plan
 	}
@@ -176,19 +170,7 @@ func (c *call) follow(r *Request) string {
 }
 
 // version says which plan the request runs.
-func (c *call) version() Version { return versionOf(c.generation, c.Graph, c.alias, c.side) }
-
-// versionOf returns the version of a run of graph, which is not nil.
-func versionOf(g *generation, graph *plan.Graph, a *plan.Alias, side string) Version {
-	v := Version{Plan: graph.Name, Digest: graph.Digest, Side: side, Generation: g.number}
-	if a != nil {
-		v.Alias = a.Name
-	}
-	if digest := g.digest.Load(); digest != nil {
-		v.GenerationDigest = *digest
-	}
-	return v
-}
+func (c *call) version() Version { return c.generation.Version(c.Graph, c.alias, c.side) }
 
 // start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
 // is not a plan. The error is an *Error, and done is then never called.
@@ -220,7 +202,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if r.Explain.Asked() {
 		c.explain, c.KeepRows = r.Explain, true
 	}
-	params, refused := request.Values(r, c.generation.registry)
+	params, refused := request.Values(r, c.generation.Registry)
 	if refused != nil {
 		return e.Intake().Refused(refused)
 	}
@@ -230,7 +212,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		now = r.Now
 	}
 	params.SetNow(float64(now.UnixMicro()) / 1e6)
-	if planErr == errNoPlan {
+	if planErr == generation.ErrNoPlan {
 		return invalid(r.ID, request.CodeInvalid, planErr)
 	}
 	if planErr != nil {
@@ -250,7 +232,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		params.SetIDs(rowset.NewIDDict())
 	}
 	if graph != nil && len(graph.Resident) > 0 {
-		c.Residents = c.generation.snapshot(graph)
+		c.Residents = c.generation.Snapshot(graph)
 	}
 	c.Flow = r.Flow
 	c.Graph, c.UserID, c.Params, c.Deltas = graph, r.UserID, params, r.SchemaDeltas
@@ -285,8 +267,8 @@ func givenInts(id string, graph *plan.Graph, params *expr.Params) error {
 }
 
 // check returns the *Error of a request that no engine with that generation can run, or that asks for what this one does not let requests choose.
-func (e *Engine) check(r *Request, g *generation) *Error {
-	if refused := request.Check(r, g.registry); refused != nil {
+func (e *Engine) check(r *Request, g *generation.Generation) *Error {
+	if refused := request.Check(r, g.Registry); refused != nil {
 		return e.Intake().Refused(refused)
 	}
 	if g, ok := e.allowed.Lacking(r); ok {

@@ -1,4 +1,4 @@
-package rankd
+package generation
 
 import (
 	"cmp"
@@ -29,9 +29,9 @@ type Resident struct {
 
 // Residents describes the rows that the engine keeps for requests that come now, by plan. They are there once a plan that reads them
 // is loaded. It never waits.
-func (e *Engine) Residents() []Resident {
+func (k *Keeper) Residents() []Resident {
 	var all []Resident
-	for _, r := range e.present.Load().residents.all() {
+	for _, r := range k.present.Load().residents.all() {
 		all = append(all, r.describe())
 	}
 	slices.SortFunc(all, func(a, b Resident) int { return cmp.Compare(a.Plan, b.Plan) })
@@ -43,6 +43,16 @@ const (
 	residentTime  = 30 * time.Second
 	residentRetry = time.Second
 )
+
+// NotReady says which plan's rows the engine does not keep yet, and why; nil: it has all of those for requests that come now.
+func (k *Keeper) NotReady() error {
+	for _, r := range k.Residents() {
+		if r.Loaded.IsZero() {
+			return fmt.Errorf("there are no rows of plan %s yet, which the engine keeps: %w", r.Plan, cmp.Or(r.Err, errFirstRun))
+		}
+	}
+	return nil
+}
 
 var errFirstRun = errors.New("its first run has not ended")
 
@@ -61,7 +71,7 @@ type resident struct {
 	kept  atomic.Pointer[taskrun.Resident] // nil: no run has succeeded
 
 	mu         sync.Mutex
-	generation *generation   // the last one that has it; guarded by mu
+	generation *Generation   // the last one that has it; guarded by mu
 	refresh    time.Duration // guarded by mu
 	state      Resident      // guarded by mu
 }
@@ -85,13 +95,13 @@ func (rs *residents) of(name string) *resident {
 
 // snapshot has the rows that one request reads from memory, as they were when it began, so that all its nodes agree. Immutable; any goroutine.
 type snapshot struct {
-	generation *generation
+	generation *Generation
 	plans      []string
 	kept       []*taskrun.Resident // of plans; nil: there are none yet
 }
 
-// snapshot returns the rows that graph reads from memory, as they are now.
-func (g *generation) snapshot(graph *plan.Graph) taskrun.Residents {
+// Snapshot returns the rows that graph reads from memory, as they are now.
+func (g *Generation) Snapshot(graph *plan.Graph) taskrun.Residents {
 	s := &snapshot{g, graph.Resident, make([]*taskrun.Resident, len(graph.Resident))}
 	for i, name := range s.plans {
 		if r := g.residents.of(name); r != nil {
@@ -113,8 +123,8 @@ func (s *snapshot) Resident(name string) (*taskrun.Resident, error) {
 	return nil, fmt.Errorf("there are no rows of plan %s yet: %w", name, why)
 }
 
-// settled reports whether a run of each plan has ended whose rows graph reads.
-func (g *generation) settled(graph *plan.Graph) bool {
+// Settled reports whether a run of each plan has ended whose rows graph reads.
+func (g *Generation) Settled(graph *plan.Graph) bool {
 	for _, name := range graph.Resident {
 		r := g.residents.of(name)
 		if r == nil {
@@ -129,15 +139,15 @@ func (g *generation) settled(graph *plan.Graph) bool {
 	return true
 }
 
-// hold has the engine keep the rows that graph reads.
-func (e *Engine) hold(g *generation, graph *plan.Graph) []*resident {
+// Hold has the engine keep the rows that graph reads.
+func (k *Keeper) Hold(g *Generation, graph *plan.Graph) []*resident {
 	var all []*resident
-	if e.options.NoSecrets { // It runs no plans.
+	if k.loader.from.NoSecrets { // It runs no plans.
 		return nil
 	}
 	for _, n := range graph.Nodes {
 		if name, refresh, ok := builtin.Resident(n); ok {
-			if r := e.keep(g, name, refresh); r != nil {
+			if r := k.keep(g, name, refresh); r != nil {
 				all = append(all, r)
 			}
 		}
@@ -146,7 +156,7 @@ func (e *Engine) hold(g *generation, graph *plan.Graph) []*resident {
 }
 
 // keep has the engine keep the rows of a plan. It returns nil if the engine closes, or nobody asks g any more.
-func (e *Engine) keep(g *generation, name string, refresh time.Duration) *resident {
+func (k *Keeper) keep(g *Generation, name string, refresh time.Duration) *resident {
 	rs := &g.residents
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -157,25 +167,25 @@ func (e *Engine) keep(g *generation, name string, refresh time.Duration) *reside
 		defer r.mu.Unlock()
 		r.refresh = min(r.refresh, refresh)
 		return r
-	case rs.ended || !e.loads.begin():
+	case rs.ended || !k.Begin():
 		return nil
 	}
-	ctx, stop := context.WithCancel(e.running)
+	ctx, stop := context.WithCancel(k.running)
 	r = &resident{plan: name, refresh: refresh, tried: make(chan struct{}), stop: stop, generation: g, state: Resident{Plan: name}}
 	if rs.byPlan == nil {
 		rs.byPlan = make(map[string]*resident)
 	}
 	rs.byPlan[name] = r
 	go func() {
-		defer e.loads.end()
-		r.run(ctx, e)
+		defer k.End()
+		r.run(ctx, k)
 	}()
 	return r
 }
 
 // await waits until a run of each plan has ended whose rows graph reads, or until ctx ends.
-func (e *Engine) await(ctx context.Context, g *generation, graph *plan.Graph) {
-	for _, r := range e.hold(g, graph) {
+func (k *Keeper) await(ctx context.Context, g *Generation, graph *plan.Graph) {
+	for _, r := range k.Hold(g, graph) {
 		select {
 		case <-r.tried:
 		case <-ctx.Done():
@@ -184,26 +194,26 @@ func (e *Engine) await(ctx context.Context, g *generation, graph *plan.Graph) {
 	}
 }
 
-// awaitFor is await for a request, as long as that has time.
-func (e *Engine) awaitFor(ctx context.Context, r *Request, g *generation, graph *plan.Graph) {
+// Await waits until a run of each plan has ended whose rows graph reads, until ctx ends or the first of the limits has passed; 0 is none.
+func (k *Keeper) Await(ctx context.Context, g *Generation, graph *plan.Graph, limits ...time.Duration) {
 	if len(graph.Resident) == 0 {
 		return
 	}
-	for _, limit := range [...]time.Duration{e.options.Timeout, r.Timeout} {
+	for _, limit := range limits {
 		if limit > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, limit)
 			defer cancel()
 		}
 	}
-	e.await(ctx, g, graph)
+	k.await(ctx, g, graph)
 }
 
 // share takes over what g has in common with the generation before.
-func (g *generation) share(last *generation) {
+func (g *Generation) share(last *Generation) {
 	for _, r := range last.residents.all() {
-		was, _, _ := last.library.Loaded(r.plan)
-		if now, _, _ := g.library.Loaded(r.plan); now == nil || now != was {
+		was, _, _ := last.Library.Loaded(r.plan)
+		if now, _, _ := g.Library.Loaded(r.plan); now == nil || now != was {
 			continue
 		}
 		r.mu.Lock()
@@ -217,23 +227,23 @@ func (g *generation) share(last *generation) {
 }
 
 // end has the engine forget what g keeps and no generation of others.
-func (rs *residents) end(others ...*generation) {
+func (rs *residents) end(others ...*Generation) {
 	rs.mu.Lock()
 	rs.ended = true
 	rs.mu.Unlock()
 	for _, r := range rs.all() {
-		if !slices.ContainsFunc(others, func(o *generation) bool { return o != nil && o.residents.of(r.plan) == r }) {
+		if !slices.ContainsFunc(others, func(o *Generation) bool { return o != nil && o.residents.of(r.plan) == r }) {
 			r.stop()
 		}
 	}
 }
 
 // run runs the plan again and again until ctx ends.
-func (r *resident) run(ctx context.Context, e *Engine) {
+func (r *resident) run(ctx context.Context, k *Keeper) {
 	for first := true; ; first = false {
-		kept, digest, err := r.load(ctx, e)
+		kept, digest, err := r.load(ctx, k)
 		if ctx.Err() == nil {
-			r.note(e, kept, digest, err)
+			r.note(k, kept, digest, err)
 		}
 		if first {
 			close(r.tried)
@@ -259,7 +269,7 @@ func (r *resident) pause(err error) time.Duration {
 }
 
 // note notes the outcome of a run. It logs the first failure, and the first success after one.
-func (r *resident) note(e *Engine, kept *taskrun.Resident, digest string, err error) {
+func (r *resident) note(k *Keeper, kept *taskrun.Resident, digest string, err error) {
 	if err == nil {
 		r.kept.Store(kept)
 	}
@@ -274,7 +284,7 @@ func (r *resident) note(e *Engine, kept *taskrun.Resident, digest string, err er
 		s.Failures++
 	}
 	r.mu.Unlock()
-	switch log := e.options.Logger; {
+	switch log := k.log; {
 	case err != nil && before == nil:
 		log.Warn("the rows of a plan that the engine keeps could not be read: the last ones stay, and it tries again", "plan", r.plan, "error", err)
 	case err == nil && before != nil:
@@ -289,11 +299,11 @@ func (r *resident) describe() Resident {
 }
 
 // load runs the plan once.
-func (r *resident) load(ctx context.Context, e *Engine) (kept *taskrun.Resident, digest string, err error) {
+func (r *resident) load(ctx context.Context, k *Keeper) (kept *taskrun.Resident, digest string, err error) {
 	r.mu.Lock()
 	g := r.generation
 	r.mu.Unlock()
-	graph, err := g.library.Get(r.plan)
+	graph, err := g.Library.Get(r.plan)
 	if err != nil {
 		return nil, "", err
 	}
@@ -302,20 +312,19 @@ func (r *resident) load(ctx context.Context, e *Engine) (kept *taskrun.Resident,
 	}
 	ctx, cancel := context.WithTimeout(ctx, residentTime)
 	defer cancel()
-	answer, err := e.ask(ctx, g, graph, residentTime)
+	out, ids, err := k.host.Run(ctx, g, graph, residentTime)
 	if err != nil {
 		return nil, graph.Digest, err
 	}
-	out := answer.outputs()[0]
 	rows := make([]int32, out.Len())
 	for i := range rows {
 		rows[i] = out.Row(i)
 	}
 	kept = &taskrun.Resident{Rows: rowset.Dense(rowset.Gather(nil, out.Batch, rows)), Entity: graph.Nodes[graph.Outputs[0]].Entity}
-	if texts := answer.result.IDTexts(); texts != nil && texts[0] != nil {
+	if ids != nil {
 		kept.Texts = make([][]byte, out.Len())
 		for i := range kept.Texts {
-			kept.Texts[i] = []byte(texts[0][out.ID(i)])
+			kept.Texts[i] = []byte(ids[out.ID(i)])
 		}
 	}
 	return kept, graph.Digest, nil
@@ -323,11 +332,11 @@ func (r *resident) load(ctx context.Context, e *Engine) (kept *taskrun.Resident,
 
 // settle waits until the engine has tried to get all rows that the plans of g read. The error names the plans whose rows it has not got, though present
 // has them or does not know of them.
-func (e *Engine) settle(ctx context.Context, g, present *generation) error {
+func (k *Keeper) settle(ctx context.Context, g, present *Generation) error {
 	g.share(present)
 	var lacking []error
-	for _, graph := range g.plans() {
-		e.await(ctx, g, graph)
+	for _, graph := range g.Plans() {
+		k.await(ctx, g, graph)
 	}
 	for _, r := range g.residents.all() {
 		if r.kept.Load() != nil {

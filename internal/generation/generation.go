@@ -1,0 +1,178 @@
+package generation
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/rankd/rankd/gbdt"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/task"
+)
+
+// Generation is what was loaded together: the tables, the models, the plans that work with them, and what reads requests and shows answers by
+// them. A request holds the generation that it began with, and so does its answer: the last of them lets it go. It shares with the generation
+// before it what is the same. Immutable once it is the engine's, but for plans that were first asked for later; any goroutine.
+type Generation struct {
+	Number    uint64 // counts the generations that the engine has begun requests with, from 1
+	Loaded    time.Time
+	tables    *registry.Registry // as they were read
+	Registry  *registry.Registry // tables, with the endpoints where the source moves them, and the passwords
+	models    *gbdt.Set          // nil: no folder of models is given
+	tasks     *task.Catalog
+	Library   *plan.Library
+	Aliases   map[string]*plan.Alias // by name; nil: none
+	plan      *plan.Graph            // for requests that name none; nil if there is none
+	planName  string                 // of that plan, if it is in the library
+	planText  []byte                 // of that plan, if it is not
+	synthetic bool                   // without a plan, such a request has a synthetic answer
+	Requests  *request.Parser
+	Encoders  [2]*request.Encoder // by request.Format
+	residents residents
+
+	digest atomic.Pointer[string] // nil until all plans have been loaded
+}
+
+// ErrNoPlan: a request names no plan, and there is none for such.
+var ErrNoPlan = errors.New("plan is missing, and the engine has none of its own")
+
+// Digest returns the hex SHA-256 of what the tables, the models and the plans say, "" until all plans have been loaded.
+func (g *Generation) Digest() string {
+	if digest := g.digest.Load(); digest != nil {
+		return *digest
+	}
+	return ""
+}
+
+// Own returns the name of the plan, or of the alias, that requests run which name none; "": there is none.
+func (g *Generation) Own() string {
+	if a := g.Alias(""); a != nil {
+		return a.Name
+	}
+	if g.plan != nil {
+		return g.plan.Name
+	}
+	return ""
+}
+
+// Artifact returns the text of the artifact of a plan, as for Choose.
+func (g *Generation) Artifact(name string) ([]byte, error) {
+	graph, err := g.Choose(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case graph == nil:
+		return nil, ErrNoPlan
+	case graph == g.plan && g.planText != nil:
+		return g.planText, nil
+	}
+	return g.Library.Artifact(graph.Name)
+}
+
+// Version returns the version of a run of graph, which is not nil. a is the alias that was asked for, nil if it was none, and side is its side.
+func (g *Generation) Version(graph *plan.Graph, a *plan.Alias, side string) plan.Version {
+	v := plan.Version{Plan: graph.Name, Digest: graph.Digest, Side: side, Generation: g.Number, GenerationDigest: g.Digest()}
+	if a != nil {
+		v.Alias = a.Name
+	}
+	return v
+}
+
+// has reports whether there is a file of a plan of that name.
+func (g *Generation) has(name string) bool {
+	return g.plan != nil && g.planText != nil && name == g.plan.Name || g.Library.Has(name)
+}
+
+// works reports whether plans of last work with g as they are.
+func (g *Generation) works(last *Generation) bool {
+	return last != nil && g.tasks == last.tasks && g.Registry == last.Registry
+}
+
+// List loads all plans of the folder, the chosen one among them, and notes the digest. last is the generation before it; nil: none, or it does not matter.
+func (g *Generation) List(last *Generation) (listing []plan.Listing, err error) {
+	if g.works(last) {
+		listing, err = g.Library.ListAfter(last.Library)
+	} else {
+		listing, err = g.Library.List()
+	}
+	if err == nil && g.planName != "" && g.plan == nil && g.Aliases[g.planName] == nil {
+		g.plan, err = g.Library.Get(g.planName)
+	}
+	if err == nil && g.digest.Load() == nil {
+		digest := g.digestWith(listing)
+		g.digest.Store(&digest)
+	}
+	return listing, err
+}
+
+// digestWith returns the digest of a generation that has these plans.
+func (g *Generation) digestWith(listing []plan.Listing) string {
+	hash := sha256.New()
+	fmt.Fprintln(hash, "registry", g.tables.Digest())
+	models := g.models.Digests()
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		fmt.Fprintf(hash, "model %q %s\n", name, models[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Aliases)) {
+		a := g.Aliases[name]
+		fmt.Fprintf(hash, "alias %q %q %q %v %q\n", name, a.A, a.B, a.BShare, a.Salt)
+	}
+	if g.plan != nil {
+		fmt.Fprintf(hash, "own plan %q %s\n", g.plan.Name, g.plan.Digest)
+	}
+	for _, l := range listing {
+		if l.Err == nil {
+			fmt.Fprintf(hash, "plan %q %s\n", l.Name, l.Graph.Digest)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// Alias returns the alias of a name, or of the plan for requests that name none; nil: the name is not an alias.
+func (g *Generation) Alias(name string) *plan.Alias {
+	if name == "" {
+		name = g.planName
+	}
+	return g.Aliases[name]
+}
+
+// Choose returns the plan for a request that asks for name, "" if it asks for none, and side a of an alias. A nil plan
+// without error means the synthetic answer.
+func (g *Generation) Choose(name string) (*plan.Graph, error) {
+	if a := g.Alias(name); a != nil {
+		name = a.A
+	}
+	if graph, err, ok := g.LookUp(name); ok {
+		return graph, err
+	}
+	return g.Library.Get(name)
+}
+
+// LookUp is Choose without a wait. It reports false if the library has not loaded the plan yet.
+func (g *Generation) LookUp(name string) (graph *plan.Graph, err error, ok bool) {
+	switch {
+	case name == "" && g.plan == nil && !g.synthetic:
+		return nil, ErrNoPlan, true
+	case name == "" || g.plan != nil && name == g.plan.Name:
+		return g.plan, nil, true
+	}
+	return g.Library.Loaded(name)
+}
+
+// Plans returns the plans that are loaded, each once, by name.
+func (g *Generation) Plans() []*plan.Graph {
+	graphs := g.Library.Graphs()
+	if g.plan != nil {
+		graphs = append(graphs, g.plan)
+	}
+	slices.SortFunc(graphs, func(a, b *plan.Graph) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.Compact(graphs)
+}
