@@ -10,16 +10,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/outcome"
-	"github.com/rankd/rankd/request"
 )
 
 // The defaults of Job.
@@ -31,7 +31,9 @@ const (
 // A Job ranks users and keeps their answers. One goroutine; Progress is called on it.
 type Job struct {
 	Engine *rankd.Engine
-	Users  *Users
+	Users  *Users // closed at the end
+	// Scan finds the users if Users is nil. They stand in a file of the folder of parts before the first one is ranked.
+	Scan   *Scan
 	Format rankd.Format
 	// InFlight is how many run at a time. Zero means DefaultInFlight.
 	InFlight int
@@ -41,6 +43,10 @@ type Job struct {
 	Shard, Shards int
 	// Out is the file of the answers, a line each, in the order of the users. With a separator at its end it is a folder, which keeps the parts.
 	Out string
+	// Lists has the answers go to Redis, and not to Out.
+	Lists *Lists
+	// Parts is the folder of parts, and Failed the file of the users that failed. Empty: beside Out.
+	Parts, Failed string
 	// PartUsers is how many users a part has. Zero means DefaultPartUsers.
 	PartUsers int
 	// Name says what the job is, such as where its users come from. A folder with parts of another job is refused.
@@ -52,7 +58,9 @@ type Job struct {
 // Progress is how far a job has come. Immutable.
 type Progress struct {
 	Summary
-	Read int64 // bytes of users so far
+	Read, Begun, Size int64 // bytes of users: so far, when the first user was ranked, and all; 0: nobody knows
+	Found             int   // keys that a Scan has found so far; 0: it is over
+	Ended             bool
 }
 
 // Summary is the outcome of a job, or of a part of it. Immutable.
@@ -63,6 +71,9 @@ type Summary struct {
 	Seconds   float64            `json:"seconds"`
 	PerSecond float64            `json:"users_per_second"` // of those that were not kept
 	Errors    map[string]Failure `json:"errors,omitempty"` // by class
+	Skipped   int                `json:"keys_without_user,omitempty"`
+	Version   int64              `json:"version,omitempty"` // of the lists
+	Current   bool               `json:"current,omitempty"` // The pointer is at the version.
 }
 
 // Failure counts the users that failed in one way. Immutable.
@@ -94,6 +105,8 @@ type manifest struct {
 	Digest    string `json:"digest"` // of the generation of plans, models and tables
 	PartUsers int    `json:"part_users"`
 	Shard     string `json:"shard"`
+	Lists     string `json:"lists,omitempty"`   // the key
+	Version   int64  `json:"version,omitempty"` // of the lists
 }
 
 // The files of a folder of parts. A part is whole once its summary is there.
@@ -109,44 +122,112 @@ const (
 )
 
 // Run ranks all users, but for those of parts that are there, and joins the parts. Whenever it ends, or is killed, the same job goes on where
-// the last whole part ends, if Users begin anew. The error is one of a file, of the users, or the cause of ctx. Users that fail are no error.
+// the last whole part ends, if Users begin anew. The error is one of a file, of Redis, of the users, or the cause of ctx. Users that fail are no error.
 func (j *Job) Run(ctx context.Context) (Summary, error) {
+	if j.Users != nil {
+		defer j.Users.Close()
+	}
 	if err := j.Check(); err != nil {
 		return Summary{}, err
 	}
-	start, keeps := time.Now(), os.IsPathSeparator(j.Out[len(j.Out)-1])
-	folder := j.Out
-	if !keeps {
-		folder += ".parts"
+	start := time.Now()
+	r := &running{Job: j, folder: j.Parts, failed: cmp.Or(j.Failed, FailedFile(j.Out)), start: start, users: j.Users}
+	if r.KeepsParts() {
+		r.folder = j.Out
 	}
-	r := &running{Job: j, folder: folder, start: start, pace: pace{engine: j.Engine, perSecond: j.CommandsPerSecond, due: start}}
+	r.folder = cmp.Or(r.folder, j.Out+".parts")
 	r.InFlight, r.PartUsers, r.Shards = cmp.Or(j.InFlight, DefaultInFlight), cmp.Or(j.PartUsers, DefaultPartUsers), max(j.Shards, 1)
-	parts, err := r.open()
-	if err == nil {
-		err = r.skip(parts * r.PartUsers)
-	}
-	for ; err == nil && !r.ended; parts++ {
-		err = r.part(ctx, parts)
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	if err == nil && !keeps {
-		err = r.join(parts)
+	r.pace = pace{sent: r.commands, perSecond: j.CommandsPerSecond, due: start}
+	var err error
+	if j.Lists != nil {
+		err = devredis.WithAny(ctx, j.Lists.Redis, func(client devredis.Caller) error {
+			r.lists = &lists{Lists: *j.Lists, running: r, client: client, ctx: ctx}
+			return r.run(ctx)
+		})
+	} else {
+		err = r.run(ctx)
 	}
 	r.report()
 	return r.sum, err
 }
 
+// run opens the folder, ranks, and brings the parts together.
+func (r *running) run(ctx context.Context) error {
+	parts, err := r.open()
+	if err == nil && r.users == nil {
+		err = r.find(ctx)
+	}
+	if err == nil {
+		err = r.skip(parts * r.PartUsers)
+		r.begun = r.users.Read()
+	}
+	for ; err == nil && !r.ended; parts++ {
+		err = r.part(ctx, parts)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if r.lists != nil {
+		if err := r.join(parts, kindFailed, r.failed); err != nil {
+			return err
+		}
+		if err := r.lists.swing(); err != nil {
+			return err
+		}
+	} else if !r.KeepsParts() {
+		if err := errors.Join(r.join(parts, kindAnswers, r.Out), r.join(parts, kindFailed, r.failed)); err != nil {
+			return err
+		}
+	}
+	if r.KeepsParts() {
+		return nil
+	}
+	return os.RemoveAll(r.folder)
+}
+
+// KeepsParts reports whether the output is the folder of parts.
+func (j *Job) KeepsParts() bool { return j.Lists == nil && os.IsPathSeparator(j.Out[len(j.Out)-1]) }
+
+// commands returns how many commands the engine and the lists have sent. Any goroutine.
+func (r *running) commands() uint64 {
+	sent := r.asked.Load()
+	for _, s := range r.Engine.Metrics().Redis {
+		sent += s.Commands
+	}
+	return sent
+}
+
+// find finds the users.
+func (r *running) find(ctx context.Context) error {
+	skipped, err := r.Scan.find(ctx, r.folder, r.Engine, func(found int) {
+		r.asked.Add(1)
+		r.pace.hold(ctx)
+		r.tell(&Summary{}, found)
+	})
+	if err != nil {
+		return err
+	}
+	r.sum.Skipped = skipped
+	file, err := os.Open(filepath.Join(r.folder, usersFile))
+	if err == nil {
+		r.users, err = NewUsers(file, JSONL, r.Engine.Registry())
+	}
+	return err
+}
+
 // running is a job under way.
 type running struct {
 	*Job
-	folder string
-	start  time.Time
-	pace   pace
-	told   time.Time // when Progress was called last
-	sum    Summary
-	ended  bool // there are no more users
+	folder, failed string
+	users          *Users
+	lists          *lists // nil: the answers are files
+	start          time.Time
+	pace           pace
+	asked          atomic.Uint64 // commands that the engine has not sent; any goroutine
+	begun          int64         // bytes of users when the first one was ranked
+	told           time.Time     // when Progress was called last
+	sum            Summary
+	ended          bool // there are no more users
 }
 
 // open makes the folder, or looks what it has. It returns the number of whole parts.
@@ -154,16 +235,22 @@ func (r *running) open() (parts int, err error) {
 	if err := os.MkdirAll(r.folder, 0o755); err != nil {
 		return 0, err
 	}
-	left, _ := filepath.Glob(filepath.Join(r.folder, ".part-*")) // of a part that was killed; the pattern is sound
-	for _, path := range left {
-		if err := os.Remove(path); err != nil {
-			return 0, err
-		}
-	}
 	own := manifest{Name: r.Name, Digest: r.Engine.Generation().Digest, PartUsers: r.PartUsers, Shard: fmt.Sprintf("%d/%d", r.Shard, r.Shards)}
+	if r.lists != nil {
+		own.Lists, own.Version = r.Lists.Key, r.Lists.Version
+	}
 	file := filepath.Join(r.folder, manifestFile)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
+		// Parts without the file are of a job whose folder was being removed.
+		if err := r.remove(".*", "part-*", usersFile); err != nil {
+			return 0, err
+		}
+		if r.lists != nil {
+			if own.Version, err = r.lists.begin(); err != nil {
+				return 0, err
+			}
+		}
 		text, _ = json.Marshal(own)
 		return 0, fileio.Replace(file, append(text, '\n'))
 	}
@@ -174,8 +261,20 @@ func (r *running) open() (parts int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", file, err)
 	}
+	if r.lists != nil {
+		own.Version = cmp.Or(own.Version, there.Version)
+		r.lists.Version = own.Version
+	}
 	if there != own {
 		return 0, fmt.Errorf("%s has parts of another job (%+v, and not %+v): remove it, or name another output", r.folder, there, own)
+	}
+	if r.lists != nil {
+		if err := r.lists.goOn(); err != nil {
+			return 0, err
+		}
+	}
+	if err := r.remove(".*"); err != nil { // what a part that was killed has left
+		return 0, err
 	}
 	for ; ; parts++ {
 		text, err := os.ReadFile(filepath.Join(r.folder, partFile(parts, kindSummary)))
@@ -194,21 +293,30 @@ func (r *running) open() (parts int, err error) {
 	}
 }
 
+// remove removes files of the folder by patterns, which are sound.
+func (r *running) remove(patterns ...string) error {
+	for _, pattern := range patterns {
+		left, _ := filepath.Glob(filepath.Join(r.folder, pattern))
+		for _, path := range left {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // next returns the document of the next user of the shard, and its request or why there is none.
 func (r *running) next() (doc []byte, q rankd.Request, refused, err error) {
 	for {
-		doc, err = r.Users.Next()
+		doc, err = r.users.Next()
 		if err != nil {
 			return nil, q, nil, err
 		}
-		const none = "\x00" // No document can say so.
-		q, refused = r.Engine.Intake().Parse(doc, request.Given{RequestID: none})
-		user := cmp.Or(q.UserIDText, strconv.FormatInt(q.UserID, 10))
+		q, refused = Parse(r.Engine, doc)
+		user := userOf(&q)
 		if refused != nil {
 			user = string(doc)
-		}
-		if q.ID == none {
-			q.ID = user
 		}
 		if r.Shards == 1 || int(xxhash.Sum64String(user)%uint64(r.Shards)) == r.Shard {
 			return doc, q, refused, nil
@@ -250,31 +358,39 @@ func (r *running) part(ctx context.Context, part int) error {
 		})
 	}()
 	sum := new(Summary)
-	answers, failed := newOutput(r.folder, partFile(part, kindAnswers)), newOutput(r.folder, partFile(part, kindFailed))
-	defer answers.drop()
+	failed := newOutput(r.folder, partFile(part, kindFailed))
 	defer failed.drop()
+	var answers interface {
+		open() error
+		write(*Entry)
+		failure() error
+		keep() error
+		drop()
+	} = &lineFile{output: newOutput(r.folder, partFile(part, kindAnswers)), format: r.Format}
+	if r.lists != nil {
+		answers = r.lists
+	}
+	defer answers.drop()
 	err := errors.Join(answers.open(), failed.open())
 	if err != nil {
 		cancel(err)
 	}
-	var buf []byte
 	for p := line.Next(ctx, func() {}); p != nil; p = line.Next(ctx, func() {}) {
 		sum.Users++
 		if p.Err != nil {
-			class, text := classOf(p.Err)
+			class, text := ClassOf(p.Err)
 			sum.Failed++
 			sum.fail(class, 1, text)
 			failed.write(append(p.Input, '\n'))
 		} else {
-			buf = p.Answer.AppendJSON(buf[:0], r.Format)
-			answers.write(buf)
+			answers.write(p)
 		}
 		p.Empty()
 		line.Free(p)
-		if err := cmp.Or(answers.err, failed.err); err != nil {
+		if err := cmp.Or(answers.failure(), failed.err); err != nil {
 			cancel(err)
 		}
-		r.tell(sum)
+		r.tell(sum, 0)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // The reader may wait for users that never come.
@@ -287,7 +403,7 @@ func (r *running) part(ctx context.Context, part int) error {
 	if sum.Users == 0 {
 		return nil
 	}
-	if err := errors.Join(failed.keep(sum.Failed > 0), answers.keep(true)); err != nil {
+	if err := errors.Join(failed.keep(sum.Failed > 0), answers.keep()); err != nil {
 		return err
 	}
 	text, _ := json.Marshal(sum)
@@ -304,8 +420,8 @@ func (r *running) part(ctx context.Context, part int) error {
 	return syncFolder(r.folder)
 }
 
-// classOf returns the class of an error, as metrics have it, and its text.
-func classOf(err error) (class, text string) {
+// ClassOf returns the class of the error of a user that failed, as metrics have it, and its text.
+func ClassOf(err error) (class, text string) {
 	var failed *rankd.Error
 	if errors.As(err, &failed) {
 		return failed.Class.Label(), failed.Error()
@@ -314,7 +430,7 @@ func classOf(err error) (class, text string) {
 }
 
 // tell calls Progress once a second.
-func (r *running) tell(part *Summary) {
+func (r *running) tell(part *Summary, found int) {
 	now := time.Now()
 	if r.Progress == nil || now.Sub(r.told) < time.Second {
 		return
@@ -323,14 +439,23 @@ func (r *running) tell(part *Summary) {
 	sum := r.sum
 	sum.Errors = nil
 	sum.add(part)
-	r.Progress(Progress{r.timed(sum), r.Users.Read()})
+	r.progress(sum, Progress{Found: found})
+}
+
+// progress calls Progress.
+func (r *running) progress(sum Summary, p Progress) {
+	p.Summary, p.Begun = r.timed(sum), r.begun
+	if r.users != nil {
+		p.Read, p.Size = r.users.Read(), r.users.Size()
+	}
+	r.Progress(p)
 }
 
 // report calls Progress at the end.
 func (r *running) report() {
 	r.sum = r.timed(r.sum)
 	if r.Progress != nil {
-		r.Progress(Progress{r.sum, r.Users.Read()})
+		r.progress(r.sum, Progress{Ended: true})
 	}
 }
 
@@ -340,43 +465,32 @@ func (r *running) timed(sum Summary) Summary {
 	return sum
 }
 
-// join makes one file of all parts, and one of the users that failed beside it. The folder goes last.
-func (r *running) join(parts int) error {
-	for kind, path := range map[string]string{kindAnswers: r.Out, kindFailed: FailedFile(r.Out)} {
-		out := newOutput(filepath.Dir(path), filepath.Base(path))
-		defer out.drop()
-		if err := out.open(); err != nil {
-			return err
-		}
-		some := false
-		for part := range parts {
-			text, err := os.Open(filepath.Join(r.folder, partFile(part, kind)))
-			if errors.Is(err, os.ErrNotExist) {
-				continue
-			}
-			if err == nil {
-				some = true
-				_, err = io.Copy(out.to, text)
-				err = errors.Join(err, text.Close())
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if !some && kind == kindFailed {
-			if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of an earlier job
-				return err
-			}
-			continue
-		}
-		if err := out.keep(true); err != nil {
-			return err
-		}
-	}
-	if err := syncFolder(filepath.Dir(r.Out)); err != nil {
+// join makes one file of what all parts have of a kind. Without any it makes an empty one of answers, and none of the users that failed.
+func (r *running) join(parts int, kind, path string) error {
+	out := newOutput(filepath.Dir(path), filepath.Base(path))
+	defer out.drop()
+	if err := out.open(); err != nil {
 		return err
 	}
-	return os.RemoveAll(r.folder)
+	some := kind == kindAnswers
+	for part := range parts {
+		text, err := os.Open(filepath.Join(r.folder, partFile(part, kind)))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			some = true
+			_, err = io.Copy(out.to, text)
+			err = errors.Join(err, text.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := out.keep(some); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
 }
 
 // FailedFile returns the file of the users that failed, beside the one of the answers.
@@ -428,6 +542,22 @@ func (o *output) keep(keeps bool) error {
 	return err
 }
 
+// A lineFile has the answers of a part, a line each. One goroutine.
+type lineFile struct {
+	*output
+	format rankd.Format
+	buf    []byte
+}
+
+func (f *lineFile) write(p *Entry) {
+	f.buf = p.Answer.AppendJSON(f.buf[:0], f.format)
+	f.output.write(f.buf)
+}
+
+func (f *lineFile) failure() error { return f.err }
+
+func (f *lineFile) keep() error { return f.output.keep(true) }
+
 // drop removes what was not kept.
 func (o *output) drop() {
 	if o.file != nil {
@@ -448,8 +578,14 @@ func syncFolder(path string) error {
 // Check reports what is wrong with a job.
 func (j *Job) Check() error {
 	switch {
-	case j.Out == "":
+	case j.Users == nil && j.Scan == nil:
+		return errors.New("a batch needs users")
+	case j.Out == "" && j.Lists == nil:
 		return errors.New("a batch needs an output")
+	case j.Lists != nil && (j.Parts == "" || j.Failed == ""):
+		return errors.New("a batch that writes lists needs a folder of parts and a file of users that fail")
+	case j.Lists != nil && j.Shards > 1 && j.Lists.Version == 0:
+		return errors.New("the shares of a version need its number")
 	case j.Shards > 0 && (j.Shard < 0 || j.Shard >= j.Shards):
 		return fmt.Errorf("shard %d of %d: the first one is 0", j.Shard, j.Shards)
 	}

@@ -1,10 +1,13 @@
 package batch
 
 import (
+	"cmp"
 	"context"
+	"strconv"
 	"sync"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/request"
 )
 
 // A Line moves requests to an engine, and outcomes back in the order in which the requests came.
@@ -115,6 +118,19 @@ func (l *Line) Next(ctx context.Context, idle func()) *Entry {
 	}
 	return p
 }
+
+// Parse returns the request of a user's document, with the user as its id unless it has one.
+func Parse(e *rankd.Engine, doc []byte) (rankd.Request, error) {
+	const none = "\x00" // No document can say so.
+	q, err := e.Intake().Parse(doc, request.Given{RequestID: none})
+	if q.ID == none {
+		q.ID = userOf(&q)
+	}
+	return q, err
+}
+
+// userOf returns the user of a request as a text.
+func userOf(q *rankd.Request) string { return cmp.Or(q.UserIDText, strconv.FormatInt(q.UserID, 10)) }
 
 // Empty forgets the request of an entry and its outcome.
 func (p *Entry) Empty() { *p = Entry{done: p.done, finish: p.finish} }

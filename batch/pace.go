@@ -3,8 +3,6 @@ package batch
 import (
 	"context"
 	"time"
-
-	"github.com/rankd/rankd"
 )
 
 // paceEvery is how many users begin before the pace looks at what Redis has got.
@@ -16,31 +14,32 @@ const paceCredit = 100 * time.Millisecond
 // A pace bounds the commands a second that all endpoints get together. It holds up further users once those that have begun have asked for
 // too much, so what is in flight may exceed it for a moment. One goroutine.
 type pace struct {
-	engine    *rankd.Engine
-	perSecond int // 0: no bound
+	sent      func() uint64 // how many commands, so far
+	perSecond int           // 0: no bound
 	users     int
-	sent      uint64
+	counted   uint64    // of sent
 	due       time.Time // until when the commands so far take their time
 }
 
-// wait holds up the next user.
+// wait holds up the next user, if it is its turn.
 func (p *pace) wait(ctx context.Context) {
+	if p.users++; p.users%paceEvery == 1 {
+		p.hold(ctx)
+	}
+}
+
+// hold waits until what was sent so far has had its time.
+func (p *pace) hold(ctx context.Context) {
 	if p.perSecond == 0 {
 		return
 	}
-	if p.users++; p.users%paceEvery != 1 {
-		return
-	}
-	sent := uint64(0)
-	for _, s := range p.engine.Metrics().Redis {
-		sent += s.Commands
-	}
+	sent := p.sent()
 	now := time.Now()
 	if earliest := now.Add(-paceCredit); p.due.Before(earliest) {
 		p.due = earliest
 	}
-	p.due = p.due.Add(time.Duration(sent-p.sent) * time.Second / time.Duration(p.perSecond))
-	p.sent = sent
+	p.due = p.due.Add(time.Duration(sent-p.counted) * time.Second / time.Duration(p.perSecond))
+	p.counted = sent
 	if wait := p.due.Sub(now); wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()

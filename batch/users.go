@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -38,12 +39,14 @@ type Users struct {
 	names []string     // of the columns of a CSV
 	user  int          // the column of the user
 	read  atomic.Int64 // bytes so far
+	file  *os.File     // nil: they come from elsewhere
 }
 
 // NewUsers returns the users that in has. An empty form is found out: a first line that begins with a brace is JSONL; otherwise it is Lines. The
 // error is one of the head of a CSV, or of in.
 func NewUsers(in io.Reader, form Form, reg *registry.Registry) (*Users, error) {
 	u := &Users{form: form, reg: reg}
+	u.file, _ = in.(*os.File)
 	u.in = bufio.NewReaderSize(&counted{in, &u.read}, lineBytesMost)
 	if form == "" {
 		u.form = Lines
@@ -87,6 +90,24 @@ func (c *counted) Read(p []byte) (int, error) {
 
 // Read returns how many bytes have been read so far. Any goroutine.
 func (u *Users) Read() int64 { return u.read.Load() }
+
+// Size returns how many bytes there are. Zero: nobody knows.
+func (u *Users) Size() int64 {
+	if u.file == nil {
+		return 0
+	}
+	if info, err := u.file.Stat(); err == nil && info.Mode().IsRegular() {
+		return info.Size()
+	}
+	return 0
+}
+
+// Close closes the file of the users, if they come from one.
+func (u *Users) Close() {
+	if u.file != nil {
+		_ = u.file.Close()
+	}
+}
 
 // Next returns the document of the next user, which is the caller's. The error is io.EOF at the end.
 func (u *Users) Next() ([]byte, error) {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +18,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/batch"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/registry"
 )
 
 const batchLong = `Rank many users, and write an answer a line, in their order.
@@ -30,7 +34,8 @@ that can be run again. stdout has a summary.`
 const batchExamples = `  rankd batch --users users.txt --plan_name complex_dag --out answers.jsonl
   rankd batch --users users.csv --plan plans/home.plan.ts --redis 10.0.0.5:6379 --max_commands_per_second 50000 --out answers.jsonl
   rankd batch --users answers.failed.jsonl --plan_name complex_dag --out again.jsonl   # those that failed
-  rankd batch --users users.txt --plan_name complex_dag --shard 3/8 --out parts/       # an eighth of them, in parts`
+  rankd batch --users users.txt --plan_name complex_dag --shard 3/8 --out parts/       # an eighth of them, in parts
+  rankd batch --users 'redis:user:{user}' --plan_name complex_dag --redis 10.0.0.5:6379 --out redis://10.0.0.6:6379 --out_key home`
 
 const batchUsageTemplate = `Usage:
   rankd batch [flags]
@@ -57,14 +62,46 @@ type batchOptions struct {
 	commandsPerSecond int
 	shardText         string
 	shard, shards     int
+
+	usersRedis, parts string
+	lists             batch.Lists
+	version           int
+}
+
+// scans returns the template of the keys by which users are found in Redis.
+func (o *batchOptions) scans() (template string, ok bool) {
+	return strings.CutPrefix(o.users, "redis:")
+}
+
+// writesLists reports whether the answers go to Redis.
+func (o *batchOptions) writesLists() bool { return strings.Contains(o.out, "://") }
+
+func (o *batchOptions) withoutScan() string {
+	if _, ok := o.scans(); ok {
+		return ""
+	}
+	return "unless --users is redis:KEY"
+}
+
+func (o *batchOptions) withoutLists() string {
+	if o.writesLists() {
+		return ""
+	}
+	return "unless --out is a Redis"
 }
 
 func (o *batchOptions) settings() []cmdline.Setting {
 	return slices.Concat([]cmdline.Setting{
-		{Name: "users", To: &o.users, Help: "rank the users in this `file`; - is stdin, which must come again for the batch to go on"},
+		{Name: "users", To: &o.users, Help: "rank the users in this `file`; - is stdin, which must come again for the batch to go on; redis:user:{user} are those with such keys in Redis"},
+		{Name: "users_redis", To: &o.usersRedis, Shown: "--redis", Idle: o.withoutScan, Help: "look for keys of users in the Redis at this `address`, on every master of a Redis Cluster"},
 		{Name: "users_form", To: &o.form, OneOf: []string{"", string(batch.Lines), string(batch.CSV), string(batch.JSONL)}, Shown: "by the file",
 			Help: "`form` of the users: lines (an id each), csv (a head with user_id, and context in further columns) or jsonl (requests as on stdin)"},
-		{Name: "out", To: &o.out, Help: "write the answers to this `file`, or with / at its end keep the parts in this folder"},
+		{Name: "out", To: &o.out, Help: "write the answers to this `file`; with / at its end keep the parts in this folder; redis://host:port/db writes lists of ids to Redis"},
+		{Name: "out_key", To: &o.lists.Key, Default: batch.DefaultKey, Idle: o.withoutLists, Help: "begin the keys of lists with this `text`: TEXT:version:user. TEXT itself is a sorted set, whose highest member is the version to read"},
+		{Name: "out_version", To: &o.version, Least: 0, Most: math.MaxInt, Idle: o.withoutLists, Shown: "the time in milliseconds", Help: "write lists of this version, a `number` above those that are there; all shares of a batch need the same one"},
+		{Name: "out_ttl_hours", To: cmdline.Duration(&o.lists.TTL, time.Hour), Default: int(batch.DefaultTTL / time.Hour), Least: 1, Most: 24 * 366, Idle: o.withoutLists, Help: "let lists expire after this `number` of hours"},
+		{Name: "max_failed", To: &o.lists.MaxFailed, Default: batch.DefaultMaxFailed, Least: 0, Most: 100, Idle: o.withoutLists, Help: "leave plans at the last version if more than this `number` in a hundred users fail"},
+		{Name: "parts", To: &o.parts, Shown: "beside the output", Help: "keep the parts of a batch that is under way in this `folder`"},
 		{Name: "in_flight", To: &o.inFlight, Default: batch.DefaultInFlight, Least: 1, Most: 1 << 16, Help: "rank this `number` of users at the same time"},
 		{Name: "part_users", To: &o.partUsers, Default: batch.DefaultPartUsers, Least: 1, Most: 1 << 30, Help: "write the answers of this `number` of users at once: a batch that was killed loses no more"},
 		{Name: "max_commands_per_second", To: &o.commandsPerSecond, Most: 1 << 30,
@@ -96,7 +133,9 @@ func (p *program) batchCommand(ctx context.Context) *cobra.Command {
 
 // check reports all that is wrong with the options at once, and completes them.
 func (o *batchOptions) check(given *pflag.FlagSet) error {
-	problems := []error{o.options.check(given), cmdline.CheckSettings(given, o.settings())}
+	idle := cmdline.IdleFlags{Given: given}
+	idle.AddSettings(o.settings())
+	problems := []error{o.options.check(given), cmdline.CheckSettings(given, o.settings()), idle.Problems()}
 	for flag, value := range map[string]string{"users": o.users, "out": o.out} {
 		if value == "" {
 			problems = append(problems, fmt.Errorf("rankd batch needs --%s", flag))
@@ -112,7 +151,34 @@ func (o *batchOptions) check(given *pflag.FlagSet) error {
 	if errors.Join(first, second) != nil || o.shard < 0 || o.shard >= o.shards {
 		problems = append(problems, fmt.Errorf("--shard is i/n, such as 0/8 to 7/8, not %s", errtext.Quote(o.shardText)))
 	}
+	if o.parts != "" && strings.HasSuffix(o.out, "/") {
+		problems = append(problems, errors.New("--parts has no effect with a folder as --out"))
+	}
+	if o.writesLists() {
+		if _, err := registry.ParseServer(o.out); err != nil {
+			problems = append(problems, fmt.Errorf("--out: %w", err))
+		}
+		if o.shards > 1 && o.version == 0 {
+			problems = append(problems, errors.New("--shard needs --out_version with lists in Redis: all shares write the same version"))
+		}
+	}
 	return errors.Join(problems...)
+}
+
+// job returns the batch that the flags ask for, but for its users.
+func (o *batchOptions) job(e *rankd.Engine) *batch.Job {
+	job := &batch.Job{
+		Engine: e, Format: o.Format(), InFlight: o.inFlight, CommandsPerSecond: o.commandsPerSecond, Shard: o.shard, Shards: o.shards,
+		Out: o.out, PartUsers: o.partUsers, Parts: o.parts, Failed: batch.FailedFile(o.out), Name: "users of " + o.users,
+	}
+	if o.writesLists() {
+		lists := o.lists
+		lists.Redis, lists.Version = o.out, int64(o.version)
+		const others = ".parts"
+		job.Lists, job.Out, job.Parts = &lists, "", cmp.Or(o.parts, strings.ReplaceAll(lists.Key, "/", "_")+others)
+		job.Failed = batch.FailedFile(strings.TrimSuffix(filepath.Clean(job.Parts), others))
+	}
+	return job
 }
 
 // rankBatch ranks the users.
@@ -125,41 +191,63 @@ func (p *program) rankBatch(ctx context.Context, o *batchOptions) error {
 		return err
 	}
 	defer e.Close()
-	in, size := p.stdin, int64(0)
-	if o.users != "-" {
-		file, err := os.Open(o.users)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		in = file
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			size = info.Size()
-		}
+	job := o.job(e)
+	if err := o.findUsers(job, p.stdin, redis.Addr()); err != nil {
+		return err
 	}
-	form := batch.Form(o.form)
-	if form == "" && filepath.Ext(o.users) == ".csv" {
-		form = batch.CSV
-	}
-	users, err := batch.NewUsers(in, form, e.Registry())
-	if err != nil {
-		return &cmdline.RuntimeError{Err: err}
-	}
-	job := batch.Job{
-		Engine: e, Users: users, Format: o.Format(), InFlight: o.inFlight, CommandsPerSecond: o.commandsPerSecond, Shard: o.shard, Shards: o.shards,
-		Out: o.out, PartUsers: o.partUsers, Name: "users of " + o.users, Progress: newProgressLine(p.stderr, size).show,
-	}
+	job.Progress = newProgressLine(p.stderr).show
 	sum, err := job.Run(ctx)
+	if sum.Skipped > 0 {
+		fmt.Fprintf(p.stderr, "rankd: %d keys that match %s have no user's id in their place\n", sum.Skipped, errtext.Quote(o.users))
+	}
 	text, _ := json.Marshal(sum)
 	fmt.Fprintf(p.stdout, "%s\n", text)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return &cmdline.RuntimeError{Err: errors.New("interrupted; the same command goes on")}
+	case errors.Is(err, batch.ErrTooManyFailed):
+		return &cmdline.RuntimeError{Err: fmt.Errorf("%w: see %s. Remove %s to rank all again, or raise --max_failed", err, job.Failed, job.Parts)}
 	case err != nil:
 		return &cmdline.RuntimeError{Err: err}
 	case sum.Failed > 0:
-		fmt.Fprintf(p.stderr, "rankd: %d users failed; --users %s runs them again\n", sum.Failed, batch.FailedFile(o.out))
+		failed := job.Failed
+		if job.KeepsParts() {
+			failed = filepath.Join(o.out, "part-*.failed.jsonl")
+		}
+		fmt.Fprintf(p.stderr, "rankd: %d users failed; --users %s runs them again\n", sum.Failed, failed)
 		return cmdline.ErrFailed
+	}
+	return nil
+}
+
+// findUsers gives a job its users. embedded is the address of the Redis in this process, or empty.
+func (o *batchOptions) findUsers(job *batch.Job, stdin io.Reader, embedded string) (err error) {
+	if template, ok := o.scans(); ok {
+		redis := cmp.Or(o.usersRedis, o.Redis, embedded)
+		if redis == "" {
+			return errors.New("--users redis:KEY needs the Redis to look in: --redis or --users_redis")
+		}
+		if _, err := registry.ParseServer(redis); err != nil {
+			return fmt.Errorf("--users_redis: %w", err)
+		}
+		if job.Scan, err = batch.NewScan(redis, template, job.Engine); err != nil {
+			return fmt.Errorf("--users: %w", err)
+		}
+		return nil
+	}
+	in, form := stdin, batch.Form(o.form)
+	if o.users != "-" {
+		file, err := os.Open(o.users)
+		if err != nil {
+			return err
+		}
+		in = file
+	}
+	if form == "" && filepath.Ext(o.users) == ".csv" {
+		form = batch.CSV
+	}
+	if job.Users, err = batch.NewUsers(in, form, job.Engine.Registry()); err != nil {
+		return &cmdline.RuntimeError{Err: err}
 	}
 	return nil
 }
@@ -167,33 +255,51 @@ func (p *program) rankBatch(ctx context.Context, o *batchOptions) error {
 // progressEvery is how often progress is told where nobody looks all the time.
 const progressEvery = time.Minute
 
+// barCells is how long the bar of progress is.
+const barCells = 24
+
 // A progressLine tells how far a batch has come: on a terminal a line that changes, and otherwise a line a minute. One goroutine.
 type progressLine struct {
 	w        io.Writer
-	size     int64 // bytes of users; 0: nobody knows
 	terminal bool
 	told     time.Time
 }
 
-func newProgressLine(w io.Writer, size int64) *progressLine {
-	info, err := os.Stderr.Stat()
-	return &progressLine{w: w, size: size, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, told: time.Now()}
+func newProgressLine(w io.Writer) *progressLine {
+	info, err := os.Stderr.Stat() // w writes to it.
+	return &progressLine{w: w, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, told: time.Now()}
 }
 
 func (l *progressLine) show(s batch.Progress) {
-	line := fmt.Sprintf("%d users, %d failed, %.0f a second", s.Users, s.Failed, s.PerSecond)
-	if share := float64(s.Read) / float64(max(l.size, 1)); l.size > 0 && share > 0 && share < 1 {
-		left := time.Duration(s.Seconds * (1 - share) / share * float64(time.Second)).Round(time.Second)
-		line += fmt.Sprintf(", %.0f%%, %v left", 100*share, left)
-	}
+	line := progressText(s, l.terminal)
 	switch {
+	case l.terminal && s.Ended:
+		fmt.Fprintf(l.w, "\r\x1b[K%s\n", line)
 	case l.terminal:
 		fmt.Fprintf(l.w, "\r\x1b[K%s", line)
-		if l.size > 0 && s.Read >= l.size {
-			fmt.Fprintln(l.w)
-		}
 	case time.Since(l.told) >= progressEvery:
 		l.told = time.Now()
 		fmt.Fprintf(l.w, "rankd: %s\n", line)
 	}
+}
+
+// progressText says how far a batch has come, with a bar or without. What is left follows from what this run has ranked, and not from what was kept.
+func progressText(s batch.Progress, bar bool) string {
+	if s.Found > 0 {
+		return fmt.Sprintf("%d keys of users found", s.Found)
+	}
+	line := fmt.Sprintf("%d users, %d failed, %.0f a second", s.Users, s.Failed, s.PerSecond)
+	if s.Size == 0 || s.Read == 0 {
+		return line
+	}
+	share := min(1, float64(s.Read)/float64(s.Size))
+	line += fmt.Sprintf(", %.0f%%", 100*share)
+	if done := s.Read - s.Begun; done > 0 && !s.Ended {
+		line += fmt.Sprintf(", %v left", time.Duration(s.Seconds*float64(max(0, s.Size-s.Read))/float64(done)*float64(time.Second)).Round(time.Second))
+	}
+	if bar {
+		full := int(share * barCells)
+		line = "[" + strings.Repeat("#", full) + strings.Repeat(".", barCells-full) + "] " + line
+	}
+	return line
 }

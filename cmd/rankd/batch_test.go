@@ -16,54 +16,74 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/batch"
+	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
 )
 
 var batchKills = flag.Int("batch_kills", 3, "how often TestABatchThatIsKilled kills a batch")
 
-// TestABatchThatIsKilled kills a batch at random points, and runs the same command until it ends: each user has one answer, in order.
-func TestABatchThatIsKilled(t *testing.T) {
-	t.Parallel()
-	const users = 20_000
-	dir := t.TempDir()
-	writePlan(t, dir, "rows", `{"schema_version": 1, "plan_name": "rows", "nodes": [
-		{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 20}}], "outputs": ["rows"]}`)
-	var text strings.Builder
-	for i := range users {
-		fmt.Fprintln(&text, i+1)
-	}
-	list, out := filepath.Join(dir, "users.txt"), filepath.Join(dir, "answers.jsonl")
-	require.NoError(t, os.WriteFile(list, []byte(text.String()), 0o600))
+// killedBatch starts a batch again and again, kills it at random points, and runs the same command until it ends. It returns the summary. parts is the folder of parts, and
+// end the file that is there once the batch has ended.
+func killedBatch(t *testing.T, parts string, ended func() bool, args ...string) (sum batch.Summary) {
 	command := func() *exec.Cmd {
-		cmd := exec.Command(os.Args[0], "batch", "--env", "test", "--users", list, "--plan_dir", dir, "--plan_name", "rows", "--out", out, "--part_users", "500")
+		cmd := exec.Command(os.Args[0], append([]string{"batch", "--env", "test", "--plan_name", "rows", "--part_users", "500"}, args...)...)
 		cmd.Env = append(os.Environ(), "RANKD_TEST_RUN_MAIN=1")
 		cmd.Stderr = os.Stderr
 		return cmd
 	}
-	parts := func() int {
-		whole, err := filepath.Glob(filepath.Join(out+".parts", "part-*.summary.json"))
+	whole := func() int {
+		whole, err := filepath.Glob(filepath.Join(parts, "part-*.summary.json"))
 		require.NoError(t, err)
 		return len(whole)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range *batchKills {
-		before := parts()
+		before := whole()
 		cmd := command()
 		require.NoError(t, cmd.Start())
-		require.Eventually(t, func() bool { return parts() > before }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return whole() > before || ended() }, patience, time.Millisecond)
 		time.Sleep(time.Duration(random.IntN(int(20 * time.Millisecond)))) // anywhere in a part
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if _, err := os.Stat(out); err == nil {
+		if ended() {
 			break // It was faster.
 		}
 	}
-	kept := parts()
+	kept := whole()
 	said, err := command().Output()
 	require.NoError(t, err)
-	var sum batch.Summary
 	require.NoError(t, json.Unmarshal(said, &sum))
-	assert.Equal(t, users, sum.Users)
-	assert.Equal(t, 500*kept, sum.Kept)
+	if !ended() {
+		assert.Equal(t, 500*kept, sum.Kept)
+	}
+	return sum
+}
+
+// killedUsers is how many users the batches have that are killed.
+const killedUsers = 20_000
+
+// writeRowsPlan writes a plan that gives 20 rows.
+func writeRowsPlan(t *testing.T, dir string) {
+	writePlan(t, dir, "rows", `{"schema_version": 1, "plan_name": "rows", "nodes": [
+		{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 20}}], "outputs": ["rows"]}`)
+}
+
+// TestABatchThatIsKilled: each user has one answer, in order.
+func TestABatchThatIsKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeRowsPlan(t, dir)
+	var text strings.Builder
+	for i := range killedUsers {
+		fmt.Fprintln(&text, i+1)
+	}
+	list, out := filepath.Join(dir, "users.txt"), filepath.Join(dir, "answers.jsonl")
+	require.NoError(t, os.WriteFile(list, []byte(text.String()), 0o600))
+	ended := func() bool { _, err := os.Stat(out); return err == nil }
+	sum := killedBatch(t, out+".parts", ended, "--users", list, "--plan_dir", dir, "--out", out)
+	assert.Equal(t, killedUsers, sum.Users)
 	answers, err := os.ReadFile(out)
 	require.NoError(t, err)
 	n := 0
@@ -72,10 +92,54 @@ func TestABatchThatIsKilled(t *testing.T) {
 		require.True(t, strings.HasPrefix(line, fmt.Sprintf(`{"request_id":"%d",`, n)), "line %d: %.60s", n, line)
 		require.True(t, strings.HasSuffix(line, "]}\n"), "line %d", n)
 	}
-	assert.Equal(t, users, n)
+	assert.Equal(t, killedUsers, n)
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, left, 3, "plan, users and answers")
+}
+
+// TestABatchInRedisThatIsKilled: the users are keys, and the answers lists. The version has each user once, and the pointer is at it only at the end.
+func TestABatchInRedisThatIsKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeRowsPlan(t, dir)
+	server := testworld.StartRedis(t)
+	require.NoError(t, devredis.Write(t.Context(), server.Addr, func(write func(command ...string) error) error {
+		for i := range killedUsers {
+			if err := write("SET", fmt.Sprint("user:", i+1), "x"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	ask := func(use func(r resp.Reply), command ...string) {
+		require.NoError(t, devredis.WithClient(t.Context(), server.Addr, func(c *blocking.Client) error {
+			var b resp.Batch
+			b.Cmd(command...)
+			return c.Do(&b, 0, func(replies resp.Replies) error { use(replies.At(0)); return replies.At(0).Err() })
+		}))
+	}
+	ended := func() (there bool) {
+		ask(func(r resp.Reply) { there = r.Int() > 0 }, "ZCARD", "home")
+		return there
+	}
+	parts := filepath.Join(dir, "home.parts")
+	sum := killedBatch(t, parts, ended, "--users", "redis:user:{user}", "--users_redis", server.Addr, "--plan_dir", dir,
+		"--out", "redis://"+server.Addr, "--out_key", "home", "--parts", parts)
+	assert.Equal(t, killedUsers, sum.Users)
+	assert.True(t, sum.Current)
+	ask(func(r resp.Reply) {
+		assert.EqualValues(t, 2*killedUsers+2, r.Int(), "users, lists, the pointer and the shares")
+	}, "DBSIZE")
+	for i := range killedUsers {
+		ask(func(r resp.Reply) { assert.EqualValues(t, 20, r.Int()) }, "LLEN", fmt.Sprintf("home:%d:%d", sum.Version, i+1))
+		if t.Failed() {
+			break
+		}
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "the plan")
 }
 
 func TestBatchFlags(t *testing.T) {
@@ -93,11 +157,34 @@ func TestBatchFlags(t *testing.T) {
 		{[]string{"--users", list, "--out", "x"}, exitUsage, "", "needs a plan"},
 		{[]string{"--users", list, "--plan_name", "simple_viewer", "--out", "x", "--shard", "8/8"}, exitUsage, "", "--shard is i/n"},
 		{[]string{"--users", filepath.Join(dir, "none"), "--plan_name", "simple_viewer", "--out", "x"}, exitUsage, "", "no such file"},
+		{[]string{"--users", "redis:user:{user}", "--plan_name", "simple_viewer", "--out", filepath.Join(dir, "c.jsonl")}, exitOK, `{"users":1000,"failed":0,`, ""},
+		{[]string{"--users", "redis:user:{user}", "--plan_name", "simple_viewer", "--out", "x", "--env", "test", "--registry_dir", "../../registry/tables"}, exitUsage, "", "needs the Redis to look in"},
+		{[]string{"--users", "redis:user", "--plan_name", "simple_viewer", "--out", "x"}, exitUsage, "", "--users: the key of the users has the mark {user} once"},
+		{[]string{"--users", list, "--plan_name", "simple_viewer", "--out", "http://127.0.0.1:1"}, exitUsage, "", "--out: the scheme must be redis://"},
+		{[]string{"--users", list, "--plan_name", "simple_viewer", "--out", "redis://127.0.0.1:1", "--parts", filepath.Join(dir, "p"), "--shard", "0/2"}, exitUsage, "", "--shard needs --out_version"},
+		{[]string{"--users", list, "--plan_name", "simple_viewer", "--out", "redis://127.0.0.1:1", "--parts", filepath.Join(dir, "p")}, exitFailed, "", "refused"},
+		{[]string{"--users", list, "--plan_name", "simple_viewer", "--out", filepath.Join(dir, "d"), "--out_key", "y", "--users_redis", "z"}, exitUsage, "", "--out_key has no effect unless --out is a Redis"},
+		{[]string{"--users", list, "--plan_name", "simple_viewer", "--out", "x/", "--parts", "y"}, exitUsage, "", "--parts has no effect"},
 		{[]string{"--users", list, "--users_form", "xml", "--plan_name", "simple_viewer", "--out", "x"}, exitUsage, "", "--users_form"},
 	} {
 		r := run(t, strings.NewReader("1\n2\n"), append([]string{"batch"}, c.args...)...)
 		assert.Equal(t, c.status, r.status, "%v: %s", c.args, r.stderr)
 		assert.Contains(t, r.stdout, c.stdout)
 		assert.Contains(t, r.stderr, c.stderr, "%v", c.args)
+	}
+}
+
+func TestProgressText(t *testing.T) {
+	for want, p := range map[string]batch.Progress{
+		"17 keys of users found":         {Found: 17},
+		"3 users, 1 failed, 6 a second":  {Summary: batch.Summary{Users: 3, Failed: 1, PerSecond: 6}},
+		"0 users, 0 failed, 0 a second":  {Size: 7},
+		"50 users, 0 failed, 5 a second": {Summary: batch.Summary{Users: 50, PerSecond: 5}, Read: 10},
+		"[############............] 50 users, 0 failed, 5 a second, 50%, 10s left": {Summary: batch.Summary{Users: 50, PerSecond: 5, Seconds: 10}, Read: 100, Size: 200},
+		"[##################......] 75 users, 0 failed, 5 a second, 75%, 5s left":  {Summary: batch.Summary{Users: 75, PerSecond: 5, Seconds: 5}, Begun: 100, Read: 150, Size: 200},
+		"[########################] 99 users, 0 failed, 5 a second, 100%":          {Summary: batch.Summary{Users: 99, PerSecond: 5, Seconds: 5}, Read: 200, Size: 200, Ended: true},
+	} {
+		assert.Equal(t, want, progressText(p, true))
+		assert.NotContains(t, progressText(p, false), "[")
 	}
 }

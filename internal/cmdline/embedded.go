@@ -20,6 +20,14 @@ func (r *EmbeddedRedis) Start() (addr string, stop func(), err error) {
 	return r.server.Addr(), func() {}, nil
 }
 
+// Addr returns the address of the server, or "" if it does not run.
+func (r *EmbeddedRedis) Addr() string {
+	if r.server == nil {
+		return ""
+	}
+	return r.server.Addr()
+}
+
 // Announce calls tell with the address and the number of users, once, if the server runs.
 func (r *EmbeddedRedis) Announce(tell func(addr string, users int)) {
 	if r.server == nil || r.announced {

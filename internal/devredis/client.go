@@ -13,8 +13,8 @@ import (
 // patience bounds a program's connecting and each of its calls.
 const patience = 30 * time.Second
 
-// caller is a blocking client of one server or of a Redis Cluster. Any goroutine.
-type caller interface {
+// Caller is a blocking client of one server or of a Redis Cluster. Any goroutine.
+type Caller interface {
 	Do(b *resp.Batch, deadline clock.Time, use func(resp.Replies) error) error
 	Close()
 }
@@ -51,8 +51,8 @@ func WithClient(ctx context.Context, text string, use func(*blocking.Client) err
 	return with(ctx, client, func() error { return use(client) })
 }
 
-// withAny is WithClient for a server or a Redis Cluster.
-func withAny(ctx context.Context, text string, use func(caller) error) error {
+// WithAny is WithClient for a server or a Redis Cluster.
+func WithAny(ctx context.Context, text string, use func(Caller) error) error {
 	server, err := registry.ParseServer(text)
 	if err != nil {
 		return err
@@ -62,14 +62,14 @@ func withAny(ctx context.Context, text string, use func(caller) error) error {
 		return err
 	}
 	o.ConnectTimeout, o.RequestTimeout = patience, patience
-	var client caller = blocking.NewClient(clock.NewReal(), o)
+	var client Caller = blocking.NewClient(clock.NewReal(), o)
 	if server.Cluster {
 		client = blocking.NewCluster(clock.NewReal(), o)
 	}
 	return with(ctx, client, func() error { return use(client) })
 }
 
-func with(ctx context.Context, client caller, use func() error) error {
+func with(ctx context.Context, client Caller, use func() error) error {
 	defer client.Close()
 	defer context.AfterFunc(ctx, client.Close)()
 	err := use()

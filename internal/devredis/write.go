@@ -14,7 +14,7 @@ const batchBytes = 1 << 18
 // reads the replies to each batch before the next, so that neither side waits for the other's full buffers. The error is the first: of each, of the connection
 // or of a reply, which then names the command and its key. each stops when write fails.
 func Write(ctx context.Context, text string, each func(write func(command ...string) error) error) error {
-	return withAny(ctx, text, func(client caller) error {
+	return WithAny(ctx, text, func(client Caller) error {
 		var b resp.Batch
 		var names []string // of the commands in b
 		send := func() error {

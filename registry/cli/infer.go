@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -119,29 +118,19 @@ type finding struct {
 // read looks for keys until there are enough hashes, SCAN ends, or its bound is reached.
 func (f *finding) read(c *blocking.Client, hashes int) error {
 	seen := make(map[string]bool) // SCAN may return a key twice
-	cursor := "0"
-	for range scansMax {
+	scans := 0
+	return devredis.Scan(c, f.pattern, scanCount, func(found resp.Reply) (more bool, err error) {
 		var keys []string
-		err := ask(c, [][]string{{"SCAN", cursor, "MATCH", f.pattern, "COUNT", strconv.Itoa(scanCount)}}, func(_ int, r resp.Reply) {
-			cursor = string(r.At(0).Bytes())
-			for key := range r.At(1).All() {
-				if key := string(key.Bytes()); !seen[key] {
-					seen[key] = true
-					keys = append(keys, key)
-				}
+		for key := range found.All() {
+			if key := string(key.Bytes()); !seen[key] {
+				seen[key] = true
+				keys = append(keys, key)
 			}
-		})
-		if err != nil {
-			return err
 		}
-		if err := f.readKeys(c, keys, hashes); err != nil {
-			return err
-		}
-		if cursor == "0" || f.sample.hashes >= hashes {
-			return nil
-		}
-	}
-	return nil
+		err = f.readKeys(c, keys, hashes)
+		scans++
+		return scans < scansMax && f.sample.hashes < hashes, err
+	})
 }
 
 // readKeys reads those of the keys that are hashes, and counts the others.
