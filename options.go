@@ -52,7 +52,7 @@ const (
 const DefaultBusyPoll = scheduler.DefaultBusyPoll
 
 // Options configure an engine. The zero value serves the example plans from a Redis at
-// 127.0.0.1:6379. Its numbers have the ranges of the flags of the same names, see docs/serving.md;
+// 127.0.0.1:6379. Its numbers have the ranges of the flags of the same names, see docs/operating.md;
 // zero is always allowed. Open reads Options once; later changes have no effect.
 // One goroutine at a time.
 type Options struct {

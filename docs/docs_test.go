@@ -271,11 +271,9 @@ func (tr *tree) hasTest(pkg, name string) bool {
 	return false
 }
 
-// TestReadmeHasEachMemberOfARequest compares the table of README with the members that the engine reads.
-func TestReadmeHasEachMemberOfARequest(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	_, table, ok := strings.Cut(string(readme), "| field of a request | |\n|---|---|\n")
+// TestServingHasEachMemberOfARequest compares the table of the page with the members that the engine reads.
+func TestServingHasEachMemberOfARequest(t *testing.T) {
+	_, table, ok := strings.Cut(readPage(t, "serving.md"), "| field of a request | |\n|---|---|\n")
 	require.True(t, ok)
 	table, _, _ = strings.Cut(table, "\n\n")
 	var told, read []string

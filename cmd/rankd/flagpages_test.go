@@ -33,7 +33,7 @@ func TestPagesListFlags(t *testing.T) {
 	for _, page := range append(pages, "../../README.md") {
 		flags, links := root, ""
 		switch filepath.Base(page) {
-		case "serving.md":
+		case "operating.md":
 			flags = server
 		case "README.md":
 			links = "docs/"
@@ -67,7 +67,7 @@ func TestPagesListFlags(t *testing.T) {
 	}
 	server.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
-			assert.Contains(t, listed, f.Name, "docs/serving.md lacks the row:\n%s", cmdline.PageRow(f, ""))
+			assert.Contains(t, listed, f.Name, "docs/operating.md lacks the row:\n%s", cmdline.PageRow(f, ""))
 		}
 	})
 }

@@ -30,7 +30,7 @@ type Setting struct {
 	Idle   func() string
 	Hidden bool   // --help leaves it out
 	Shown  string // the default in the pages, if it is not the same on all machines
-	See    string // the section of a page that says more, as in "serving.md#tokens"
+	See    string // the section of a page that says more, as in "operating.md#tokens"
 	Help   string // one sentence; `quotes` mark what stands for the value
 }
 

@@ -35,7 +35,7 @@ func (v *values) table() []Setting {
 			}
 			return ""
 		}, Help: "share <rows>"},
-		{Name: "form", To: &v.form, Default: "flat", OneOf: []string{"flat", "fields"}, See: "serving.md#tokens", Help: "`form` of a row"},
+		{Name: "form", To: &v.form, Default: "flat", OneOf: []string{"flat", "fields"}, See: "operating.md#tokens", Help: "`form` of a row"},
 		{Name: "names", To: &v.names, Help: "`names`"},
 		{Name: "shade", To: Text(&v.shade), Default: color("red"), OneOf: []string{"red", "green", "blue"}, Help: "`color`"},
 		{Name: "rates", To: &v.rates, Help: "`rates`"},
@@ -97,7 +97,7 @@ func TestPageRow(t *testing.T) {
 	for name, want := range map[string]string{
 		"rows":  "| `--rows` | make this number of rows | by cores |",
 		"share": "| `--share` | share \\<rows> | `true` |",
-		"form":  "| `--form` | form of a row ([more](docs/serving.md#tokens)) | `flat` |",
+		"form":  "| `--form` | form of a row ([more](docs/operating.md#tokens)) | `flat` |",
 		"names": "| `--names` | names | none |",
 	} {
 		assert.Equal(t, want, PageRow(f.Lookup(name), "docs/"))

@@ -15,20 +15,23 @@ import (
 	"github.com/rankd/rankd/outcome"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/serving.md")
+var update = flag.Bool("update", false, "write the tables of docs/operating.md and docs/serving.md")
 
-// TestServingPage compares the tables of docs/serving.md with the metrics that an engine shows and with the classes of replies.
+// TestServingPage compares the table of metrics in docs/operating.md with those that an engine shows, and the table of errors in
+// docs/serving.md with the classes of replies.
 func TestServingPage(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "serving.md")
-	page, err := os.ReadFile(path)
-	require.NoError(t, err)
-	text := replaced(t, string(page), "metrics", metricsTable(t))
-	text = replaced(t, text, "errors", errorsTable())
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		return
+	for name, table := range map[string]string{"operating.md metrics": metricsTable(t), "serving.md errors": errorsTable()} {
+		name, place, _ := strings.Cut(name, " ")
+		path := filepath.Join("..", "..", "docs", name)
+		page, err := os.ReadFile(path)
+		require.NoError(t, err)
+		text := replaced(t, string(page), place, table)
+		if *update {
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+			continue
+		}
+		assert.Equal(t, text, string(page), "go test ./serve/admin -run TestServingPage -update")
 	}
-	assert.Equal(t, text, string(page), "go test ./serve/admin -run TestServingPage -update")
 }
 
 // replaced returns the page with a table between the two comments that mark its place.

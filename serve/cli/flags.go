@@ -40,7 +40,7 @@ once. SIGHUP reads --tokens, --tls_cert and --tls_key again; a change of these f
 
 SIGHUP and "rankd reload" also read plans, models and tables again, and change all of them at once or nothing; --watch does so after a change.
 
-docs/serving.md describes each flag, metric and error.`
+docs/operating.md describes each flag and metric, docs/serving.md each error.`
 
 const examples = `  # The example plans, with a Redis inside the process:
   rankd serve
@@ -135,22 +135,22 @@ func (o *options) settings() []cmdline.Setting {
 		{Name: "admin", To: &o.admin, Default: "127.0.0.1:8081",
 			Help: "serve operators at this `address`, or off; who reaches it may see everything, without a token"},
 		{Name: "max_inflight", To: &o.MaxInflight, Default: 256, Option: "MaxInflight", Help: "run at most this `number` of requests at the same time"},
-		{Name: "max_queue", To: &o.MaxQueue, Default: 1024, Option: "MaxQueue", See: "admission.md",
+		{Name: "max_queue", To: &o.MaxQueue, Default: 1024, Option: "MaxQueue", See: "reliability.md#admission",
 			Help: "let this `number` of requests wait beside those that run (0: none), and refuse the rest at once"},
-		{Name: "reuse_port", To: &o.reusePort, See: "serving.md#several-processes-on-one-port",
+		{Name: "reuse_port", To: &o.reusePort, See: "operating.md#several-processes-on-one-port",
 			Help: "share the ports of HTTP and RESP with other processes that have this flag; the kernel spreads the connections"},
-		{Name: "front_loops", To: &o.frontLoops, Most: 64, See: "serving.md#sessions",
+		{Name: "front_loops", To: &o.frontLoops, Most: 64, See: "threading.md#sessions",
 			Help: "run connections on this `number` of loops of their own, for HTTP and for RESP each; 0: on the engine's"},
 		ms("drain_delay_ms", &o.drainDelay, 2*time.Second, 0,
 			"after SIGINT or SIGTERM say so at /readyz and serve on for this `number` of milliseconds, so that load balancers see it"),
 	}, o.GraceSettings(), []cmdline.Setting{
-		{Name: "tokens", To: &o.tokens, See: "serving.md#tokens", Help: "serve only callers with a token in this `file`, which says what each may ask"},
+		{Name: "tokens", To: &o.tokens, See: "operating.md#tokens", Help: "serve only callers with a token in this `file`, which says what each may ask"},
 		{Name: "allow_plans", To: &o.allowPlans, Default: []string{"*"}, Idle: o.withTokens,
 			Help: "without --tokens: the plans that a request may name, `patterns` with commas between them"},
 		{Name: "allow_overrides", To: &o.allowOverrides, Idle: o.withTokens,
 			Help: "without --tokens: the parameters that a request may set in \"param_overrides\", `patterns` with commas between them (default none)"},
 	}, o.GrantSettings(o.withTokens), []cmdline.Setting{
-		{Name: "allow_hosts", To: &o.allowHosts, See: "serving.md#names-and-web-pages", Idle: o.withoutHosts,
+		{Name: "allow_hosts", To: &o.allowHosts, See: "operating.md#names-and-web-pages", Idle: o.withoutHosts,
 			Help: "HTTP: the names under which clients and operators may ask, beside localhost and addresses, `patterns` with commas between them " +
 				"(default: all names, but none on a loopback address where no token is needed)"},
 		{Name: "tls_cert", To: &o.tlsCert, Help: "serve HTTP and RESP over TLS with the certificate in this `file`, and the chain that leads to it, PEM"},
@@ -162,7 +162,7 @@ func (o *options) settings() []cmdline.Setting {
 	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.RecordingSettings(), []cmdline.Setting{
 		{Name: "max_connections", To: &o.maxConnections, Default: httpfront.DefaultMaxConnections, Least: 1, Most: 1 << 20,
 			Help: "take at most this `number` of connections, for HTTP and for RESP each"},
-		{Name: "max_unsent_total_bytes", To: &o.maxUnsentTotalBytes, Default: serve.DefaultMaxUnsentBytes, Least: 1 << 10, Most: math.MaxInt32, See: "serving.md#memory",
+		{Name: "max_unsent_total_bytes", To: &o.maxUnsentTotalBytes, Default: serve.DefaultMaxUnsentBytes, Least: 1 << 10, Most: math.MaxInt32, See: "operating.md#memory",
 			Help: "hold at most this `number` of bytes of answers that clients have not taken, of all connections; beyond it the slowest clients are cut"},
 		{Name: "max_request_bytes", To: &o.maxRequestBytes, Default: httpfront.DefaultMaxRequestBytes, Least: 1, Most: 1 << 30,
 			Help: "refuse requests, each a body, a line of a batch or a command, longer than this `number` of bytes"},

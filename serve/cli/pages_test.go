@@ -23,9 +23,9 @@ func page(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestTheServingPageShowsASoundFileOfTokens reads the file that the page shows.
-func TestTheServingPageShowsASoundFileOfTokens(t *testing.T) {
-	shown := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(page(t, "serving.md"))
+// TestTheOperatingPageShowsASoundFileOfTokens reads the file that the page shows.
+func TestTheOperatingPageShowsASoundFileOfTokens(t *testing.T) {
+	shown := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(page(t, "operating.md"))
 	require.NotNil(t, shown)
 	path := filepath.Join(t.TempDir(), "tokens.toml")
 	require.NoError(t, os.WriteFile(path, []byte(shown[1]), 0o600))
@@ -37,21 +37,21 @@ func TestTheServingPageShowsASoundFileOfTokens(t *testing.T) {
 	assert.True(t, caller.MayPlan("feed_1"))
 }
 
-// TestTheServingPageMakesADigest runs the commands of the page that make a token.
-func TestTheServingPageMakesADigest(t *testing.T) {
+// TestTheOperatingPageMakesADigest runs the commands of the page that make a token.
+func TestTheOperatingPageMakesADigest(t *testing.T) {
 	if _, err := exec.LookPath("sha256sum"); err != nil {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "feed.token"), []byte("test\n"), 0o600)) // as openssl ends its output
-	shown := regexp.MustCompile(`(?m)^\$ (tr .* sha256sum)$`).FindStringSubmatch(page(t, "serving.md"))
+	shown := regexp.MustCompile(`(?m)^\$ (tr .* sha256sum)$`).FindStringSubmatch(page(t, "operating.md"))
 	require.NotNil(t, shown)
 	command := exec.CommandContext(t.Context(), "sh", "-c", shown[1])
 	command.Dir = dir
 	output, err := command.Output()
 	require.NoError(t, err)
 	digest, _, _ := strings.Cut(string(output), " ")
-	assert.Contains(t, page(t, "serving.md"), digest)
+	assert.Contains(t, page(t, "operating.md"), digest)
 }
 
 // TestDeployedCommandLines: rankd accepts the command lines of the unit and of the image, and the image's build needs no C compiler.
