@@ -13,7 +13,6 @@ import (
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/resp/sentinel"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -47,13 +46,9 @@ type Async struct {
 	reactor     *reactor.Reactor // hosts loop if OpenAsync started it; otherwise nil
 	cpu         CPU
 	reg         *registry.Registry
-	clients     []Caller                    // by endpoint index; nil for an endpoint that is not a Redis
 	given       taskrun.Engine              // for bodies elsewhere than on the loop
 	givenOnLoop taskrun.Engine              // for those on the loop: what was read from Redis, too
-	remotes     []Remote                    // by endpoint index; nil for an endpoint of another kind than http
-	sentinels   []*sentinel.Dialer          // by endpoint index; nil: the endpoint has none
-	trackers    []changeTracker             // of the tables, by endpoint index; nil: nobody tells of changes
-	endpoints   []*registry.Endpoint        // by their index; nil: it has gone
+	endpoints   []endpoint                  // by their index
 	kept        map[*registry.Endpoint]bool // see Keep; nil: all
 	connect     func(ep *registry.Endpoint) // makes what an endpoint needs; nil: the engine was given all by its owner
 	nodeTimeout time.Duration
@@ -79,7 +74,6 @@ type Async struct {
 
 	runs    list.List[run]      // requests in flight
 	orphans list.List[asyncJob] // settled nodes whose body has not ended
-	counts  Counts              // without Orphans, and without what the profiles count
 
 	watchdog *watchdog // nil: nobody looks whether the loop is stuck
 	closing  bool
@@ -96,19 +90,6 @@ type Async struct {
 	freeJobs       [2]freeList[asyncJob] // by place: onLoop or onPool
 	freeRedisCalls freeList[redisCall]
 	idle           *loop.Timer // ends free jobs on the loop that nobody uses; nil until there are many
-}
-
-// Counts are the counters of an Async since it was built. A copy; any goroutine.
-type Counts struct {
-	Requests     uint64 // begun
-	Failed       uint64 // of these, ended with an error
-	NodeTimeouts uint64 // nodes whose deadline came while they ran
-	GivenUp      uint64 // optional nodes for which their plans did not wait
-	// A node that timed out, or that was given up, leaves its body behind. The body ends later in one of two ways,
-	// and its result is dropped:
-	LateCompletions uint64 // it ran on to its own end
-	Cancelled       uint64 // it noticed, or had not started, and stopped early
-	Orphans         int    // bodies that have not ended yet, now
 }
 
 // AsyncConfig sets an Async up. Immutable once given to NewAsync.
@@ -132,7 +113,7 @@ type AsyncConfig struct {
 // NewAsync returns an engine on a running loop, which others may use, too.
 func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
-		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, clients: cfg.Clients, remotes: cfg.Remotes, nodeTimeout: cfg.NodeTimeout,
+		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), patience: patience, drained: make(chan struct{}),
 		profiles: make(map[*plan.Graph]*profile), forgotten: make(map[string]*profile), forgottenOps: make(map[string]OpStats), journals: trace.NewJournals(cfg.Loop.Clock(), cfg.TraceEvents), memory: cfg.Memory,
 	}
@@ -141,7 +122,13 @@ func NewAsync(cfg AsyncConfig) *Async {
 	}
 	e.given.Clock, e.givenOnLoop.Clock = cfg.Loop.Clock(), cfg.Loop.Clock()
 	for _, ep := range cfg.Registry.Endpoints() {
-		e.addTable(ep)
+		e.add(ep)
+	}
+	for i, c := range cfg.Clients {
+		e.endpoints[i].redis = c
+	}
+	for i, c := range cfg.Remotes {
+		e.endpoints[i].service = c
 	}
 	e.policy = e.placement.policy(e.placement.Mode)
 	e.awaits.Go = cfg.Go
@@ -233,25 +220,8 @@ func (e *Async) checkDrained() {
 	if !e.closing || e.ended || e.pending() {
 		return
 	}
-	for _, c := range e.clients {
-		if c != nil {
-			c.Close() // fails the calls of orphans, which ends their bodies
-		}
-	}
-	for _, c := range e.remotes {
-		if c != nil {
-			c.Close()
-		}
-	}
-	for _, d := range e.sentinels {
-		if d != nil {
-			d.Close()
-		}
-	}
-	for _, t := range e.trackers {
-		if t != nil {
-			t.Close()
-		}
+	for i := range e.endpoints {
+		e.endpoints[i].close() // fails the calls of orphans, which ends their bodies
 	}
 	if e.orphans.Len() > 0 {
 		return // CPU work, or a wait whose end is on its way: each checks again at its end

@@ -23,8 +23,8 @@
 //	engine.go    Execution: one request, from Submit to done
 //	async.go     the engine: intake and drain, with admit.go
 //	run.go       one request: it starts ready nodes and delivers the result
-//	place.go     decides where a node runs, by what the engine has learned about its plan
-//	placement.go the settings and the figures of that
+//	place.go     decides where a node runs
+//	profile.go   has what the engine has learned about a plan
 //	inline.go    runs the steps of cheap nodes on the loop, without a coroutine
 //	asyncjob.go  the race that settles a node that takes its time, in one of two places:
 //	loopbody.go  runs one step on the loop, in a coroutine, and waits for it

@@ -258,7 +258,7 @@ func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch, part func(*res
 	case b.cancelled:
 		return task.ErrCancelled
 	}
-	client := b.engine.clients[ep.Index]
+	client := b.engine.endpoints[ep.Index].redis
 	if client == nil {
 		return NoClientError(ep)
 	}

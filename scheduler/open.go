@@ -113,19 +113,18 @@ func OpenAsync(cfg Config) (*Async, error) {
 	e.watchdog = newWatchdog(l, cfg.OnStuck)
 	e.watchdog.start(time.NewTicker(stuckAfter).C)
 	e.connect = func(ep *registry.Endpoint) {
-		e.clients, e.remotes = at(e.clients, ep.Index), at(e.remotes, ep.Index)
+		to := &e.endpoints[ep.Index]
 		switch ep.Kind {
 		case registry.Redis:
 			var d transport.Dialer = host
 			if ep.Master != "" {
-				e.sentinels = at(e.sentinels, ep.Index)
-				e.sentinels[ep.Index] = sentinel.NewDialer(l, host, cfg.RedisOptions(ep))
-				d = e.sentinels[ep.Index]
+				to.sentinels = sentinel.NewDialer(l, host, cfg.RedisOptions(ep))
+				d = to.sentinels
 			}
-			e.clients[ep.Index] = newCaller(l, d, ep, cfg.RedisOptions(ep))
-			e.track(l, d, &cfg, ep)
+			to.redis = newCaller(l, d, ep, cfg.RedisOptions(ep))
+			to.tracker = e.track(l, d, &cfg, ep)
 		case registry.HTTP:
-			e.remotes[ep.Index] = remote.NewClient(l, nil, RemoteOptions(ep))
+			to.service = remote.NewClient(l, nil, RemoteOptions(ep))
 		}
 	}
 	for _, ep := range cfg.Registry.Endpoints() {

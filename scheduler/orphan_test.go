@@ -93,8 +93,8 @@ func (silentConn) Close(error)        {}
 
 // withClients gives the engine clients of servers that never answer.
 func (w *handWorld) withClients(o resp.Options) {
-	for range testRegistry(w.t).Endpoints() {
-		w.clients = append(w.clients, resp.NewClient(w.Loop, silentDialer{}, o))
+	for i := range w.endpoints {
+		w.endpoints[i].redis = resp.NewClient(w.Loop, silentDialer{}, o)
 	}
 }
 

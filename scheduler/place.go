@@ -1,16 +1,114 @@
 package scheduler
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
-	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/loop/latency"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
 )
 
 // This file answers one question: where does a node run? Its task, its plan, the policy of the request, and what it has cost before
-// decide. placement.go has the settings and the figures.
+// (profile.go) decide.
+
+// Mode says which computing nodes run inline, that is on the loop, and which on the CPU pool. Empty means the engine's, and
+// Adaptive for an engine. All modes give the same answers. Immutable; any goroutine.
+type Mode string
+
+// The modes.
+const (
+	// Adaptive runs a node inline if its predicted time is short. It hands chains of the others to the pool as one job.
+	Adaptive Mode = "adaptive"
+	// OffloadAll hands every computing node to the pool, one by one, and sorts in full even if a take follows.
+	OffloadAll Mode = "offload_all"
+	// InlineAll runs every node inline that may run there, whatever it costs. It is for
+	// experiments: one heavy node holds up all requests.
+	InlineAll Mode = "inline_all"
+)
+
+// Check returns an error if m is not one of the modes. It says which there are, and fits behind the name of a setting.
+func (m Mode) Check() error {
+	switch m {
+	case Adaptive, OffloadAll, InlineAll:
+		return nil
+	}
+	return fmt.Errorf("must be adaptive, offload_all or inline_all, not %s", errtext.Quote(string(m)))
+}
+
+// TopK reports whether a sort that a take follows selects the first rows. Otherwise it sorts in full.
+func (m Mode) TopK() bool { return m != OffloadAll }
+
+// A policy is what a mode means for a run, under the engine's settings. Modes differ here, and nowhere else. Immutable;
+// any goroutine.
+type policy struct {
+	mode   Mode
+	inline bool // nodes may run inline
+	always bool // those run inline that may, whatever they cost
+	chains bool // a node goes straight on to its single successor, on the loop or as part of one job
+	topK   bool // a sort that a take follows selects the first rows
+	// strict: a body that ends after its deadline has failed, though the timer has not fired yet. Otherwise the timer
+	// decides, as in the original engine.
+	strict bool
+	// skips: a job that finds its request failed does not run. Otherwise it does, as in the original engine.
+	skips bool
+	// byDeadline: jobs start in the order of path.go. Otherwise first come, first served, as in the original engine.
+	byDeadline bool
+}
+
+// policy returns what a mode means.
+func (p *Placement) policy(m Mode) policy {
+	today := m != OffloadAll
+	return policy{
+		mode: m, inline: today && !p.NoInlineExecution, always: m == InlineAll, chains: today && !p.NoContinuationChaining,
+		topK: m.TopK(), strict: today, skips: today, byDeadline: today,
+	}
+}
+
+// The defaults of Placement.
+const (
+	DefaultInlineThreshold = 10 * time.Microsecond // about the price of the way to the pool and back
+	DefaultMaxInlineDepth  = 3
+	DefaultInlineBudget    = 200 * time.Microsecond
+)
+
+// Placement says where computing nodes run. The zero value means the defaults. The blocking engines take from it only whether a
+// sort that a take follows selects the first rows: not in the mode OffloadAll. Immutable once an engine has it; any goroutine.
+type Placement struct {
+	// Mode holds for requests without a mode of their own. Empty means Adaptive.
+	Mode Mode
+	// NoInlineExecution keeps computing nodes off the loop, in every mode. The flag
+	// --enable_inline_execution is the opposite.
+	NoInlineExecution bool
+	// NoContinuationChaining sends each node through the ready queue. Otherwise a node goes
+	// straight on to its single successor, on the loop or as part of one job. The flag
+	// --enable_continuation_chaining is the opposite.
+	NoContinuationChaining bool
+	// InlineThreshold is the predicted time from which on a node does not run inline. Zero
+	// means DefaultInlineThreshold, 10 µs.
+	InlineThreshold time.Duration
+	// MaxInlineDepth is how many successors follow an inline node directly. The next one
+	// passes through the ready queue. Zero means DefaultMaxInlineDepth, 3.
+	MaxInlineDepth int
+	// InlineBudget is how long nodes run inline within one iteration of the loop. Those left
+	// wait for the next iteration. Zero means DefaultInlineBudget, 200 µs.
+	InlineBudget time.Duration
+}
+
+func (p Placement) withDefaults() Placement {
+	p.Mode = cmp.Or(p.Mode, Adaptive)
+	if p.InlineThreshold <= 0 {
+		p.InlineThreshold = DefaultInlineThreshold
+	}
+	if p.MaxInlineDepth <= 0 {
+		p.MaxInlineDepth = DefaultMaxInlineDepth
+	}
+	if p.InlineBudget <= 0 {
+		p.InlineBudget = DefaultInlineBudget
+	}
+	return p
+}
 
 // where says on what a node runs.
 type where uint8
@@ -64,147 +162,6 @@ func (r *run) isCheap(index int) bool {
 	return took < r.engine.placement.InlineThreshold
 }
 
-// profile is what an engine has learned about one plan. Loop only.
-type profile struct {
-	nodes    []nodeProfile // as the plan's nodes
-	graph    *plan.Graph   // whose profile it is; nil: of a sum
-	live     int           // requests in flight, and orphans
-	retired  bool          // it is forgotten once live is 0
-	requests uint64        // begun
-	forgets  bool          // all tasks have Spec.Forgets
-
-	counts     PlacementStats // without the quantiles
-	inlineTime latency.Histogram
-	queueDelay latency.Histogram
-	startDelay latency.Histogram // of those that did not start at once
-	atOnce     uint64            // nodes that started when they became ready
-	roundTrip  latency.Histogram
-	callbacks  loop.CallbackTimes // of the loop, that work for requests of this plan
-}
-
-// nodeProfile is what the plan and its tasks say of one node, and what the node has cost so far.
-type nodeProfile struct {
-	spec      *task.Spec
-	there     where // if it does not run inline
-	mayInline bool  // the author and the plan permit it
-	makes     int   // rows besides those of its inputs: Spec.Cost
-	limit     int   // task.Ctx.Limit
-	mayRecall bool  // it may be tried inline: see try
-	recall    uint8 // how likely all that it reads is in memory: see recalled
-	// The chain from this node on: see findChains.
-	next       int32         // the node that follows; -1 if none does
-	length     int32         // nodes, this one among them
-	timeoutMin time.Duration // the least timeout that the plan sets for a later one; zero: none
-
-	cost costModel
-	ran  OpStats
-	path time.Duration // from its start to the end of the plan: see path.go
-}
-
-// A node is tried inline from recallLikely on. recallMost is the most: two runs that have to read end the tries, as in a branch predictor of two bits.
-const (
-	recallLikely = 2
-	recallMost   = 3
-)
-
-// recalled learns whether a run of a node that may be tried had all in memory that it reads.
-func (n *nodeProfile) recalled(all bool) {
-	switch {
-	case all && n.recall < recallMost:
-		n.recall++
-	case !all && n.recall > 0:
-		n.recall--
-	}
-}
-
-// started counts how long a node waited for its start. It costs an inline node that follows another one two comparisons: some 1 ns, and
-// no reading of the clock.
-func (p *profile) started(delay time.Duration) {
-	if delay <= 0 {
-		p.atOnce++
-	} else {
-		p.startDelay.Add(delay)
-	}
-}
-
-// countLate counts a body whose result is dropped, by the way in which it ended.
-func (p *profile) countLate(err error) {
-	if stoppedEarly(err) {
-		p.counts.Cancelled++
-	} else {
-		p.counts.LateCompletions++
-	}
-}
-
-// profilesMax is how many plans an engine remembers. A program that loads plans for ever must not
-// keep them all.
-const profilesMax = 1024
-
-// profileOf returns the profile of a plan, a new one at its first use.
-func (e *Async) profileOf(g *plan.Graph) *profile {
-	p := e.profiles[g]
-	if p == nil {
-		if len(e.profiles) >= profilesMax {
-			e.forgetProfiles()
-		}
-		p = newProfile(g)
-		e.profiles[g] = p
-	}
-	return p
-}
-
-// forgetProfiles forgets the plans that no request in flight and no orphan has. The engine's counts stay.
-func (e *Async) forgetProfiles() {
-	for _, p := range e.profiles {
-		if p.live == 0 {
-			e.forget(p)
-		}
-	}
-}
-
-// forget forgets a plan, and keeps its counts.
-func (e *Async) forget(p *profile) {
-	name := p.graph.Name
-	if e.forgotten[name] == nil {
-		if len(e.forgotten) >= profilesMax {
-			name = ""
-		}
-		if e.forgotten[name] == nil {
-			e.forgotten[name] = new(profile)
-		}
-	}
-	e.forgotten[name].add(p)
-	p.addOps(e.forgottenOps)
-	delete(e.profiles, p.graph)
-}
-
-// endLive counts the end of a request or of an orphan.
-func (e *Async) endLive(p *profile) {
-	if p.live--; p.retired && p.live == 0 {
-		e.forget(p)
-		e.disconnect()
-	}
-}
-
-func newProfile(g *plan.Graph) *profile {
-	p := &profile{graph: g, nodes: make([]nodeProfile, len(g.Nodes)), forgets: true}
-	for i, node := range g.Nodes {
-		spec := tasks.SpecOf(node)
-		n := &p.nodes[i]
-		n.spec = spec
-		p.forgets = p.forgets && spec.Forgets
-		n.mayInline = (spec.Inline || spec.Cheap) && (node.Inline == nil || *node.Inline)
-		n.mayRecall = tasks.MayRecall(spec) && (node.Inline == nil || *node.Inline)
-		n.limit = tasks.Limit(g, node)
-		if spec.Cost != nil {
-			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))
-		}
-		n.there = place(spec, n.makes)
-	}
-	p.findChains(g)
-	return p
-}
-
 // limitOf returns the task.Limit of a node of r, and counts a node that has one.
 func (r *run) limitOf(node int) int {
 	limit := r.profile.nodes[node].limit
@@ -213,83 +170,6 @@ func (r *run) limitOf(node int) int {
 	}
 	r.profile.counts.TopK++
 	return limit
-}
-
-// firstRowsMax is how many rows a node may read and make that runs inline before it was measured, without a hint in its plan.
-const firstRowsMax = 256
-
-// predict returns how long a node will take for so many rows. False means that nobody knows.
-func (n *nodeProfile) predict(node *plan.Node, rows int) (time.Duration, bool) {
-	switch {
-	case n.cost.knows(rows):
-		return n.cost.predict(rows), true
-	case n.cost.runs > 0:
-		return 0, false
-	case node.CostHint > 0:
-		return node.CostHint, true
-	default:
-		return 0, n.spec.Cheap && rows <= firstRowsMax
-	}
-}
-
-// learn takes in how long the node ran. A failure teaches only what is more than expected: most
-// end early.
-func (n *nodeProfile) learn(rows int, took time.Duration, err error) {
-	if err == nil || took > n.cost.predict(rows) {
-		n.cost.learn(rows, took)
-	}
-}
-
-// costModel predicts how long a node of a plan computes, from what it took before:
-//
-//	time = fixed + perRow × active rows of its input
-//
-// Each measurement moves the prediction for its number of rows half-way to what was
-// measured, so that a node that turns expensive is known after one run, and one that turns cheap
-// after some ten. It is shared out between the two parts by the size of the input: up to some
-// dozens of rows the fixed part learns, beyond that the part per row. The zero value has
-// measured nothing. Loop only.
-type costModel struct {
-	fixed   float64 // ns
-	perRow  float64 // ns
-	runs    uint32  // measured
-	rowsMax int32   // the largest input measured
-}
-
-// costRate is how far one measurement moves the prediction.
-const costRate = 0.5
-
-// costRows is the size of an input from which on the part per row learns more than the fixed part.
-const costRows = 64
-
-// learn takes a measurement in: a run over so many rows took that long.
-func (m *costModel) learn(rows int, took time.Duration) {
-	rate := costRate
-	if m.runs == 0 {
-		rate = 1 // nothing to keep of no measurement
-	}
-	m.runs++
-	m.rowsMax = max(m.rowsMax, int32(rows))
-	x := float64(rows) / costRows
-	off := rate * (float64(took) - m.ns(rows)) / (1 + x*x)
-	m.fixed = max(0, m.fixed+off)
-	m.perRow = max(0, m.perRow+off*x/costRows)
-}
-
-// predict returns how long a run over so many rows will take. Before the first measurement it
-// is zero.
-func (m *costModel) predict(rows int) time.Duration { return time.Duration(m.ns(rows)) }
-
-func (m *costModel) ns(rows int) float64 { return m.fixed + m.perRow*float64(rows) }
-
-// costReach is how many times larger than all before it an input may be for its prediction to be
-// believed.
-const costReach = 8
-
-// knows reports whether the prediction for so many rows rests on measurements of inputs of about
-// that size.
-func (m *costModel) knows(rows int) bool {
-	return m.runs > 0 && rows <= costReach*max(int(m.rowsMax), costRows)
 }
 
 // findChains notes in each node of p which node follows it in its chain.

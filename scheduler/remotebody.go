@@ -36,7 +36,7 @@ func (b *loopBody) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 		return task.ErrCancelled
 	}
 	b.dropCall()
-	client := b.engine.remotes[ep.Index]
+	client := b.engine.endpoints[ep.Index].service
 	if client == nil {
 		return NoRemoteError(ep)
 	}

@@ -38,14 +38,13 @@ func benchmarkRequest(b *testing.B, name string, inflight int, memory bool) {
 	w := newPlacedWorld(b, 0, Placement{})
 	w.cpu.auto = true
 	reg := testRegistry(b)
-	w.clients = make([]Caller, len(reg.Endpoints()))
 	for i, ep := range reg.Endpoints() {
 		if ep.Kind == registry.Redis {
 			redis := &cannedRedis{loop: w.Loop}
 			redis.serve(w.Harness)
-			w.clients[i] = resp.NewClient(w.Loop, redis, resp.Options{Addr: "redis", NoCoalesceReads: true})
+			w.endpoints[i].redis = resp.NewClient(w.Loop, redis, resp.Options{Addr: "redis", NoCoalesceReads: true})
 			if memory {
-				w.givenOnLoop.Tables = make([]*rowcache.Table, len(w.clients))
+				w.givenOnLoop.Tables = make([]*rowcache.Table, len(w.endpoints))
 				w.givenOnLoop.Tables[i] = rowcache.NewTable(rowcache.BytesMin, time.Hour)
 			}
 			break // The plans read one endpoint.

@@ -98,7 +98,7 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 		w.loop.Post(nil) // look at the clock
 		requireTimeout(t, (<-result).Err, ErrNodeTimeout)
 	}
-	require.Equal(t, abandoned, w.counted().Orphans)
+	require.Equal(t, abandoned, w.Metrics().Orphans)
 
 	// Now everything else goes round and round, many at a time, each with values of its own.
 	for round := range int64(rounds) {

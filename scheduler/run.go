@@ -43,7 +43,7 @@ func (e *Async) begin(x *Execution) {
 	r.Shared.Memory.SetLending(r.profile.forgets && !x.KeepRows)
 	r.Begin(x, e.nodeTimeout)
 	r.Record(e.journals, trace.Reactor, string(r.policy.mode))
-	e.counts.Requests++
+	r.profile.counts.Requests++
 	e.runs.Push(r, &r.link)
 	r.pump()
 }
@@ -101,7 +101,7 @@ func (r *run) giveUpOptional() bool {
 		return false
 	}
 	r.Proceed(r.engine.loop.Clock().Now()) // Past the deadline of the request that is the error.
-	r.engine.counts.GivenUp += uint64(r.active.Len())
+	r.profile.counts.GivenUp += uint64(r.active.Len())
 	r.giveUp(ErrGivenUp)
 	return true
 }
@@ -120,7 +120,7 @@ func (r *run) finish() {
 	e := r.engine
 	result, x, journal := r.Result(), r.Req, r.Journal
 	if result.Err != nil {
-		e.counts.Failed++
+		r.profile.counts.Failed++
 	} else if result.Degraded() {
 		r.profile.counts.Degraded++
 	}

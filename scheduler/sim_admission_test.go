@@ -154,7 +154,7 @@ func (w *simWorld) ask(q *simRequest) {
 
 // leaves takes the answer to a request. If the request was taken and then refused, it was the newest of its flow.
 func (w *simWorld) leaves(q *simRequest, r *Result) {
-	failed := w.engine.counts.Failed
+	failed := w.engine.counted().Failed
 	q.left, q.delay, q.ran = w.sim.Now(), r.QueueDelay, r.Err == nil || failed > w.failed
 	w.failed = failed
 	if r.Err != ErrOverloaded {
@@ -257,7 +257,7 @@ func (w *simWorld) checkBegun() {
 	w.checkTurns()
 	s := w.engine.admission.Stats()
 	w.check(s.Refused == refused, "%d requests were refused, counted %d", refused, s.Refused)
-	begun := w.engine.counts.Requests
+	begun := w.engine.counted().Requests
 	w.check(begun+s.Expired+s.Dropped == taken, "%d requests begun, %d expired and %d dropped of %d", begun, s.Expired, s.Dropped, taken)
 	held := w.engine.admission.held.Load()
 	w.check(len(w.engine.admission.shares) == 0 && len(w.engine.admission.callers) == 0, "shares are left after the last answer")

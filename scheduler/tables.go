@@ -13,13 +13,39 @@ import (
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
 	"github.com/rankd/rankd/resp/clusterclient"
+	"github.com/rankd/rankd/resp/sentinel"
 	"github.com/rankd/rankd/rowcache"
 )
 
-// addTable makes room for an endpoint, and a table if its reads are kept.
-func (e *Async) addTable(ep *registry.Endpoint) {
+// endpoint is what an Async has of one endpoint; the zero value: it has gone. Loop only.
+type endpoint struct {
+	*registry.Endpoint
+	redis     Caller           // nil: it is not a Redis
+	service   Remote           // nil: it is of another kind than http
+	sentinels *sentinel.Dialer // nil: it has none
+	tracker   changeTracker    // of its table; nil: nobody tells of changes
+}
+
+// close ends the calls under way, and closes the connections. Again it does nothing.
+func (to *endpoint) close() {
+	if to.redis != nil {
+		to.redis.Close()
+	}
+	if to.service != nil {
+		to.service.Close()
+	}
+	if to.sentinels != nil {
+		to.sentinels.Close()
+	}
+	if to.tracker != nil {
+		to.tracker.Close()
+	}
+}
+
+// add makes room for an endpoint, and a table if its reads are kept.
+func (e *Async) add(ep *registry.Endpoint) {
 	e.endpoints = at(e.endpoints, ep.Index)
-	e.endpoints[ep.Index] = ep
+	e.endpoints[ep.Index] = endpoint{Endpoint: ep}
 	if e.givenOnLoop.Tables != nil {
 		e.givenOnLoop.Tables = at(e.givenOnLoop.Tables, ep.Index)
 	}
@@ -65,17 +91,17 @@ func (u Untracked) Log(l *slog.Logger) {
 // probePrefix begins no key. A server that is asked to tell of its changes refuses as it would refuse others.
 const probePrefix = "rankd:does the server tell of changes?"
 
-// track has the servers of an endpoint tell of changes, if its mode is tracked. It connects to a server when a plan first reads from
+// track has the servers of an endpoint tell of changes, if its mode is tracked, and returns who hears them. It connects to a server when a plan first reads from
 // it, or at once if the endpoint requires that it tells. A server that refuses has its values kept by their age alone, unless the endpoint requires
 // more: nothing is kept then.
-func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config, ep *registry.Endpoint) {
+func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config, ep *registry.Endpoint) changeTracker {
 	hear := cfg.OnUntracked
 	if hear == nil {
 		hear = func(u Untracked) { go u.Log(slog.Default()) } // The loop does not wait for a log.
 	}
 	cache := ep.Policy.Cache
 	if !cache.Mode.Tracked() {
-		return
+		return nil
 	}
 	table := e.givenOnLoop.Tables[ep.Index]
 	var tracker changeTracker
@@ -95,7 +121,7 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config, ep *registr
 		refused = true
 		hear(Untracked{ep, err})
 	}
-	switch reads := cache.Mode == registry.CacheTrack; client := e.clients[ep.Index].(type) {
+	switch reads := cache.Mode == registry.CacheTrack; client := e.endpoints[ep.Index].redis.(type) {
 	case *clusterclient.Client:
 		tracker = client.Track(cache.MaxSilence, table, reads, changed)
 	case *resp.Client:
@@ -107,11 +133,10 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config, ep *registr
 	}
 	table.Rely(tracker)
 	table.Watch(tracker)
-	e.trackers = at(e.trackers, ep.Index)
-	e.trackers[ep.Index] = tracker
 	if cache.Required {
 		_ = l.Post(func() { tracker.Track([]string{probePrefix}) }) // Only a loop that has ended refuses.
 	}
+	return tracker
 }
 
 // A changeTracker has the servers of an endpoint tell what changes: a *resp.Tracker, or a *clusterclient.Tracker. Loop only.
@@ -126,7 +151,7 @@ func (e *Async) Connect(endpoints []*registry.Endpoint) {
 	posted := e.loop.Post(func() {
 		defer close(done)
 		for _, ep := range endpoints {
-			e.addTable(ep)
+			e.add(ep)
 			e.connect(ep)
 		}
 	})
@@ -150,27 +175,13 @@ func (e *Async) Keep(graphs map[*plan.Graph]bool, endpoints map[*registry.Endpoi
 
 // disconnect closes the endpoints that are not kept and that no request may use any more.
 func (e *Async) disconnect() {
-	for i, ep := range e.endpoints {
+	for i := range e.endpoints {
+		ep := e.endpoints[i].Endpoint
 		if ep == nil || e.kept[ep] || e.uses(ep) {
 			continue
 		}
-		e.endpoints[i] = nil
-		if i < len(e.clients) && e.clients[i] != nil {
-			e.clients[i].Close()
-			e.clients[i] = nil
-		}
-		if i < len(e.remotes) && e.remotes[i] != nil {
-			e.remotes[i].Close()
-			e.remotes[i] = nil
-		}
-		if i < len(e.trackers) && e.trackers[i] != nil {
-			e.trackers[i].Close()
-			e.trackers[i] = nil
-		}
-		if i < len(e.sentinels) && e.sentinels[i] != nil {
-			e.sentinels[i].Close()
-			e.sentinels[i] = nil
-		}
+		e.endpoints[i].close()
+		e.endpoints[i] = endpoint{}
 		if i < len(e.givenOnLoop.Tables) {
 			e.givenOnLoop.Tables[i] = nil
 		}

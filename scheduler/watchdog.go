@@ -3,9 +3,7 @@ package scheduler
 import (
 	"bytes"
 	"log/slog"
-	"maps"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -188,8 +186,7 @@ func (w *watchdog) keep(m *Metrics) {
 	if w == nil {
 		return
 	}
-	own := *m
-	own.Redis, own.Remote, own.Plans = slices.Clone(m.Redis), slices.Clone(m.Remote), maps.Clone(m.Plans)
+	own := m.clone()
 	w.last.Store(&own)
 }
 

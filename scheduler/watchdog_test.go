@@ -114,7 +114,7 @@ func TestWatchdog(t *testing.T) {
 			assert.NotZero(t, m.StuckFor)
 			assert.NotZero(t, w.StuckFor())
 			assert.Zero(t, m.Requests, "the last copy")
-			assert.Len(t, m.Redis, len(w.clients))
+			assert.Len(t, m.Redis, len(w.endpoints))
 
 			close(gate)
 			require.NoError(t, <-answered)

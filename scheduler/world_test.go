@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"errors"
+	"iter"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -101,11 +103,15 @@ func (e *Async) nodes() (all []*asyncJob) {
 	return all
 }
 
-// counted returns the counts so far, without Orphans.
+// counted returns the counts so far.
 func (e *Async) counted() Counts {
-	c := e.readMetrics(0).Counts
-	c.Orphans = 0
-	return c
+	var sum Counts
+	for _, plans := range []iter.Seq[*profile]{maps.Values(e.profiles), maps.Values(e.forgotten)} {
+		for p := range plans {
+			sum.add(&p.counts.Counts)
+		}
+	}
+	return sum
 }
 
 // assertNothingLeft checks a closed engine: no request, no body, no orphan, no coroutine.
@@ -142,6 +148,7 @@ func (w *world) within(g *plan.Graph, d time.Duration) *Execution {
 // counted returns the engine's counters as they are now.
 func (w *world) counted() Counts {
 	m := w.Metrics()
+	assert.Equal(w.t, m.Counts, m.Placement.Counts)
 	return m.Counts
 }
 

@@ -2,6 +2,7 @@ package blocking
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,8 +60,8 @@ func OpenSequential(cfg scheduler.Config) *Sequential {
 type engine struct {
 	reg         *registry.Registry
 	cfg         scheduler.Config
-	reach       atomic.Pointer[reach]
-	given       taskrun.Engine // for bodies: the clock goes at the pace of real time
+	endpoints   atomic.Pointer[[]endpoint] // by their index
+	given       taskrun.Engine             // for bodies: the clock goes at the pace of real time
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
@@ -84,42 +85,20 @@ type engine struct {
 	giveUp   context.CancelFunc
 }
 
-// reach is what an engine has of its endpoints, by their index. Immutable; any goroutine.
-type reach struct {
-	clients   []client             // nil where the endpoint is not a Redis, or has gone
-	remotes   []*remote.Blocking   // nil where the endpoint is of another kind than http, or has gone
-	endpoints []*registry.Endpoint // nil: it has gone
+// endpoint is what an engine has of one endpoint; the zero value: it has gone. Immutable; any goroutine.
+type endpoint struct {
+	*registry.Endpoint
+	redis   client           // nil: it is not a Redis
+	service *remote.Blocking // nil: it is of another kind than http
 }
 
-// with returns a copy that has these endpoints, too.
-func (r *reach) with(cfg *scheduler.Config, endpoints []*registry.Endpoint) *reach {
-	n := len(r.endpoints)
-	for _, ep := range endpoints {
-		n = max(n, ep.Index+1)
+// close ends the calls under way, and closes the connections.
+func (to *endpoint) close() {
+	if to.redis != nil {
+		to.redis.Close()
 	}
-	next := &reach{make([]client, n), make([]*remote.Blocking, n), make([]*registry.Endpoint, n)}
-	copy(next.clients, r.clients)
-	copy(next.remotes, r.remotes)
-	copy(next.endpoints, r.endpoints)
-	for _, ep := range endpoints {
-		next.endpoints[ep.Index] = ep
-		switch ep.Kind {
-		case registry.Redis:
-			next.clients[ep.Index] = newClient(cfg, ep)
-		case registry.HTTP:
-			next.remotes[ep.Index] = remote.NewBlocking(cfg.Clock, scheduler.RemoteOptions(ep))
-		}
-	}
-	return next
-}
-
-// close closes the clients of an endpoint.
-func (r *reach) close(index int) {
-	if c := r.clients[index]; c != nil {
-		c.Close()
-	}
-	if c := r.remotes[index]; c != nil {
-		c.Close()
+	if to.service != nil {
+		to.service.Close()
 	}
 }
 
@@ -147,14 +126,29 @@ func (e *engine) init(cfg *scheduler.Config, model string) {
 	e.degraded = make(map[string]uint64)
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
 	e.cfg, e.using = *cfg, make(map[*registry.Registry]int)
-	e.reach.Store(new(reach).with(cfg, cfg.Registry.Endpoints()))
+	e.endpoints.Store(new([]endpoint))
+	e.Connect(cfg.Registry.Endpoints())
 }
 
 // Connect implements scheduler.Engine.
 func (e *engine) Connect(endpoints []*registry.Endpoint) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.reach.Store(e.reach.Load().with(&e.cfg, endpoints))
+	all := slices.Clone(*e.endpoints.Load())
+	for _, ep := range endpoints {
+		to := endpoint{Endpoint: ep}
+		switch ep.Kind {
+		case registry.Redis:
+			to.redis = newClient(&e.cfg, ep)
+		case registry.HTTP:
+			to.service = remote.NewBlocking(e.cfg.Clock, scheduler.RemoteOptions(ep))
+		}
+		for len(all) <= ep.Index {
+			all = append(all, endpoint{})
+		}
+		all[ep.Index] = to
+	}
+	e.endpoints.Store(&all)
 }
 
 // Keep implements scheduler.Engine. It knows nothing of plans that it could forget.
@@ -167,16 +161,16 @@ func (e *engine) Keep(_ map[*plan.Graph]bool, endpoints map[*registry.Endpoint]b
 
 // disconnect closes the endpoints that are not kept and that no request may use any more. mu is held.
 func (e *engine) disconnect() {
-	last := e.reach.Load()
-	for i, ep := range last.endpoints {
-		if ep == nil || e.kept[ep] || e.uses(ep) {
-			continue
+	left, gone := slices.Clone(*e.endpoints.Load()), []endpoint(nil)
+	for i, to := range left {
+		if to.Endpoint != nil && !e.kept[to.Endpoint] && !e.uses(to.Endpoint) {
+			gone = append(gone, to)
+			left[i] = endpoint{}
 		}
-		next := last.with(&e.cfg, nil)
-		next.clients[i], next.remotes[i], next.endpoints[i] = nil, nil, nil
-		e.reach.Store(next)
-		last.close(i)
-		last = next
+	}
+	e.endpoints.Store(&left)
+	for i := range gone {
+		gone[i].close()
 	}
 }
 
@@ -242,6 +236,56 @@ func (e *engine) Submit(x *scheduler.Execution, done func(*scheduler.Result)) er
 	return nil
 }
 
+// wait puts a request into the queue, until its deadline at most. mu is held.
+func (e *engine) wait(x *scheduler.Execution) {
+	now, waits := e.given.Clock.Now(), new(true) // guarded by mu
+	var left func()
+	if x.Deadline != 0 {
+		timer := time.AfterFunc(x.Deadline.Sub(now), func() { e.expire(x, waits) })
+		left = func() {
+			timer.Stop()
+			*waits = false
+		}
+	}
+	e.admission.Wait(x, now, left)
+}
+
+// expire fails a request whose deadline has passed while it waited. If it waits no more, it is its caller's already.
+func (e *engine) expire(x *scheduler.Execution, waits *bool) {
+	e.mu.Lock()
+	var err error
+	if *waits {
+		err = e.admission.Expire(x, e.given.Clock.Now())
+	}
+	e.mu.Unlock()
+	if err != nil {
+		e.turnAway(x, err)
+	}
+}
+
+// admitNext counts the end of a request that ran, and starts the next one.
+func (e *engine) admitNext() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.admission.End() {
+		return
+	}
+	now := e.given.Clock.Now()
+	for x, err := e.admission.Next(now); x != nil; x, err = e.admission.Next(now) {
+		if err != nil {
+			go e.turnAway(x, err)
+			continue
+		}
+		go e.run(x)
+	}
+}
+
+// turnAway delivers the error of a request that has left the queue and will not run.
+func (e *engine) turnAway(x *scheduler.Execution, err error) {
+	defer e.leave(x.Graph)
+	x.Deliver(x.TurnedAway(err, e.given.Clock.Now()))
+}
+
 func (e *engine) countDegraded(plan string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -265,17 +309,25 @@ func (e *engine) Close(grace time.Duration) {
 // endAll ends all sleeps and Redis calls and closes the clients. A second call does nothing.
 func (e *engine) endAll() {
 	e.giveUp()
-	r := e.reach.Load()
-	for i := range r.endpoints {
-		r.close(i)
+	for _, to := range *e.endpoints.Load() {
+		to.close()
 	}
 }
 
 // Metrics implements scheduler.Engine: the counters of the clients, of the admission and of degraded answers; the rest
 // is zero.
 func (e *engine) Metrics() scheduler.Metrics {
-	r := e.reach.Load()
-	m := scheduler.Metrics{Redis: scheduler.StatsOf(r.clients), Remote: scheduler.StatsOf(r.remotes), Malformed: uint64(e.outside.Malformed()), Values: e.outside.ByKey(), Awaits: e.awaits.Stats()}
+	endpoints := *e.endpoints.Load()
+	m := scheduler.Metrics{Malformed: uint64(e.outside.Malformed()), Values: e.outside.ByKey(), Awaits: e.awaits.Stats()}
+	m.Redis, m.Remote = make([]resp.Stats, len(endpoints)), make([]remote.Stats, len(endpoints))
+	for i, to := range endpoints {
+		if to.redis != nil {
+			m.Redis[i] = to.redis.Stats()
+		}
+		if to.service != nil {
+			m.Remote[i] = to.service.Stats()
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	m.Live, m.Admission = e.admission.Running(), e.admission.Stats()
@@ -283,8 +335,9 @@ func (e *engine) Metrics() scheduler.Metrics {
 		if m.Plans == nil {
 			m.Plans = make(map[string]scheduler.PlacementStats)
 		}
-		m.Placement.Degraded += n
-		m.Plans[name] = scheduler.PlacementStats{Degraded: n}
+		m.Degraded += n
+		m.Plans[name] = scheduler.PlacementStats{Counts: scheduler.Counts{Degraded: n}}
 	}
+	m.Placement.Counts = m.Counts
 	return m
 }

@@ -24,6 +24,7 @@ type run struct {
 	scheduler.Run
 	engine *engine
 	shared scheduler.Shared
+	topK   bool // a sort that a take follows selects the first rows
 
 	mu       sync.Mutex
 	changed  sync.Cond // on mu: a node has settled
@@ -34,7 +35,7 @@ type run struct {
 // run runs a request that was admitted, on its goroutine. It delivers the result even if a body ends the goroutine by runtime.Goexit.
 func (e *engine) run(x *scheduler.Execution) {
 	defer e.leave(x.Graph) // The request is its caller's again by then, but for the plan.
-	r := &run{engine: e}
+	r := &run{engine: e, topK: cmp.Or(x.Mode, e.mode).TopK()}
 	r.Shared, r.shared.Given.Rows, r.changed.L = &r.shared, tasks.NewRowBudget(e.maxRows), &r.mu
 	r.Begin(x, e.nodeTimeout)
 	r.Record(e.journals, e.model, "")
@@ -86,6 +87,31 @@ type workers struct {
 	numbers numbers
 }
 
+// numbers gives each worker that is busy a number of its own, the lowest that is free. Any goroutine.
+type numbers struct {
+	mu   sync.Mutex
+	busy []bool
+}
+
+func (n *numbers) take() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, busy := range n.busy {
+		if !busy {
+			n.busy[i] = true
+			return i
+		}
+	}
+	n.busy = append(n.busy, true)
+	return len(n.busy) - 1
+}
+
+func (n *numbers) give(number int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.busy[number] = false
+}
+
 // spawn has a worker run a node, or runs it here if there are none. mu is held.
 func (r *run) spawn(i int, start clock.Time) {
 	e, node := r.engine, r.Req.Graph.Nodes[i]
@@ -97,7 +123,7 @@ func (r *run) spawn(i int, start clock.Time) {
 	if workers == nil {
 		place = trace.OnGoroutine
 	}
-	if cmp.Or(r.Req.Mode, e.mode).TopK() {
+	if r.topK {
 		limit = tasks.Limit(r.Req.Graph, node)
 	}
 	j := &job{run: r, workers: workers}

@@ -55,7 +55,7 @@ func (w *waiter) NewBatch() *resp.Batch {
 
 // Do implements taskrun.Waiter.
 func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
-	client := w.engine.reach.Load().clients[ep.Index]
+	client := (*w.engine.endpoints.Load())[ep.Index].redis
 	if client == nil {
 		return resp.Replies{}, scheduler.NoClientError(ep)
 	}
@@ -80,7 +80,7 @@ func (w *waiter) Next() (from int, part resp.Replies, err error) {
 
 // Exchange implements taskrun.Waiter. It blocks.
 func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
-	client := w.engine.reach.Load().remotes[ep.Index]
+	client := (*w.engine.endpoints.Load())[ep.Index].service
 	if client == nil {
 		return scheduler.NoRemoteError(ep)
 	}

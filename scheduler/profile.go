@@ -1,0 +1,230 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/rankd/rankd/loop"
+	"github.com/rankd/rankd/loop/latency"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/task"
+)
+
+// This file has what an engine learns about each plan, and how long it remembers.
+
+// profile is what an engine has learned about one plan. Loop only.
+type profile struct {
+	nodes    []nodeProfile // as the plan's nodes
+	graph    *plan.Graph   // whose profile it is; nil: of a sum
+	live     int           // requests in flight, and orphans
+	retired  bool          // it is forgotten once live is 0
+	requests uint64        // begun
+	forgets  bool          // all tasks have Spec.Forgets
+
+	counts     PlacementStats // without the quantiles
+	inlineTime latency.Histogram
+	queueDelay latency.Histogram
+	startDelay latency.Histogram // of those that did not start at once
+	atOnce     uint64            // nodes that started when they became ready
+	roundTrip  latency.Histogram
+	callbacks  loop.CallbackTimes // of the loop, that work for requests of this plan
+}
+
+// nodeProfile is what the plan and its tasks say of one node, and what the node has cost so far.
+type nodeProfile struct {
+	spec      *task.Spec
+	there     where // if it does not run inline
+	mayInline bool  // the author and the plan permit it
+	makes     int   // rows besides those of its inputs: Spec.Cost
+	limit     int   // task.Ctx.Limit
+	mayRecall bool  // it may be tried inline: see try
+	recall    uint8 // how likely all that it reads is in memory: see recalled
+	// The chain from this node on: see findChains.
+	next       int32         // the node that follows; -1 if none does
+	length     int32         // nodes, this one among them
+	timeoutMin time.Duration // the least timeout that the plan sets for a later one; zero: none
+
+	cost costModel
+	ran  OpStats
+	path time.Duration // from its start to the end of the plan: see path.go
+}
+
+// A node is tried inline from recallLikely on. recallMost is the most: two runs that have to read end the tries, as in a branch predictor of two bits.
+const (
+	recallLikely = 2
+	recallMost   = 3
+)
+
+// recalled learns whether a run of a node that may be tried had all in memory that it reads.
+func (n *nodeProfile) recalled(all bool) {
+	switch {
+	case all && n.recall < recallMost:
+		n.recall++
+	case !all && n.recall > 0:
+		n.recall--
+	}
+}
+
+// started counts how long a node waited for its start. It costs an inline node that follows another one two comparisons: some 1 ns, and
+// no reading of the clock.
+func (p *profile) started(delay time.Duration) {
+	if delay <= 0 {
+		p.atOnce++
+	} else {
+		p.startDelay.Add(delay)
+	}
+}
+
+// countLate counts a body whose result is dropped, by the way in which it ended.
+func (p *profile) countLate(err error) {
+	if stoppedEarly(err) {
+		p.counts.Cancelled++
+	} else {
+		p.counts.LateCompletions++
+	}
+}
+
+// profilesMax is how many plans an engine remembers. A program that loads plans for ever must not
+// keep them all.
+const profilesMax = 1024
+
+// profileOf returns the profile of a plan, a new one at its first use.
+func (e *Async) profileOf(g *plan.Graph) *profile {
+	p := e.profiles[g]
+	if p == nil {
+		if len(e.profiles) >= profilesMax {
+			e.forgetProfiles()
+		}
+		p = newProfile(g)
+		e.profiles[g] = p
+	}
+	return p
+}
+
+// forgetProfiles forgets the plans that no request in flight and no orphan has. The engine's counts stay.
+func (e *Async) forgetProfiles() {
+	for _, p := range e.profiles {
+		if p.live == 0 {
+			e.forget(p)
+		}
+	}
+}
+
+// forget forgets a plan, and keeps its counts.
+func (e *Async) forget(p *profile) {
+	name := p.graph.Name
+	if e.forgotten[name] == nil {
+		if len(e.forgotten) >= profilesMax {
+			name = ""
+		}
+		if e.forgotten[name] == nil {
+			e.forgotten[name] = new(profile)
+		}
+	}
+	e.forgotten[name].add(p)
+	p.addOps(e.forgottenOps)
+	delete(e.profiles, p.graph)
+}
+
+// endLive counts the end of a request or of an orphan.
+func (e *Async) endLive(p *profile) {
+	if p.live--; p.retired && p.live == 0 {
+		e.forget(p)
+		e.disconnect()
+	}
+}
+
+func newProfile(g *plan.Graph) *profile {
+	p := &profile{graph: g, nodes: make([]nodeProfile, len(g.Nodes)), forgets: true}
+	for i, node := range g.Nodes {
+		spec := tasks.SpecOf(node)
+		n := &p.nodes[i]
+		n.spec = spec
+		p.forgets = p.forgets && spec.Forgets
+		n.mayInline = (spec.Inline || spec.Cheap) && (node.Inline == nil || *node.Inline)
+		n.mayRecall = tasks.MayRecall(spec) && (node.Inline == nil || *node.Inline)
+		n.limit = tasks.Limit(g, node)
+		if spec.Cost != nil {
+			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))
+		}
+		n.there = place(spec, n.makes)
+	}
+	p.findChains(g)
+	return p
+}
+
+// firstRowsMax is how many rows a node may read and make that runs inline before it was measured, without a hint in its plan.
+const firstRowsMax = 256
+
+// predict returns how long a node will take for so many rows. False means that nobody knows.
+func (n *nodeProfile) predict(node *plan.Node, rows int) (time.Duration, bool) {
+	switch {
+	case n.cost.knows(rows):
+		return n.cost.predict(rows), true
+	case n.cost.runs > 0:
+		return 0, false
+	case node.CostHint > 0:
+		return node.CostHint, true
+	default:
+		return 0, n.spec.Cheap && rows <= firstRowsMax
+	}
+}
+
+// learn takes in how long the node ran. A failure teaches only what is more than expected: most
+// end early.
+func (n *nodeProfile) learn(rows int, took time.Duration, err error) {
+	if err == nil || took > n.cost.predict(rows) {
+		n.cost.learn(rows, took)
+	}
+}
+
+// costModel predicts how long a node of a plan computes, from what it took before:
+//
+//	time = fixed + perRow × active rows of its input
+//
+// Each measurement moves the prediction for its number of rows half-way to what was
+// measured, so that a node that turns expensive is known after one run, and one that turns cheap
+// after some ten. It is shared out between the two parts by the size of the input: up to some
+// dozens of rows the fixed part learns, beyond that the part per row. The zero value has
+// measured nothing. Loop only.
+type costModel struct {
+	fixed   float64 // ns
+	perRow  float64 // ns
+	runs    uint32  // measured
+	rowsMax int32   // the largest input measured
+}
+
+// costRate is how far one measurement moves the prediction.
+const costRate = 0.5
+
+// costRows is the size of an input from which on the part per row learns more than the fixed part.
+const costRows = 64
+
+// learn takes a measurement in: a run over so many rows took that long.
+func (m *costModel) learn(rows int, took time.Duration) {
+	rate := costRate
+	if m.runs == 0 {
+		rate = 1 // nothing to keep of no measurement
+	}
+	m.runs++
+	m.rowsMax = max(m.rowsMax, int32(rows))
+	x := float64(rows) / costRows
+	off := rate * (float64(took) - m.ns(rows)) / (1 + x*x)
+	m.fixed = max(0, m.fixed+off)
+	m.perRow = max(0, m.perRow+off*x/costRows)
+}
+
+// predict returns how long a run over so many rows will take. Before the first measurement it
+// is zero.
+func (m *costModel) predict(rows int) time.Duration { return time.Duration(m.ns(rows)) }
+
+func (m *costModel) ns(rows int) float64 { return m.fixed + m.perRow*float64(rows) }
+
+// costReach is how many times larger than all before it an input may be for its prediction to be
+// believed.
+const costReach = 8
+
+// knows reports whether the prediction for so many rows rests on measurements of inputs of about
+// that size.
+func (m *costModel) knows(rows int) bool {
+	return m.runs > 0 && rows <= costReach*max(int(m.rowsMax), costRows)
+}
