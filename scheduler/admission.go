@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop/clock"
@@ -15,29 +14,24 @@ import (
 // has less. Admission decides. The engine runs the requests that it admits, and reports the end of each.
 //
 //	Enter ─┬─▶ refused
-//	       ├─▶ Retract                  the engine is closing
-//	       └─▶ TakeUp ─┬─▶ Refused
-//	                   ├─▶ Runs ─────────────────▶ End
-//	                   └─▶ Waits, Wait ─┬─ Next ─▶ runs ──▶ End
-//	                                    └─ Next, Expire, Displaced or Drop: it never runs
+//	       ├─▶ runs ──────────────────────────────────▶ End
+//	       └─▶ waits ─┬─ Next ─▶ runs ────────────────▶ End
+//	                  └─ Next, Expire, Drop, or the Enter of another: it never runs
 //
-// Any goroutine calls Enter and Retract. All else belongs to the loop, or to the holder of the engine's lock.
+// Any goroutine. Next, Expire and Drop belong to the one that runs requests: the loop, or the holder of the engine's lock.
 type Admission struct {
-	inflightMax int   // of requests that run; 0: no bound, and nothing below is counted but running
-	heldMax     int64 // of requests that run or wait
+	inflightMax int // of requests that run; 0: no bound
+	heldMax     int // of requests that run or wait
 
-	held    atomic.Int64 // requests with a right to run or wait: Enter counts up to heldMax
-	refused atomic.Uint64
-
-	mu      sync.Mutex // guards these and the rights of shares, which Enter needs once requests have to wait
+	mu      sync.Mutex // guards all below
+	closed  bool
+	running int
+	all     share
 	shares  map[Flow]*share
 	callers map[uint64]*share
-	all     share
-	debtors list.List[share] // with more requests to refuse than are coming
-	spare   list.List[share] // for reuse, by turn
-
-	running int
-	waiting int
+	spare   list.List[share]     // for reuse, by turn
+	fresh   list.List[Execution] // requests that wait with a deadline, and that Fresh has not returned
+	refused uint64
 	expired uint64
 	dropped uint64
 	delays  latency.Histogram // of requests that waited and were admitted
@@ -52,167 +46,90 @@ type AdmissionStats struct {
 	QueueDelay latency.Quantiles // of the requests that waited and were admitted
 }
 
-// Verdict is what becomes of a request that is taken up.
-type Verdict uint8
-
-// The verdicts.
-const (
-	Refused Verdict = iota // It has lost its right to another since it entered.
-	Runs                   // End is to be called.
-	Waits                  // Wait is to be called.
-)
-
 // Bound sets the bounds: inflightMax requests run at the same time and queueMax wait. An inflightMax of zero means no
 // bound. Bound comes first.
 func (a *Admission) Bound(inflightMax, queueMax int) {
-	a.inflightMax, a.heldMax = inflightMax, int64(inflightMax)+int64(queueMax)
+	a.inflightMax, a.heldMax = inflightMax, inflightMax+queueMax
 	a.shares, a.callers = make(map[Flow]*share), make(map[uint64]*share)
 }
 
-// Enter counts one more request in, or refuses it. Any goroutine.
-func (a *Admission) Enter(x *Execution) bool {
-	if a.inflightMax == 0 || a.hold(int64(a.inflightMax)) {
-		return true
-	}
-	if a.heldMax > int64(a.inflightMax) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if x.share = a.claim(x.Flow); x.share != nil {
-			return true
-		}
-	}
-	a.refused.Add(1) // A refusal writes nothing else that other requests read.
-	return false
+// Close has Enter refuse requests from now on.
+func (a *Admission) Close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
 }
 
-// hold counts one more request if fewer than most are counted.
-func (a *Admission) hold(most int64) bool {
-	for {
-		held := a.held.Load()
-		if held >= most {
-			return false
-		}
-		if a.held.CompareAndSwap(held, held+1) {
-			return true
-		}
+// Enter lets one more request in: it runs at once, or it waits from now on. In a full queue loser has lost its place to it: the engine
+// refuses that with ErrOverloaded. An error is ErrOverloaded or ErrShuttingDown: the request neither runs nor waits.
+func (a *Admission) Enter(x *Execution, c clock.Clock) (waits bool, loser *Execution, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.closed:
+		return false, nil, ErrShuttingDown
+	case a.inflightMax == 0 || a.running < a.inflightMax && a.all.waiting == 0:
+		a.running++
+		return false, nil, nil
+	case a.inflightMax == a.heldMax:
+		a.refused++
+		return false, nil, ErrOverloaded
 	}
-}
-
-// claim returns the share of a flow with a claim for one more request. When the queue is full, another share loses one. If none has
-// to, claim returns nil. The caller holds mu.
-func (a *Admission) claim(f Flow) *share {
-	s := a.shareOf(f)
-	if !a.hold(a.heldMax) {
-		loser := s.rival()
-		if loser == nil {
+	s := a.shareOf(x.Flow)
+	if a.running+a.all.waiting >= a.heldMax {
+		a.refused++
+		rival := s.rival()
+		if rival == nil {
 			a.release(s)
-			return nil
+			return false, nil, ErrOverloaded
 		}
-		loser.add(-1)
-		if loser.owed++; loser.owed > loser.coming && !loser.debt.In() {
-			a.debtors.Push(loser, &loser.debt)
-		}
+		loser = rival.queue.Last()
+		a.unlink(loser, false)
 	}
-	s.add(1)
-	s.coming++
-	return s
+	x.share, x.since = s, c.Now()
+	s.enqueue(x)
+	if x.Deadline != 0 {
+		a.fresh.Push(x, &x.fresh)
+	}
+	return true, loser, nil
 }
 
-// Retract takes back an Enter that TakeUp has not followed. Any goroutine.
+// Retract takes back the Enter of a request that nobody runs.
 func (a *Admission) Retract(x *Execution) {
-	if s := x.share; s != nil {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		x.share = nil
-		s.coming--
-		a.leave(s)
-		a.restore()
-	} else if a.inflightMax > 0 {
-		a.held.Add(-1)
-	}
-}
-
-// restore gives a place that has become free back to a share that lost one. The caller holds mu.
-func (a *Admission) restore() {
-	for s := a.debtors.First(); s != nil; s = s.debt.Next() {
-		if s.owed <= s.coming { // Those that are coming will be refused, or give back what they take.
-			continue
-		}
-		if a.hold(a.heldMax) {
-			s.owed--
-			s.add(1)
-		}
-		return
-	}
-}
-
-// leave counts a request out that never runs. The caller holds mu.
-func (a *Admission) leave(s *share) {
-	if s.owed > 0 { // Its place is another's already.
-		s.owed--
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if x.share != nil {
+		a.unlink(x, false)
 	} else {
-		s.add(-1)
-		a.held.Add(-1)
+		a.running--
 	}
-	a.release(s)
 }
 
-// TakeUp decides on a request that has entered. If it contends, others may have to leave the queue for it: Displaced says which.
-func (a *Admission) TakeUp(x *Execution) (v Verdict, contends bool) {
-	runs := a.inflightMax == 0 || a.running < a.inflightMax && a.waiting == 0
-	if s := x.share; s != nil {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		contends = true
-		if s.coming--; s.owed > s.coming {
-			x.share = nil
-			a.refused.Add(1)
-			a.leave(s)
-			return Refused, true
-		}
-		if runs {
-			x.share = nil
-			s.add(-1)
-			a.release(s)
-		}
+// Fresh returns each request that waits once, if it has a deadline. It returns nil if there is none now.
+func (a *Admission) Fresh() *Execution {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	x := a.fresh.First()
+	if x != nil {
+		a.fresh.Remove(&x.fresh)
 	}
-	if !runs {
-		return Waits, contends
-	}
-	a.running++
-	return Runs, contends
-}
-
-// Wait puts a request at the end of its connection's queue. It calls left when the request leaves the queue; nil: nobody asks.
-func (a *Admission) Wait(x *Execution, now clock.Time, left func()) {
-	x.since, x.left = now, left
-	if x.share == nil {
-		a.mu.Lock()
-		x.share = a.shareOf(x.Flow)
-		x.share.add(1)
-		a.mu.Unlock()
-	}
-	x.share.enqueue(x)
-	a.waiting++
+	return x
 }
 
 // Next takes the request whose turn it is out of the queue if one more may run. It returns nil if none may. An error means that
-// the request fails with it and never runs: it has lost its place, its deadline has passed, or its caller has gone.
+// the request fails with it and never runs: its deadline has passed, or its caller has gone.
 func (a *Admission) Next(now clock.Time) (*Execution, error) {
-	if a.waiting == 0 || a.running >= a.inflightMax {
-		return nil, nil
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if x := a.displaced(); x != nil {
-		return x, ErrOverloaded
-	}
 	x := a.all.next()
+	if x == nil || a.running >= a.inflightMax {
+		return nil, nil
+	}
 	if err := a.expire(x, now); err != nil {
 		return x, err
 	}
 	if err := x.contextErr(); err != nil {
-		a.remove(x)
+		a.unlink(x, false)
 		limits := bounds{arrived: x.arrived, deadline: x.Deadline}
 		err = limits.abandoned(err, now)
 		if timeout, ok := err.(*TimeoutError); ok {
@@ -223,17 +140,15 @@ func (a *Admission) Next(now clock.Time) (*Execution, error) {
 		}
 		return x, err
 	}
-	s := x.share
 	a.unlink(x, true)
-	s.add(-1)
-	a.release(s)
+	x.stopWait()
 	a.running++
-	x.delay = now.Sub(x.since)
+	x.delay = max(now.Sub(x.since), 0)
 	a.delays.Add(x.delay)
 	return x, nil
 }
 
-// AnyWaits reports whether some request in the queue is such a one. The engine's goroutine.
+// AnyWaits reports whether some request in the queue is such a one.
 func (a *Admission) AnyWaits(such func(*Execution) bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -245,27 +160,6 @@ func (a *Admission) AnyWaits(such func(*Execution) bool) bool {
 		}
 	}
 	return false
-}
-
-// Displaced takes a request out of the queue that has lost its place to another, to be refused with ErrOverloaded. It returns nil if
-// there is none. It follows the TakeUp of each request that contends.
-func (a *Admission) Displaced() *Execution {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.displaced()
-}
-
-func (a *Admission) displaced() *Execution {
-	for s := a.debtors.First(); s != nil; s = a.debtors.First() {
-		if s.owed > s.coming { // Otherwise those that are coming are newer.
-			x := s.queue.Last()
-			a.refused.Add(1)
-			a.remove(x)
-			return x
-		}
-		a.settled(s)
-	}
-	return nil
 }
 
 // Expire takes a request whose deadline has passed out of the queue, and returns the error that it fails with. It
@@ -280,7 +174,7 @@ func (a *Admission) expire(x *Execution, now clock.Time) error {
 	if x.share == nil || !x.Deadline.Passed(now) {
 		return nil
 	}
-	a.remove(x)
+	a.unlink(x, false)
 	a.expired++
 	timeout := late(ErrRequestDeadline, x.arrived, x.Deadline, now)
 	timeout.Waiting = true
@@ -289,53 +183,194 @@ func (a *Admission) expire(x *Execution, now clock.Time) error {
 
 // Drop takes a request out of the queue, whatever its deadline. It returns nil if none waits.
 func (a *Admission) Drop() *Execution {
-	if a.waiting == 0 {
-		return nil
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	x := a.all.next()
-	a.remove(x)
-	a.dropped++
+	if x != nil {
+		a.unlink(x, false)
+		a.dropped++
+	}
 	return x
 }
 
 // End counts the end of a request that ran. It reports whether Next may let another one in.
 func (a *Admission) End() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.running--
-	if a.inflightMax > 0 {
-		a.held.Add(-1)
-	}
-	return a.waiting > 0
+	return a.all.waiting > 0
 }
 
-// Free returns how many more requests may run, if there is a bound.
-func (a *Admission) Free() int { return a.inflightMax - a.running }
-
-// Running returns how many requests run.
-func (a *Admission) Running() int { return a.running }
-
-// Queued returns how many requests wait.
-func (a *Admission) Queued() int { return a.waiting }
+// Held returns how many requests run, or are about to, and how many wait.
+func (a *Admission) Held() (running, waiting int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.running, a.all.waiting
+}
 
 // Stats returns the counters as they are now.
 func (a *Admission) Stats() AdmissionStats {
-	return AdmissionStats{Waiting: a.waiting, Refused: a.refused.Load(), Expired: a.expired, Dropped: a.dropped, QueueDelay: latency.Of(&a.delays)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return AdmissionStats{Waiting: a.all.waiting, Refused: a.refused, Expired: a.expired, Dropped: a.dropped, QueueDelay: latency.Of(&a.delays)}
 }
 
-// remove takes a request that will not run out of the queue. The caller holds mu.
-func (a *Admission) remove(x *Execution) {
+// unlink takes a request out of the queue. Whether it runs says if that was the turn of its share. The caller holds mu.
+func (a *Admission) unlink(x *Execution, runs bool) {
 	s := x.share
-	a.unlink(x, false)
-	a.leave(s)
+	x.share = nil
+	s.dequeue(x, runs)
+	if x.fresh.In() {
+		a.fresh.Remove(&x.fresh)
+	}
+	a.release(s)
 }
 
-func (a *Admission) unlink(x *Execution, ran bool) {
-	x.share.dequeue(x, ran)
-	x.share = nil
-	a.waiting--
-	if x.left != nil {
-		x.left()
-		x.left = nil
+// Flow says whose a request is: waiting requests take turns by caller, and those of one caller by connection. The numbers mean
+// nothing but themselves. Requests without a caller, number 0, take turns by connection alone. The zero value is a flow like any
+// other. Immutable.
+type Flow struct{ Caller, Connection uint64 }
+
+// A share is what a connection, a caller or all callers together have of the queue. Shares form a tree: all callers, a caller, its
+// connections. A connection without a caller stands beside the callers. A share goes when nothing of it waits. Admission.mu guards it.
+type share struct {
+	flow   Flow
+	parent *share // nil: all callers
+
+	below   int                // shares that have this one as parent
+	waiting int                // requests in its queue, or in those below
+	levels  []list.List[share] // the shares below, by waiting
+	most    int                // the highest waiting below
+	level   list.Link[share]   // in parent.levels[waiting], unless waiting is 0
+
+	turns list.List[share]     // the shares below that have requests in queue: the first is next
+	turn  list.Link[share]     // in parent.turns
+	queue list.List[Execution] // of a share without others below
+}
+
+// add changes waiting by 1 or -1, and those of all above.
+func (s *share) add(by int) {
+	for ; s.parent != nil; s = s.parent {
+		p := s.parent
+		if s.waiting > 0 {
+			p.levels[s.waiting].Remove(&s.level)
+		}
+		s.waiting += by
+		for s.waiting >= len(p.levels) {
+			p.levels = append(p.levels, list.List[share]{})
+		}
+		if s.waiting > 0 {
+			p.levels[s.waiting].Push(s, &s.level)
+		}
+		if s.waiting > p.most || p.most > 0 && p.levels[p.most].Len() == 0 {
+			p.most += by
+		}
+	}
+	s.waiting += by
+}
+
+// rival returns a share that has to give one place of a full queue to s, nil if s has no better right to it: first a connection of
+// the caller with the most, if s's caller would still have less with one more, then a connection of s's caller.
+func (s *share) rival() *share {
+	p := s.parent
+	if p == nil {
+		return nil
+	}
+	if r := p.rival(); r != nil {
+		return r
+	}
+	if p.most <= s.waiting+1 {
+		return nil
+	}
+	for ; p.most > 0; p = p.levels[p.most].Last() {
+	}
+	return p
+}
+
+// enqueue adds a request to the queue. A share whose first it is gets its turn after all others.
+func (s *share) enqueue(x *Execution) {
+	s.queue.Push(x, &x.place)
+	s.add(1)
+	for ; s.parent != nil && !s.turn.In(); s = s.parent {
+		s.parent.turns.Push(s, &s.turn)
+	}
+}
+
+// dequeue takes a request out of the queue. If the request ran, that was the turn of its share, and of all above. Otherwise the turn
+// is left to the next request.
+func (s *share) dequeue(x *Execution, ran bool) {
+	s.queue.Remove(&x.place)
+	s.add(-1)
+	for ; s.parent != nil; s = s.parent {
+		waits := s.waiting > 0
+		if waits && !ran {
+			return
+		}
+		s.parent.turns.Remove(&s.turn)
+		if waits {
+			s.parent.turns.Push(s, &s.turn)
+		}
+	}
+}
+
+// next returns the request whose turn it is, nil if none waits.
+func (s *share) next() *Execution {
+	for s.turns.Len() > 0 {
+		s = s.turns.First()
+	}
+	return s.queue.First()
+}
+
+// sharesKept bounds the shares, and the levels of each, that are kept for reuse.
+const sharesKept = 256
+
+// shareOf returns the share of a flow. The caller holds mu.
+func (a *Admission) shareOf(f Flow) *share {
+	s := a.shares[f]
+	if s == nil {
+		parent := &a.all
+		if f.Caller != 0 {
+			if parent = a.callers[f.Caller]; parent == nil {
+				parent = a.newShare(Flow{Caller: f.Caller}, &a.all)
+				a.callers[f.Caller] = parent
+			}
+		}
+		s = a.newShare(f, parent)
+		a.shares[f] = s
+	}
+	return s
+}
+
+func (a *Admission) newShare(f Flow, parent *share) *share {
+	s := a.spare.First()
+	if s == nil {
+		s = new(share)
+	} else {
+		a.spare.Remove(&s.turn)
+	}
+	s.flow, s.parent = f, parent
+	parent.below++
+	return s
+}
+
+// release lets a share go that nothing is left of. The caller holds mu.
+func (a *Admission) release(s *share) {
+	if s.waiting > 0 {
+		return
+	}
+	delete(a.shares, s.flow)
+	p := s.parent
+	a.freeShare(s)
+	if p.below == 0 && p != &a.all {
+		delete(a.callers, p.flow.Caller)
+		a.freeShare(p)
+	}
+}
+
+func (a *Admission) freeShare(s *share) {
+	s.parent.below--
+	s.parent = nil
+	if len(s.levels) <= sharesKept && a.spare.Len() < sharesKept {
+		a.spare.Push(s, &s.turn)
 	}
 }

@@ -77,6 +77,7 @@ type Async struct {
 
 	watchdog *watchdog // nil: nobody looks whether the loop is stuck
 	closing  bool
+	gaveUp   bool // the grace is over
 	grace    *loop.Timer
 	graceEnd clock.Time    // when grace fires; zero: not armed
 	drained  chan struct{} // closed when closing and nothing is left
@@ -144,22 +145,10 @@ func (e *Async) Clock() clock.Clock { return e.loop.Clock() }
 // Post has fn run on the loop. It reports false, and fn does not run, if the loop has stopped. Any goroutine.
 func (e *Async) Post(fn func()) bool { return e.loop.Post(fn) }
 
-// Submit implements Engine. done runs on the loop.
-func (e *Async) Submit(x *Execution, done func(*Result)) error {
-	if err := x.Enter(e.reg, &e.admission, e.loop.Clock(), done); err != nil {
-		return err
-	}
-	if !e.loop.Post(func() { e.admit(x) }) {
-		e.admission.Retract(x)
-		return ErrShuttingDown
-	}
-	return nil
-}
-
 // Close implements Engine. It leaves the loop and the pool that NewAsync was given to their
 // owner, idle.
 func (e *Async) Close(grace time.Duration) {
-	if e.loop.Post(func() { e.beginClose(grace) }) {
+	if e.shut(grace) {
 		<-e.drained
 	}
 	e.closed.Do(func() {
@@ -171,7 +160,13 @@ func (e *Async) Close(grace time.Duration) {
 	})
 }
 
-// beginClose starts the drain: intake stops, and requests in flight have until the grace ends.
+// shut stops the intake, and has the loop begin the drain. It reports false if the loop has stopped. Any goroutine.
+func (e *Async) shut(grace time.Duration) bool {
+	e.admission.Close()
+	return e.loop.Post(func() { e.beginClose(grace) })
+}
+
+// beginClose begins the drain: requests that run or wait have until the grace ends.
 // Of several calls the grace that ends first counts.
 func (e *Async) beginClose(grace time.Duration) {
 	if e.ended {
@@ -201,6 +196,7 @@ func (e *Async) armGrace(grace time.Duration) {
 // giveUp fails the requests that wait and those in flight. No request ends before all nodes have settled: the end of
 // the last request ends orphans.
 func (e *Async) giveUp() {
+	e.gaveUp = true
 	e.dropWaiting()
 	for r := e.runs.First(); r != nil; r = r.link.Next() {
 		r.State.Abort(-1, ErrShuttingDown)

@@ -158,7 +158,7 @@ func TestChainMeanwhile(t *testing.T) {
 			s.w.Advance(ms(5) - 1)
 		}, ran: "abcd"},
 		{name: "given up", at: "b", during: func(s *setup) {
-			s.w.Loop.Post(func() { s.w.beginClose(0) })
+			s.w.shut(0)
 			s.w.Settle()
 		}, ran: "ab", wantErr: ErrShuttingDown, counts: Counts{Failed: 1, Cancelled: 1}},
 		{name: "abandoned", at: "b", during: func(s *setup) { s.goes() }, ran: "ab", wantErr: ErrAbandoned,

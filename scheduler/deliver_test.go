@@ -73,7 +73,7 @@ func (d *distant) play() {
 
 // end closes the engine, of which nothing may be left.
 func (d *distant) end() {
-	d.sim.Loop.Post(func() { d.beginClose(0) })
+	d.shut(0)
 	d.play()
 	assert.True(d.t, d.ended)
 	assertNothingLeft(d.t, d.Async)

@@ -21,7 +21,8 @@
 // Each file has one part of this:
 //
 //	engine.go    Execution: one request, from Submit to done
-//	async.go     the engine: intake and drain, with admit.go
+//	async.go     the engine, and its drain
+//	admission.go lets requests in, for all engines; intake.go does for this one
 //	run.go       one request: it starts ready nodes and delivers the result
 //	place.go     decides where a node runs
 //	profile.go   has what the engine has learned about a plan

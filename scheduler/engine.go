@@ -47,26 +47,35 @@ type Execution struct {
 	delay   time.Duration // until it was admitted
 
 	// Of the Admission.
-	share *share               // with a claim of the request; nil: it entered while there were places to run at, and does not wait
+	share *share               // in whose queue it waits; nil: it does not
 	since clock.Time           // when it began to wait
 	place list.Link[Execution] // in share.queue
-	left  func()               // called when it leaves the queue, to stop the timer of its deadline; nil: there is none
+	fresh list.Link[Execution] // in Admission.fresh
+	left  func()               // stops the timer of its deadline; nil: there is none
 }
 
-// Enter takes x up for an engine of that registry's endpoints: it checks x, notes who waits for it, and counts it in. The error is that of Check, or
-// ErrOverloaded. Any goroutine.
-func (x *Execution) Enter(reg *registry.Registry, a *Admission, c clock.Clock, done func(*Result)) error {
+// Enter takes x up for an engine of that registry's endpoints: it checks x, notes who waits for it, and lets it in. The error is that of Check, or
+// the rest is as Admission.Enter has it. Any goroutine.
+func (x *Execution) Enter(reg *registry.Registry, a *Admission, c clock.Clock, done func(*Result)) (waits bool, loser *Execution, err error) {
 	if err := x.Check(reg); err != nil {
-		return err
-	}
-	if !a.Enter(x) {
-		return ErrOverloaded
+		return false, nil, err
 	}
 	x.done, x.arrived, x.delay = done, x.Arrived, 0
 	if x.arrived == 0 {
 		x.arrived = c.Now()
 	}
-	return nil
+	return a.Enter(x, c)
+}
+
+// WhenLeft sets what stops the timer of the deadline of a request that waits. Next and TurnedAway call it.
+func (x *Execution) WhenLeft(stop func()) { x.left = stop }
+
+// stopWait stops the timer of a request that waits no more.
+func (x *Execution) stopWait() {
+	if x.left != nil {
+		x.left()
+		x.left = nil
+	}
 }
 
 // Deliver calls done, for which x is the caller's again.
@@ -74,7 +83,8 @@ func (x *Execution) Deliver(result *Result) { x.done(result) }
 
 // TurnedAway returns the outcome of a request that waited in vain until now.
 func (x *Execution) TurnedAway(err error, now clock.Time) *Result {
-	return &Result{Err: err, QueueDelay: now.Sub(x.since)}
+	x.stopWait()
+	return &Result{Err: err, QueueDelay: max(now.Sub(x.since), 0)}
 }
 
 // contextErr returns why the caller's context has ended, nil if it has not, or if there is none.

@@ -47,47 +47,34 @@ func callerOf(f Flow) Flow {
 	return f
 }
 
-// simQueue is who has a right to a place in the queue, counted from the requests.
-type simQueue struct {
-	claims map[Flow]int
-	all    int // of flows, and of requests that came while there was a place to run at
-}
+// simQueue is who waits, by flow.
+type simQueue map[Flow]int
 
-// queue counts who has a right to a place. Of a share it reads only what it owes.
+// queue counts who waits, and notes since when.
 func (w *simWorld) queue() simQueue {
-	inside := simQueue{claims: map[Flow]int{}}
-	a := &w.engine.admission
-	runs, waits := map[int64]bool{}, map[int64]bool{}
-	for r := w.engine.runs.First(); r != nil; r = r.link.Next() {
-		runs[r.Req.UserID] = true
-	}
-	for _, s := range a.shares {
+	queue := simQueue{}
+	for flow, s := range w.engine.admission.shares {
 		for waiting := s.queue.First(); waiting != nil; waiting = waiting.place.Next() {
-			waits[waiting.UserID] = true
 			w.requests[waiting.UserID-1].since = waiting.since
 		}
+		queue[flow] = s.queue.Len()
 	}
-	for _, q := range w.requests {
-		if q.taken && q.answers == 0 {
-			if !runs[q.user] && (q.contends || waits[q.user]) {
-				inside.claims[q.flow]++
-			} else {
-				inside.all++
-			}
-		}
-	}
-	for flow, s := range a.shares {
-		inside.claims[flow] -= s.owed
-	}
-	for _, n := range inside.claims {
-		inside.all += n
-	}
-	return inside
+	return queue
 }
 
-// of returns the right of the caller of a flow.
+// places counts the requests that run, or are about to, or wait.
+func (w *simWorld) places() (n int) {
+	for _, q := range w.requests {
+		if q.taken && q.answers == 0 && !q.overloaded {
+			n++
+		}
+	}
+	return n
+}
+
+// of returns how many requests of the caller of a flow wait.
 func (q simQueue) of(f Flow) (sum int) {
-	for flow, n := range q.claims {
+	for flow, n := range q {
 		if callerOf(flow) == callerOf(f) {
 			sum += n
 		}
@@ -98,18 +85,18 @@ func (q simQueue) of(f Flow) (sum int) {
 // mayTakeFrom reports whether a newcomer has a better right to a place than a flow.
 func (q simQueue) mayTakeFrom(loser, newcomer Flow) bool {
 	most, own := 0, q.of(newcomer)
-	for flow := range q.claims {
+	for flow := range q {
 		most = max(most, q.of(flow))
 	}
 	if most > own+1 {
 		if q.of(loser) < most {
 			return false
 		}
-	} else if callerOf(loser) != callerOf(newcomer) || q.claims[loser] <= q.claims[newcomer]+1 {
+	} else if callerOf(loser) != callerOf(newcomer) || q[loser] <= q[newcomer]+1 {
 		return false
 	}
-	for flow, n := range q.claims { // The loser is the connection of its caller with the most.
-		if callerOf(flow) == callerOf(loser) && n > q.claims[loser] {
+	for flow, n := range q { // The loser is the connection of its caller with the most.
+		if callerOf(flow) == callerOf(loser) && n > q[loser] {
 			return false
 		}
 	}
@@ -118,41 +105,51 @@ func (q simQueue) mayTakeFrom(loser, newcomer Flow) bool {
 
 // ask submits a request, and checks whether the engine takes it: with room, or at the cost of another that has more.
 func (w *simWorld) ask(q *simRequest) {
-	before, owed := w.queue(), map[Flow]int{}
+	before, places := w.queue(), w.places()
+	running, waiting := w.engine.admission.Held()
+	w.check(running+waiting == places, "%d requests have places, counted %d", places, running+waiting)
+	newest := map[Flow]int64{}
 	for flow, s := range w.engine.admission.shares {
-		owed[flow] = s.owed
+		newest[flow] = s.queue.Last().UserID
 	}
-	w.check(w.cfg.maxInflight == 0 || w.engine.admission.held.Load() == int64(before.all), "%d requests have places, counted %d", before.all, w.engine.admission.held.Load())
 	q.came = w.sim.Now()
 	w.submitting = true
 	err := w.engine.Submit(&q.req, func(r *Result) { w.answered(q, r) })
 	w.submitting = false
-	full := w.cfg.maxInflight > 0 && before.all >= w.cfg.maxInflight+w.cfg.maxQueue
-	q.contends = w.cfg.maxInflight > 0 && before.all >= w.cfg.maxInflight
+	full := w.cfg.maxInflight > 0 && places >= w.cfg.maxInflight+w.cfg.maxQueue
 	if err != nil {
 		w.logf("refusal of %d: %v", q.user, err)
-		w.check(err == ErrOverloaded && full, "request %d was refused with %v beside %d others", q.user, err, before.all)
-		for flow := range before.claims {
-			w.check(!before.mayTakeFrom(flow, q.flow), "request %d of %v was refused, and %v has more", q.user, q.flow, flow)
+		if q.refused {
+			w.check(err == ErrShuttingDown, "request %d came after Close and got %v", q.user, err)
+		} else {
+			w.check(err == ErrOverloaded && full, "request %d was refused with %v beside %d others", q.user, err, places)
+			for flow := range before {
+				w.check(!before.mayTakeFrom(flow, q.flow), "request %d of %v was refused, and %v has more", q.user, q.flow, flow)
+			}
+			q.overloaded = true
 		}
 		w.answers[kindOf(err)]++
 		q.answers++
-		q.overloaded = true
 		return
 	}
+	w.check(!q.refused, "request %d came after Close and was taken", q.user)
 	q.taken = true
 	w.held++
-	lost := 0
-	for flow, s := range w.engine.admission.shares {
-		for ; owed[flow] < s.owed; owed[flow]++ {
+	after, lost := w.queue(), 0
+	if s := w.engine.admission.shares[q.flow]; s != nil && s.queue.Last().UserID == q.user {
+		after[q.flow]--
+	}
+	for flow, n := range before {
+		for ; n > after[flow]; n-- {
 			lost++
-			w.check(before.mayTakeFrom(flow, q.flow), "request %d of %v took the place of %v: %v", q.user, q.flow, flow, before.claims)
+			w.requests[newest[flow]-1].overloaded = true
+			w.check(before.mayTakeFrom(flow, q.flow), "request %d of %v took the place of %v: %v", q.user, q.flow, flow, before)
 		}
 	}
-	w.check(full == (lost == 1) && lost <= 1, "request %d was taken beside %d others, and %d are refused for it", q.user, before.all, lost)
+	w.check(full == (lost == 1) && lost <= 1, "request %d was taken beside %d others, and %d are refused for it", q.user, places, lost)
 }
 
-// leaves takes the answer to a request. If the request was taken and then refused, it was the newest of its flow.
+// leaves takes the answer to a request.
 func (w *simWorld) leaves(q *simRequest, r *Result) {
 	failed := w.engine.counted().Failed
 	q.left, q.delay, q.ran = w.sim.Now(), r.QueueDelay, r.Err == nil || failed > w.failed
@@ -160,34 +157,29 @@ func (w *simWorld) leaves(q *simRequest, r *Result) {
 	if r.Err != ErrOverloaded {
 		return
 	}
-	q.overloaded = true
+	w.check(q.overloaded, "request %d was refused, and another has lost its place", q.user)
 	w.check(len(q.begun) == 0, "request %d was refused, and has begun", q.user)
-	if s := w.engine.admission.shares[q.flow]; s != nil {
-		for waiting := s.queue.First(); waiting != nil; waiting = waiting.place.Next() {
-			w.check(waiting.UserID < q.user, "request %d was refused, and request %d of the same flow waits", q.user, waiting.UserID)
-		}
-	}
 }
 
 // checkAdmission checks the queue when the loop has nothing left to do at an instant.
 func (w *simWorld) checkAdmission() {
 	a, e := &w.engine.admission, w.engine
-	w.check(a.Running() == e.runs.Len(), "%d requests run, counted %d", e.runs.Len(), a.Running())
-	w.check(w.held == e.runs.Len()+a.Queued(), "%d requests are unanswered, %d run and %d wait", w.held, e.runs.Len(), a.Queued())
-	w.check(w.cfg.maxInflight == 0 || a.held.Load() == int64(w.held), "%d requests are unanswered, counted %d", w.held, a.held.Load())
-	w.check(a.Queued() <= w.cfg.maxQueue, "%d requests wait", a.Queued())
-	w.check(a.Queued() == 0 || a.Running() == w.cfg.maxInflight, "%d requests wait, and only %d of %d run", a.Queued(), a.Running(), w.cfg.maxInflight)
+	running, waiting := a.Held()
+	w.check(running == e.runs.Len(), "%d requests run, counted %d", e.runs.Len(), running)
+	w.check(w.held == running+waiting, "%d requests are unanswered, %d run and %d wait", w.held, running, waiting)
+	w.check(waiting <= w.cfg.maxQueue, "%d requests wait", waiting)
+	w.check(waiting == 0 || running == w.cfg.maxInflight, "%d requests wait, and only %d of %d run", waiting, running, w.cfg.maxInflight)
+	w.check(a.fresh.Len() == 0, "%d requests wait without a timer", a.fresh.Len())
 	for r := e.runs.First(); r != nil; r = r.link.Next() {
 		if s := a.shares[w.requests[r.Req.UserID-1].flow]; s != nil && s.queue.Len() > 0 {
 			waits := s.queue.First().UserID
 			w.check(r.Req.UserID < waits, "request %d runs, and request %d of the same flow, which came before, waits", r.Req.UserID, waits)
 		}
 	}
-	claims := 0
+	all := 0
 	for flow, s := range a.shares {
-		w.check(s.owed == 0 && s.coming == 0 && s.claim == s.queue.Len() && s.claim > 0, "the share of %v has %d requests, claims %d, owes %d, and %d are coming",
-			flow, s.queue.Len(), s.claim, s.owed, s.coming)
-		claims += s.claim
+		w.check(s.waiting == s.queue.Len() && s.waiting > 0, "the share of %v has %d requests, counted %d", flow, s.queue.Len(), s.waiting)
+		all += s.waiting
 		last := int64(0)
 		for waiting := s.queue.First(); waiting != nil; waiting = waiting.place.Next() {
 			q := w.requests[waiting.UserID-1]
@@ -199,7 +191,7 @@ func (w *simWorld) checkAdmission() {
 			last = q.user
 		}
 	}
-	w.check(claims == a.Queued() && a.all.claim == claims, "%d requests wait, shares have %d", a.Queued(), claims)
+	w.check(all == waiting, "%d requests wait, shares have %d", waiting, all)
 }
 
 // checkTurns checks for each request that waited: while it did, another connection of its caller began at most one request
@@ -259,7 +251,7 @@ func (w *simWorld) checkBegun() {
 	w.check(s.Refused == refused, "%d requests were refused, counted %d", refused, s.Refused)
 	begun := w.engine.counted().Requests
 	w.check(begun+s.Expired+s.Dropped == taken, "%d requests begun, %d expired and %d dropped of %d", begun, s.Expired, s.Dropped, taken)
-	held := w.engine.admission.held.Load()
+	running, waiting := w.engine.admission.Held()
 	w.check(len(w.engine.admission.shares) == 0 && len(w.engine.admission.callers) == 0, "shares are left after the last answer")
-	w.check(w.held == 0 && held == 0, "%d requests are unanswered, and %d hold a place, after the last answer", w.held, held)
+	w.check(w.held == 0 && running+waiting == 0, "%d requests are unanswered, and %d hold a place, after the last answer", w.held, running+waiting)
 }

@@ -224,7 +224,7 @@ func (w *simWorld) checkSettled() {
 	w.checkAdmission()
 	w.checkLongestPaths()
 	if w.graceEnd.Passed(now) {
-		w.check(!e.pending(), "%d requests are unanswered past the grace", e.runs.Len()+e.admission.Queued())
+		w.check(!e.pending(), "%d requests run past the grace, or others wait", e.runs.Len())
 	}
 	w.check(!e.closing || e.pending() || len(nodes) > 0 || w.drained(), "nothing is left and Close does not end")
 	if w.drained() {

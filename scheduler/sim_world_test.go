@@ -271,8 +271,7 @@ type simRequest struct {
 	refused    bool            // submitted after the engine was told to close
 	flow       Flow
 	taken      bool          // the engine has not refused it at once
-	contends   bool          // it came while as many ran as may
-	overloaded bool          // the engine has refused it, at once or later
+	overloaded bool          // the engine has refused it, at once, or in favor of another
 	ran        bool          // it was admitted
 	since      clock.Time    // when its wait for admission began, if it was seen to wait
 	delay      time.Duration // until it was admitted, or had to leave
@@ -469,8 +468,8 @@ func (w *simWorld) beginClose() {
 		if grace < Forever {
 			w.graceEnd = w.sim.Now().Add(grace)
 		}
-		w.engine.beginClose(grace)
 	})
+	w.engine.shut(grace)
 }
 
 // play goes from instant to instant until nothing is left to happen.

@@ -147,7 +147,7 @@ func (tl *timeline) play() {
 
 // close closes the engine; nothing may be left of it.
 func (tl *timeline) close() {
-	tl.sim.Loop.Post(func() { tl.engine.beginClose(0) })
+	tl.engine.shut(0)
 	tl.play()
 	assert.True(tl.t, tl.engine.ended)
 	assertNothingLeft(tl.t, tl.engine)

@@ -192,7 +192,7 @@ func (w *handWorld) end() {
 
 // close begins to close the engine, as Close does, without waiting for the end.
 func (w *handWorld) close(grace time.Duration) {
-	w.closed.Do(func() { w.Loop.Post(func() { w.beginClose(grace) }) })
+	w.closed.Do(func() { w.shut(grace) })
 	w.Settle()
 }
 

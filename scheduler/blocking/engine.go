@@ -71,9 +71,8 @@ type engine struct {
 	cpu, io     *workers // nil: each node runs on the goroutine of its request
 
 	mu        sync.Mutex
-	admission scheduler.Admission         // guarded by mu, where it says so
-	closing   bool                        // guarded by mu
-	live      sync.WaitGroup              // requests that run or wait; Add only under mu while not closing
+	admission scheduler.Admission         // Enter and Close under mu, too
+	live      sync.WaitGroup              // requests that run or wait; Add only under mu before the end of intake
 	using     map[*registry.Registry]int  // how many of them, and optional nodes, have a registry; guarded by mu
 	kept      map[*registry.Endpoint]bool // see Keep; nil: all; guarded by mu
 	// degraded counts the answers in which something is missing, by name of the plan; guarded by mu.
@@ -208,46 +207,32 @@ func (e *engine) Clock() clock.Clock { return e.given.Clock }
 
 // Submit implements scheduler.Engine. Each request that runs has a goroutine.
 func (e *engine) Submit(x *scheduler.Execution, done func(*scheduler.Result)) error {
-	if err := x.Enter(e.reg, &e.admission, e.given.Clock, done); err != nil {
-		return err
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closing {
-		e.admission.Retract(x)
-		return scheduler.ErrShuttingDown
+	waits, loser, err := x.Enter(e.reg, &e.admission, e.given.Clock, done)
+	if err != nil {
+		return err
 	}
-	verdict, contends := e.admission.TakeUp(x)
-	if contends {
-		for x := e.admission.Displaced(); x != nil; x = e.admission.Displaced() {
-			go e.turnAway(x, scheduler.ErrOverloaded)
-		}
+	if loser != nil {
+		go e.turnAway(loser, scheduler.ErrOverloaded)
 	}
-	switch verdict {
-	case scheduler.Runs:
-		e.enter(x.Graph)
+	e.enter(x.Graph)
+	if !waits {
 		go e.run(x)
-	case scheduler.Waits:
-		e.enter(x.Graph)
-		e.wait(x)
-	default:
-		return scheduler.ErrOverloaded
+	} else if x.Deadline != 0 {
+		e.limitWait(x)
 	}
 	return nil
 }
 
-// wait puts a request into the queue, until its deadline at most. mu is held.
-func (e *engine) wait(x *scheduler.Execution) {
-	now, waits := e.given.Clock.Now(), new(true) // guarded by mu
-	var left func()
-	if x.Deadline != 0 {
-		timer := time.AfterFunc(x.Deadline.Sub(now), func() { e.expire(x, waits) })
-		left = func() {
-			timer.Stop()
-			*waits = false
-		}
-	}
-	e.admission.Wait(x, now, left)
+// limitWait has a request wait until its deadline at most. mu is held.
+func (e *engine) limitWait(x *scheduler.Execution) {
+	waits := new(true) // guarded by mu
+	timer := time.AfterFunc(x.Deadline.Sub(e.given.Clock.Now()), func() { e.expire(x, waits) })
+	x.WhenLeft(func() {
+		timer.Stop()
+		*waits = false
+	})
 }
 
 // expire fails a request whose deadline has passed while it waited. If it waits no more, it is its caller's already.
@@ -283,7 +268,10 @@ func (e *engine) admitNext() {
 // turnAway delivers the error of a request that has left the queue and will not run.
 func (e *engine) turnAway(x *scheduler.Execution, err error) {
 	defer e.leave(x.Graph)
-	x.Deliver(x.TurnedAway(err, e.given.Clock.Now()))
+	e.mu.Lock()
+	result := x.TurnedAway(err, e.given.Clock.Now())
+	e.mu.Unlock()
+	x.Deliver(result)
 }
 
 func (e *engine) countDegraded(plan string) {
@@ -296,7 +284,7 @@ func (e *engine) countDegraded(plan string) {
 // is asked to stop and no node starts any more, and so the requests end.
 func (e *engine) Close(grace time.Duration) {
 	e.mu.Lock()
-	e.closing = true
+	e.admission.Close()
 	e.mu.Unlock()
 	if grace < scheduler.Forever {
 		defer time.AfterFunc(grace, e.endAll).Stop()
@@ -330,7 +318,8 @@ func (e *engine) Metrics() scheduler.Metrics {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	m.Live, m.Admission = e.admission.Running(), e.admission.Stats()
+	m.Admission = e.admission.Stats()
+	m.Live, _ = e.admission.Held()
 	for name, n := range e.degraded {
 		if m.Plans == nil {
 			m.Plans = make(map[string]scheduler.PlacementStats)

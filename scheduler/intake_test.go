@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // Requests that end at once are admitted over several iterations, so that neither the stack nor an iteration grows with the queue.
@@ -25,7 +27,7 @@ func TestAQueueOfInstantRequestsTakesTurnsWithIO(t *testing.T) {
 	}
 	w.Settle()
 	require.Nil(t, blocker.Result)
-	assert.Equal(t, n, w.admission.Queued())
+	assert.Equal(t, n, w.admission.Stats().Waiting)
 	w.Advance(ms(5))
 	w.Settle()
 	require.NotNil(t, blocker.Result)
@@ -68,20 +70,21 @@ func TestARefusalIsCheap(t *testing.T) {
 func TestFlowsAllocateNothing(t *testing.T) {
 	var a Admission
 	a.Bound(1, 2)
-	takeUp := func(x *Execution) Verdict {
-		require.True(t, a.Enter(x))
-		verdict, _ := a.TakeUp(x)
-		return verdict
+	clock := clock.NewManual()
+	enter := func(x *Execution) (waits bool) {
+		waits, loser, err := a.Enter(x, clock)
+		require.NoError(t, err)
+		require.Nil(t, loser)
+		return waits
 	}
-	require.Equal(t, Runs, takeUp(new(Execution)))
+	require.False(t, enter(new(Execution)))
 	n := uint64(0)
 	var one, two Execution
 	turn := func() {
 		for _, x := range []*Execution{&one, &two} {
 			n++
 			x.Flow = Flow{Caller: n % 512, Connection: n}
-			require.Equal(t, Waits, takeUp(x))
-			a.Wait(x, 0, nil)
+			require.True(t, enter(x))
 		}
 		for range 2 {
 			a.End()

@@ -4,27 +4,43 @@ import "github.com/rankd/rankd/loop"
 
 // This file has what the loop does with a request before it begins.
 
-// admit takes up a request that has entered: it begins at once, it waits, or it has lost its place. Others may have lost theirs to
-// it.
-func (e *Async) admit(x *Execution) {
-	if e.closing {
+// Submit implements Engine. done runs on the loop.
+func (e *Async) Submit(x *Execution, done func(*Result)) error {
+	waits, loser, err := x.Enter(e.reg, &e.admission, e.loop.Clock(), done)
+	if err != nil {
+		return err
+	}
+	posted := false
+	if waits {
+		posted = e.loop.Post(func() { e.queued(loser) })
+	} else {
+		posted = e.loop.Post(func() { e.admit(x) })
+	}
+	if !posted {
 		e.admission.Retract(x)
-		e.deliver(x, &Result{Err: ErrShuttingDown})
+		return ErrShuttingDown
+	}
+	return nil
+}
+
+// admit begins a request that was let in at once.
+func (e *Async) admit(x *Execution) {
+	if !e.gaveUp {
+		e.begin(x)
 		return
 	}
-	verdict, contends := e.admission.TakeUp(x)
-	switch verdict {
-	case Runs:
-		e.begin(x)
-	case Waits:
-		e.wait(x)
-	default:
-		e.deliver(x, &Result{Err: ErrOverloaded})
+	e.admission.End()
+	e.deliver(x, &Result{Err: ErrShuttingDown})
+	e.checkDrained()
+}
+
+// queued follows a request into the queue, for which loser has lost its place, unless that is nil.
+func (e *Async) queued(loser *Execution) {
+	if loser != nil {
+		e.turnAway(loser, ErrOverloaded)
 	}
-	if contends {
-		for x := e.admission.Displaced(); x != nil; x = e.admission.Displaced() {
-			e.turnAway(x, ErrOverloaded)
-		}
+	for x := e.admission.Fresh(); x != nil; x = e.admission.Fresh() {
+		e.limitWait(x)
 	}
 }
 
@@ -35,13 +51,8 @@ type waitTimer struct {
 	stop  func()     // the end of the wait, bound once
 }
 
-// wait puts a request into the queue, until its deadline at most.
-func (e *Async) wait(x *Execution) {
-	now := e.loop.Clock().Now()
-	if x.Deadline == 0 {
-		e.admission.Wait(x, now, nil)
-		return
-	}
+// limitWait has a request wait until its deadline at most.
+func (e *Async) limitWait(x *Execution) {
 	w := e.freeWaits.take()
 	if w == nil {
 		w = new(waitTimer)
@@ -49,7 +60,7 @@ func (e *Async) wait(x *Execution) {
 		w.stop = func() { e.stopWait(w) }
 	}
 	w.x = x
-	e.admission.Wait(x, now, w.stop)
+	x.WhenLeft(w.stop)
 	_ = w.timer.StartAt(x.Deadline) // Only a stopped loop refuses, and it ends all anyway.
 }
 
@@ -81,7 +92,8 @@ func (e *Async) admitSoon() {
 func (e *Async) admitNext() {
 	e.admitting = false
 	now := e.loop.Clock().Now()
-	for free := e.admission.Free(); free > 0; {
+	running, _ := e.admission.Held()
+	for free := e.admission.inflightMax - running; free > 0; {
 		x, err := e.admission.Next(now)
 		switch {
 		case x == nil:
@@ -108,7 +120,8 @@ func (e *Async) dropWaiting() {
 	}
 }
 
-// pending reports whether requests run or wait.
+// pending reports whether requests run, or are about to, or wait.
 func (e *Async) pending() bool {
-	return e.runs.Len() > 0 || e.admission.Queued() > 0
+	running, waiting := e.admission.Held()
+	return running+waiting > 0
 }
