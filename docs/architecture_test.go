@@ -120,7 +120,7 @@ func TestPagesHaveTheNumbersAndWordsOfTheSources(t *testing.T) {
 			assert.Contains(t, row, "`"+string(status)+"`", name)
 		}
 	}
-	source, err := os.ReadFile("../scheduler/place.go")
+	source, err := os.ReadFile("../scheduler/profile.go")
 	require.NoError(t, err)
 	bound := regexp.MustCompile(`const firstRowsMax = (\d+)`).FindSubmatch(source)
 	require.NotNil(t, bound)
