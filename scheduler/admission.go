@@ -8,7 +8,7 @@ import (
 	"github.com/rankd/rankd/loop/latency"
 )
 
-// Admission is the one place where an engine lets requests in. So many run, so many wait, and the rest is refused. Those that wait
+// Admission is the one place where an engine admits requests. So many run, so many wait, and the rest is refused. Those that wait
 // take turns by caller, and those of a caller by connection: deficit round robin, in which a request that runs costs the whole turn,
 // and one that never runs costs nothing. When the queue is full, the caller with the most in it loses its newest request to one who
 // has less. Admission decides. The engine runs the requests that it admits, and reports the end of each.
@@ -60,7 +60,7 @@ func (a *Admission) Close() {
 	a.closed = true
 }
 
-// Enter lets one more request in: it runs at once, or it waits from now on. In a full queue loser has lost its place to it: the engine
+// Enter admits one more request: it runs at once, or it waits from now on. In a full queue loser has lost its place to it: the engine
 // refuses that with ErrOverloaded. An error is ErrOverloaded or ErrShuttingDown: the request neither runs nor waits.
 func (a *Admission) Enter(x *Execution, c clock.Clock) (waits bool, loser *Execution, err error) {
 	a.mu.Lock()

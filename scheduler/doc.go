@@ -22,7 +22,7 @@
 //
 //	engine.go    Execution: one request, from Submit to done
 //	async.go     the engine, and its drain
-//	admission.go lets requests in, for all engines; intake.go does for this one
+//	admission.go says which requests run, wait or are refused, in every engine; intake.go asks it
 //	run.go       one request: it starts ready nodes and delivers the result
 //	place.go     decides where a node runs
 //	profile.go   has what the engine has learned about a plan

@@ -54,8 +54,8 @@ type Execution struct {
 	left  func()               // stops the timer of its deadline; nil: there is none
 }
 
-// Enter takes x up for an engine of that registry's endpoints: it checks x, notes who waits for it, and lets it in. The error is that of Check, or
-// the rest is as Admission.Enter has it. Any goroutine.
+// Enter takes x up for an engine of that registry's endpoints: it checks x, notes who waits for it, and admits it. An error is that of Check, or
+// of Admission.Enter, whose results the others are. Any goroutine.
 func (x *Execution) Enter(reg *registry.Registry, a *Admission, c clock.Clock, done func(*Result)) (waits bool, loser *Execution, err error) {
 	if err := x.Check(reg); err != nil {
 		return false, nil, err

@@ -23,7 +23,7 @@ func (e *Async) Submit(x *Execution, done func(*Result)) error {
 	return nil
 }
 
-// admit begins a request that was let in at once.
+// admit begins a request that was admitted at once.
 func (e *Async) admit(x *Execution) {
 	if !e.gaveUp {
 		e.begin(x)
