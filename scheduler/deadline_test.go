@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/cpupool"
-	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
@@ -19,38 +17,6 @@ import (
 
 // The tests of this file show what happens at the very instant of a deadline, on a clock that the
 // test moves. TestSeedRows has the seeds' rows on all engines.
-
-func TestEffectiveDeadlineIsTheEarliest(t *testing.T) {
-	const none = 0
-	start := clock.Time(ms(1000))
-	for _, c := range []struct {
-		request            int // ms after the start
-		engine, node, want int
-	}{
-		{none, none, none, none},
-		{30, none, none, 30},
-		{none, 20, none, 20},
-		{none, none, 10, 10},
-		{30, 20, 10, 10},
-		{30, 10, 20, 10},
-		{10, 20, 30, 10},
-		{20, 20, 20, 20},
-		{-5, 20, 10, -5},
-	} {
-		t.Run(fmt.Sprintf("request %d engine %d node %d", c.request, c.engine, c.node), func(t *testing.T) {
-			var request, want clock.Time
-			if c.request != none {
-				request = start.Add(ms(c.request))
-			}
-			if c.want != none {
-				want = start.Add(ms(c.want))
-			}
-			b := bounds{deadline: request, nodeTimeout: ms(c.engine)}
-			got := b.nodeDeadline(&plan.Node{Timeout: ms(c.node)}, start)
-			assert.Equal(t, want, got)
-		})
-	}
-}
 
 // TestTheEarliestLimitEndsTheNode has a node meet the same three limits: it fails at the earliest, and names it.
 func TestTheEarliestLimitEndsTheNode(t *testing.T) {
@@ -91,39 +57,6 @@ func TestTheEarliestLimitEndsTheNode(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestBranchesWaitSideBySide(t *testing.T) {
-	w := newHandWorld(t, 0)
-	w.cpu.auto = true
-	p := w.start(w.within(builtinGraph(t, "all", source(3),
-		sleepNode("left", "src", ms(20)),
-		sleepNode("right", "src", ms(30)),
-		vmNode("score", "src"),
-		concatNode("sleepers", "left", "right"),
-		concatNode("all", "sleepers", "score")), 0))
-	w.Settle()
-	assert.Equal(t, 2, w.runs.First().State.Inflight(), "both sleeps wait at the same time, vm is done")
-	w.Advance(ample)
-	require.NotNil(t, p.Result)
-	assert.Equal(t, ms(30), p.at, "as long as the longest branch, not their sum")
-	requireRows(t, p.Result, idsUpTo(3, 3)...)
-	score := p.Outputs[0].Batch.Float(finalScore)
-	assert.Equal(t, []float64{0, 0, 0, 0, 0, 0, 2, 4, 6}, score.Values)
-	for row := range 9 {
-		assert.Equal(t, row >= 6, score.Valid.Get(row), "only the rows of the vm branch have a score")
-	}
-}
-
-func TestNodeTimeoutCountsFromTheNodesStart(t *testing.T) {
-	w := newHandWorld(t, ms(20))
-	g := builtinGraph(t, "c", source(1), sleepNode("a", "src", ms(15)), sleepNode("b", "a", ms(15)), sleepNode("c", "b", ms(15)))
-	p := w.start(w.within(g, 0))
-	w.Advance(ms(44))
-	assert.Nil(t, p.Result)
-	w.Advance(ms(1))
-	require.NotNil(t, p.Result)
-	requireRows(t, p.Result, 1)
 }
 
 func TestDeadlineBeforeSpawn(t *testing.T) {
@@ -322,17 +255,6 @@ func TestAbandonedWork(t *testing.T) {
 			assert.Equal(t, want, w.counted())
 		})
 	}
-}
-
-func TestTwoNodesLateAtOnce(t *testing.T) {
-	w := newHandWorld(t, 0)
-	g := builtinGraph(t, "both", source(1),
-		sleepNode("left", "src", ms(50)), sleepNode("right", "src", ms(60)), concatNode("both", "left", "right"))
-	p := w.start(w.within(g, ms(10)))
-	w.Advance(ms(10))
-	require.NotNil(t, p.Result)
-	requireNode(t, p.Err, "left")
-	assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, Cancelled: 2}, w.counted())
 }
 
 // A node's timeout ends the request, but not before the nodes beside it are settled.

@@ -20,24 +20,36 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// distant is an engine in virtual time. Its Redis is 1 ms away.
+// distant is an engine in virtual time, with a Redis at a distance. It is closed at the end of the test; nothing may be left of it then.
 type distant struct {
 	*Async
 	t           *testing.T
 	sim         *loopsim.Sim
-	panics      []any
+	panics      []any // on the loop, which the test expects
 	connections int
 }
 
-func newDistant(t *testing.T) *distant {
-	d := &distant{t: t}
+// openIn has d run an engine of so many workers in virtual time, whose Redis serves connections as accept says. Requests do not share reads.
+func (d *distant) openIn(t *testing.T, latency simnet.Config, accept func(*simnet.Peer), workers cpupool.Config, placement Placement) {
+	d.t = t
 	rng := rand.New(rand.NewPCG(1, 1))
 	d.sim = loopsim.New(rng, func(recovered any, _ []byte) { d.panics = append(d.panics, recovered) })
-	net := simnet.New(d.sim, rng, simnet.Config{Latency: func() time.Duration { return time.Millisecond }})
+	net := simnet.New(d.sim, rng, latency)
+	net.Listen("redis:1", accept)
 	reg := testRegistry(t)
 	clients := make([]Caller, len(reg.Endpoints()))
-	clients[0] = resp.NewClient(d.sim.Loop, net, resp.Options{Addr: "redis:1"})
-	net.Listen("redis:1", func(p *simnet.Peer) {
+	clients[0] = resp.NewClient(d.sim.Loop, net, resp.Options{Addr: "redis:1", NoCoalesceReads: true})
+	workers.Clock = d.sim.Clock
+	pool := cpupool.New(d.sim.Loop, workers)
+	t.Cleanup(pool.Close)
+	d.Async = NewAsync(AsyncConfig{Loop: d.sim.Loop, CPU: pool, Clients: clients, Config: Config{Registry: reg, Placement: placement}})
+	t.Cleanup(d.end)
+}
+
+// newDistant returns an engine whose Redis is 1 ms away and answers at once.
+func newDistant(t *testing.T) *distant {
+	d := new(distant)
+	d.openIn(t, simnet.Config{Latency: func() time.Duration { return time.Millisecond }}, func(p *simnet.Peer) {
 		d.connections++
 		p.OnData = func(data []byte) int {
 			rest, out := data, []byte(nil)
@@ -52,10 +64,7 @@ func newDistant(t *testing.T) *distant {
 			p.Write(out)
 			return len(data) - len(rest)
 		}
-	})
-	pool := cpupool.New(d.sim.Loop, cpupool.Config{Clock: d.sim.Clock})
-	t.Cleanup(pool.Close)
-	d.Async = NewAsync(AsyncConfig{Loop: d.sim.Loop, CPU: pool, Clients: clients, Config: Config{Registry: reg}})
+	}, cpupool.Config{}, Placement{})
 	return d
 }
 
@@ -101,7 +110,6 @@ func TestAPanicInDoneKeepsTheConnection(t *testing.T) {
 	assert.NoError(t, results[1].Err)
 	assert.Equal(t, []any{bug}, d.panics)
 	assert.Equal(t, 1, d.connections)
-	d.end()
 }
 
 // TestASleepGivesUpTheOtherParts: a body takes the first part of the replies, and sleeps. The parts that it leaves
@@ -134,5 +142,4 @@ func TestASleepGivesUpTheOtherParts(t *testing.T) {
 	require.NotNil(t, result)
 	assert.NoError(t, result.Err)
 	assert.Equal(t, nap, slept)
-	d.end()
 }

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -12,43 +11,6 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task/builtin"
 )
-
-// TestCloseGivesUp closes the engine while work of each kind is in flight that will not end
-// in an hour. Each request is told so, once, and nothing of it is left.
-func TestCloseGivesUp(t *testing.T) {
-	reg := silentRedis(t)
-	load := func(output string, nodes ...string) *plan.Graph {
-		return graphFor(t, reg, builtin.Catalog(), output, nodes...)
-	}
-	for name, g := range map[string]*plan.Graph{
-		"a sleep":      load("x", source(3), sleepNode("x", "src", ample)),
-		"a Redis call": load("x", viewerNode("x")),
-		"CPU work":     load("x", source(3), busyNode("x", "src", ample)),
-		"all at once": load("z", viewerNode("v"), source(3), busyNode("b", "src", ample),
-			sleepNode("s", "src", ample), concatNode("y", "v", "b"), concatNode("z", "y", "s")),
-	} {
-		for _, grace := range []time.Duration{-1, 0, 5 * time.Millisecond} {
-			t.Run(fmt.Sprintf("%s, grace %v", name, grace), func(t *testing.T) {
-				before := openFDs(t)
-				w := open(t, Config{Registry: reg})
-				const n = 6 // more than there are CPU workers
-				results := make([]<-chan *Result, n)
-				for i := range results {
-					results[i] = w.start(&Execution{Graph: g, UserID: 1})
-				}
-				w.Close(grace)
-				for _, r := range results {
-					require.Len(t, r, 1, "exactly one answer, before Close returns")
-					assert.ErrorIs(t, (<-r).Err, ErrShuttingDown)
-				}
-				assertNothingLeft(t, w.Async)
-				assert.Equal(t, uint64(n), w.counted().Failed)
-				assert.Zero(t, w.counted().NodeTimeouts)
-				assert.Equal(t, before, openFDs(t), "descriptors")
-			})
-		}
-	}
-}
 
 // TestCloseWaitsForWhatEnds gives the same kinds all the time that they take.
 func TestCloseWaitsForWhatEnds(t *testing.T) {

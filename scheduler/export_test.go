@@ -4,6 +4,7 @@ package scheduler
 var (
 	RequireRows       = requireRows
 	RequireNode       = requireNode
+	OpenFDs           = openFDs
 	AssertNothingLeft = assertNothingLeft
 )
 

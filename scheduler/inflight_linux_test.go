@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"fmt"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -25,7 +26,7 @@ import (
 
 // TestManyRedisCallsInFlightOnOneThread: a server keeps its answers until 256 calls have
 // reached it, each of another node. All of them left from the loop's thread, which runs
-// nothing else, over one connection.
+// nothing else, over one connection. A suspended body costs a coroutine, and no thread.
 func TestManyRedisCallsInFlightOnOneThread(t *testing.T) {
 	const calls = 256
 	for _, c := range []struct{ requests, nodes int }{{calls, 1}, {16, 16}, {1, calls}} {
@@ -51,6 +52,8 @@ func TestManyRedisCallsInFlightOnOneThread(t *testing.T) {
 
 			w := openThread(t, registryAt(t, server.Addr(), longPolicy))
 			g := viewers(t, w.registry, c.nodes)
+			threads := pprof.Lookup("threadcreate").Count
+			before := threads()
 			results := make([]chan *scheduler.Result, c.requests)
 			for i := range results {
 				results[i] = make(chan *scheduler.Result, 2)
@@ -77,6 +80,7 @@ func TestManyRedisCallsInFlightOnOneThread(t *testing.T) {
 					require.Equal(t, w.thread, thread, "a write that did not leave from the loop's thread")
 				}
 			})
+			assert.Less(t, threads()-before, calls/10)
 			assert.Zero(t, answered.Load())
 			assert.Equal(t, 1, server.Accepted())
 

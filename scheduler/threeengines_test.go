@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -8,11 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/scheduler/schedulertest"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
@@ -36,6 +35,7 @@ var (
 	loopTask          = schedulertest.LoopTask
 	requireRows       = scheduler.RequireRows
 	requireNode       = scheduler.RequireNode
+	openFDs           = scheduler.OpenFDs
 	assertNothingLeft = scheduler.AssertNothingLeft
 	idsUpTo           = schedulertest.IDsUpTo
 	noRows            = schedulertest.NoRows
@@ -46,97 +46,6 @@ const (
 	ample = schedulertest.Ample
 	soon  = schedulertest.Soon
 )
-
-// TestBlockingEnginesDrain holds the blocking engines to the same contract, as far as
-// blocking goes: sleeps and Redis calls are given up, CPU work is asked to stop and waited
-// for, and a node that waits for a worker never starts.
-func TestBlockingEnginesDrain(t *testing.T) {
-	reg := silentRedis(t)
-	load := func(output string, nodes ...string) *plan.Graph {
-		return graphFor(t, reg, builtin.Catalog(), output, nodes...)
-	}
-	for name, openEngine := range map[string]func(scheduler.Config) scheduler.Engine{
-		"sequential": func(c scheduler.Config) scheduler.Engine { return blocking.OpenSequential(c) },
-		"pool":       func(c scheduler.Config) scheduler.Engine { return blocking.OpenTwoPools(c) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			e := openEngine(scheduler.Config{Registry: reg, CPUThreads: 1})
-			answers := make(chan error, 8)
-			graphs := []*plan.Graph{
-				load("x", source(1), sleepNode("x", "src", ample)), load("x", viewerNode("x")),
-				load("x", source(1), busyNode("x", "src", ample)), load("x", source(1), busyNode("x", "src", ample)),
-			}
-			for _, g := range graphs {
-				e.Submit(&scheduler.Execution{Graph: g, UserID: 1}, func(r *scheduler.Result) { answers <- r.Err })
-			}
-			e.Close(soon) // so that some of it is under way
-			require.Len(t, answers, len(graphs))
-			for range graphs {
-				assert.ErrorIs(t, <-answers, scheduler.ErrShuttingDown)
-			}
-			err := e.Submit(&scheduler.Execution{Graph: load("src", source(1)), UserID: 1}, func(*scheduler.Result) { t.Error("answered") })
-			assert.ErrorIs(t, err, scheduler.ErrShuttingDown)
-			e.Close(scheduler.Forever)
-		})
-	}
-}
-
-// One contract, three engines: a sleep ends when the body is cancelled.
-func TestACancelledBodySleepsNoMore(t *testing.T) {
-	engines := map[string]func(scheduler.Config) (scheduler.Engine, error){
-		"reactor":    func(c scheduler.Config) (scheduler.Engine, error) { return scheduler.OpenAsync(c) },
-		"pool":       func(c scheduler.Config) (scheduler.Engine, error) { return blocking.OpenTwoPools(c), nil },
-		"sequential": func(c scheduler.Config) (scheduler.Engine, error) { return blocking.OpenSequential(c), nil },
-	}
-	for engine, openEngine := range engines {
-		for name, c := range map[string]struct {
-			nodeTimeout time.Duration
-			close       bool
-			want        error
-		}{
-			"timed out": {nodeTimeout: soon, want: scheduler.ErrNodeTimeout},
-			"shut down": {close: true, want: scheduler.ErrShuttingDown},
-		} {
-			t.Run(engine+", "+name, func(t *testing.T) {
-				entered, slept := make(chan struct{}, 1), make(chan error, 1)
-				g := graph(t, builtins(t, loopTask("test::nap", func(c *task.Ctx) (rowset.RowSet, error) {
-					entered <- struct{}{}
-					err := c.Sleep(ample)
-					slept <- err
-					return rowset.RowSet{}, err
-				})), "x", node("x", "nap", "", "", ""))
-				e, err := openEngine(scheduler.Config{Registry: testRegistry(t), NodeTimeout: c.nodeTimeout})
-				require.NoError(t, err)
-				answer := make(chan error, 1)
-				e.Submit(&scheduler.Execution{Graph: g, UserID: 1}, func(r *scheduler.Result) { answer <- r.Err })
-				<-entered
-				if c.close {
-					e.Close(0)
-				}
-				assert.ErrorIs(t, <-answer, c.want)
-				e.Close(scheduler.Forever)
-				assert.ErrorIs(t, <-slept, task.ErrCancelled)
-			})
-		}
-	}
-}
-
-// A node's timeout counts from its own start on the sequential engine, too.
-func TestSequentialTimeoutsCountFromTheNodesStart(t *testing.T) {
-	time := clock.NewManual()
-	step := loopTask("test::step", func(c *task.Ctx) (rowset.RowSet, error) {
-		time.Advance(ample / 2)
-		return c.Inputs[0], nil
-	})
-	step.Inputs, step.Output = 1, task.PassThrough
-	g := graph(t, builtins(t, step), "c", source(1), node("a", "step", "src", "", ""), node("b", "step", "a", "", ""),
-		node("c", "step", "b", "", ""))
-	e := blocking.OpenSequential(scheduler.Config{Registry: testRegistry(t), Clock: time, NodeTimeout: ample})
-	defer e.Close(scheduler.Forever)
-	answer := make(chan *scheduler.Result, 1)
-	e.Submit(&scheduler.Execution{Graph: g, UserID: 1}, func(r *scheduler.Result) { answer <- r })
-	requireRows(t, <-answer, 1)
-}
 
 // A body off the loop that ends its goroutine fails its node with one error. On the loop it ends the process.
 func TestGoexitOnEveryEngine(t *testing.T) {
@@ -149,4 +58,52 @@ func TestGoexitOnEveryEngine(t *testing.T) {
 		assert.ErrorIs(t, r.Err, task.ErrGoexit)
 		requireNode(t, r.Err, "x")
 	}, leave)
+}
+
+// TestCloseGivesUp closes an engine while work of each kind is in flight that will not end
+// in an hour. Each request is told so, once, and nothing of it is left.
+func TestCloseGivesUp(t *testing.T) {
+	reg := silentRedis(t)
+	load := func(output string, nodes ...string) *plan.Graph {
+		return graphFor(t, reg, builtin.Catalog(), output, nodes...)
+	}
+	for name, g := range map[string]*plan.Graph{
+		"a sleep":      load("x", source(3), sleepNode("x", "src", ample)),
+		"a Redis call": load("x", viewerNode("x")),
+		"CPU work":     load("x", source(3), busyNode("x", "src", ample)),
+		"all at once": load("z", viewerNode("v"), source(3), busyNode("b", "src", ample),
+			sleepNode("s", "src", ample), concatNode("y", "v", "b"), concatNode("z", "y", "s")),
+	} {
+		for _, engine := range engines {
+			for _, grace := range []time.Duration{-1, 0, 5 * time.Millisecond} {
+				t.Run(fmt.Sprintf("%s, %s, grace %v", name, engine.name, grace), func(t *testing.T) {
+					before := openFDs(t)
+					const n = 6 // more than there are CPU workers
+					e := engine.open(t, scheduler.Config{Registry: reg, CPUThreads: 2})
+					answers := make(chan error, n+2)
+					for range n {
+						require.NoError(t, e.Submit(&scheduler.Execution{Graph: g, UserID: 1}, func(r *scheduler.Result) { answers <- r.Err }))
+					}
+					e.Close(grace)
+					require.Len(t, answers, n, "exactly one answer each, before Close returns")
+					for range n {
+						assert.ErrorIs(t, <-answers, scheduler.ErrShuttingDown)
+					}
+					assert.Equal(t, before, openFDs(t), "descriptors")
+					if a, ok := e.(*scheduler.Async); ok {
+						assertNothingLeft(t, a)
+						assert.Equal(t, scheduler.Counts{Requests: n, Failed: n}, gone(a.Metrics().Counts))
+					}
+					err := e.Submit(&scheduler.Execution{Graph: g, UserID: 1}, func(*scheduler.Result) { t.Error("answered") })
+					assert.ErrorIs(t, err, scheduler.ErrShuttingDown)
+				})
+			}
+		}
+	}
+}
+
+// gone returns the counts without how the bodies of nodes ended that were given up.
+func gone(c scheduler.Counts) scheduler.Counts {
+	c.Cancelled, c.LateCompletions = 0, 0
+	return c
 }

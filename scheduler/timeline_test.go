@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,7 +18,6 @@ import (
 	"github.com/rankd/rankd/loop/loopsim"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor/simnet"
-	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
@@ -57,9 +55,7 @@ func TestTimelines(t *testing.T) {
 
 // timeline is the reactor in virtual time, with a Redis and workers that take as long as they are told.
 type timeline struct {
-	t       *testing.T
-	sim     *loopsim.Sim
-	engine  *Async
+	distant
 	tasks   *task.Catalog
 	workers timelineWorkers
 	redis   map[string]redisAnswer // by key
@@ -90,20 +86,15 @@ var drawnPlans = os.DirFS("../artifacts/testdata/drawn")
 const timelineWorkersMax = 2 // as the drawings have it
 
 func newTimeline(t *testing.T) *timeline {
-	tl := &timeline{t: t, redis: map[string]redisAnswer{}, cpu: map[string]time.Duration{}}
-	rng := rand.New(rand.NewPCG(1, 1))
-	tl.sim = loopsim.New(rng, func(recovered any, stack []byte) { t.Errorf("panic: %v\n%s", recovered, stack) })
-	net := simnet.New(tl.sim, rng, simnet.Config{})
-	net.Listen("redis:1", tl.accept)
-	tl.workers = timelineWorkers{sim: tl.sim}
+	tl := &timeline{redis: map[string]redisAnswer{}, cpu: map[string]time.Duration{}}
 	for range timelineWorkersMax {
-		tl.workers.idle = append(tl.workers.idle, newCoroutine())
+		co := newCoroutine()
+		tl.workers.idle = append(tl.workers.idle, co)
+		t.Cleanup(co.stop)
 	}
-	reg := testRegistry(t)
-	clients := make([]Caller, len(reg.Endpoints()))
-	clients[0] = resp.NewClient(tl.sim.Loop, net, resp.Options{Addr: "redis:1", NoCoalesceReads: true})
-	pool := cpupool.New(tl.sim.Loop, cpupool.Config{Workers: timelineWorkersMax, Clock: tl.sim.Clock, Executor: &tl.workers})
-	tl.engine = NewAsync(AsyncConfig{Loop: tl.sim.Loop, CPU: pool, Clients: clients, Config: Config{Registry: reg, Placement: Placement{Mode: OffloadAll}}})
+	tl.openIn(t, simnet.Config{}, tl.accept, cpupool.Config{Workers: timelineWorkersMax, Executor: &tl.workers}, Placement{Mode: OffloadAll})
+	tl.workers.sim = tl.sim
+	t.Cleanup(func() { assert.Empty(t, tl.panics) })
 	var specs []task.Spec
 	for _, spec := range builtin.Specs() {
 		spec.Run = tl.watched(spec.Run)
@@ -112,7 +103,6 @@ func newTimeline(t *testing.T) *timeline {
 	var err error
 	tl.tasks, err = task.NewCatalog(specs...)
 	require.NoError(t, err)
-	t.Cleanup(tl.close)
 	return tl
 }
 
@@ -130,30 +120,6 @@ func (tl *timeline) watched(body task.Body) task.Body {
 		}
 		s.end, s.err = tl.now(), err
 		return out, err
-	}
-}
-
-// play goes from instant to instant until nothing is left to happen.
-func (tl *timeline) play() {
-	for {
-		require.NoError(tl.t, tl.sim.Settle())
-		at, ok := tl.sim.Next()
-		if !ok {
-			return
-		}
-		tl.sim.MoveTo(at)
-	}
-}
-
-// close closes the engine; nothing may be left of it.
-func (tl *timeline) close() {
-	tl.engine.shut(0)
-	tl.play()
-	assert.True(tl.t, tl.engine.ended)
-	assertNothingLeft(tl.t, tl.engine)
-	require.NoError(tl.t, tl.sim.Stop())
-	for _, co := range tl.workers.idle {
-		co.stop()
 	}
 }
 
@@ -259,7 +225,7 @@ func playTimeline(t *testing.T, script string) string {
 		switch words[0] {
 		case "plan":
 			var err error
-			req.Graph, err = plan.NewLibrary(drawnPlans, "the examples", tl.tasks, tl.engine.reg, nil).Get(words[1])
+			req.Graph, err = plan.NewLibrary(drawnPlans, "the examples", tl.tasks, tl.reg, nil).Get(words[1])
 			require.NoError(t, err)
 		case "user":
 			var err error
@@ -277,7 +243,7 @@ func playTimeline(t *testing.T, script string) string {
 	}
 	var result *Result
 	var answered time.Duration
-	tl.engine.Submit(req, func(r *Result) {
+	tl.Submit(req, func(r *Result) {
 		require.Nil(t, result, "a second answer")
 		result, answered = r, tl.now()
 	})
@@ -324,7 +290,7 @@ func (tl *timeline) draw(result *Result, answered time.Duration) string {
 		}
 		b.WriteByte('\n')
 	}
-	if c := tl.engine.counted(); c.NodeTimeouts > 0 {
+	if c := tl.counted(); c.NodeTimeouts > 0 {
 		fmt.Fprintf(&b, "%d nodes timed out: %d late completions, %d cancelled\n", c.NodeTimeouts, c.LateCompletions, c.Cancelled)
 	}
 	return b.String()
@@ -335,11 +301,11 @@ func TestAHundredRedisCallsTakeAsLongAsOne(t *testing.T) {
 	const calls = 150
 	tl := newTimeline(t)
 	tl.redis["user:1"] = redisAnswer{takes: ms(10)}
-	g, err := plan.NewLibrary(drawnPlans, "the examples", tl.tasks, tl.engine.reg, nil).Get("simple_viewer")
+	g, err := plan.NewLibrary(drawnPlans, "the examples", tl.tasks, tl.reg, nil).Get("simple_viewer")
 	require.NoError(t, err)
 	answers := 0
 	for range calls {
-		tl.engine.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) {
+		tl.Submit(&Execution{Graph: g, UserID: 1}, func(r *Result) {
 			answers++
 			assert.NoError(t, r.Err)
 			assert.Equal(t, ms(10), tl.now())

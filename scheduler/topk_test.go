@@ -1,21 +1,40 @@
-package scheduler
+package scheduler_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
+	"github.com/rankd/rankd/task/builtin"
 )
 
-func TestTopKIsCounted(t *testing.T) {
-	g := builtinGraph(t, "t", source(10), node("s", "sort", "src", `"by": 1`, ""), node("t", "take", "s", `"count": 7`, ""))
-	for mode, want := range map[Mode]uint64{Adaptive: 1, OffloadAll: 0, InlineAll: 1} {
-		w := newPlacedWorld(t, 0, Placement{Mode: mode})
-		p := w.start(w.within(g, 0))
-		w.finishAll()
-		require.NotNil(t, p.Result)
-		requireRows(t, p.Result, idsUpTo(7, 1)...)
-		all, _ := w.placementMetrics()
-		assert.Equal(t, want, all.TopK, mode)
+// A sort that a take follows gives the same rows selected as sorted, on each engine and in each mode.
+func TestTopK(t *testing.T) {
+	const rows, count = 1000, 7
+	g := graph(t, builtin.Catalog(), "t", source(rows), vmNode("v", "src"), node("s", "sort", "v", `"by": 2001, "order": "desc"`, ""),
+		node("t", "take", "s", `"count": 7`, ""))
+	want := make([]int64, count)
+	for i := range want {
+		want[i] = rows - int64(i)
+	}
+	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
+		cfg := scheduler.Config{Registry: testRegistry(t), Placement: scheduler.Placement{Mode: mode}}
+		async := openAsync(t, cfg)
+		for name, e := range map[string]scheduler.Engine{
+			"async": async, "pool": blocking.OpenTwoPools(cfg), "sequential": blocking.OpenSequential(cfg),
+		} {
+			t.Run(name+" "+string(mode), func(t *testing.T) {
+				defer e.Close(scheduler.Forever)
+				results := make(chan *scheduler.Result, 1)
+				for _, own := range []scheduler.Mode{"", scheduler.Adaptive} {
+					e.Submit(&scheduler.Execution{Graph: g, Mode: own}, func(r *scheduler.Result) { results <- r })
+					requireRows(t, <-results, want...)
+				}
+			})
+		}
+		counted := map[scheduler.Mode]uint64{scheduler.Adaptive: 2, scheduler.OffloadAll: 1, scheduler.InlineAll: 2} // one has a mode of its own
+		assert.Equal(t, counted[mode], async.Metrics().Placement.TopK, mode)
 	}
 }
