@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop/clock"
@@ -20,12 +21,14 @@ import (
 //
 // Any goroutine. Next, Expire and Drop belong to the one that runs requests: the loop, or the holder of the engine's lock.
 type Admission struct {
-	inflightMax int // of requests that run; 0: no bound
-	heldMax     int // of requests that run or wait
+	inflightMax int64 // of requests that run; 0: no bound
+	heldMax     int64 // of requests that run or wait
+
+	// Without a bound these two are all that counts, and nobody takes mu.
+	closed  atomic.Bool
+	running atomic.Int64 // with a bound it grows under mu
 
 	mu      sync.Mutex // guards all below
-	closed  bool
-	running int
 	all     share
 	shares  map[Flow]*share
 	callers map[uint64]*share
@@ -49,7 +52,7 @@ type AdmissionStats struct {
 // Bound sets the bounds: inflightMax requests run at the same time and queueMax wait. An inflightMax of zero means no
 // bound. Bound comes first.
 func (a *Admission) Bound(inflightMax, queueMax int) {
-	a.inflightMax, a.heldMax = inflightMax, inflightMax+queueMax
+	a.inflightMax, a.heldMax = int64(inflightMax), int64(inflightMax)+int64(queueMax)
 	a.shares, a.callers = make(map[Flow]*share), make(map[uint64]*share)
 }
 
@@ -57,26 +60,33 @@ func (a *Admission) Bound(inflightMax, queueMax int) {
 func (a *Admission) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.closed = true
+	a.closed.Store(true)
 }
 
 // Enter admits one more request: it runs at once, or it waits from now on. In a full queue loser has lost its place to it: the engine
 // refuses that with ErrOverloaded. An error is ErrOverloaded or ErrShuttingDown: the request neither runs nor waits.
 func (a *Admission) Enter(x *Execution, c clock.Clock) (waits bool, loser *Execution, err error) {
+	if a.inflightMax == 0 {
+		if a.closed.Load() {
+			return false, nil, ErrShuttingDown
+		}
+		a.running.Add(1)
+		return false, nil, nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.closed:
+	case a.closed.Load():
 		return false, nil, ErrShuttingDown
-	case a.inflightMax == 0 || a.running < a.inflightMax && a.all.waiting == 0:
-		a.running++
+	case a.running.Load() < a.inflightMax && a.all.waiting == 0:
+		a.running.Add(1)
 		return false, nil, nil
 	case a.inflightMax == a.heldMax:
 		a.refused++
 		return false, nil, ErrOverloaded
 	}
 	s := a.shareOf(x.Flow)
-	if a.running+a.all.waiting >= a.heldMax {
+	if a.running.Load()+int64(a.all.waiting) >= a.heldMax {
 		a.refused++
 		rival := s.rival()
 		if rival == nil {
@@ -101,7 +111,7 @@ func (a *Admission) Retract(x *Execution) {
 	if x.share != nil {
 		a.unlink(x, false)
 	} else {
-		a.running--
+		a.running.Add(-1)
 	}
 }
 
@@ -122,7 +132,7 @@ func (a *Admission) Next(now clock.Time) (*Execution, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	x := a.all.next()
-	if x == nil || a.running >= a.inflightMax {
+	if x == nil || a.running.Load() >= a.inflightMax {
 		return nil, nil
 	}
 	if err := a.expire(x, now); err != nil {
@@ -142,7 +152,7 @@ func (a *Admission) Next(now clock.Time) (*Execution, error) {
 	}
 	a.unlink(x, true)
 	x.stopWait()
-	a.running++
+	a.running.Add(1)
 	x.delay = max(now.Sub(x.since), 0)
 	a.delays.Add(x.delay)
 	return x, nil
@@ -195,9 +205,11 @@ func (a *Admission) Drop() *Execution {
 
 // End counts the end of a request that ran. It reports whether Next may let another one in.
 func (a *Admission) End() bool {
+	if a.running.Add(-1); a.inflightMax == 0 {
+		return false
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.running--
 	return a.all.waiting > 0
 }
 
@@ -205,7 +217,7 @@ func (a *Admission) End() bool {
 func (a *Admission) Held() (running, waiting int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.running, a.all.waiting
+	return int(a.running.Load()), a.all.waiting
 }
 
 // Stats returns the counters as they are now.

@@ -25,7 +25,7 @@ func (e *Async) Submit(x *Execution, done func(*Result)) error {
 
 // admit begins a request that was admitted at once.
 func (e *Async) admit(x *Execution) {
-	if !e.gaveUp {
+	if !e.gaveUp && !e.ended {
 		e.begin(x)
 		return
 	}
@@ -93,7 +93,7 @@ func (e *Async) admitNext() {
 	e.admitting = false
 	now := e.loop.Clock().Now()
 	running, _ := e.admission.Held()
-	for free := e.admission.inflightMax - running; free > 0; {
+	for free := int(e.admission.inflightMax) - running; free > 0; {
 		x, err := e.admission.Next(now)
 		switch {
 		case x == nil:

@@ -104,17 +104,15 @@ func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Inputs, c.Refs = r.State.Gather(node, c.Inputs[:0], c.Refs[:0])
 }
 
-// Reload has j run the node anew that tried has run without a way to wait: see try.
-func (r *Run) Reload(j, tried *Job) {
-	c, env, from := &j.Ctx, tasks.Env(&j.Ctx), &tried.Ctx
-	was := tasks.Env(from)
-	c.Registry, c.Node, c.UserID, c.RequestID, c.Params, c.Memory, c.Limit = from.Registry, from.Node, from.UserID, from.RequestID, from.Params, from.Memory, from.Limit
-	j.spec, j.Started, j.Deadline, j.Ended = tried.spec, tried.Started, tried.Deadline, 0
-	env.Request, env.Deadline = was.Request, was.Deadline
-	if ahead := was.Rare().Ahead; ahead != nil {
+// takeOver has j run the node anew that tried has run without a way to wait, and leaves tried what j was: see try.
+func (j *Job) takeOver(tried *Job) {
+	*j, *tried = *tried, *j
+	env, free := tasks.Env(&j.Ctx), tasks.Env(&tried.Ctx)
+	env.Cancellation, free.Cancellation, env.Now, j.Ended = free.Cancellation, nil, 0, 0
+	ahead := env.Rare().Ahead
+	if env.Forget(); ahead != nil {
 		env.Keep().Ahead = ahead
 	}
-	c.Inputs, c.Refs = append(c.Inputs[:0], from.Inputs...), append(c.Refs[:0], from.Refs...)
 }
 
 // CheckStart returns ErrDeadlineBeforeStart, in a *TimeoutError, if the deadline of a node has passed when its body is about to start.

@@ -58,11 +58,10 @@ func (t *try) giveUp(in *inliner) {
 	}
 	j := r.newJob(node, onLoop)
 	r.Journal.Spawn(node, places[onLoop], in.rows-r.profile.nodes[node].makes)
-	r.Reload(&j.Job, tried)
+	j.takeOver(tried)
 	if r.State.timeLimited(j.node) {
-		j.started = tried.Started
+		j.started = j.Started
 	}
-	in.clear()
 	r.launch(j)
 }
 
