@@ -13,12 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/latency"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
-	"github.com/rankd/rankd/task/builtin"
 )
 
 // stepTask passes its input through and does what the test says for that node.
@@ -399,20 +397,15 @@ func TestAChainTakesNoStack(t *testing.T) {
 
 // BenchmarkPlacement: the plans that the placement is for, in each mode. As in a program, nobody checks what the built-in tasks return.
 func BenchmarkPlacement(b *testing.B) {
-	catalog, err := task.Engine(taskrun.Key{}).NewTrustingCatalog(builtin.Specs())
-	require.NoError(b, err)
+	catalog := trustingCatalog(b)
 	type benchmark struct {
 		name string
 		g    *plan.Graph
 	}
-	pipeline := func(name string, rows, count int) benchmark {
-		return benchmark{name, graph(b, catalog, "t", source(rows), vmNode("v", "src"), node("f", "filter", "v", `"pred_id": "big"`, ""),
-			node("s", "sort", "f", `"by": 2001, "order": "desc"`, ""), node("t", "take", "s", fmt.Sprintf(`"count": %d`, count), ""))}
-	}
 	last, nodes := takes(1000)
-	plans := []benchmark{pipeline("five cheap nodes", 10, 5), {"1000 takes", graph(b, catalog, last, nodes...)}}
+	plans := []benchmark{{"five cheap nodes", pipeline(b, catalog, 10, 5)}, {"1000 takes", graph(b, catalog, last, nodes...)}}
 	for _, rows := range []int{1000, 10_000, 100_000} {
-		plans = append(plans, pipeline(fmt.Sprintf("pipeline of %d rows", rows), rows, 10))
+		plans = append(plans, benchmark{fmt.Sprintf("pipeline of %d rows", rows), pipeline(b, catalog, rows, 10)})
 	}
 	for _, mode := range []Mode{Adaptive, OffloadAll} {
 		w := open(b, Config{Placement: Placement{Mode: mode}})

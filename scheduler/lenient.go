@@ -88,8 +88,9 @@ func (s *State) substitute(node int, err error) (instead plan.OnError, rows int)
 // stand gives the readers of a failed node its substitute.
 func (s *State) stand(node int, value rowset.RowSet) {
 	n := s.graph.Nodes[node]
-	s.Note(node, s.results(n.Inputs), s.results(n.Refs), value)
-	s.notes.standIn(node)
+	if s.notes != nil {
+		s.notes.standIn(n, s.results(n.Inputs), s.results(n.Refs), value)
+	}
 	s.letGo(n)
 	s.keep(node, value)
 	s.readyDependents(n)

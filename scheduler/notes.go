@@ -47,17 +47,11 @@ func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.R
 	}
 }
 
-// Note notes the outcome of a running node, if the request asks for that. The engine calls it before Succeed.
-func (s *State) Note(node int, inputs, refs []rowset.RowSet, out rowset.RowSet) {
-	if s.notes != nil {
-		s.notes.take(s.graph.Nodes[node], inputs, refs, out, rowcache.Use{})
-	}
-}
-
-// standIn notes that the result of a node is not its own.
-func (n *notes) standIn(node int) {
-	if n != nil && n.rows != nil {
-		n.rows[node].StoodIn = true
+// standIn notes the result of a node that is not its own.
+func (n *notes) standIn(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet) {
+	n.take(node, inputs, refs, out, rowcache.Use{})
+	if n.rows != nil {
+		n.rows[node.Index].StoodIn = true
 	}
 }
 

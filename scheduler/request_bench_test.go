@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/artifacts"
-	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/plan"
@@ -26,15 +25,37 @@ import (
 // Redis that costs next to nothing. Every run takes the same steps, so that the instructions of two commits can be
 // compared on a busy machine, too. With memory all reads are hits of the engine's table.
 func BenchmarkRequest(b *testing.B) {
+	catalog := trustingCatalog(b)
 	for _, name := range []string{"concat_plan", "complex_dag"} {
+		text, err := fs.ReadFile(artifacts.Plans(), name+".plan.json")
+		require.NoError(b, err)
+		g, err := plan.Load(name, text, catalog, testRegistry(b))
+		require.NoError(b, err)
 		for _, inflight := range []int{1, 64} {
-			b.Run(fmt.Sprintf("%s/inflight=%d", name, inflight), func(b *testing.B) { benchmarkRequest(b, name, inflight, false) })
-			b.Run(fmt.Sprintf("%s/inflight=%d/memory", name, inflight), func(b *testing.B) { benchmarkRequest(b, name, inflight, true) })
+			b.Run(fmt.Sprintf("%s/inflight=%d", name, inflight), func(b *testing.B) { benchmarkRequest(b, g, inflight, false) })
+			b.Run(fmt.Sprintf("%s/inflight=%d/memory", name, inflight), func(b *testing.B) { benchmarkRequest(b, g, inflight, true) })
 		}
+	}
+	for _, rows := range []int{10, 1000, 10_000} {
+		g := pipeline(b, catalog, rows, 10)
+		b.Run(fmt.Sprintf("pipeline of %d rows", rows), func(b *testing.B) { benchmarkRequest(b, g, 1, false) })
 	}
 }
 
-func benchmarkRequest(b *testing.B, name string, inflight int, memory bool) {
+// trustingCatalog returns the built-in tasks of a program: nobody checks what they return.
+func trustingCatalog(b *testing.B) *task.Catalog {
+	catalog, err := tasks.NewTrustingCatalog(builtin.Specs())
+	require.NoError(b, err)
+	return catalog
+}
+
+// pipeline returns a plan that computes, and takes the first rows of so many.
+func pipeline(b *testing.B, catalog *task.Catalog, rows, count int) *plan.Graph {
+	return graph(b, catalog, "t", source(rows), vmNode("v", "src"), node("f", "filter", "v", `"pred_id": "big"`, ""),
+		node("s", "sort", "f", `"by": 2001, "order": "desc"`, ""), node("t", "take", "s", fmt.Sprintf(`"count": %d`, count), ""))
+}
+
+func benchmarkRequest(b *testing.B, g *plan.Graph, inflight int, memory bool) {
 	w := newPlacedWorld(b, 0, Placement{})
 	w.cpu.auto = true
 	reg := testRegistry(b)
@@ -50,12 +71,6 @@ func benchmarkRequest(b *testing.B, name string, inflight int, memory bool) {
 			break // The plans read one endpoint.
 		}
 	}
-	text, err := fs.ReadFile(artifacts.Plans(), name+".plan.json")
-	require.NoError(b, err)
-	catalog, err := task.Engine(taskrun.Key{}).NewTrustingCatalog(builtin.Specs())
-	require.NoError(b, err)
-	g, err := plan.Load(name, text, catalog, reg)
-	require.NoError(b, err)
 
 	requests, answered, rows := make([]Execution, inflight), 0, 0
 	for i := range requests {
