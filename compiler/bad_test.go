@@ -3,22 +3,25 @@ package compiler_test
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
 )
 
-// TestBadPlans compiles the plans of testdata/bad. Each has one fault, save "several", and beside
-// it the exact text of its errors. After a deliberate change: go test ./compiler -update.
+// TestBadPlans compiles the plans of testdata/bad.txtar. Each has one fault, save "several", and behind it the exact text of its
+// errors. After a deliberate change: go test ./compiler -update.
 func TestBadPlans(t *testing.T) {
-	const folder = "testdata/bad"
+	archive, files := compiler.BadPlans(t)
+	folder := write(t, files)
 	sources, err := compiler.Folder(folder)
 	require.NoError(t, err)
-	require.Greater(t, len(sources), 40)
+	require.Greater(t, len(sources), 150)
 	results, err := newCompiler(t).Compile(context.Background(), sources...)
 	require.NoError(t, err)
 	for _, r := range results {
@@ -30,14 +33,17 @@ func TestBadPlans(t *testing.T) {
 			assert.NotEmpty(t, d.Hint, "%s: %s", r.File, d.Message)
 			texts = append(texts, d.String())
 		}
-		got := strings.Join(texts, "\n") + "\n"
-		golden := strings.TrimSuffix(r.Path(), compiler.Extension) + ".txt"
+		got := strings.ReplaceAll(strings.Join(texts, "\n")+"\n", folder+"/", "")
+		golden := strings.TrimSuffix(r.File, compiler.Extension) + ".txt"
+		i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == golden })
+		require.GreaterOrEqual(t, i, 0, "%s lacks %s", compiler.BadPlansFile, golden)
 		if compiler.Update() {
-			require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+			archive.Files[i].Data = []byte(got)
 			continue
 		}
-		want, err := os.ReadFile(golden)
-		require.NoError(t, err)
-		assert.Equal(t, string(want), got, r.File)
+		assert.Equal(t, string(archive.Files[i].Data), got, r.File)
+	}
+	if compiler.Update() {
+		require.NoError(t, os.WriteFile(compiler.BadPlansFile, txtar.Format(archive), 0o644))
 	}
 }

@@ -1,3 +1,0 @@
-import { other } from "./defines";
-
-export default other;

@@ -1,1 +1,0 @@
-export default definePlan({ name: "bad", build: (ctx) => ctx.fixed_source() });

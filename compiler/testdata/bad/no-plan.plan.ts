@@ -1,3 +1,0 @@
-import { definePlan, E, Pred } from "@ranking-dsl/runtime";
-
-export const x = 1;

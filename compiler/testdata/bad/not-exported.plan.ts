@@ -1,3 +1,0 @@
-import { definePlan, E, Pred } from "@ranking-dsl/runtime";
-
-definePlan({ name: "bad", build: (ctx) => ctx.fixed_source() });

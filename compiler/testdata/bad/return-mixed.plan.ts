@@ -1,9 +1,0 @@
-import { definePlan, E, Pred } from "@ranking-dsl/runtime";
-
-export default definePlan({
-  name: "bad",
-  build: (ctx) => {
-    const v = ctx.viewer({ endpoint: EP.redis.redis_default });
-    return [v, Key.id];
-  },
-});

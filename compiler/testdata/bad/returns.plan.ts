@@ -1,8 +1,0 @@
-import { definePlan } from "@ranking-dsl/runtime";
-
-export default definePlan({
-  name: "bad",
-  returns: [
-    Key.score, "x"],
-  build: (ctx) => ctx.viewer({ endpoint: EP.redis.redis_default }),
-});

@@ -1,4 +1,0 @@
-import { definePlan, E, Pred } from "@ranking-dsl/runtime";
-
-const a = ;
-export default definePlan({ name: "bad", build: (ctx) => ctx.fixed_source() });

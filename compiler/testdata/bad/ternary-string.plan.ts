@@ -1,9 +1,0 @@
-import { definePlan, E, Pred } from "@ranking-dsl/runtime";
-
-export default definePlan({
-  name: "bad",
-  build: (ctx) =>
-    ctx
-      .viewer({ endpoint: EP.redis.redis_default })
-      .vm({ outKey: Key.score, expr: Key.id > 5 ? "a" : 0 }),
-});
