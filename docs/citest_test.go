@@ -65,6 +65,9 @@ func TestCITestInstalls(t *testing.T) {
 				words[verb] = append(words[verb], object)
 			}
 			assert.Equal(t, tt.installed, strings.Join(words["installs"], " "))
+			if tt.installed != "" {
+				assert.Contains(t, string(output), "This will be installed:\n  through the system's packages: "+tt.installed+"\n")
+			}
 			assert.Equal(t, tt.found, strings.Join(words["found"], " "))
 			if tt.installed != "" {
 				assert.Len(t, words["slept"], 2, "it waits for the lock")

@@ -105,7 +105,7 @@ func formatPage() string {
 	b.WriteString(generated + `# Plan format
 
 A compiled plan, the *artifact*, is one JSON document, ` + "`<plan_name>.plan.json`" + `. ` + "`rankd compile`" + ` writes it, and the engine loads it. You can
-also write one by hand, as [the README](../../README.md#the-artifact) shows.
+also write one by hand, as [writing a plan](../writing-a-plan.md#by-hand) shows.
 
 The engine checks an artifact before it runs anything. An error names file, node and member. The engine ignores unknown
 members, except those of ` + "`params`" + ` and ` + "`scheduling`" + `, which it refuses.
