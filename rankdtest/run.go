@@ -66,8 +66,8 @@ type Case struct {
 	Partial bool
 	// Required makes the node one that the request requires: its result must be whole.
 	Required bool
-	// Lack receives what the result lacks, as the task says. It may be nil.
-	Lack *task.Lack
+	// Shortfall receives what the result lacks, as the task says. It may be nil.
+	Shortfall *task.Shortfall
 }
 
 // Run runs the task once and returns its output or its error, as an engine gets them: Run
@@ -126,8 +126,8 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	}
 	defer w.invalidate()
 	out, err := tasks.Invoke(tasks.SpecOf(node), ctx)
-	if c.Lack != nil {
-		*c.Lack = ctx.Lack()
+	if c.Shortfall != nil {
+		*c.Shortfall = ctx.Shortfall()
 	}
 	return out, err
 }

@@ -154,10 +154,10 @@ func (r *Run) Succeed(j *Job) {
 // note notes the outcome of a node that is about to succeed, and what its result lacks.
 func (r *Run) note(j *Job) {
 	c := &j.Ctx
-	if lack := c.Lack(); lack != (task.Lack{}) {
-		r.State.ReportLack(c.Node.Index, lack)
-		if lack.Err != nil {
-			r.Journal.Lack(c.Node.Index, lack.Err, lack.Dropped)
+	if shortfall := c.Shortfall(); shortfall != (task.Shortfall{}) {
+		r.State.ReportShortfall(c.Node.Index, shortfall)
+		if shortfall.Err != nil {
+			r.Journal.Shortfall(c.Node.Index, shortfall.Err, shortfall.Dropped)
 		}
 	}
 	if use := tasks.Env(c).Rare().Cached; use.Values > 0 {

@@ -62,7 +62,7 @@ func (s *State) catches(node int, err error, now clock.Time) bool {
 func (s *State) substitute(node int, err error) (instead plan.OnError, rows int) {
 	n := s.graph.Nodes[node]
 	if n.OnError == plan.OnErrorFallback {
-		s.lacks = append(s.lacks, Completeness{Node: n, Status: NodeFallback, Err: err})
+		s.incomplete = append(s.incomplete, Completeness{Node: n, Status: NodeFallback, Err: err})
 		s.demand(n.Fallback.Index)
 		return plan.OnErrorFallback, 0
 	}
@@ -70,7 +70,7 @@ func (s *State) substitute(node int, err error) (instead plan.OnError, rows int)
 	if errors.Is(err, ErrGivenUp) {
 		status = NodeLate
 	}
-	s.lacks = append(s.lacks, Completeness{Node: n, Status: status, Err: err})
+	s.incomplete = append(s.incomplete, Completeness{Node: n, Status: status, Err: err})
 	if n.OnError == plan.OnErrorSkip {
 		input := s.nodes[n.Inputs[0]].result
 		s.stand(node, input)
@@ -137,17 +137,17 @@ func (s *State) dueDeltas() []rowset.SchemaDelta {
 	return due
 }
 
-// ReportLack notes what the result of a running node lacks, as its body says. The engine calls it before Succeed.
-func (s *State) ReportLack(node int, lack task.Lack) {
+// ReportShortfall notes what the result of a running node lacks, as its body says. The engine calls it before Succeed.
+func (s *State) ReportShortfall(node int, f task.Shortfall) {
 	status := NodeFailed
 	switch {
-	case lack.Dropped > 0:
+	case f.Dropped > 0:
 		status = NodePartial
-	case lack.Err == nil:
+	case f.Err == nil:
 		status = NodeOK
 	}
-	s.lacks = append(s.lacks, Completeness{
-		Node: s.graph.Nodes[node], Status: status, Dropped: lack.Dropped, Err: lack.Err, Malformed: lack.Malformed,
+	s.incomplete = append(s.incomplete, Completeness{
+		Node: s.graph.Nodes[node], Status: status, Dropped: f.Dropped, Err: f.Err, Malformed: f.Malformed,
 	})
 }
 
@@ -177,17 +177,17 @@ type Completeness struct {
 // completeness returns what the lenient nodes that ran, and others that lack something, have contributed to the
 // answer, in the plan's order. It is nil for a plan without lenient nodes that lacks nothing.
 func (s *State) completeness() []Completeness {
-	if !s.graph.Lenient && len(s.lacks) == 0 {
+	if !s.graph.Lenient && len(s.incomplete) == 0 {
 		return nil
 	}
-	lacks := s.lacks
-	slices.SortFunc(lacks, func(a, b Completeness) int { return cmp.Compare(a.Node.Index, b.Node.Index) })
-	all := make([]Completeness, 0, len(lacks))
+	incomplete := s.incomplete
+	slices.SortFunc(incomplete, func(a, b Completeness) int { return cmp.Compare(a.Node.Index, b.Node.Index) })
+	all := make([]Completeness, 0, len(incomplete))
 	for i, n := range s.graph.Nodes {
 		switch {
-		case len(lacks) > 0 && lacks[0].Node == n:
-			all = append(all, lacks[0])
-			lacks = lacks[1:]
+		case len(incomplete) > 0 && incomplete[0].Node == n:
+			all = append(all, incomplete[0])
+			incomplete = incomplete[1:]
 		case n.Lenient() && s.nodes[i].status == done:
 			all = append(all, Completeness{Node: n, Status: NodeOK})
 		default:

@@ -130,7 +130,7 @@ func (j *asyncJob) nextStep() bool {
 // nobody waits for the result any more.
 func (j *asyncJob) stops() bool {
 	o := j.offload
-	return j.Err != nil || j.Ctx.Lack() != (task.Lack{}) || j.Late(true) || j.cancel.Cancelled() || o.failed.Load() ||
+	return j.Err != nil || j.Ctx.Shortfall() != (task.Shortfall{}) || j.Late(true) || j.cancel.Cancelled() || o.failed.Load() ||
 		o.context != nil && o.context.Err() != nil
 }
 

@@ -110,7 +110,7 @@ func newResult(outputs int) *Result {
 
 // remarks returns what there is to say of the nodes. Of a request that has failed that is its completeness alone.
 func (s *State) remarks() *remarks {
-	if s.notes == nil && !s.graph.Lenient && len(s.lacks) == 0 && s.ids == nil && s.graph.OutputNames == nil {
+	if s.notes == nil && !s.graph.Lenient && len(s.incomplete) == 0 && s.ids == nil && s.graph.OutputNames == nil {
 		return nil
 	}
 	var deltas []rowset.SchemaDelta

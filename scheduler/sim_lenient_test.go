@@ -187,7 +187,7 @@ func (w *simWorld) checkCompleteness(q *simRequest, r *Result, ref *reference) {
 	for _, n := range q.graph.Nodes {
 		listed := ref.told[n.Index] != nil
 		ran := ref.status[n.Index] != refTodo
-		w.check(r.Err != nil || listed == (ran && n.Lenient() || ref.lacks[n.Index] != (task.Lack{})), "request %d: node %s is in the completeness: %v", q.user, n.ID, listed)
+		w.check(r.Err != nil || listed == (ran && n.Lenient() || ref.shortfalls[n.Index] != (task.Shortfall{})), "request %d: node %s is in the completeness: %v", q.user, n.ID, listed)
 		w.check(r.Err != nil || ran || !q.begun[n.Index], "request %d: node %s ran, and nobody needed it", q.user, n.ID)
 		if q.lateBodies[n.Index] && r.Err == nil {
 			w.check(listed && ref.told[n.Index].Status != NodeOK && ref.told[n.Index].Status != NodePartial, "request %d succeeded, though node %s ended after its deadline", q.user, n.ID)
@@ -225,14 +225,14 @@ func (w *simWorld) checkContribution(q *simRequest, c *Completeness, ref *refere
 	w.check(c.Status == NodeOK || open || q.lenient(n), "request %d: node %s is %s, and must not be", q.user, n.ID, c.Status)
 	switch c.Status {
 	case NodeOK:
-		w.check(why == nil && ref.lacks[i].Err == nil, "request %d: node %s is ok, and should fail with %v, %v", q.user, n.ID, why, ref.lacks[i].Err)
-		w.check(reflect.DeepEqual(c.Malformed, ref.lacks[i].Malformed), "request %d: node %s tells of ids %+v, and should tell of %+v", q.user, n.ID, c.Malformed, ref.lacks[i].Malformed)
+		w.check(why == nil && ref.shortfalls[i].Err == nil, "request %d: node %s is ok, and should fail with %v, %v", q.user, n.ID, why, ref.shortfalls[i].Err)
+		w.check(reflect.DeepEqual(c.Malformed, ref.shortfalls[i].Malformed), "request %d: node %s tells of ids %+v, and should tell of %+v", q.user, n.ID, c.Malformed, ref.shortfalls[i].Malformed)
 		w.check(q.begun[i], "request %d: node %s is ok and never began", q.user, n.ID)
 	case NodePartial:
-		lack := ref.lacks[i]
+		shortfall := ref.shortfalls[i]
 		w.check(n.OnError == plan.OnErrorPartial && why == nil, "request %d: node %s is partial, and should fail with %v", q.user, n.ID, why)
-		w.check(w.cfg.maxRows > 0 || lack.Dropped == c.Dropped && lack.Err != nil && lack.Err.Error() == c.Err.Error(),
-			"request %d: node %s lacks %d rows because of %v, and should lack %d because of %v", q.user, n.ID, c.Dropped, c.Err, lack.Dropped, lack.Err)
+		w.check(w.cfg.maxRows > 0 || shortfall.Dropped == c.Dropped && shortfall.Err != nil && shortfall.Err.Error() == c.Err.Error(),
+			"request %d: node %s lacks %d rows because of %v, and should lack %d because of %v", q.user, n.ID, c.Dropped, c.Err, shortfall.Dropped, shortfall.Err)
 	case NodeLate:
 		w.check(n.Optional && errors.Is(c.Err, ErrGivenUp), "request %d: node %s is late because of %v", q.user, n.ID, c.Err)
 	case NodeFallback:
@@ -244,16 +244,16 @@ func (w *simWorld) checkContribution(q *simRequest, c *Completeness, ref *refere
 			return
 		}
 		if open {
-			why = ref.lacks[i].Err
+			why = ref.shortfalls[i].Err
 		}
-		w.check(why != nil && why.Error() == c.Err.Error() && (!open || why != c.Err || why == errThrifty) || w.mayLack(q, n, c.Err), "request %d: node %s failed with %q, should fail with %v", q.user, n.ID, c.Err, why)
+		w.check(why != nil && why.Error() == c.Err.Error() && (!open || why != c.Err || why == errThrifty) || w.mayFallShort(q, n, c.Err), "request %d: node %s failed with %q, should fail with %v", q.user, n.ID, c.Err, why)
 	default:
 		w.violate("request %d: node %s is %s", q.user, n.ID, c.Status)
 	}
 }
 
-// mayLack reports whether the world explains that a node has failed and the plan went on.
-func (w *simWorld) mayLack(q *simRequest, n *plan.Node, err error) bool {
+// mayFallShort reports whether the world explains that a node has failed and the plan went on.
+func (w *simWorld) mayFallShort(q *simRequest, n *plan.Node, err error) bool {
 	var late *TimeoutError
 	switch {
 	case errors.Is(err, ErrShuttingDown):
@@ -280,9 +280,9 @@ func (f *fault) append(dst []byte) []byte {
 	return redcon.AppendBulkString(dst, f.text)
 }
 
-// lack returns what an answer tells of a node.
-func (c *Completeness) lack() task.Lack {
-	return task.Lack{Dropped: c.Dropped, Err: c.Err, Malformed: c.Malformed}
+// shortfall returns what an answer says of a node.
+func (c *Completeness) shortfall() task.Shortfall {
+	return task.Shortfall{Dropped: c.Dropped, Err: c.Err, Malformed: c.Malformed}
 }
 
 // noteFault notes a reply that a server did not mean.

@@ -22,10 +22,10 @@ type reference struct {
 	failures []string // of each node that fails and whose inputs do not; empty: success
 	rows     int64    // that all nodes make together
 
-	told   []*Completeness // by node, from the answer; nil: it tells nothing
-	status []refStatus     // by node
-	errors []error         // by node: why its body fails; nil: it does not, or it was not run
-	lacks  []task.Lack     // by node
+	told       []*Completeness  // by node, from the answer; nil: it tells nothing
+	status     []refStatus      // by node
+	errors     []error          // by node: why its body fails; nil: it does not, or it was not run
+	shortfalls []task.Shortfall // by node
 }
 
 // failsAt reports whether the node that err names fails in the reference, too.
@@ -59,7 +59,7 @@ func (lab *simLab) reference(q *simRequest, completeness []Completeness) *refere
 	g := q.graph
 	n := len(g.Nodes)
 	r := &refRun{
-		reference: reference{told: make([]*Completeness, n), status: make([]refStatus, n), errors: make([]error, n), lacks: make([]task.Lack, n)},
+		reference: reference{told: make([]*Completeness, n), status: make([]refStatus, n), errors: make([]error, n), shortfalls: make([]task.Shortfall, n)},
 		lab:       lab, request: q, results: make([]rowset.RowSet, n), waiter: &refWaiter{lab: lab}, budget: tasks.NewRowBudget(0),
 	}
 	for i := range completeness {
@@ -114,11 +114,11 @@ func (r *refRun) run(i int) refStatus {
 		r.waiter.faults = q.faults[i]
 	}
 	out, err := tasks.Invoke(tasks.SpecOf(node), &c)
-	r.errors[i], r.lacks[i] = err, c.Lack()
+	r.errors[i], r.shortfalls[i] = err, c.Shortfall()
 	switch {
 	case !stands && strings.HasPrefix(told.Err.Error(), openPrefix):
-		if r.lacks[i].Err == nil { // The world has made it fail open.
-			r.errors[i], r.lacks[i] = nil, told.lack()
+		if r.shortfalls[i].Err == nil { // The world has made it fail open.
+			r.errors[i], r.shortfalls[i] = nil, told.shortfall()
 		}
 		out = c.Inputs[0]
 	case !stands && told.Status == NodeFallback:

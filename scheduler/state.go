@@ -54,12 +54,12 @@ type State struct {
 	errNode  int   // the node of err
 	err      error // the first error; never changes once set
 
-	required []int          // Execution.Required
-	optional int            // optional nodes among those that run
-	ids      *rowset.IDDict // the ids that are texts; nil: none are
-	ahead    []any          // by node: what an earlier one has read for it; empty: nothing
-	lacks    []Completeness // what is missing in the answer so far
-	cached   []rowcache.Use // by node, what it has taken from memory; empty: no node has
+	required   []int          // Execution.Required
+	optional   int            // optional nodes among those that run
+	ids        *rowset.IDDict // the ids that are texts; nil: none are
+	ahead      []any          // by node: what an earlier one has read for it; empty: nothing
+	incomplete []Completeness // what is missing in the answer so far
+	cached     []rowcache.Use // by node, what it has taken from memory; empty: no node has
 }
 
 type nodeState struct {
@@ -95,7 +95,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 	s.bounds = bounds{arrived: arrived, deadline: deadline}
 	s.graph, s.nodes, s.readyQueue, s.now, s.due = g, s.nodes[:n], s.readyQueue[:0], arrived, g.Due
 	s.head, s.inflight, s.settled, s.optional, s.errNode = 0, 0, 0, 0, 0
-	s.notes, s.err, s.required, s.lacks, s.ahead, s.ids, s.cached = nil, nil, nil, nil, nil, nil, s.cached[:0]
+	s.notes, s.err, s.required, s.incomplete, s.ahead, s.ids, s.cached = nil, nil, nil, nil, nil, nil, s.cached[:0]
 	for i, node := range g.Nodes {
 		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
 		if node.OnDemand {
@@ -125,7 +125,7 @@ func (s *State) ReadyAt(node int) clock.Time { return s.nodes[node].ready }
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.notes, s.err, s.required, s.lacks, s.ahead, s.ids = nil, nil, nil, nil, nil, nil, nil
+	s.graph, s.notes, s.err, s.required, s.incomplete, s.ahead, s.ids = nil, nil, nil, nil, nil, nil, nil
 }
 
 // Expire ends the request if nobody waits for its result any more, as gone says, or if its deadline has passed. An engine

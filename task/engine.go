@@ -45,7 +45,7 @@ type rare struct {
 	Ahead     any
 	ReadAhead []any
 	Cached    rowcache.Use    // what the body of this node has taken from the engine's memory so far
-	lack      Lack            // what the result of this run lacks, as the body says
+	shortfall Shortfall       // what the result of this run lacks, as the body says
 	context   context.Context // of this run; nil: the body has not asked for it
 }
 
@@ -125,7 +125,7 @@ func (engine) GiveBack(c *Ctx) {
 	if rows := c.env.rows(); rows != nil {
 		rows.GiveBack(c.counted)
 	}
-	if told := c.env.Rare().lack.Malformed; told != nil && c.env.Outside != nil {
+	if told := c.env.Rare().shortfall.Malformed; told != nil && c.env.Outside != nil {
 		c.env.Outside.add("id", Values{Malformed: -uint64(told.Count)}) // The sum wraps around to what it was.
 	}
 }
@@ -170,7 +170,7 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	}()
 	c.spec, c.counted = spec, 0
 	if kept := c.env.rare; kept != nil {
-		kept.lack, kept.Cached = Lack{}, rowcache.Use{}
+		kept.shortfall, kept.Cached = Shortfall{}, rowcache.Use{}
 	}
 	var given inputsCopy
 	if spec.guardsInputs {
@@ -180,8 +180,8 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	if err == nil {
 		err = c.countResult(out)
 	}
-	if lack := c.Lack(); err == nil && lack.Err != nil && !c.mayLack() {
-		err = lack.Err
+	if shortfall := c.Shortfall(); err == nil && shortfall.Err != nil && !c.mayFallShort() {
+		err = shortfall.Err
 	}
 	if err == rowset.ErrStopped {
 		err = ErrCancelled

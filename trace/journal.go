@@ -313,8 +313,8 @@ func (j *Journal) settle(node int, at clock.Time, rows int) {
 	}
 }
 
-// Lack notes why the result of a node lacks something, and how many rows.
-func (j *Journal) Lack(node int, err error, dropped int) {
+// Shortfall notes why the result of a node lacks something, and how many rows.
+func (j *Journal) Shortfall(node int, err error, dropped int) {
 	if j != nil {
 		j.taken.errors = append(j.taken.errors, nodeError{node, err, dropped})
 	}
@@ -341,7 +341,7 @@ func (j *Journal) Fail(node int, at clock.Time, f Failure) {
 	if j != nil {
 		n := &j.taken.nodes[node]
 		n.failed, n.timedOut, n.late, n.instead = true, f.TimedOut, f.Late, f.Instead
-		j.Lack(node, f.Err, 0)
+		j.Shortfall(node, f.Err, 0)
 		j.End(node, at, f.Rows)
 	}
 }

@@ -164,7 +164,7 @@ func TestANilJournalTakesNothingDown(t *testing.T) {
 		r.Follow(1, 0, 1)
 		r.Fuse(1, 0, 1, 1)
 		r.Unspawn(1)
-		r.Lack(0, assert.AnError, 1)
+		r.Shortfall(0, assert.AnError, 1)
 		r.End(0, 0, 1)
 		r.Fail(0, 0, Failure{Err: assert.AnError})
 		body.Work(1)

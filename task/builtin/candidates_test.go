@@ -155,14 +155,14 @@ func TestCandidatesAsReference(t *testing.T) {
 			rows, bad := refCandidates(store[key], kind, limit, reverse, scored)
 			want.rows, malformed = append(want.rows, rows...), malformed+bad
 		}
-		var lack task.Lack
-		c.Lack = &lack
+		var shortfall task.Shortfall
+		c.Shortfall = &shortfall
 		out, err := runCandidates(t, c)
 		require.NoError(t, err)
 		requireTable(t, want, out)
 		require.Equal(t, int64(malformed), c.Outside.Malformed())
 		told := 0
-		if m := lack.Malformed; m != nil {
+		if m := shortfall.Malformed; m != nil {
 			told = m.Count
 			require.Contains(t, keys, m.Key)
 			require.True(t, slices.ContainsFunc(store[m.Key], func(e member) bool { return e.text == m.First }), "%+v", m)
@@ -345,9 +345,9 @@ func TestCandidatesAllocations(t *testing.T) {
 func TestCandidatesPartial(t *testing.T) {
 	for _, limit := range []int{5, 25_000} {
 		params := map[string]any{"endpoint": "ep_0001", "key": "sim:{id}", "limit": limit}
-		var lack task.Lack
+		var shortfall task.Shortfall
 		out, err := runCandidates(t, rankdtest.Case{
-			Params: params, Inputs: rankdtest.Inputs(rankdtest.Rows(1, 2, 3)), Partial: true, Lack: &lack,
+			Params: params, Inputs: rankdtest.Inputs(rankdtest.Rows(1, 2, 3)), Partial: true, Shortfall: &shortfall,
 			Redis: func(command []string) any {
 				if command[1] != "sim:2" {
 					return errors.New("WRONGTYPE a hash")
@@ -357,7 +357,7 @@ func TestCandidatesPartial(t *testing.T) {
 		})
 		require.NoError(t, err)
 		assert.Equal(t, []int64{20, 21}, rankdtest.IDs(out))
-		assert.Equal(t, 2, lack.Dropped)
-		assert.ErrorContains(t, lack.Err, `LRANGE "sim:1": WRONGTYPE a hash`)
+		assert.Equal(t, 2, shortfall.Dropped)
+		assert.ErrorContains(t, shortfall.Err, `LRANGE "sim:1": WRONGTYPE a hash`)
 	}
 }

@@ -108,11 +108,11 @@ func TestFrequencyCapFails(t *testing.T) {
 			_, err := runSource(t, "frequency_cap", c)
 			require.ErrorIs(t, err, task.ErrRedis)
 			assert.ErrorContains(t, err, tt.want)
-			c.Params["fail_open"], c.Lack = true, new(task.Lack)
+			c.Params["fail_open"], c.Shortfall = true, new(task.Shortfall)
 			out, err := runSource(t, "frequency_cap", c)
 			require.NoError(t, err)
 			assert.Equal(t, []int64{1, 2}, rankdtest.IDs(out))
-			assert.ErrorContains(t, c.Lack.Err, tt.want)
+			assert.ErrorContains(t, c.Shortfall.Err, tt.want)
 			c.Cancelled = true
 			_, err = runSource(t, "frequency_cap", c)
 			assert.ErrorIs(t, err, task.ErrCancelled)

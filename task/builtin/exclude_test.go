@@ -151,11 +151,11 @@ func TestExcludeFails(t *testing.T) {
 			assert.ErrorContains(t, err, tt.text)
 
 			c.Params["fail_open"], c.Params["context"], c.Context = true, "seen", map[string]any{"seen": []int64{2}}
-			c.Lack = new(task.Lack)
+			c.Shortfall = new(task.Shortfall)
 			out, err := runSource(t, "exclude", c)
 			require.NoError(t, err)
 			assert.Equal(t, []int64{1, 3}, rankdtest.IDs(out), "the list of the context still counts")
-			assert.ErrorContains(t, c.Lack.Err, tt.text)
+			assert.ErrorContains(t, c.Shortfall.Err, tt.text)
 
 			c.Required = true
 			_, err = runSource(t, "exclude", c)

@@ -158,7 +158,7 @@ func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
 			if err != nil {
 				return nil, err
 			}
-			if r.c.Lack().Dropped > 0 {
+			if r.c.Shortfall().Dropped > 0 {
 				return nil, nil // The list has failed, with what was read of it.
 			}
 			from += int64(entries)

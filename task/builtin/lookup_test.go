@@ -697,8 +697,8 @@ func TestLookupAllocations(t *testing.T) {
 func TestLookupPartial(t *testing.T) {
 	for _, missing := range []string{"null", "default", "drop"} {
 		c := lookupCase(map[string]any{"fields": []any{"likes"}, "missing": missing}, 7, 8, 7, 9, 10)
-		var lack task.Lack
-		c.Partial, c.Lack = true, &lack
+		var shortfall task.Shortfall
+		c.Partial, c.Shortfall = true, &shortfall
 		c.Redis = rankdtest.Replies(map[string]any{
 			"HMGET item:7 likes": errors.New("WRONGTYPE a list"), "HMGET item:8 likes": []any{"5"}, "HMGET item:9 likes": []any{nil},
 			"HMGET item:10 likes": "text",
@@ -711,7 +711,7 @@ func TestLookupPartial(t *testing.T) {
 		}
 		assert.Equal(t, want, rankdtest.IDs(out), missing)
 		assert.Equal(t, int64(5), rankdtest.Values(out, 6001)[0])
-		assert.Equal(t, 3, lack.Dropped)
-		assert.ErrorContains(t, lack.Err, `HMGET "item:7": WRONGTYPE a list`)
+		assert.Equal(t, 3, shortfall.Dropped)
+		assert.ErrorContains(t, shortfall.Err, `HMGET "item:7": WRONGTYPE a list`)
 	}
 }

@@ -136,8 +136,8 @@ func TestLookupKindsFail(t *testing.T) {
 func TestLookupOfMembersPartial(t *testing.T) {
 	for reply, want := range map[any]int{errors.New("WRONGTYPE a list"): 3, nil: 0} {
 		c := lookupCase(map[string]any{"kind": "member", "key": "z", "value": "premium"}, 7, 8, 7)
-		var lack task.Lack
-		c.Partial, c.Lack = true, &lack
+		var shortfall task.Shortfall
+		c.Partial, c.Shortfall = true, &shortfall
 		c.Redis = func([]string) any {
 			if reply != nil {
 				return reply
@@ -147,7 +147,7 @@ func TestLookupOfMembersPartial(t *testing.T) {
 		out, err := runLookup(t, c)
 		require.NoError(t, err)
 		assert.Equal(t, 3-want, out.Len())
-		assert.Equal(t, want, lack.Dropped)
+		assert.Equal(t, want, shortfall.Dropped)
 	}
 }
 

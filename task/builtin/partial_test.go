@@ -92,10 +92,10 @@ func TestPartialRowsAreThoseWhoseKeysDidNotFail(t *testing.T) {
 					ids, countries = append(ids, one), append(countries, fmt.Sprint("c", one))
 				}
 			}
-			var lack task.Lack
+			var shortfall task.Shortfall
 			out, err := rankdtest.Run(c.spec, rankdtest.Case{
 				Params: map[string]any{"endpoint": "ep_0001", "fanout": 10}, Inputs: rankdtest.Inputs(rankdtest.Rows(in...)),
-				Redis: refused.answer, Partial: true, Lack: &lack,
+				Redis: refused.answer, Partial: true, Shortfall: &shortfall,
 			})
 			require.NoError(t, err, "seed %d", seed)
 			require.NoError(t, out.Validate())
@@ -109,19 +109,19 @@ func TestPartialRowsAreThoseWhoseKeysDidNotFail(t *testing.T) {
 					require.Equal(t, want, rankdtest.Values(out, 3001)[i], "seed %d", seed)
 				}
 			}
-			require.Equal(t, dropped, lack.Dropped, "seed %d", seed)
-			require.Equal(t, dropped > 0, lack.Err != nil, "seed %d", seed)
+			require.Equal(t, dropped, shortfall.Dropped, "seed %d", seed)
+			require.Equal(t, dropped > 0, shortfall.Err != nil, "seed %d", seed)
 		}
 	}
 }
 
 func TestPartial(t *testing.T) {
-	run := func(spec task.Spec, c rankdtest.Case, refused ...string) (ids []int64, lack task.Lack, err error) {
+	run := func(spec task.Spec, c rankdtest.Case, refused ...string) (ids []int64, shortfall task.Shortfall, err error) {
 		redis := refusing{}
 		for _, key := range refused {
 			redis[key] = true
 		}
-		c.Redis, c.Lack, c.UserID = redis.answer, &lack, 7
+		c.Redis, c.Shortfall, c.UserID = redis.answer, &shortfall, 7
 		if c.Params == nil {
 			c.Params = map[string]any{"endpoint": "ep_0001"}
 		}
@@ -129,14 +129,14 @@ func TestPartial(t *testing.T) {
 		if err == nil {
 			ids = rankdtest.IDs(out)
 		}
-		return ids, lack, err
+		return ids, shortfall, err
 	}
 	t.Run("the error names the first key that failed", func(t *testing.T) {
-		_, lack, err := run(viewer(), rankdtest.Case{Partial: true}, "user:7")
+		_, shortfall, err := run(viewer(), rankdtest.Case{Partial: true}, "user:7")
 		require.NoError(t, err)
-		assert.Equal(t, 1, lack.Dropped)
-		assert.ErrorContains(t, lack.Err, "HGETALL user:7: "+refusal)
-		assert.ErrorIs(t, lack.Err, task.ErrRedis)
+		assert.Equal(t, 1, shortfall.Dropped)
+		assert.ErrorContains(t, shortfall.Err, "HGETALL user:7: "+refusal)
+		assert.ErrorIs(t, shortfall.Err, task.ErrRedis)
 	})
 	t.Run("a required node fails", func(t *testing.T) {
 		_, _, err := run(viewer(), rankdtest.Case{Partial: true, Required: true}, "user:7")
@@ -150,10 +150,10 @@ func TestPartial(t *testing.T) {
 		c := rankdtest.Case{
 			Partial: true, Params: map[string]any{"endpoint": "ep_0001", "fanout": 2 * listPart}, Inputs: rankdtest.Inputs(rankdtest.Rows(9)),
 		}
-		ids, lack, err := run(follow(), c, "follow:9")
+		ids, shortfall, err := run(follow(), c, "follow:9")
 		require.NoError(t, err)
 		assert.Empty(t, ids)
-		assert.Equal(t, 1, lack.Dropped)
+		assert.Equal(t, 1, shortfall.Dropped)
 	})
 	t.Run("a Redis that does not answer fails the node", func(t *testing.T) {
 		_, _, err := run(viewer(), rankdtest.Case{Partial: true, Cancelled: true})

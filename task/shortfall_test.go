@@ -14,8 +14,8 @@ import (
 
 var errKey = errors.New("this key fails")
 
-// lacking is a task that leaves two rows out if it may, and fails open if it is told to.
-func lacking(drops, open bool) task.Spec {
+// fallingShort is a task that leaves two rows out if it may, and fails open if it is told to.
+func fallingShort(drops, open bool) task.Spec {
 	return task.Spec{Op: "test::lacking", Output: task.Source, Partial: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 		if drops {
 			c.DropRows(1, errKey)
@@ -28,38 +28,38 @@ func lacking(drops, open bool) task.Spec {
 	}}
 }
 
-func TestLack(t *testing.T) {
+func TestShortfall(t *testing.T) {
 	for name, c := range map[string]struct {
 		drops, open, partial, required bool
-		lack                           task.Lack
+		shortfall                      task.Shortfall
 		fails                          string
 	}{
 		"whole":                              {},
 		"whole and required":                 {required: true},
-		"rows dropped":                       {drops: true, partial: true, lack: task.Lack{Dropped: 2, Err: errKey}},
+		"rows dropped":                       {drops: true, partial: true, shortfall: task.Shortfall{Dropped: 2, Err: errKey}},
 		"rows dropped without leave":         {drops: true, fails: errKey.Error()},
 		"rows dropped of a required node":    {drops: true, partial: true, required: true, fails: errKey.Error()},
-		"open":                               {open: true, lack: task.Lack{Err: errors.New("open")}},
-		"open, and partial":                  {open: true, partial: true, lack: task.Lack{Err: errors.New("open")}},
+		"open":                               {open: true, shortfall: task.Shortfall{Err: errors.New("open")}},
+		"open, and partial":                  {open: true, partial: true, shortfall: task.Shortfall{Err: errors.New("open")}},
 		"a required node must not fail open": {open: true, required: true, fails: "open"},
-		"both":                               {drops: true, open: true, partial: true, lack: task.Lack{Dropped: 2, Err: errKey}},
+		"both":                               {drops: true, open: true, partial: true, shortfall: task.Shortfall{Dropped: 2, Err: errKey}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var lack task.Lack
-			out, err := rankdtest.Run(lacking(c.drops, c.open), rankdtest.Case{Partial: c.partial, Required: c.required, Lack: &lack})
+			var shortfall task.Shortfall
+			out, err := rankdtest.Run(fallingShort(c.drops, c.open), rankdtest.Case{Partial: c.partial, Required: c.required, Shortfall: &shortfall})
 			if c.fails != "" {
 				require.EqualError(t, err, c.fails)
 				return
 			}
 			require.NoError(t, err)
 			assert.Equal(t, []int64{1}, rankdtest.IDs(out))
-			assert.Equal(t, c.lack, lack)
+			assert.Equal(t, c.shortfall, shortfall)
 		})
 	}
 }
 
 func TestPartialIsForShapesThatMayHaveFewerRows(t *testing.T) {
-	spec := lacking(false, false)
+	spec := fallingShort(false, false)
 	spec.Output, spec.Inputs = task.SameRows, 1
 	_, err := task.NewCatalog(spec)
 	assert.ErrorContains(t, err, "Partial is for tasks whose Output may have fewer rows")

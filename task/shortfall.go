@@ -7,8 +7,8 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// A Lack says what the result of a body lacks. The zero Lack says that the result is whole. Immutable.
-type Lack struct {
+// A Shortfall says what the result of a body lacks. The zero Shortfall says that the result is whole. Immutable.
+type Shortfall struct {
 	Dropped int   // rows left out because their keys failed
 	Err     error // the first failure; nil: the result is whole
 	// Malformed says which ids the node could not read; nil: none. They fail no node.
@@ -21,8 +21,8 @@ type MalformedIDs struct {
 	First, Key string // an excerpt of the first such entry, and of the key that has it
 }
 
-// Lack returns what the result lacks so far, as the body has said.
-func (c *Ctx) Lack() Lack { return c.env.Rare().lack }
+// Shortfall returns what the result lacks so far, as the body has said.
+func (c *Ctx) Shortfall() Shortfall { return c.env.Rare().shortfall }
 
 // Partial reports whether the body may leave out rows whose keys failed, one by one. The node
 // says so by "on_error": "partial", and the request does not require the node. A body that leaves rows out
@@ -32,7 +32,7 @@ func (c *Ctx) Partial() bool { return c.Node.OnError == plan.OnErrorPartial && !
 // DropRows notes that the body leaves n more rows out because their keys failed. why is the first such error;
 // further calls may leave it out. Without leave to do so, see Partial, the node fails with it.
 func (c *Ctx) DropRows(n int, why error) {
-	c.env.Keep().lack.Dropped += n
+	c.env.Keep().shortfall.Dropped += n
 	c.note(why)
 }
 
@@ -43,7 +43,7 @@ func (c *Ctx) DropKey(r Redis, reply resp.Reply, want resp.Kind, command, prefix
 		return r.CheckKind(reply, want, command, prefix, id)
 	}
 	var why error
-	if c.Lack().Err == nil { // Many keys may fail, and each text costs time on the loop.
+	if c.Shortfall().Err == nil { // Many keys may fail, and each text costs time on the loop.
 		why = r.CheckKind(reply, want, command, prefix, id)
 	}
 	c.DropRows(1, why)
@@ -60,19 +60,19 @@ func (c *Ctx) DropIDs(m MalformedIDs) {
 	if m.Count > 0 {
 		c.CountMalformed("id", m.Count)
 		told := m // so that only this branch allocates
-		c.env.Keep().lack.Malformed = &told
+		c.env.Keep().shortfall.Malformed = &told
 	}
 }
 
 func (c *Ctx) note(why error) {
-	if lack := &c.env.Keep().lack; lack.Err == nil {
-		lack.Err = why
+	if shortfall := &c.env.Keep().shortfall; shortfall.Err == nil {
+		shortfall.Err = why
 	}
 }
 
-// mayLack reports whether the request takes a result that lacks something.
-func (c *Ctx) mayLack() bool {
-	return c.Partial() || c.Lack().Dropped == 0 && !c.required()
+// mayFallShort reports whether the request takes a result that lacks something.
+func (c *Ctx) mayFallShort() bool {
+	return c.Partial() || c.Shortfall().Dropped == 0 && !c.required()
 }
 
 func (c *Ctx) required() bool {
