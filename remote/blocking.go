@@ -33,9 +33,9 @@ func NewBlocking(clk clock.Clock, o Options) *Blocking {
 }
 
 // Exchange makes one request and waits for its end. It ends at the deadline (zero: none) and after RequestTimeout,
-// and with loop.ErrCancelled when asker, the context of the caller, is done. watch may be nil. A call that waits for others
+// and with loop.ErrCancelled when caller is done. watch may be nil. A call that waits for others
 // waits no longer than it may take itself.
-func (b *Blocking) Exchange(asker context.Context, x *Exchange, deadline clock.Time, watch Watch) error {
+func (b *Blocking) Exchange(caller context.Context, x *Exchange, deadline clock.Time, watch Watch) error {
 	now := b.clock.Now()
 	switch {
 	case b.closing.Err() != nil:
@@ -44,13 +44,13 @@ func (b *Blocking) Exchange(asker context.Context, x *Exchange, deadline clock.T
 		return b.service.late(true, nil)
 	}
 	b.service.calls.Add(1)
-	err := b.exchange(asker, x, now.Add(b.service.opts.RequestTimeout).Earlier(deadline), deadline, watch)
+	err := b.exchange(caller, x, now.Add(b.service.opts.RequestTimeout).Earlier(deadline), deadline, watch)
 	b.service.ended(err)
 	return err
 }
 
-func (b *Blocking) exchange(asker context.Context, x *Exchange, by, deadline clock.Time, watch Watch) error {
-	ctx, cancel := context.WithCancelCause(asker)
+func (b *Blocking) exchange(caller context.Context, x *Exchange, by, deadline clock.Time, watch Watch) error {
+	ctx, cancel := context.WithCancelCause(caller)
 	defer cancel(nil)
 	defer context.AfterFunc(b.closing, func() { cancel(context.Cause(b.closing)) })()
 	defer time.AfterFunc(by.Sub(b.clock.Now()), func() { cancel(b.service.late(by == deadline, nil)) }).Stop()
@@ -66,7 +66,7 @@ func (b *Blocking) exchange(asker context.Context, x *Exchange, by, deadline clo
 			watch.Replied(number, 1, received)
 		}
 	}
-	if errors.Is(err, context.Canceled) { // the asker's, since all other causes are errors of this package
+	if errors.Is(err, context.Canceled) { // the caller's, since all other causes are errors of this package
 		err = b.service.opError(loop.ErrCancelled, nil)
 	}
 	return err

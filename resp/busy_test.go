@@ -80,10 +80,10 @@ func timeOfFeed(t *testing.T, inFlight int, o Options) (took time.Duration, over
 	begin = func() {
 		place := started
 		started++
-		asker := new(Asker)
+		flow := new(Flow)
 		small, _ := get(t, "small", 16)
 		large, _ := get(t, "large", 286)
-		small.Asker, large.Asker = asker, asker
+		small.Flow, large.Flow = flow, flow
 		small.Done = func(c *Call) {
 			require.NoError(t, c.Err)
 			require.NoError(t, client.Do(large))
@@ -139,14 +139,14 @@ func timeOfFeed(t *testing.T, inFlight int, o Options) (took time.Duration, over
 	return n.h.Clock.Now().Sub(since), overtaken
 }
 
-// TestRestsProtectWhoHasNoLargeCalls: large calls rest if more than one asker in sixteen has none.
-func TestRestsProtectWhoHasNoLargeCalls(t *testing.T) {
+// TestPausesProtectFlowsWithoutLargeCalls: large calls pause if more than one flow in sixteen has none.
+func TestPausesProtectFlowsWithoutLargeCalls(t *testing.T) {
 	for _, c := range []struct {
 		name         string
-		large, light int  // askers: a small call each, and of the large ones a large call
-		elsewhere    bool // they have asked another client before
-		alone        bool // the light ones have no Asker
-		rests        bool
+		large, light int  // flows: each has a small call, and the large ones a large call, too
+		elsewhere    bool // they have called another client before
+		alone        bool // the light ones have no Flow
+		pauses       bool
 	}{
 		{"large calls only", 64, 0, false, false, false},
 		{"too few to tell", 63, 0, false, false, true},
@@ -160,27 +160,27 @@ func TestRestsProtectWhoHasNoLargeCalls(t *testing.T) {
 			n := newNetwork(t)
 			client := newClient(n, Options{})
 			other := newClient(n, Options{})
-			ask := func(to *Client, a *Asker, size int) {
+			ask := func(to *Client, f *Flow, size int) {
 				call, o := get(t, "a", size)
-				call.Asker = a
+				call.Flow = f
 				require.NoError(t, to.Do(call))
 				n.settle()
 				require.NoError(t, o.err)
 			}
 			for i := range c.large + c.light {
-				a := new(Asker)
+				f := new(Flow)
 				if c.elsewhere {
-					ask(other, a, 1)
+					ask(other, f, 1)
 				}
 				if i >= c.large && c.alone {
-					a = nil
+					f = nil
 				}
-				ask(client, a, 1)
+				ask(client, f, 1)
 				if i < c.large {
-					ask(client, a, 129)
+					ask(client, f, 129)
 				}
 			}
-			assert.Equal(t, !c.rests, client.queue.onlyLarge())
+			assert.Equal(t, !c.pauses, client.queue.onlyLarge())
 		})
 	}
 }

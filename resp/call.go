@@ -16,9 +16,9 @@ type Call struct {
 	// Deadline is the instant at which the caller loses interest; the call never waits past it.
 	// Zero means none.
 	Deadline clock.Time
-	// Asker is the request that the call belongs to; nil means that it stands alone. It does not change while the call is
-	// under way.
-	Asker *Asker
+	// Flow is that of the request to which the call belongs; nil means that the call has turns of its own. It does not
+	// change while the call is under way.
+	Flow *Flow
 	// MaxReplyBytes bounds the replies. Zero means the client's MaxReplyBytes.
 	MaxReplyBytes int
 	// Part, if set, receives Replies to the commands from From on, as soon as they are there: each
@@ -43,21 +43,21 @@ type Call struct {
 	// generation tells the parts of this use of the call from the parts of earlier
 	// ones: a part whose number differs belongs to nobody any more.
 	generation uint64
-	conn       *conn // carries the commands gathered so far; nil before the first
-	turn       *turn // in which it waits; nil if all commands are gathered
+	conn       *conn      // carries the commands gathered so far; nil before the first
+	waitsIn    *flowQueue // nil if all commands are gathered
 	pieces     *pieces
 
 	// Commands: answered <= launched <= gathered <= Batch.Len().
 	gathered int32 // handed to conn, to leave with the others of this iteration
 	launched int32 // of these, written
 	answered int32
-	rests    bool       // its replies are long or many
+	paced    bool       // its replies are long or many
 	received int        // bytes of the replies so far
 	since    clock.Time // when Do accepted it
 	sentAt   clock.Time // since when commands have been out without a pause
 	state    callState
 	place    list.Link[Call] // among those under way, or settled
-	queued   list.Link[Call] // in turn
+	queued   list.Link[Call] // in waitsIn
 }
 
 // callState says where a Call is.

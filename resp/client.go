@@ -138,7 +138,7 @@ func NewClient(l *loop.Loop, d transport.Dialer, o Options) *Client {
 	c.timer, c.restTimer = l.NewTimer(c.tick), l.NewTimer(c.pumpLater)
 	jitter := rand.New(rand.NewPCG(o.Seed, 0))
 	for i := range o.Connections {
-		c.conns = append(c.conns, &conn{client: c, number: i, decoder: NewDecoder(o.Limits), pace: NewPace(&o, jitter)})
+		c.conns = append(c.conns, &conn{client: c, number: i, decoder: NewDecoder(o.Limits), backoff: NewBackoff(&o, jitter)})
 	}
 	return c
 }
@@ -171,7 +171,7 @@ func (c *Client) Do(call *Call) error {
 	}
 	call.state = callUnderWay
 	c.underWay.Push(call, &call.place)
-	c.queue.know(call)
+	c.queue.countFlow(call)
 	c.schedule(call.Deadline)
 	if c.ready < len(c.conns) {
 		c.schedule(c.limit(call))
@@ -300,8 +300,8 @@ func (c *Client) connect(now clock.Time) {
 		}
 		// The attempt ends by then, and so does a wait for it, even in a pause.
 		c.schedule(now.Add(c.opts.ConnectTimeout))
-		if now < cn.pace.retryAt {
-			c.schedule(cn.pace.retryAt)
+		if now < cn.backoff.retryAt {
+			c.schedule(cn.backoff.retryAt)
 			continue
 		}
 		cn.dial(now)

@@ -183,7 +183,7 @@ func TestOneBadConnectionOfTwoDoesNotFailCalls(t *testing.T) {
 			row.opts.Connections = 2
 			c := newClient(n, row.opts)
 			good, bad := c.conns[0], c.conns[1]
-			bad.pace.retryAt = clock.Never // makes its attempt by hand, below
+			bad.backoff.retryAt = clock.Never // makes its attempt by hand, below
 			sent, osent := get(t, "sent", 1)
 			waiting, owaiting := get(t, "waiting", 1)
 			require.NoError(t, c.Do(sent))

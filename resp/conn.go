@@ -48,7 +48,7 @@ type conn struct {
 	usable    bool       // this connection was ready at some time
 	connected bool       // some connection was ready before
 	readyBy   clock.Time // the current attempt fails at this instant
-	pace      Pace       // of the attempts to connect
+	backoff   Backoff    // of the attempts to connect
 	lastErr   error      // why there is no connection; nil when ready
 
 	redirection redirection
@@ -89,7 +89,7 @@ func (cn *conn) becomeReady() {
 	c := cn.client
 	cn.state = connReady
 	cn.usable, cn.lastErr = true, nil
-	cn.pace.Ready(c.loop.Now())
+	cn.backoff.Ready(c.loop.Now())
 	c.ready++
 	if cn.connected {
 		c.stats.Reconnects++
@@ -230,7 +230,7 @@ func (cn *conn) lost(reason error) {
 	cn.leaveReady()
 	cn.state = connDown
 	cn.lastErr = reason
-	cn.pace.Ended(now)
+	cn.backoff.Ended(now)
 	cn.decoder.Reset(0)
 	if cn.usable {
 		cn.failSent(c.opError(ErrConnectionLost, reason))
@@ -281,7 +281,7 @@ func (cn *conn) ungather() {
 		}
 		call := p.call
 		call.conn, call.gathered = nil, 0
-		if call.turn == nil {
+		if call.waitsIn == nil {
 			c.queue.push(call)
 		}
 	}

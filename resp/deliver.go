@@ -21,7 +21,7 @@ func (cn *conn) deliver() {
 	// A callback may push flights, so that f moves, or fail them all.
 	for cn.state == connReady && cn.flights.front().parts > 0 && int(cn.parts.front().end) <= complete {
 		cn.flights.front().parts--
-		cn.pace.Answered()
+		cn.backoff.Answered()
 		cn.delivering = true
 		c.answer(cn, cn.parts.pop())
 		cn.delivering = false
@@ -34,7 +34,7 @@ func (cn *conn) flightAnswered() {
 	cn.decoding = false
 	if c.queue.release(f.bulk) {
 		now := c.loop.Clock().Now() // Reading the replies has taken time, too.
-		c.queue.rest(now, now.Sub(f.sentAt))
+		c.queue.pause(now, now.Sub(f.sentAt))
 	}
 }
 

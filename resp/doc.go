@@ -11,7 +11,7 @@
 //	Call.Done ◀──Replies── part at the front ◀── Decoder ◀──OnData── bytes as read
 //
 // A Call is what somebody asks for; a part is a span of its commands that leaves in one flight. A client has three
-// stages. The queue decides what leaves next: calls wait in turns by request (Asker), and large ones leave room to
+// stages. The queue decides what leaves next: calls wait in a fair queue by request (Flow), and large ones leave room to
 // small ones. An outbox gathers what leaves on a connection, and finds equal reads, so a part may share commands with
 // others. The wire (conn, flight, deliver) carries flights and hands replies to calls. The pump moves commands through
 // the stages once an iteration of the loop.

@@ -15,14 +15,14 @@ func (c *Client) CheckInvariants() error {
 	}
 	q := &c.queue
 	k.that(k.inflight == q.inflight && q.inflight <= c.opts.MaxInflight+k.questions, "the commands in flight are counted wrongly")
-	k.that(k.bulk == q.bulk, "the room that calls which rest take is counted wrongly")
-	k.that(q.bulk.commands <= max(c.opts.bulkCommands(), c.opts.partCommands()), "calls that rest take more than their room")
+	k.that(k.bulk == q.bulk, "the room that paced calls take is counted wrongly")
+	k.that(q.bulk.commands <= max(c.opts.bulkCommands(), c.opts.partCommands()), "paced calls take more than their room")
 	k.that(k.ready == c.ready, "the connections that are ready are counted wrongly")
 	k.calls(&c.underWay, callUnderWay)
 	k.calls(&c.settled, callSettled)
-	k.that(k.resting == q.resting, "the calls that rest are counted wrongly")
-	k.turns(&q.whole)
-	k.turns(&q.large)
+	k.that(k.paced == q.paced, "the paced calls are counted wrongly")
+	k.fairQueue(&q.whole)
+	k.fairQueue(&q.large)
 	k.nobodyIsForgotten(q)
 	return k.err
 }
@@ -32,7 +32,7 @@ type checker struct {
 	c                  *Client
 	err                error
 	inflight, ready    int
-	resting            int
+	paced              int
 	questions          int // of redirections
 	bulk               bulk
 	launched, gathered map[*Call]int // commands in flights and in outboxes; nil: none
@@ -94,8 +94,8 @@ func (k *checker) calls(l *list.List[Call], state callState) {
 	n := 0
 	for call := l.First(); call != nil; call = call.place.Next() {
 		n++
-		if call.rests {
-			k.resting++
+		if call.paced {
+			k.paced++
 		}
 		k.that(call.state == state, "a call is in another list than it says")
 		k.call(call)
@@ -106,7 +106,7 @@ func (k *checker) calls(l *list.List[Call], state callState) {
 func (k *checker) call(call *Call) {
 	underWay := call.state == callUnderWay
 	n, gathered := call.Batch.Len(), int(call.gathered)
-	k.that((underWay && gathered < n) == (call.turn != nil), "a call waits and is gathered, or neither")
+	k.that((underWay && gathered < n) == (call.waitsIn != nil), "a call waits and is gathered, or neither")
 	if !underWay {
 		return
 	}
@@ -121,19 +121,19 @@ func (k *checker) call(call *Call) {
 	k.that(by == 0 || k.c.closed || k.c.timer.Active() && k.c.timer.Due() <= by, "the timer fires after a call's time")
 }
 
-// turns checks that each asker has one turn, and that no turn is empty.
-func (k *checker) turns(r *turns) {
+// fairQueue checks that each flow has one queue there, and that no flow's queue is empty.
+func (k *checker) fairQueue(q *fairQueue) {
 	n, calls := 0, 0
-	for t := r.list.First(); t != nil; t = t.place.Next() {
+	for fq := q.list.First(); fq != nil; fq = fq.place.Next() {
 		n++
-		calls += t.calls.Len()
-		k.that(t.ring == r && t.calls.Len() > 0, "a turn is empty or in another ring")
-		k.that(t.asker == nil || r.of(t.asker) == t, "an asker has two turns")
-		for call := t.calls.First(); call != nil; call = call.queued.Next() {
-			k.that(call.turn == t && call.Asker == t.asker, "a call waits in the turn of another")
+		calls += fq.calls.Len()
+		k.that(fq.fair == q && fq.calls.Len() > 0, "a flow's queue is empty or in another fair queue")
+		k.that(fq.flow == nil || q.of(fq.flow) == fq, "a flow has two queues")
+		for call := fq.calls.First(); call != nil; call = call.queued.Next() {
+			k.that(call.waitsIn == fq && call.Flow == fq.flow, "a call waits in the queue of another flow")
 		}
 	}
-	k.that(r.list.Len() == n && r.calls == calls, "a ring counts its turns wrongly")
+	k.that(q.list.Len() == n && q.calls == calls, "a fair queue counts its calls wrongly")
 }
 
 // nobodyIsForgotten checks that what waits has a reason, or that the pump is to run.

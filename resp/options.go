@@ -38,8 +38,8 @@ type Options struct {
 	Database int
 
 	// MaxInflight bounds the commands sent and unanswered, over all connections of
-	// the client. Zero means 1024. Further commands wait: calls of one Asker in order, and
-	// askers in turns. A call of more than a quarter of MaxInflight (and more than 16) leaves in
+	// the client. Zero means 1024. Further commands wait: calls of one Flow in order, and
+	// flows in turns. A call of more than a quarter of MaxInflight (and more than 16) leaves in
 	// parts, and all such calls together have half of it.
 	MaxInflight int
 	// MaxWaiting bounds the calls that wait to be sent. Zero means 65,536, at some

@@ -27,22 +27,22 @@ const (
 	// partGrowth is how many unanswered commands a large call may have for each that was answered: the next
 	// replies may be longer than those so far.
 	partGrowth = 4
-	// restFactor is how much longer than the burst before a rest lasts.
-	restFactor = 2
-	// lightShare: rests protect askers without large calls if more than one in so many is such a one.
+	// pauseFactor is how many times longer a pause lasts than the burst before it.
+	pauseFactor = 2
+	// lightShare: pauses protect flows without large calls if more than one in so many is such a flow.
 	lightShare = 16
-	// askersMin and askersMax bound how many of the latest askers tell their share.
-	askersMin, askersMax = 64, 1024
+	// flowsMin and flowsMax bound how many of the latest flows are counted for that share.
+	flowsMin, flowsMax = 64, 1024
 )
 
 // A queue is the first stage of a client: it decides which commands leave next, and counts those that are in flight.
-// It knows no connection. The requests whose calls wait take turns. Loop only.
+// It knows no connection. The flows whose calls wait take turns. Loop only.
 //
-// A small call leaves whole, a large one in parts. Redis runs one command at a time: parts that leave as soon as
-// those before are answered would take all the time that small calls do not take, so that these would find a busy
-// server. So calls whose replies are long or many rest: they send one burst of parts and wait for the replies. The next
-// burst leaves as soon as no other call is under way. If others always are, it leaves after a pause. Where nearly all requests have
-// large calls, a pause would protect nobody, and there is none.
+// A small call leaves whole, a large one in parts. Redis runs one command at a time. If each part left as soon as the one
+// before was answered, large calls would keep the server busy, and small calls would wait for it. So the client paces
+// calls whose replies are long or many: such a call sends one burst of parts and waits for the replies. The next burst
+// leaves as soon as no other call is under way, or else after a pause. Where nearly all requests have large calls, a
+// pause would protect nobody, and there is none.
 type queue struct {
 	opts *Options
 	// able reports whether a connection can take commands of the call now.
@@ -52,36 +52,36 @@ type queue struct {
 	// changed is invoked when something that waits may be able to leave.
 	changed func()
 
-	whole turns // calls that leave in one part
-	large turns // calls that leave in several
+	whole fairQueue // calls that leave in one part
+	large fairQueue // calls that leave in several
 
 	inflight int  // commands gathered or sent, and not answered
-	bulk     bulk // of these, those of calls that rest
+	bulk     bulk // of these, those of paced calls
 
-	// Of the calls that rest:
-	resting  int        // how many are under way
-	restTill clock.Time // no burst begins before, unless no other call is under way
-	accepted uint64     // calls that the client had accepted when the last part was handed out
-	alone    bool       // nobody else has asked since the burst before
+	// Of the paced calls:
+	paced      int        // how many are under way
+	pausedTill clock.Time // no burst begins before, unless no other call is under way
+	accepted   uint64     // calls that the client had accepted when the last part was handed out
+	alone      bool       // no other call has come since the burst before
 
-	askers, light int // the latest that began to ask, and those of them without a large call so far
-	each          int // bytes of a reply to the large calls of late, those with the longest
+	flows, light int // the latest flows, and those of them without a large call so far
+	each         int // bytes of a reply to the large calls of late, those with the longest
 
 	pass pass
 }
 
 // A pass is one attempt to hand out all that may leave. A part of a large call and a whole call take turns.
 type pass struct {
-	accepted uint64 // calls that the client has accepted
-	burst    bool   // calls that rest may send
-	noWhole  bool   // none fits
-	noLarge  bool   // none may send
-	large    bool   // whose turn it is
-	behind   *turn  // whoever asks for the same as the last part can join it; nil: nobody is behind that in the ring
+	accepted uint64     // calls that the client has accepted
+	burst    bool       // paced calls may send
+	noWhole  bool       // none fits
+	noLarge  bool       // none may send
+	large    bool       // whose turn it is
+	behind   *flowQueue // the flow behind the last part's, whose call may share that part's commands; nil: none
 }
 
 // A span is what leaves next: n commands of a call behind those that are gathered, and what they take of the room for
-// calls that rest.
+// paced calls.
 type span struct {
 	call *Call
 	n    int
@@ -91,7 +91,7 @@ type span struct {
 // waiting returns the number of calls with commands that are not gathered.
 func (q *queue) waiting() int { return q.whole.calls + q.large.calls }
 
-// push has a call wait for its turn.
+// push adds a call to those that wait.
 func (q *queue) push(call *Call) {
 	if q.isLarge(call) {
 		q.large.push(call)
@@ -101,40 +101,40 @@ func (q *queue) push(call *Call) {
 	q.changed()
 }
 
-// remove takes a call out that is given up or has failed. It may have held up those behind it.
+// remove takes out a call that is given up or has failed. The calls behind it may leave now.
 func (q *queue) remove(call *Call) {
-	if call.turn != nil {
-		call.leaveTurn()
+	if call.waitsIn != nil {
+		call.leaveQueue()
 	}
-	if call.rests {
-		call.rests = false
-		q.resting--
+	if call.paced {
+		call.paced = false
+		q.paced--
 	}
 	if q.waiting() > 0 {
 		q.changed()
 	}
 }
 
-// know counts the asker of a call that comes. One that asks several clients has no large calls but at its first.
-func (q *queue) know(call *Call) {
-	a := call.Asker
-	if a == nil || a.first != q {
-		if q.askers, q.light = q.askers+1, q.light+1; q.askers == askersMax {
-			q.askers, q.light = q.askers/2, q.light/2
+// countFlow counts the flow of a call that comes. Of a flow with calls to several clients only the first client knows large calls.
+func (q *queue) countFlow(call *Call) {
+	f := call.Flow
+	if f == nil || f.first != q {
+		if q.flows, q.light = q.flows+1, q.light+1; q.flows == flowsMax {
+			q.flows, q.light = q.flows/2, q.light/2
 		}
-		if a == nil || a.first != nil {
+		if f == nil || f.first != nil {
 			return
 		}
-		a.first = q
+		f.first = q
 	}
-	if !a.large && (2*call.Batch.Len() > q.opts.wholeCommands() || q.isLarge(call)) {
-		a.large = true
+	if !f.large && (2*call.Batch.Len() > q.opts.wholeCommands() || q.isLarge(call)) {
+		f.large = true
 		q.light = max(0, q.light-1)
 	}
 }
 
-// onlyLarge reports whether nearly all of the latest askers had large calls, or calls half as large.
-func (q *queue) onlyLarge() bool { return q.askers >= askersMin && q.light*lightShare <= q.askers }
+// onlyLarge reports whether nearly all of the latest flows had large calls, or calls half as large.
+func (q *queue) onlyLarge() bool { return q.flows >= flowsMin && q.light*lightShare <= q.flows }
 
 // isLarge reports whether the call leaves in several parts.
 func (q *queue) isLarge(call *Call) bool {
@@ -142,7 +142,7 @@ func (q *queue) isLarge(call *Call) bool {
 	return n > 1 && (n > q.opts.wholeCommands() || n*call.Batch.replyBytes > wholeBytes)
 }
 
-// ahead reports whether a call that is not in the queue may leave whole at once: nobody waits, and there is room.
+// ahead reports whether a new call may leave whole at once: no other call waits, and there is room.
 func (q *queue) ahead(call *Call) bool {
 	return q.waiting() == 0 && !q.isLarge(call) && q.hasPlaces(call.Batch.Len())
 }
@@ -150,30 +150,30 @@ func (q *queue) ahead(call *Call) bool {
 // hasPlaces reports whether n more commands may be in flight.
 func (q *queue) hasPlaces(n int) bool { return n <= q.opts.MaxInflight-q.inflight }
 
-// begin begins a pass. underWay is the number of calls that the client has, accepted that of all it ever had. If a
-// burst has to wait, begin returns the instant until which; otherwise 0.
+// begin begins a pass. underWay is the number of calls that the client has now, accepted the number of all it ever had. If
+// the next burst has to wait, begin returns the instant at which it may leave; otherwise 0.
 func (q *queue) begin(now clock.Time, underWay int, accepted uint64) (till clock.Time) {
 	q.pass = pass{accepted: accepted, large: true}
-	if q.resting == 0 {
+	if q.paced == 0 {
 		return 0
 	}
-	others := underWay - q.resting
+	others := underWay - q.paced
 	nobodyElse := q.onlyLarge() || others == 0 && q.accepted == accepted
-	if q.bulk.commands > 0 { // A burst is in flight, which goes on if it disturbs nobody.
+	if q.bulk.commands > 0 { // A burst is in flight. It goes on if no other call is under way.
 		q.alone = q.alone && nobodyElse
 		q.pass.burst = q.alone
 		return 0
 	}
 	q.alone = nobodyElse
-	q.pass.burst = nobodyElse || others == 0 || q.restTill <= now
+	q.pass.burst = nobodyElse || others == 0 || q.pausedTill <= now
 	if q.pass.burst {
 		return 0
 	}
-	return q.restTill
+	return q.pausedTill
 }
 
-// next returns what leaves next in this pass, and false if nothing may. A whole call that does not fit holds up those
-// behind it, so that it is not overtaken for ever.
+// next returns what leaves next in this pass, and false if nothing may. A whole call that does not fit blocks those behind
+// it, so that they cannot overtake it forever.
 func (q *queue) next() (s span, ok bool) {
 	for p := &q.pass; ; {
 		switch {
@@ -195,7 +195,7 @@ func (q *queue) next() (s span, ok bool) {
 	}
 }
 
-// nextWhole returns the whole call whose turn it is, if it fits.
+// nextWhole returns the first whole call of the first flow, if it fits.
 func (q *queue) nextWhole() (s span, ok bool) {
 	first := q.whole.list.First()
 	if first == nil {
@@ -208,28 +208,29 @@ func (q *queue) nextWhole() (s span, ok bool) {
 	return span{}, false
 }
 
-// nextLarge returns a part of the first large call that may send one now. A call that rests and does not fit holds up those
-// behind it that rest, so that it is not overtaken for ever. Where all are large, each that does not fit holds up all behind it. The next in the ring may join the part that left last, which costs nothing.
+// nextLarge returns a part of the first large call that may send one now. A paced call that does not fit blocks the paced
+// calls behind it, so that they cannot overtake it forever. Where all calls are large, each call that does not fit blocks
+// all behind it. The next flow may share the commands of the part that left last, which costs nothing.
 func (q *queue) nextLarge() (s span, ok bool) {
-	if t := q.pass.behind; t != nil {
-		q.pass.behind = t.place.Next()
-		call := t.calls.First()
+	if fq := q.pass.behind; fq != nil {
+		q.pass.behind = fq.place.Next()
+		call := fq.calls.First()
 		if n, _ := q.nextPart(call); n > 0 && q.joins(call, n) {
 			return span{call: call, n: n}, true
 		}
 	}
 	burst := q.pass.burst
-	for t := q.large.list.First(); t != nil; t = t.place.Next() {
-		for call := t.calls.First(); call != nil; call = call.queued.Next() {
+	for fq := q.large.list.First(); fq != nil; fq = fq.place.Next() {
+		for call := fq.calls.First(); call != nil; call = call.queued.Next() {
 			n, b := q.nextPart(call)
 			switch {
-			case n == 0 || call.rests && !burst:
-			case call.rests && !q.hasRoom(b):
+			case n == 0 || call.paced && !burst:
+			case call.paced && !q.hasRoom(b):
 				if burst = false; q.onlyLarge() {
 					return span{}, false
 				}
 			case q.hasPlaces(n) && q.able(call):
-				q.pass.behind = t.place.Next()
+				q.pass.behind = fq.place.Next()
 				return span{call, n, b}, true
 			case q.onlyLarge():
 				return span{}, false
@@ -239,9 +240,9 @@ func (q *queue) nextLarge() (s span, ok bool) {
 	return span{}, false
 }
 
-// nextPart returns how many commands the next part of a large call has, and what it takes of the
-// room for calls that rest. None has to wait for replies, which tell how long those to come may be. A call whose
-// replies are not known to be long takes no room, as small calls do.
+// nextPart returns how many commands the next part of a large call has, and what it takes of the room for paced calls.
+// n is 0 while the call has to wait: the replies to earlier parts say how long the next ones may be. Only a paced call
+// takes room.
 func (q *queue) nextPart(call *Call) (n int, b bulk) {
 	unsent := call.Batch.Len() - int(call.gathered)
 	if call.answered == 0 {
@@ -262,14 +263,14 @@ func (q *queue) nextPart(call *Call) (n int, b bulk) {
 	switch {
 	case n <= 0:
 		return 0, bulk{}
-	case call.rests:
+	case call.paced:
 		return n, bulk{n, n * each}
 	}
 	return n, bulk{}
 }
 
-// partCommands returns how many commands a part may have. Short parts protect small calls, and cost a write and a read each: they are long
-// where there is nobody to protect.
+// partCommands returns how many commands a part may have. Short parts protect small calls, but each costs a write and a
+// read. Parts are long where there are no small calls to protect.
 func (q *queue) partCommands() int {
 	if q.onlyLarge() {
 		return q.opts.bulkCommands()
@@ -277,8 +278,8 @@ func (q *queue) partCommands() int {
 	return q.opts.partCommands()
 }
 
-// hasRoom reports whether a part fits beside those of other calls that rest. If others ask, too, there is room for one
-// part of long replies, or for two of short ones, which take Redis some 0.1 ms.
+// hasRoom reports whether a part fits beside those of other paced calls. While other calls come, too, there is room for
+// one part of long replies, or for two of short ones, which take Redis some 0.1 ms.
 func (q *queue) hasRoom(b bulk) bool {
 	room := bulk{q.opts.bulkCommands(), bulkBytes}
 	if !q.alone {
@@ -287,39 +288,39 @@ func (q *queue) hasRoom(b bulk) bool {
 	return q.bulk.commands == 0 || q.bulk.commands+b.commands <= room.commands && q.bulk.bytes+b.bytes <= room.bytes
 }
 
-// took notes that a span was gathered, to which an outbox added so many commands: shared ones cost nothing. It returns
-// what these take of the room for calls that rest. It ends the turn of the call, and its wait if all of it is gathered.
+// took notes that a span was gathered. added is the number of its commands that are new in the outbox: shared commands
+// cost nothing. took returns what they take of the room for paced calls. A call whose commands are all gathered leaves the queue.
 func (q *queue) took(s span, added int) bulk {
 	call := s.call
 	call.gathered += int32(s.n)
 	q.inflight += added
-	if call.turn == nil {
+	if call.waitsIn == nil {
 		return bulk{}
 	}
 	b := bulk{min(s.bulk.commands, added), s.bulk.bytes * added / s.n}
 	q.bulk.add(b)
-	if call.rests {
+	if call.paced {
 		q.accepted = q.pass.accepted
 	}
-	call.turn.gave(bulk{s.n, s.bulk.bytes})
+	call.waitsIn.spend(bulk{s.n, s.bulk.bytes})
 	if int(call.gathered) == call.Batch.Len() {
-		call.leaveTurn()
+		call.leaveQueue()
 	}
 	return b
 }
 
-// learn looks at the replies to a large call, and has it rest, while it waits, if they are long or many.
+// learn looks at the replies to a large call. If they are long or many, and commands still wait, the call is paced from now on.
 func (q *queue) learn(call *Call) {
 	n := call.Batch.Len()
 	q.each = max(call.replyBytes(), q.each-q.each/8)
-	if call.turn == nil || call.rests || n <= q.opts.wholeCommands() && n*call.replyBytes() <= shortBytes {
+	if call.waitsIn == nil || call.paced || n <= q.opts.wholeCommands() && n*call.replyBytes() <= shortBytes {
 		return
 	}
-	call.rests = true
-	q.resting++
+	call.paced = true
+	q.paced++
 }
 
-// answered gives back the room of commands that have their replies, or will never have them.
+// answered frees the places of commands that have their replies, or will never get them.
 func (q *queue) answered(n int) {
 	q.inflight -= n
 	if q.waiting() > 0 {
@@ -327,14 +328,14 @@ func (q *queue) answered(n int) {
 	}
 }
 
-// release gives back the room that a flight had for calls that rest, and reports whether it was the last of a burst.
+// release frees the room that a flight took for paced calls, and reports whether the flight was the last of a burst.
 func (q *queue) release(b bulk) (last bool) {
 	q.bulk.sub(b)
 	return b.commands > 0 && q.bulk.commands == 0
 }
 
-// rest begins the pause behind a burst that took so long.
-func (q *queue) rest(now clock.Time, took time.Duration) { q.restTill = now.Add(restFactor * took) }
+// pause begins the pause behind a burst that took so long.
+func (q *queue) pause(now clock.Time, took time.Duration) { q.pausedTill = now.Add(pauseFactor * took) }
 
-// replyBytes returns how long a reply to the call is on average, as far as those so far tell.
+// replyBytes returns the average length of the replies to the call so far.
 func (c *Call) replyBytes() int { return c.received/int(c.answered) + 1 }

@@ -48,7 +48,7 @@ type sharing struct {
 	executed int            // commands so far
 	times    map[string]int // how often each was executed, and
 	asked    map[string]int // asked for
-	askers   [3]Asker
+	flows    [3]Flow
 	calls    []*sharer
 }
 
@@ -131,7 +131,7 @@ func (w *sharing) ask() {
 		s.call.Deadline = w.net.h.Clock.Now().Add(time.Duration(1+w.rng.IntN(30)) * time.Millisecond)
 	}
 	if w.rng.IntN(2) == 0 {
-		s.call.Asker = &w.askers[w.rng.IntN(len(w.askers))]
+		s.call.Flow = &w.flows[w.rng.IntN(len(w.flows))]
 	}
 	if w.rng.IntN(2) == 0 {
 		s.call.Batch.ExpectReplies(w.rng.IntN(100_000))

@@ -99,7 +99,7 @@ type story struct {
 	client *Client
 	out    strings.Builder
 	calls  map[string]*storyCall
-	askers map[string]*Asker
+	flows  map[string]*Flow
 	asked  map[string]int // by key: commands of calls that Do has accepted
 	within bool           // a command is at work: Done must not be invoked
 
@@ -119,7 +119,7 @@ type storyCall struct {
 
 // replay runs the commands among the lines, and returns all lines with the output of today.
 func replay(t testing.TB, lines []string) string {
-	s := &story{t: t, net: newNetwork(t), calls: map[string]*storyCall{}, askers: map[string]*Asker{}, asked: map[string]int{}}
+	s := &story{t: t, net: newNetwork(t), calls: map[string]*storyCall{}, flows: map[string]*Flow{}, asked: map[string]int{}}
 	s.net.log = func(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
 	for _, line := range lines {
 		switch {
@@ -273,7 +273,7 @@ func (s *story) command(text string) {
 	case "say":
 		s.net.last().arrive(unquote(s.t, rest))
 	case "hold":
-		s.client.conns[atoi(s.t, rest)-1].pace.retryAt = clock.Never
+		s.client.conns[atoi(s.t, rest)-1].backoff.retryAt = clock.Never
 	case "dial":
 		s.client.conns[atoi(s.t, rest)-1].dial(n.h.Loop.Now())
 	case "stats":
@@ -368,7 +368,7 @@ func (s *story) call(name string) *storyCall {
 // the like.
 func (s *story) do(text string) {
 	text, within, limited := strings.Cut(text, " within ")
-	text, asker, _ := strings.Cut(text, " for ")
+	text, flow, _ := strings.Cut(text, " for ")
 	text, expected, _ := strings.Cut(text, " expecting ")
 	text, inPieces := strings.CutSuffix(text, " in pieces")
 	head, commands, given := strings.Cut(text, ": ")
@@ -396,10 +396,10 @@ func (s *story) do(text string) {
 		if limited {
 			c.call.Deadline = s.net.h.Clock.Now().Add(duration(s.t, within))
 		}
-		if asker != "" && s.askers[asker] == nil {
-			s.askers[asker] = new(Asker)
+		if flow != "" && s.flows[flow] == nil {
+			s.flows[flow] = new(Flow)
 		}
-		c.call.Asker = s.askers[asker]
+		c.call.Flow = s.flows[flow]
 		if expected != "" {
 			c.call.Batch.ExpectReplies(atoi(s.t, expected))
 		}

@@ -66,7 +66,7 @@ type Tracker struct {
 	answered clock.Time // when the last ping was sent that was answered, or the command that tracks
 	heardAt  clock.Time // when bytes last came
 	readyBy  clock.Time // the current attempt fails at this instant
-	pace     Pace
+	backoff  Backoff
 	pauseEnd clock.Time // after a refusal; otherwise 0
 	said     trackerState
 	timer    *loop.Timer
@@ -108,7 +108,7 @@ type TrackerStats struct {
 func NewTracker(l *loop.Loop, d transport.Dialer, o Options, maxSilence time.Duration, told Invalidator, changed func(error)) *Tracker {
 	o = o.WithDefaults()
 	t := &Tracker{loop: l, dialer: d, opts: o, maxSilence: maxSilence, told: told, changed: changed, decoder: NewDecoder3(o.Limits)}
-	t.pace = NewPace(&t.opts, rand.New(rand.NewPCG(o.Seed, 1)))
+	t.backoff = NewBackoff(&t.opts, rand.New(rand.NewPCG(o.Seed, 1)))
 	t.hello3.Cmd("HELLO", "3")
 	t.ping.Cmd("PING")
 	t.timer = l.NewTimer(t.tick)
@@ -334,7 +334,7 @@ func (t *Tracker) hear(q trackerQuestion, reply Reply) error {
 		t.pinging = false
 		t.answered = q.sentAt
 		t.believe(reply)
-		t.pace.Answered()
+		t.backoff.Answered()
 		t.schedule(t.pingAt())
 	case q.prefixes != nil:
 		if err := reply.Err(); err != nil {
@@ -389,7 +389,7 @@ func (t *Tracker) stands(since clock.Time) {
 	now := t.loop.Now()
 	t.state = connReady
 	t.answered = since
-	t.pace.Ready(now)
+	t.backoff.Ready(now)
 	t.schedule(t.pingAt())
 	t.redirect(t.id)
 	t.say(trackerStands, nil)
@@ -438,7 +438,7 @@ func (t *Tracker) lost(reason error) {
 	t.requested, t.tracked = nil, nil
 	t.asked, t.pinging, t.doubted, t.keys, t.reading, t.unread = ring[trackerQuestion]{}, false, false, 0, false, 0
 	t.decoder.Reset(0)
-	t.pace.Ended(now)
+	t.backoff.Ended(now)
 	t.pauseEnd = 0
 	var refused trackingRefusal
 	switch {
@@ -449,7 +449,7 @@ func (t *Tracker) lost(reason error) {
 	case t.said != trackerLost:
 		t.say(trackerLost, &OpError{Addr: t.opts.Addr, Kind: ErrConnect, Cause: reason})
 	}
-	t.schedule(max(t.pace.RetryAt(), t.pauseEnd))
+	t.schedule(max(t.backoff.RetryAt(), t.pauseEnd))
 }
 
 // say tells the owner how things are, if that is news.
@@ -468,7 +468,7 @@ func (t *Tracker) connect(now clock.Time) {
 	if len(t.wanted) == 0 {
 		return
 	}
-	if retryAt := max(t.pace.RetryAt(), t.pauseEnd); now < retryAt {
+	if retryAt := max(t.backoff.RetryAt(), t.pauseEnd); now < retryAt {
 		t.schedule(retryAt)
 		return
 	}

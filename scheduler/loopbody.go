@@ -63,7 +63,7 @@ func (e *Async) newRedisCall(b *loopBody) *redisCall {
 }
 
 // clear drops what the call refers to, before it waits for its next use.
-func (c *redisCall) clear() { c.Batch, c.Asker, c.Watch, c.Part = resp.Batch{}, nil, nil, nil }
+func (c *redisCall) clear() { c.Batch, c.Flow, c.Watch, c.Part = resp.Batch{}, nil, nil, nil }
 
 func newLoopBody(j *asyncJob) *loopBody {
 	b := &loopBody{engine: j.engine, job: j, co: newCoroutine()}
@@ -269,11 +269,11 @@ func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch, part func(*res
 	c := &b.call.Call
 	c.Batch, c.Part = b.batch, part
 	c.Deadline = b.job.deadline // A command never waits past its request.
-	var asker *resp.Asker
-	if r := b.job.run; r != nil { // An orphan asks for itself.
-		asker = &r.asker
+	var flow *resp.Flow
+	if r := b.job.run; r != nil { // An orphan has turns of its own.
+		flow = &r.flow
 	}
-	c.Asker, c.Watch = asker, nil
+	c.Flow, c.Watch = flow, nil
 	if b.journal != nil {
 		b.endpoint, c.Watch = ep.Index, b
 	}

@@ -17,7 +17,7 @@ type run struct {
 	profile *profile            // of its plan
 	active  list.List[asyncJob] // its nodes in flight, but for those that run inline
 	kept    keptNodes
-	asker   resp.Asker     // its calls to Redis take turns with other requests'
+	flow    resp.Flow      // its calls to Redis take turns with other requests'
 	link    list.Link[run] // in engine.runs
 
 	orphaned bool // a node has left an orphan, which may still use Shared; otherwise the next request has it
@@ -148,7 +148,7 @@ func (r *run) free() {
 	r.State.Release()
 	r.engine.endLive(r.profile)
 	r.Req, r.profile, r.Journal = nil, nil, nil
-	r.asker.Renew()
+	r.flow.Renew()
 	if r.orphaned {
 		r.Shared, r.orphaned = nil, false
 	} else {

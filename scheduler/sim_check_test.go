@@ -348,7 +348,7 @@ func (w *simWorld) checkFree() {
 	for _, c := range e.freeRedisCalls.items {
 		w.check(!redisCalls[c], "a call to Redis was freed twice")
 		redisCalls[c] = true
-		w.check(c.body == nil && c.Asker == nil && c.Watch == nil && c.Batch.Len() == 0, "a free call to Redis is not reset")
+		w.check(c.body == nil && c.Flow == nil && c.Watch == nil && c.Batch.Len() == 0, "a free call to Redis is not reset")
 	}
 	for _, j := range e.freeJobs[onLoop].items {
 		b := j.body

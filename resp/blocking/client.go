@@ -56,7 +56,7 @@ func NewClient(clk clock.Clock, o resp.Options) *Client {
 		c.sentinels = NewSentinels(clk, o, nil)
 	}
 	for i := range o.Connections {
-		cn := &conn{client: c, number: i, pace: resp.NewPace(&o, rand.New(rand.NewPCG(o.Seed, uint64(i))))}
+		cn := &conn{client: c, number: i, backoff: resp.NewBackoff(&o, rand.New(rand.NewPCG(o.Seed, uint64(i))))}
 		cn.lookFn = cn.look
 		c.conns = append(c.conns, cn)
 		c.idle <- cn
@@ -103,7 +103,7 @@ func (c *Client) Exchange(b *resp.Batch, deadline clock.Time, buf *ReplyBuffer) 
 		cn.drop(err)
 		return resp.Replies{}, c.classify(resp.ErrConnectionLost, resp.ErrTimeout, err)
 	}
-	cn.pace.Answered()
+	cn.backoff.Answered()
 	return replies, nil
 }
 

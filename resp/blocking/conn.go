@@ -15,11 +15,11 @@ import (
 // A conn is one of a client's places for a connection. It belongs to the call that has taken it.
 type conn struct {
 	client  *Client
-	number  int       // in client.conns
-	pace    resp.Pace // of the attempts to connect
-	lastErr error     // why the last connection or attempt ended; nil before the first end
-	used    bool      // it had a connection before
-	at      string    // the address of the server
+	number  int          // in client.conns
+	backoff resp.Backoff // of the attempts to connect
+	lastErr error        // why the last connection or attempt ended; nil before the first end
+	used    bool         // it had a connection before
+	at      string       // the address of the server
 
 	net.Conn                    // nil: none
 	unhook   func() bool        // keeps Close from closing it
@@ -75,13 +75,13 @@ func (cn *conn) ready(by time.Time, buf *ReplyBuffer) error {
 		cn.drop(err)
 		return c.classify(resp.ErrConnect, late, err)
 	}
-	cn.pace.Ready(c.clock.Now())
+	cn.backoff.Ready(c.clock.Now())
 	return nil
 }
 
-// waitOutPause waits until the pace allows an attempt to connect, and reports whether ctx has lasted.
+// waitOutPause waits until the backoff allows an attempt to connect, and reports whether ctx has lasted.
 func (cn *conn) waitOutPause(ctx context.Context) bool {
-	pause := cn.pace.RetryAt().Sub(cn.client.clock.Now())
+	pause := cn.backoff.RetryAt().Sub(cn.client.clock.Now())
 	if pause <= 0 {
 		return true
 	}
@@ -134,7 +134,7 @@ func (cn *conn) drop(reason error) {
 		_ = cn.Close() // It failed already.
 		cn.Conn = nil
 	}
-	cn.pace.Ended(cn.client.clock.Now())
+	cn.backoff.Ended(cn.client.clock.Now())
 	cn.lastErr = reason
 }
 

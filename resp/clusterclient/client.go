@@ -27,7 +27,7 @@ type Client struct {
 	calls    map[*resp.Call]*operation
 	underWay list.List[operation]
 	mapless  int                  // of underWay, those that wait for the first map
-	resting  int                  // of underWay, those with commands that wait to be sent again
+	retrying int                  // of underWay, those with commands that wait to be sent again
 	settled  list.List[operation] // failed, or without commands; deliverSettled is to invoke Done
 	free     *operation
 	freeLegs *leg
@@ -126,7 +126,7 @@ func (c *Client) Stats() resp.Stats {
 			s.Nodes++
 		}
 	}
-	s.Waiting += c.mapless + c.resting
+	s.Waiting += c.mapless + c.retrying
 	return s
 }
 
@@ -217,7 +217,7 @@ func (c *Client) refreshed() {
 		o = next
 	}
 	for number, node := range c.nodes {
-		if node == nil || c.resting > 0 { // A command that rests has the number of its node.
+		if node == nil || c.retrying > 0 { // A command to be sent again has the number of its node.
 			continue
 		}
 		if s := node.Stats().OfNode(); s.Inflight+s.Waiting == 0 && c.state.Forget(number) {
@@ -286,7 +286,7 @@ func (c *Client) tick() {
 		c.refresh(now)
 		c.schedule(c.state.Due())
 	}
-	if c.mapless+c.resting == 0 {
+	if c.mapless+c.retrying == 0 {
 		return
 	}
 	for o := c.underWay.First(); o != nil; {

@@ -106,16 +106,16 @@ func (o *operation) leave() {
 		o.mapless = false
 		c.mapless--
 	}
-	o.rest(o.again[:0])
+	o.setAgain(o.again[:0])
 }
 
-// rest sets the commands that wait to be sent again.
-func (o *operation) rest(again []hop) {
+// setAgain sets the commands that wait to be sent again.
+func (o *operation) setAgain(again []hop) {
 	if len(o.again) > 0 {
-		o.client.resting--
+		o.client.retrying--
 	}
 	if o.again = again; len(again) > 0 {
-		o.client.resting++
+		o.client.retrying++
 	}
 }
 
@@ -172,7 +172,7 @@ func (o *operation) send() {
 		if l.left {
 			continue
 		}
-		l.Deadline, l.Asker, l.MaxReplyBytes = o.call.Deadline, o.call.Asker, o.call.MaxReplyBytes
+		l.Deadline, l.Flow, l.MaxReplyBytes = o.call.Deadline, o.call.Flow, o.call.MaxReplyBytes
 		if o.call.Watch != nil && len(o.hops) == 0 {
 			l.Watch = l
 		}
@@ -189,7 +189,7 @@ func (o *operation) send() {
 func (l *leg) recycle() {
 	c := l.client
 	l.Batch.Reset()
-	l.Asker, l.Watch, l.op, l.to, l.left, l.commands = nil, nil, nil, nil, false, l.commands[:0]
+	l.Flow, l.Watch, l.op, l.to, l.left, l.commands = nil, nil, nil, nil, false, l.commands[:0]
 	l.next, c.freeLegs = c.freeLegs, l
 }
 
@@ -312,7 +312,7 @@ func (o *operation) deliver(l *leg) {
 		return
 	}
 	if len(rest) > 0 {
-		o.rest(append(o.again, rest...))
+		o.setAgain(append(o.again, rest...))
 		for _, h := range rest {
 			c.schedule(h.at.Earlier(o.call.Deadline))
 		}
@@ -370,7 +370,7 @@ func (o *operation) tick(now clock.Time) {
 			c.schedule(h.at.Earlier(o.call.Deadline))
 		}
 	}
-	o.rest(rest)
+	o.setAgain(rest)
 	o.send()
 }
 

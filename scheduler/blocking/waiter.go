@@ -91,20 +91,20 @@ func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	}
 	journal.Wait(node, trace.ForHTTP, 1, 0)
 	defer journal.Resume(node)
-	return client.Exchange(asker{context.Background(), &w.job.cancel}, x, w.job.Deadline, watch)
+	return client.Exchange(cancellable{context.Background(), &w.job.cancel}, x, w.job.Deadline, watch)
 }
 
-// asker is a context that is done once the body is cancelled.
-type asker struct {
+// cancellable is a context that is done once the body is cancelled.
+type cancellable struct {
 	context.Context
 	cancel *taskrun.Cancellation
 }
 
 // Done implements context.Context.
-func (a asker) Done() <-chan struct{} { return a.cancel.Done() }
+func (a cancellable) Done() <-chan struct{} { return a.cancel.Done() }
 
 // Err implements context.Context.
-func (a asker) Err() error {
+func (a cancellable) Err() error {
 	if a.cancel.Cancelled() {
 		return context.Canceled
 	}
