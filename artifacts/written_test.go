@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// written are the example plans in full, as the seeds and the specification (request-response.md) write them: each
+// written are the example plans in full, as the original specification (request-response.md among its documents) write them: each
 // node with all its parameters, and each expression and predicate in place of its id.
 var written = map[string]string{
 	"simple_viewer": `

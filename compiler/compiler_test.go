@@ -93,7 +93,7 @@ func requireError(t testing.TB, r compiler.Result, code string) compiler.Diagnos
 	return d
 }
 
-// TestExamplePlans compiles the example plans, among them those of the seeds as they stand there.
+// TestExamplePlans compiles the example plans, among them those of the original specification, unchanged.
 func TestExamplePlans(t *testing.T) {
 	c := newCompiler(t)
 	results := compileFolder(t, c, "../plans")

@@ -184,7 +184,7 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 }
 
 // inWaves returns the needed nodes in the order in which they can run, and side by side as far as
-// possible: sources first, and behind each node those that waited for it last. (The order of the seeds: n1 and n2
+// possible: sources first, and behind each node those that waited for it last. (The order of the original specification: n1 and n2
 // are the two branches of complex_dag.)
 func inWaves(all []*node) []*node {
 	var order []*node

@@ -18,15 +18,14 @@ const (
 )
 
 // A busyPoll looks for replies for a moment before the loop sleeps. Waking a thread costs 5 to 50 µs on
-// a virtual machine, as much as the round trip itself. With one request in flight, concat_plan answers
-// 1.34 times as many requests, with four 1.2 times; each costs 6 to 30 % more processor time.
+// a virtual machine, as much as the round trip itself (docs/threading.md has the gain by requests in flight).
 //
-// The loop polls only while a connection waits for an answer, and not after a long turn: many requests are
-// in flight then, and the loop seldom sleeps. It yields its processor to threads that want to run.
+// The loop polls only while a connection waits for an answer. It does not poll after a long iteration: many requests
+// are in flight then, and the loop seldom sleeps. While it polls, it yields its processor to threads that want to run.
 //
-// A poll is in vain if no answer comes, or if a post comes first: with requests that arrive in the meantime
-// polling only takes processor time from them. Polls in vain let the next waits go without. More than one in three
-// of them makes polls rare, so that a distant server costs next to nothing.
+// A poll is in vain if no answer comes, or if a post comes first: requests that arrive need the processor time
+// themselves. After polls in vain, some waits go without one. If more than one poll in three is in vain, polls become
+// rare, so that a distant server costs next to nothing.
 //
 // Loop only, except for wake.
 type busyPoll struct {
@@ -36,7 +35,7 @@ type busyPoll struct {
 	yield   func()                   // lets other threads run on this processor
 
 	woken atomic.Bool // another goroutine has submitted a task
-	began time.Time   // of the loop's turn; zero if none has begun since the last wait
+	began time.Time   // of the loop's iteration; zero if none has begun since the last wait
 	skips int         // waits that go without a poll
 	doubt int         // grows with polls in vain, and shrinks with the others: skips is 2^doubt - 1
 	fds   []unix.PollFd
@@ -52,7 +51,7 @@ func newBusyPoll(longest time.Duration) busyPoll {
 // wake ends a poll that is under way. Any goroutine.
 func (p *busyPoll) wake() { p.woken.Store(true) }
 
-// begin notes the time at which the loop's turn begins.
+// begin notes the time at which the loop's iteration begins.
 func (p *busyPoll) begin() {
 	if p.longest > 0 && p.began.IsZero() {
 		p.began = p.now()
@@ -66,9 +65,9 @@ func (p *busyPoll) wait(conns map[*conn]struct{}) {
 	if p.longest <= 0 || p.began.IsZero() {
 		return
 	}
-	turn := p.now().Sub(p.began)
+	took := p.now().Sub(p.began)
 	p.began = time.Time{}
-	if turn > p.longest || len(conns) > busyPollConns || !p.gather(conns) {
+	if took > p.longest || len(conns) > busyPollConns || !p.gather(conns) {
 		return
 	}
 	if p.skips > 0 {

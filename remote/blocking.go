@@ -90,7 +90,7 @@ func (b *Blocking) takeNumber(ctx context.Context) (int, error) {
 	case <-ctx.Done():
 		cause := context.Cause(ctx)
 		if late := (*OpError)(nil); errors.As(cause, &late) && errors.Is(cause, ErrTimeout) {
-			cause = b.service.late(errors.Is(cause, ErrDeadline), inLine(cap(b.numbers)))
+			cause = b.service.late(errors.Is(cause, ErrDeadline), queuedBehind(cap(b.numbers)))
 		}
 		return 0, cause
 	}

@@ -47,7 +47,7 @@ type Client struct {
 	service *Service
 	carrier Carrier
 	waiting list.List[Call] // in the order of their Do
-	onWay   list.List[Call]
+	inFlight   list.List[Call]
 	taken   []bool // numbers of the calls on their way
 
 	// One timer serves all calls. It fires at the first instant at which one may be late, or before.
@@ -112,7 +112,7 @@ func (c *Client) Close() {
 	for c.waiting.Len() > 0 {
 		c.end(c.waiting.First(), err)
 	}
-	for call := c.onWay.First(); call != nil; call = call.place.Next() {
+	for call := c.inFlight.First(); call != nil; call = call.place.Next() {
 		c.end(call, err)
 	}
 	c.timer.Close(nil)
@@ -122,7 +122,7 @@ func (c *Client) Close() {
 // Stats returns the counters as they are now.
 func (c *Client) Stats() Stats {
 	s := c.service.stats()
-	s.Inflight, s.Waiting = c.onWay.Len(), c.waiting.Len()
+	s.Inflight, s.Waiting = c.inFlight.Len(), c.waiting.Len()
 	return s
 }
 
@@ -143,16 +143,16 @@ func (c *Client) end(call *Call, err error) {
 
 // launch sends the calls in line for which there is room.
 func (c *Client) launch() {
-	for !c.closed && c.waiting.Len() > 0 && c.onWay.Len() < len(c.taken) {
+	for !c.closed && c.waiting.Len() > 0 && c.inFlight.Len() < len(c.taken) {
 		call := c.waiting.First()
 		c.waiting.Remove(&call.place)
-		c.onWay.Push(call, &call.place)
+		c.inFlight.Push(call, &call.place)
 		call.state, call.number = sent, c.takeNumber()
 		if call.Watch != nil {
 			call.Watch.Sent(call.number, 1, 0, c.loop.Clock().Now())
 		}
 		c.loop.Hold()
-		call.cancel = c.carrier.Carry(call.Exchange, func(received int, err error) { c.cameBack(call, received, err) })
+		call.cancel = c.carrier.Carry(call.Exchange, func(received int, err error) { c.completed(call, received, err) })
 	}
 }
 
@@ -167,14 +167,14 @@ func (c *Client) takeNumber() int {
 	panic("remote: more calls on their way than numbers")
 }
 
-// cameBack ends a call whose request has ended.
-func (c *Client) cameBack(call *Call, received int, err error) {
+// completed ends a call whose request has ended.
+func (c *Client) completed(call *Call, received int, err error) {
 	c.loop.Release()
 	call.cancel(nil) // It frees what the carrier has.
 	c.taken[call.number] = false
-	c.onWay.Remove(&call.place)
+	c.inFlight.Remove(&call.place)
 	call.state, call.cancel = ended, nil
-	if c.closed && c.onWay.Len() == 0 {
+	if c.closed && c.inFlight.Len() == 0 {
 		c.service.transport.CloseIdleConnections()
 	}
 	if call.Watch != nil && received > 0 {
@@ -204,7 +204,7 @@ func (c *Client) schedule(at clock.Time) {
 // tick ends the calls that are late, and sets the timer for the next instant.
 func (c *Client) tick() {
 	now := c.loop.Now()
-	for _, calls := range [...]*list.List[Call]{&c.waiting, &c.onWay} {
+	for _, calls := range [...]*list.List[Call]{&c.waiting, &c.inFlight} {
 		for call := calls.First(); call != nil; {
 			next := call.place.Next() // end takes a waiting call out of the list.
 			switch {
@@ -212,7 +212,7 @@ func (c *Client) tick() {
 			case !call.by.Passed(now):
 				c.schedule(call.by)
 			case call.state == waiting:
-				c.end(call, c.service.late(call.by == call.Deadline, inLine(c.onWay.Len())))
+				c.end(call, c.service.late(call.by == call.Deadline, queuedBehind(c.inFlight.Len())))
 			default:
 				c.end(call, c.service.late(call.by == call.Deadline, nil))
 			}

@@ -19,7 +19,7 @@ import (
 // byHand is a Carrier whose requests end when the test says so, on a loop in virtual time.
 type byHand struct {
 	h     *looptest.Harness
-	onWay []*request // in the order in which they left
+	inFlight []*request // in the order in which they left
 }
 
 type request struct {
@@ -31,7 +31,7 @@ type request struct {
 
 func (b *byHand) Carry(x *remote.Exchange, back func(int, error)) func(error) {
 	r := &request{x: x, back: back}
-	b.onWay = append(b.onWay, r)
+	b.inFlight = append(b.inFlight, r)
 	return func(cause error) {
 		if r.cause == nil {
 			r.cause = cause
@@ -41,7 +41,7 @@ func (b *byHand) Carry(x *remote.Exchange, back func(int, error)) func(error) {
 
 // end ends a request, as its goroutine would, with an answer of that many bytes.
 func (b *byHand) end(i int, received int) {
-	r := b.onWay[i]
+	r := b.inFlight[i]
 	if r.ended {
 		panic("the request has ended")
 	}
@@ -70,7 +70,7 @@ func newWorld(t *testing.T, o remote.Options) *world {
 	w.client = remote.NewClient(h.Loop, w.hand, o)
 	t.Cleanup(func() {
 		w.client.Close()
-		for i, r := range w.hand.onWay {
+		for i, r := range w.hand.inFlight {
 			if !r.ended {
 				w.hand.end(i, 0)
 			}
@@ -110,10 +110,10 @@ func TestCallsLeaveInOrderAndWithinTheBound(t *testing.T) {
 			_, err := w.call(fmt.Sprint(i), 0)
 			require.NoError(t, err)
 		}
-		require.Len(t, w.hand.onWay, 2)
+		require.Len(t, w.hand.inFlight, 2)
 		assert.Equal(t, 3, w.client.Stats().Waiting)
 		w.hand.end(1, 7)
-		require.Len(t, w.hand.onWay, 3)
+		require.Len(t, w.hand.inFlight, 3)
 		w.hand.end(0, 7)
 		w.hand.end(2, 7)
 		w.hand.end(4, 7)
@@ -136,7 +136,7 @@ func TestCallsTimeOut(t *testing.T) {
 	assert.Equal(t, []string{"short: http model:8080: timeout: the deadline of the call has passed: not sent, 1 requests are on their way"}, w.ended())
 	w.h.Advance(15 * time.Millisecond)
 	assert.Equal(t, []string{"in line: http model:8080: timeout: not done within 20ms: not sent, 1 requests are on their way"}, w.ended())
-	require.ErrorIs(t, w.hand.onWay[0].cause, remote.ErrTimeout, "its request is cancelled")
+	require.ErrorIs(t, w.hand.inFlight[0].cause, remote.ErrTimeout, "its request is cancelled")
 	w.hand.end(0, 5)
 	assert.Equal(t, []string{"sent: http model:8080: timeout: not done within 20ms"}, w.ended())
 	s := w.client.Stats()
@@ -160,7 +160,7 @@ func TestCallsThatCannotBegin(t *testing.T) {
 	_, err = w.call("closed", 0)
 	require.ErrorIs(t, err, remote.ErrClosed)
 	assert.Equal(t, []string{"fine: http model:8080: client closed"}, w.ended())
-	require.ErrorIs(t, w.hand.onWay[0].cause, remote.ErrClosed)
+	require.ErrorIs(t, w.hand.inFlight[0].cause, remote.ErrClosed)
 	w.hand.end(0, 0)
 	assert.Equal(t, []string{"fine: http model:8080: client closed"}, w.ended())
 }
@@ -178,10 +178,10 @@ func TestCancel(t *testing.T) {
 	assert.Equal(t, []string{"second: http model:8080: cancelled"}, w.ended())
 	assert.ErrorIs(t, w.client.Cancel(second), loop.ErrBusy)
 	assert.NoError(t, w.client.Cancel(first))
-	assert.ErrorIs(t, w.hand.onWay[0].cause, loop.ErrCancelled)
+	assert.ErrorIs(t, w.hand.inFlight[0].cause, loop.ErrCancelled)
 	assert.ErrorIs(t, w.client.Cancel(first), loop.ErrBusy)
 	assert.Empty(t, w.ended())
-	w.hand.onWay[0].cause = nil // the answer was faster
+	w.hand.inFlight[0].cause = nil // the answer was faster
 	w.hand.end(0, 0)
 	assert.Equal(t, []string{"first: http model:8080: cancelled"}, w.ended())
 	require.NoError(t, w.client.Do(second), "a call may be used again")
@@ -220,7 +220,7 @@ func TestWatch(t *testing.T) {
 		require.NoError(t, w.client.Do(&remote.Call{Exchange: &remote.Exchange{}, Done: func(*remote.Call) {}, Watch: &log}))
 	}
 	w.hand.end(0, 10)
-	w.hand.onWay[1].cause = errors.New("lost")
+	w.hand.inFlight[1].cause = errors.New("lost")
 	w.hand.end(1, 20)
 	w.hand.end(2, 30)
 	assert.Equal(t, watched{"sent 0 1 0", "sent 1 1 0", "replied 0 1 10", "sent 0 1 0", "replied 0 1 30"}, log)

@@ -202,7 +202,7 @@ func (s *Service) late(byDeadline bool, notSent error) error {
 	return s.opError(ErrTimeout, limit)
 }
 
-// inLine says that a call is not sent, because so many requests are on their way.
-func inLine(inflight int) error {
+// queuedBehind says that a call is not sent, because so many requests are on their way.
+func queuedBehind(inflight int) error {
 	return fmt.Errorf("not sent, %d requests are on their way", inflight)
 }

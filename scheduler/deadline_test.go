@@ -16,7 +16,7 @@ import (
 )
 
 // The tests of this file show what happens at the very instant of a deadline, on a clock that the
-// test moves. TestSeedRows has the seeds' rows on all engines.
+// test moves. TestSpecificationRows has the rows of the original specification on all engines.
 
 // TestTheEarliestLimitEndsTheNode has a node meet the same three limits: it fails at the earliest, and names it.
 func TestTheEarliestLimitEndsTheNode(t *testing.T) {

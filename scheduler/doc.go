@@ -45,8 +45,8 @@
 // An orphan waits for nothing. The node's deadline, or Close, ends the sleep or the Redis call
 // that its body is in; a wait that begins afterwards ends at once. So on the loop an orphan
 // outlives its node by an iteration or two, and orphans do not pile up. This goes beyond the
-// seeds, where a timed-out body sleeps on. There as here its result is dropped, and a body that
-// ignores its cancellation counts as a late completion.
+// original specification, where a timed-out body sleeps on. There as here its result is dropped, and a
+// body that ignores its cancellation counts as a late completion.
 //
 // # Closing
 //

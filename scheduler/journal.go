@@ -10,9 +10,9 @@ import (
 // places are the names of the places in a trace.
 var places = [...]trace.Place{onLoop: trace.OnLoop, onPool: trace.OnPool, inline: trace.Inline}
 
-// turn returns when the loop left the request for which it has worked in this callback just now. Zero means that it has done
-// something else since, or that nobody recorded it. Journals alone ask.
-func (e *Async) turn() clock.Time {
+// lastWork returns when this callback finished its last work for a request with a journal. Zero means that it has done
+// other work since, or that nobody recorded it. Only journals need it.
+func (e *Async) lastWork() clock.Time {
 	if e.left < e.loop.Began() {
 		return 0
 	}
@@ -71,5 +71,5 @@ func (b *loopBody) Sent(conn, n, bytes int, at clock.Time) {
 
 // Replied implements resp.Watch.
 func (b *loopBody) Replied(conn, n, bytes int) {
-	b.journal.Replied(b.index, b.endpoint, conn, n, bytes, b.engine.turn())
+	b.journal.Replied(b.index, b.endpoint, conn, n, bytes, b.engine.lastWork())
 }

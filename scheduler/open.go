@@ -92,7 +92,7 @@ func (c Config) WithDefaults() Config {
 
 // DefaultCPUThreads returns the number of CPU workers on a machine of so many cores: all but one,
 // which the loop has for itself. At least two, since behind a single worker each heavy job holds up
-// all others. At most eight, the seeds' default. docs/how-a-request-runs.md#where-a-node-runs has the figures.
+// all others. At most eight, the default of the original specification. docs/how-a-request-runs.md#where-a-node-runs has the figures.
 func DefaultCPUThreads(cores int) int { return min(max(2, cores-1), 8) }
 
 // DefaultBusyPoll is how long the loop polls if the Config says nothing else.

@@ -21,7 +21,7 @@ import (
 // at once. Every body stops at a door; when all goroutines wait, those inside are all that the
 // engine runs at once.
 
-// dispatchTable is the seeds' table of tasks and pools (THREADING_MODEL.md). fixed_source and busy_cpu
+// dispatchTable is the original specification's table of tasks and pools (THREADING_MODEL.md). fixed_source and busy_cpu
 // are not in it; they do no I/O.
 var dispatchTable = map[string]struct {
 	io   bool
@@ -98,7 +98,7 @@ func (b *bubble) copiesOf(op string, n int) *scheduler.Execution {
 }
 
 func TestPoolDispatchesByPlace(t *testing.T) {
-	// The seeds' tasks have every place; the others are dispatched by it, too.
+	// The tasks of the original specification have every place; the others are dispatched by it, too.
 	specs := slices.DeleteFunc(builtin.Specs(), func(s task.Spec) bool { _, ok := dispatchTable[s.Op]; return !ok })
 	require.Len(t, specs, len(dispatchTable), "the table's tasks exist")
 	// So many workers that the number of bodies at once tells the pool that runs them.
@@ -170,14 +170,14 @@ func TestPoolsDoNotStarveEachOther(t *testing.T) {
 	}
 }
 
-// A core is the loop's, but a second worker is worth more than that. The seeds' default is the most.
+// A core is the loop's, but a second worker is worth more than that. The default of the original specification is the most.
 func TestDefaultCPUThreads(t *testing.T) {
 	for cores, workers := range map[int]int{1: 2, 2: 2, 3: 2, 4: 3, 8: 7, 9: 8, 16: 8, 256: 8} {
 		assert.Equal(t, workers, scheduler.DefaultCPUThreads(cores), "%d cores", cores)
 	}
 }
 
-// Four I/O threads are the seeds'; the CPU workers are ours.
+// Four I/O threads are the original specification's; the CPU workers are ours.
 func TestPoolDefaults(t *testing.T) {
 	for op, c := range map[string]struct{ kind, want int }{"core::viewer": {ioDoor, 4}, "core::vm": {cpuDoor, scheduler.DefaultCPUThreads(runtime.NumCPU())}} {
 		t.Run(op, func(t *testing.T) {

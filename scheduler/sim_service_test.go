@@ -13,7 +13,7 @@ import (
 // through it as its Carrier.
 type simService struct {
 	w       *simWorld
-	onWay   int
+	inFlight   int
 	limit   int // of the client
 	carried int
 	gaveUp  int // requests that were cancelled on their way
@@ -43,8 +43,8 @@ func simScore(request []byte) []byte {
 func (s *simService) Carry(x *remote.Exchange, back func(int, error)) func(error) {
 	w := s.w
 	s.carried++
-	s.onWay++
-	w.check(s.onWay <= s.limit, "%d requests are on their way to the service, at most %d may be", s.onWay, s.limit)
+	s.inFlight++
+	w.check(s.inFlight <= s.limit, "%d requests are on their way to the service, at most %d may be", s.inFlight, s.limit)
 	w.check(!w.closing || !w.drained(), "a request leaves after the end of the drain")
 	ended := false
 	end := func(received int, err error) {
@@ -53,7 +53,7 @@ func (s *simService) Carry(x *remote.Exchange, back func(int, error)) func(error
 		}
 		ended = true
 		w.check(w.sim.Loop.Post(func() {
-			s.onWay--
+			s.inFlight--
 			back(received, err)
 		}), "a request came back after the end of the loop")
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// TestTimelines replays the timelines of the seeds in testdata/timelines: an example plan, how long Redis and
+// TestTimelines replays the timelines of the original specification in testdata/timelines: an example plan, how long Redis and
 // the CPU take, and below the line what the reactor made of it, in virtual time.
 //
 //	plan diamond          the plan, one that rankd comes with
@@ -34,7 +34,7 @@ import (
 //	                      in order. A user has a country, whatever its line says.
 //	cpu join 2ms          what a node takes on its worker
 //
-// The seeds draw a node's start a millisecond after what it waited for; here that is part of what the node takes.
+// The original specification draws a node's start a millisecond after what it waited for; here that is part of what the node takes.
 func TestTimelines(t *testing.T) {
 	files, err := filepath.Glob("testdata/timelines/*.txt")
 	require.NoError(t, err)

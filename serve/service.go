@@ -41,7 +41,7 @@ type Service struct {
 	engine  *rankd.Engine
 	format  rankd.Format
 	offer   atomic.Pointer[offer]
-	turn    chan struct{} // has a value while offer is replaced
+	busy    chan struct{} // has a value while offer is replaced
 	unknown plan          // stands for all that the engine does not have
 	metrics *metrics
 	log     *failureLog
@@ -84,7 +84,7 @@ func New(e *rankd.Engine, o Options) (*Service, error) {
 		o.Clock = clock.NewReal()
 	}
 	s := &Service{
-		engine: e, format: o.Format, turn: make(chan struct{}, 1),
+		engine: e, format: o.Format, busy: make(chan struct{}, 1),
 		unknownMembers: request.RefuseNear,
 		unsent:         unsent{max: int64(cmp.Or(o.MaxUnsentBytes, DefaultMaxUnsentBytes)), patience: unsentPatience},
 	}
@@ -139,8 +139,8 @@ func (s *Service) Back(ctx context.Context) (rankd.Generation, error) {
 
 func (s *Service) change(ctx context.Context, to func(context.Context) (rankd.Generation, error)) (rankd.Generation, error) {
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.busy <- struct{}{}:
+		defer func() { <-s.busy }()
 	case <-ctx.Done():
 		return rankd.Generation{}, context.Cause(ctx)
 	}

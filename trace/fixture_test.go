@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the fixtures anew")
 
-// The fixtures are traces as the engines record them, with the times of the seeds' drawings. Drawings are tested on them.
+// The fixtures are traces as the engines record them, with the times of the drawings in the original specification. Drawings are tested on them.
 func TestFixtures(t *testing.T) {
 	for name, build := range map[string]func() *Trace{
 		"mixed_pipeline.reactor": mixedPipelineReactor,
@@ -120,7 +120,7 @@ func offloadFlow(node, worker int, submitted, started, posted, resumed time.Dura
 	return Flow{OffloadFlow, node, []Point{{Submitted, 0, submitted}, {Started, worker, started}, {Posted, worker, posted}, {Resumed, 0, resumed}}}
 }
 
-// mixedPipelineReactor is the seeds' fourth example: two nodes wait for Redis, four compute, of which two are one job.
+// mixedPipelineReactor is the fourth example: two nodes wait for Redis, four compute, of which two are one job.
 func mixedPipelineReactor() *Trace {
 	nodes := chain("core::viewer", "core::follow", "core::vm", "core::filter", "core::sort", "core::take")
 	nodes[0].ran(OnLoop, 0, us(40), us(10060), 0, 1).awaits(Await{ForRedis, us(52), us(10050), 1})

@@ -372,7 +372,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Events have the fields of the seeds: a queue delay for what was in a queue, parent and depth for what followed directly.
+// Events have the fields of the original specification: a queue delay for what was in a queue, parent and depth for what followed directly.
 func TestEvents(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	count := map[EventKind]int{}

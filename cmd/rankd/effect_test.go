@@ -73,7 +73,7 @@ func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 // TestFlagsThatGoTogether: each has an effect beside the others. The script refused has those that have none.
 func TestFlagsThatGoTogether(t *testing.T) {
 	for _, args := range []string{
-		// The usage sections of the seeds and of the specification.
+		// The usage sections of the original specification.
 		"--async_scheduler --plan_name simple_plan",
 		"--async_scheduler --deadline_ms 100 --plan_name complex_plan",
 		"--async_scheduler --node_timeout_ms 50 --plan_name complex_plan",

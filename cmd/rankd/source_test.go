@@ -36,7 +36,7 @@ func writeSource(t testing.TB, dir, name, source string) string {
 	return path
 }
 
-// The seeds' plan gives the same answer as source and as artifact.
+// The plan of the original specification gives the same answer as source and as artifact.
 func TestASourceAnswersAsItsArtifact(t *testing.T) {
 	const requests = `{"user_id": 1, "request_id": "a"}` + "\n" + `{"user_id": 7, "request_id": "b", "param_overrides": {"weight": 0.25}}`
 	for _, name := range []string{"complex_dag", "mixed_pipeline", "parallel_fanout"} {

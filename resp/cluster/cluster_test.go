@@ -159,8 +159,8 @@ type world struct {
 	maps map[string]string
 }
 
-func newWorld(t *testing.T, maps map[string]string, seeds ...string) *world {
-	return &world{State: NewState(seeds, 7), t: t, now: start, maps: maps}
+func newWorld(t *testing.T, maps map[string]string, startup ...string) *world {
+	return &world{State: NewState(startup, 7), t: t, now: start, maps: maps}
 }
 
 // refresh runs one refresh and returns the nodes asked; none if none is due.

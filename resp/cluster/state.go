@@ -33,7 +33,7 @@ const None = -1
 // A State is what a client knows of a cluster: who has each slot, which nodes there are, and when to ask again. Nodes have numbers,
 // small ones, so that a client can keep what it has for each in a slice. One goroutine at a time.
 type State struct {
-	seeds    []string
+	startup  []string
 	rng      *rand.Rand
 	nodes    []string // addresses by number; "": the number is free
 	numbers  map[string]int
@@ -58,11 +58,11 @@ type State struct {
 	timeoutsBy clock.Time // when the window ends in which they are counted
 }
 
-// NewState returns the state of a client that knows nothing but seeds, the addresses ("host:port") of some nodes. seed seeds the
+// NewState returns the state of a client that knows nothing but startup, the addresses ("host:port") of some nodes. seed seeds the
 // choice of the nodes to ask, and jitter.
-func NewState(seeds []string, seed uint64) *State {
+func NewState(startup []string, seed uint64) *State {
 	return &State{
-		seeds: seeds, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[string]int), due: clock.First, every: refreshEvery, moved: func(int) {},
+		startup: startup, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[string]int), due: clock.First, every: refreshEvery, moved: func(int) {},
 	}
 }
 
@@ -171,10 +171,10 @@ func (s *State) choose() []string {
 		s.rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
 	shuffle(known)
-	seeds := slices.Clone(s.seeds)
-	shuffle(seeds)
+	startup := slices.Clone(s.startup)
+	shuffle(startup)
 	var chosen []string
-	for _, addr := range slices.Concat(known[:min(len(known), refreshAsks-1)], seeds, known) {
+	for _, addr := range slices.Concat(known[:min(len(known), refreshAsks-1)], startup, known) {
 		if len(chosen) < refreshAsks && !slices.Contains(chosen, addr) {
 			chosen = append(chosen, addr)
 		}

@@ -22,39 +22,39 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// The seeds' 23 rows (async_dag_scheduler_architecture.md, "Async Scheduler Tests"), on each of the engines.
+// The 23 rows of the original specification (async_dag_scheduler_architecture.md, "Async Scheduler Tests"), on each of the engines.
 // They run in bubble time, so a row names its one error, with its text, and the instant of the answer.
 
-// seedRow is one row: requests, one after the other, on one engine.
-type seedRow struct {
+// specRow is one row: requests, one after the other, on one engine.
+type specRow struct {
 	name        string
 	nodeTimeout time.Duration
-	steps       []seedStep
+	steps       []specStep
 	// counts are the reactor's at the end; the other engines do not count. How abandoned work ends is
 	// not told apart here (it is Cancelled), unless the row is about a late completion.
 	counts scheduler.Counts
 }
 
-// seedStep is one request.
-type seedStep struct {
+// specStep is one request.
+type specStep struct {
 	nodes    []string      // the last is the output
 	waited   time.Duration // since the arrival, before the submission
 	deadline time.Duration // from the arrival; zero: none
-	want     seedAnswer
+	want     specAnswer
 	// on says on which engine the answer is another one, and beside it stands why.
-	on map[string]seedAnswer
+	on map[string]specAnswer
 }
 
-// seedAnswer is an answer: when it comes, since the submission, and the error, or the rows if there is none.
-type seedAnswer struct {
+// specAnswer is an answer: when it comes, since the submission, and the error, or the rows if there is none.
+type specAnswer struct {
 	at   time.Duration
 	err  []string // the texts that are allowed: more than one where two nodes fail at one instant on two threads
 	rows []int64
 }
 
-func fails(at time.Duration, err ...string) seedAnswer { return seedAnswer{at: at, err: err} }
+func fails(at time.Duration, err ...string) specAnswer { return specAnswer{at: at, err: err} }
 
-func succeeds(at time.Duration, rows ...int64) seedAnswer { return seedAnswer{at: at, rows: rows} }
+func succeeds(at time.Duration, rows ...int64) specAnswer { return specAnswer{at: at, rows: rows} }
 
 // pastDeadline is the error of a node that ran when the request's deadline passed.
 func pastDeadline(node string, limit time.Duration) string {
@@ -66,7 +66,7 @@ func timedOut(node string, limit time.Duration) string {
 	return fmt.Sprintf("node %s: node execution timeout: %v elapsed, limit %[2]v", node, limit)
 }
 
-func repeat(times int, steps ...seedStep) (all []seedStep) {
+func repeat(times int, steps ...specStep) (all []specStep) {
 	for range times {
 		all = append(all, steps...)
 	}
@@ -79,9 +79,9 @@ const (
 )
 
 // sequentially is an answer of the sequential engine, where the sum of the branches counts.
-func sequentially(a seedAnswer) map[string]seedAnswer { return map[string]seedAnswer{"sequential": a} }
+func sequentially(a specAnswer) map[string]specAnswer { return map[string]specAnswer{"sequential": a} }
 
-func seedRows() []seedRow {
+func specRows() []specRow {
 	busyFor := func(d time.Duration) []string { return []string{source(3), busyNode("busy", "src", d)} }
 	nap := []string{source(3), sleepNode("nap", "src", ample)}
 	score := []string{source(3), busyNode("busy", "src", ms(10)), vmNode("score", "busy")}
@@ -94,15 +94,15 @@ func seedRows() []seedRow {
 	failed := func(n uint64) scheduler.Counts {
 		return scheduler.Counts{Requests: n, Failed: n, NodeTimeouts: n, Cancelled: n}
 	}
-	return []seedRow{
-		{name: "three-branch DAG with concurrent sleep + vm", counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
+	return []specRow{
+		{name: "three-branch DAG with concurrent sleep + vm", counts: scheduler.Counts{Requests: 1}, steps: []specStep{{
 			nodes: []string{source(3), sleepNode("left", "src", ms(20)), sleepNode("right", "src", ms(30)), vmNode("score", "src"),
 				concatNode("sleepers", "left", "right"), concatNode("all", "sleepers", "score")},
 			deadline: ample,
 			want:     succeeds(ms(30), idsUpTo(3, 3)...),
 			on:       sequentially(succeeds(ms(50), idsUpTo(3, 3)...)),
 		}}},
-		{name: "fault injection - no deadlock or UAF on error", counts: scheduler.Counts{Requests: 4, Failed: 3}, steps: append(repeat(3, seedStep{
+		{name: "fault injection - no deadlock or UAF on error", counts: scheduler.Counts{Requests: 4, Failed: 3}, steps: append(repeat(3, specStep{
 			nodes: []string{source(3), node("failing", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""),
 				sleepNode("slow", "src", ms(15)), busyNode("busy", "src", ms(10)),
 				// Nothing starts after the error: these would hold up the answer.
@@ -111,95 +111,95 @@ func seedRows() []seedRow {
 			want: fails(ms(15), "node failing (test::sleep): "+builtin.ErrInjected.Error()),
 			// Nothing else is in flight when the first node fails.
 			on: sequentially(fails(ms(5), "node failing (test::sleep): "+builtin.ErrInjected.Error())),
-		}), seedStep{nodes: []string{source(2)}, want: succeeds(0, 1, 2)})},
-		{name: "request deadline exceeded", counts: failed(1), steps: []seedStep{{
+		}), specStep{nodes: []string{source(2)}, want: succeeds(0, 1, 2)})},
+		{name: "request deadline exceeded", counts: failed(1), steps: []specStep{{
 			nodes: append(busyFor(ample), sleepNode("end", "busy", 0)), deadline: ms(10), want: fails(ms(10), pastDeadline(busyIs, ms(10))),
 		}}},
-		{name: "node timeout on CPU work", nodeTimeout: ms(10), counts: failed(1), steps: []seedStep{{
+		{name: "node timeout on CPU work", nodeTimeout: ms(10), counts: failed(1), steps: []specStep{{
 			nodes: busyFor(ample), want: fails(ms(10), timedOut(busyIs, ms(10))),
 		}}},
-		{name: "node timeout on CPU work, of the plan", counts: failed(1), steps: []seedStep{{
+		{name: "node timeout on CPU work, of the plan", counts: failed(1), steps: []specStep{{
 			nodes: []string{source(3), node("busy", "busy_cpu", "src", `"busy_wait_ms": 3600000`, `"timeout_ms": 10`)},
 			want:  fails(ms(10), timedOut(busyIs, ms(10))),
 		}}},
-		{name: "deadline already expired", counts: scheduler.Counts{Requests: 1, Failed: 1}, steps: []seedStep{{
+		{name: "deadline already expired", counts: scheduler.Counts{Requests: 1, Failed: 1}, steps: []specStep{{
 			nodes: busyFor(ample), waited: ms(20), deadline: ms(15), want: fails(0, "request deadline exceeded: 20ms elapsed, limit 15ms"),
 		}}},
-		{name: "very short deadline (1ms)", counts: failed(1), steps: []seedStep{{
+		{name: "very short deadline (1ms)", counts: failed(1), steps: []specStep{{
 			nodes: busyFor(ample), deadline: ms(1), want: fails(ms(1), pastDeadline(busyIs, ms(1))),
 		}}},
-		{name: "generous deadline succeeds", counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
+		{name: "generous deadline succeeds", counts: scheduler.Counts{Requests: 1}, steps: []specStep{{
 			nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3),
 		}}},
-		{name: "very short node timeout (1ms)", nodeTimeout: ms(1), counts: failed(1), steps: []seedStep{{
+		{name: "very short node timeout (1ms)", nodeTimeout: ms(1), counts: failed(1), steps: []specStep{{
 			nodes: busyFor(ample), want: fails(ms(1), timedOut(busyIs, ms(1))),
 		}}},
-		{name: "generous node timeout succeeds", nodeTimeout: ample, counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
+		{name: "generous node timeout succeeds", nodeTimeout: ample, counts: scheduler.Counts{Requests: 1}, steps: []specStep{{
 			nodes: score, want: succeeds(ms(10), 1, 2, 3),
 		}}},
-		{name: "both deadline and node_timeout set", nodeTimeout: ms(10), counts: failed(1), steps: []seedStep{{
+		{name: "both deadline and node_timeout set", nodeTimeout: ms(10), counts: failed(1), steps: []specStep{{
 			nodes: busyFor(ample), deadline: ample, want: fails(ms(10), timedOut(busyIs, ms(10))),
 		}}},
-		{name: "both set, the deadline first", nodeTimeout: ample, counts: failed(1), steps: []seedStep{{
+		{name: "both set, the deadline first", nodeTimeout: ample, counts: failed(1), steps: []specStep{{
 			nodes: busyFor(ample), deadline: ms(10), want: fails(ms(10), pastDeadline(busyIs, ms(10))),
 		}}},
-		{name: "multi-stage pipeline timeout", counts: failed(1), steps: []seedStep{{
+		{name: "multi-stage pipeline timeout", counts: failed(1), steps: []specStep{{
 			// The second stage has what the first has left.
 			nodes: stages(ample), deadline: ms(50), want: fails(ms(50), pastDeadline("second (test::busy_cpu)", ms(50))),
 		}}},
-		{name: "multi-stage pipeline succeeds", counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
+		{name: "multi-stage pipeline succeeds", counts: scheduler.Counts{Requests: 1}, steps: []specStep{{
 			nodes: stages(ms(1)), deadline: ample, want: succeeds(ms(2), 1, 2, 3),
 		}}},
-		{name: "fixed_source only (no CPU offload)", nodeTimeout: ample, counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
+		{name: "fixed_source only (no CPU offload)", nodeTimeout: ample, counts: scheduler.Counts{Requests: 1}, steps: []specStep{{
 			nodes: []string{source(5)}, deadline: ample, want: succeeds(0, 1, 2, 3, 4, 5),
 		}}},
-		{name: "repeated timeout operations", counts: failed(5), steps: repeat(5, seedStep{
+		{name: "repeated timeout operations", counts: failed(5), steps: repeat(5, specStep{
 			nodes: busyFor(ample), deadline: ms(1), want: fails(ms(1), pastDeadline(busyIs, ms(1))),
 		})},
-		{name: "repeated success operations", counts: scheduler.Counts{Requests: 10}, steps: repeat(10, seedStep{
+		{name: "repeated success operations", counts: scheduler.Counts{Requests: 10}, steps: repeat(10, specStep{
 			nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3),
 		})},
 		{name: "alternating success and timeout", counts: scheduler.Counts{Requests: 6, Failed: 3, NodeTimeouts: 3, Cancelled: 3}, steps: repeat(3,
-			seedStep{nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3)},
-			seedStep{nodes: busyFor(ample), deadline: ms(5), want: fails(ms(5), pastDeadline(busyIs, ms(5)))},
+			specStep{nodes: score, deadline: ample, want: succeeds(ms(10), 1, 2, 3)},
+			specStep{nodes: busyFor(ample), deadline: ms(5), want: fails(ms(5), pastDeadline(busyIs, ms(5)))},
 		)},
-		{name: "sleep respects request deadline", counts: failed(1), steps: []seedStep{{
+		{name: "sleep respects request deadline", counts: failed(1), steps: []specStep{{
 			nodes: nap, deadline: ms(10), want: fails(ms(10), pastDeadline(napIs, ms(10))),
 		}}},
-		{name: "sleep respects node timeout", nodeTimeout: ms(10), counts: failed(1), steps: []seedStep{{
+		{name: "sleep respects node timeout", nodeTimeout: ms(10), counts: failed(1), steps: []specStep{{
 			nodes: nap, want: fails(ms(10), timedOut(napIs, ms(10))),
 		}}},
 		{
 			name: "late completion increments counter", nodeTimeout: ms(10),
 			counts: scheduler.Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1},
-			steps: []seedStep{{
+			steps: []specStep{{
 				nodes: []string{source(3), node("deaf", "deaf", "src", `"ms": 50`, "")},
 				want:  fails(ms(10), timedOut("deaf (test::deaf)", ms(10))),
 				// They have nothing to count: the answer waits for a body that does not look, and is late with it.
-				on: map[string]seedAnswer{
+				on: map[string]specAnswer{
 					"pool":       fails(ms(50), "node deaf (test::deaf): node execution timeout: 50ms elapsed, limit 10ms"),
 					"sequential": fails(ms(50), "node deaf (test::deaf): node execution timeout: 50ms elapsed, limit 10ms"),
 				},
 			}},
 		},
-		{name: "mixed async+CPU pipeline timeout (async)", nodeTimeout: ms(50), counts: failed(1), steps: []seedStep{{
+		{name: "mixed async+CPU pipeline timeout (async)", nodeTimeout: ms(50), counts: failed(1), steps: []specStep{{
 			nodes: mixedFor(ample, ms(1)), want: fails(ms(50), timedOut(napIs, ms(50))),
 		}}},
-		{name: "mixed async+CPU pipeline timeout (CPU)", nodeTimeout: ms(50), counts: failed(1), steps: []seedStep{{
+		{name: "mixed async+CPU pipeline timeout (CPU)", nodeTimeout: ms(50), counts: failed(1), steps: []specStep{{
 			nodes: mixedFor(ms(1), ample), want: fails(ms(51), timedOut(busyIs, ms(50))),
 		}}},
-		{name: "mixed async+CPU pipeline succeeds", nodeTimeout: ample, counts: scheduler.Counts{Requests: 1}, steps: []seedStep{{
+		{name: "mixed async+CPU pipeline succeeds", nodeTimeout: ample, counts: scheduler.Counts{Requests: 1}, steps: []specStep{{
 			nodes: mixedFor(ms(1), ms(1)), deadline: ample, want: succeeds(ms(2), 1, 2, 3),
 		}}},
 		{
 			name:   "parallel async tasks both respect deadline",
 			counts: scheduler.Counts{Requests: 1, Failed: 1, NodeTimeouts: 2, Cancelled: 2},
-			steps: []seedStep{{
+			steps: []specStep{{
 				nodes: []string{source(3), sleepNode("left", "src", ample), sleepNode("right", "src", ample), concatNode("both", "left", "right")},
 				// Timers of one instant fire in the order of their starts.
 				deadline: ms(50), want: fails(ms(50), pastDeadline("left (test::sleep)", ms(50))),
 				// Two threads wake at one instant.
-				on: map[string]seedAnswer{"pool": fails(ms(50), pastDeadline("left (test::sleep)", ms(50)), pastDeadline("right (test::sleep)", ms(50)))},
+				on: map[string]specAnswer{"pool": fails(ms(50), pastDeadline("left (test::sleep)", ms(50)), pastDeadline("right (test::sleep)", ms(50)))},
 			}},
 		},
 	}
@@ -216,8 +216,8 @@ func deaf() task.Spec {
 	}
 }
 
-func TestSeedRows(t *testing.T) {
-	for _, row := range seedRows() {
+func TestSpecificationRows(t *testing.T) {
+	for _, row := range specRows() {
 		t.Run(row.name, func(t *testing.T) {
 			// So many workers that none of the rows waits for one.
 			cfg := scheduler.Config{CPUThreads: 8, NodeTimeout: row.nodeTimeout}
@@ -240,10 +240,10 @@ func TestSeedRows(t *testing.T) {
 }
 
 // The filters of docs/simulation.md find cases.
-func TestSeedFilters(t *testing.T) {
+func TestSpecificationRowFilters(t *testing.T) {
 	for filter, least := range map[string]int{"deadline": 5, "timeout": 10, "repeated": 2, "alternating": 1} {
 		found := 0
-		for _, row := range seedRows() {
+		for _, row := range specRows() {
 			if strings.Contains(row.name, filter) {
 				found++
 			}
@@ -253,7 +253,7 @@ func TestSeedFilters(t *testing.T) {
 }
 
 // play runs one request and checks its answer.
-func (s *seedStep) play(t *testing.T, b *bubble, i int) {
+func (s *specStep) play(t *testing.T, b *bubble, i int) {
 	want, other := s.on[b.name]
 	if !other {
 		want = s.want
