@@ -43,12 +43,12 @@ func (g onGoroutines) Carry(x *Exchange, back func(received int, err error)) (ca
 //	             │                         └── timeout, Cancel, Close: its request is cancelled ─┐
 //	             └──────────────────────────── timeout, Cancel, Close ──▶ Done(err)       post ──┴─▶ Done(err)
 type Client struct {
-	loop    *loop.Loop
-	service *Service
-	carrier Carrier
-	waiting list.List[Call] // in the order of their Do
-	inFlight   list.List[Call]
-	taken   []bool // numbers of the calls on their way
+	loop     *loop.Loop
+	service  *Service
+	carrier  Carrier
+	waiting  list.List[Call] // in the order of their Do
+	inFlight list.List[Call]
+	taken    []bool // numbers of the calls on their way
 
 	// One timer serves all calls. It fires at the first instant at which one may be late, or before.
 	timer  *loop.Timer

@@ -18,7 +18,7 @@ import (
 
 // byHand is a Carrier whose requests end when the test says so, on a loop in virtual time.
 type byHand struct {
-	h     *looptest.Harness
+	h        *looptest.Harness
 	inFlight []*request // in the order in which they left
 }
 

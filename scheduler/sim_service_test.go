@@ -12,12 +12,12 @@ import (
 // simService is the service behind the http endpoint of a simulation: the real client of package remote asks it
 // through it as its Carrier.
 type simService struct {
-	w       *simWorld
-	inFlight   int
-	limit   int // of the client
-	carried int
-	gaveUp  int // requests that were cancelled on their way
-	faults  int
+	w        *simWorld
+	inFlight int
+	limit    int // of the client
+	carried  int
+	gaveUp   int // requests that were cancelled on their way
+	faults   int
 }
 
 // buildService makes the service and its client.

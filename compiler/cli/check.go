@@ -123,7 +123,7 @@ func (k *checker) others(folder string) error {
 		if err != nil {
 			return err
 		}
-		if k.stale(text) {
+		if k.hasLostSource(text) {
 			k.report.fail(compiler.Diagnostic{Code: "stale-artifact", File: path, Line: 1, Column: 1,
 				Message: "the source of this artifact is gone", Hint: "remove the artifact"})
 			continue
@@ -199,8 +199,8 @@ func faults(err error) []*plan.Error {
 	return bad.All()
 }
 
-// stale reports whether the compiler made the artifact from a source in the folder that is checked.
-func (k *checker) stale(artifact []byte) bool {
+// hasLostSource reports whether the compiler made the artifact from a source in the folder that is checked.
+func (k *checker) hasLostSource(artifact []byte) bool {
 	var a struct {
 		BuiltBy struct {
 			Tool string `json:"tool"`
