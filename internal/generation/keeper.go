@@ -38,14 +38,14 @@ type Keeper struct {
 	present, former atomic.Pointer[Generation] // former is nil until a generation has been replaced
 	host            Host
 	log             *slog.Logger
-	loader          Loader          // of Open, and then of whose turn it is
+	loader          Loader          // of Open, and then of whoever holds busy
 	running         context.Context // ends when Close begins: nothing runs plans by itself any more
 	stop            context.CancelFunc
 	work            work
 	stopServer      sync.Once
 
-	turn chan struct{} // has a value while Reload or Back runs
-	last uint64        // the number of the last generation; of whose turn it is
+	busy chan struct{} // has a value while Reload or Back runs
+	last uint64        // the number of the last generation; of whoever holds busy
 
 	mu    sync.Mutex
 	count Reloads // guarded by mu
@@ -62,7 +62,7 @@ var ErrNoFormer = errors.New("there is no former generation to go back to")
 
 // Open loads the first generation. It asks nothing of the host yet. Close and then StopServer end the Keeper.
 func Open(from Source, host Host, log *slog.Logger) (*Keeper, error) {
-	k := &Keeper{host: host, log: log, loader: Loader{from: from}, turn: make(chan struct{}, 1)}
+	k := &Keeper{host: host, log: log, loader: Loader{from: from}, busy: make(chan struct{}, 1)}
 	k.running, k.stop = context.WithCancel(context.Background())
 	first, err := k.loader.load(nil)
 	if err != nil {
@@ -118,7 +118,7 @@ func (k *Keeper) ended(err error) {
 }
 
 // Reload loads a generation beside the present one, and has requests begin with it: see rankd.Engine.Reload. It returns the present generation
-// then, nil if it did not come to its turn.
+// then, or nil if ctx ended before its turn came.
 func (k *Keeper) Reload(ctx context.Context) (*Generation, error) { return k.change(ctx, k.next) }
 
 // Back has requests begin with the former generation. The rest is as for Reload.
@@ -134,8 +134,8 @@ func (k *Keeper) Back(ctx context.Context) (*Generation, error) {
 // change has requests begin with the generation that to returns.
 func (k *Keeper) change(ctx context.Context, to func(ctx context.Context, present *Generation) (*Generation, error)) (*Generation, error) {
 	select {
-	case k.turn <- struct{}{}:
-		defer func() { <-k.turn }()
+	case k.busy <- struct{}{}:
+		defer func() { <-k.busy }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
