@@ -7,22 +7,23 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Unbounded stands for a number of rows of which nobody knows how high it may be.
+// Unbounded stands for a number of rows without a known limit.
 const Unbounded = math.MaxInt64
 
-// LateLookup says that a lookup reads columns too early: a later node keeps some rows only, and nobody reads the columns before it.
-// A lookup is a node of an op with ReadsAhead. Immutable; any goroutine.
+// LateLookup says that a lookup reads columns too early: a later node keeps only some of the rows, and no node before
+// it reads the columns. A lookup is a node of an op with ReadsAhead. Immutable; any goroutine.
 type LateLookup struct {
 	Node    *Node           // the lookup
-	After   *Node           // behind which it could be: of those possible, the one with the fewest rows
+	After   *Node           // the node behind which it could be: among the possible ones, the one with the fewest rows
 	Columns []*registry.Key // that could be read there, in the order of Schema.Writes
-	Rows    int64           // for which the lookup reads, at most; Unbounded: nobody knows
+	Rows    int64           // for which the lookup reads, at most; Unbounded: there is no known limit
 	Kept    int64           // of After, at most
-	Fewer   int64           // commands that a request saves, at most; negative: that it costs more; Unbounded: nobody knows
+	Fewer   int64           // commands that a request saves, at most; negative: it costs that many more; Unbounded: there is no known limit
 	Drops   bool            // the lookup may drop rows, which would then happen behind After
 }
 
-// LateLookups returns the lookups of which a part could be later, in the plan's order. It goes by what the schemas say of reads, writes and rows.
+// LateLookups returns the lookups that could read some columns later, in the plan's order. It relies on what the
+// schemas say of reads, writes and rows.
 func (g *Graph) LateLookups() (all []LateLookup) {
 	rows := g.rowsMax()
 	for _, n := range g.Nodes {
@@ -30,7 +31,7 @@ func (g *Graph) LateLookups() (all []LateLookup) {
 			continue
 		}
 		best := LateLookup{Node: n, Rows: rows[n.Inputs[0]], Drops: !n.keepsRows()}
-		for _, index := range g.Order { // In this order the earliest of those with as few rows is the best.
+		for _, index := range g.Order { // In this order the earliest of those with the fewest rows is the best.
 			if rows[index] >= best.Rows || best.After != nil && rows[index] >= best.Kept {
 				continue
 			}
@@ -111,8 +112,8 @@ func MulRows(a, b int64) int64 {
 	return a * b
 }
 
-// unreadBefore returns the columns of a lookup that nobody needs before the result of a later node: all that comes of the lookup
-// comes through that node, which makes its rows of the lookup's alone.
+// unreadBefore returns the columns of a lookup that no node needs before the result of a later node. All rows of the
+// lookup go through that node, and all rows of that node come from the lookup.
 func (g *Graph) unreadBefore(lookup, later *Node) (keys []*registry.Key) {
 	between := map[int]bool{lookup.Index: true}
 	for _, index := range g.Order {
@@ -137,8 +138,8 @@ func (g *Graph) unreadBefore(lookup, later *Node) (keys []*registry.Key) {
 	return nil
 }
 
-// unread returns the columns of a lookup that none of the nodes between it and a later one reads or replaces, nor that one.
-// The columns count for nothing if the later node is not the only way on, or if the lookup reads other values behind it.
+// unread returns the columns of a lookup that neither a later node, nor a node between them, reads or replaces. There
+// are none if the later node is not the only way on, or if the lookup would read other values behind it.
 func (g *Graph) unread(lookup *Node, between map[int]bool, later *Node, passes bool) (keys []*registry.Key) {
 	if !passes || lookup.IsOutput {
 		return nil
@@ -175,8 +176,8 @@ func (g *Graph) unread(lookup *Node, between map[int]bool, later *Node, passes b
 	return keys
 }
 
-// ShownInputs returns the columns that lookups read, that other nodes compute with, and that go out since the plan does not say what does, in the registry's
-// order.
+// ShownInputs returns the columns that lookups read, that other nodes compute with, and that are in the answer only
+// because the plan does not say which columns are. They are in the registry's order.
 func (g *Graph) ShownInputs() (keys []*registry.Key) {
 	if g.Returns != nil {
 		return nil

@@ -16,9 +16,9 @@ const (
 	Together                // one command for each row has what both read
 )
 
-// readAhead finds the nodes that read for later ones, too, and has the op prepare them again. A node reads for another one behind
-// it if all rows get there from it, in their order, with the columns that the other one reads: it knows then what the
-// other one will ask for. The graph has no cycle.
+// readAhead finds the nodes that read for later ones, too, and has the op prepare them again. A node reads for a
+// later one if all its rows get there, in their order, with the columns that the later node reads: then it knows what
+// the later node will ask for. The graph has no cycle.
 func (c *compiler) readAhead() {
 	head := make(map[*Node]*Node) // of each node, the one that reads for it, or itself
 	for _, index := range c.graph.Order {
@@ -38,8 +38,8 @@ func (c *compiler) readAhead() {
 	}
 }
 
-// headOf returns the node that reads for n, or n. It walks up the chain of nodes that pass all their rows on. A node that may drop
-// rows does not hinder if one command reads for it and for n: the reply tells which rows it drops.
+// headOf returns the node that reads for n, or n. It walks up the chain of nodes that pass all their rows on. A node
+// that may drop rows is no obstacle if one command reads for it and for n: the reply says which rows it drops.
 func (g *Graph) headOf(n *Node, head map[*Node]*Node) *Node {
 	var reads []registry.KeyID
 	if n.Schema.Reads != nil {
@@ -79,7 +79,7 @@ func (n *Node) keepsRows() bool {
 	return len(n.Inputs) == 1 && n.OnError != OnErrorPartial && n.Schema.KeepsRows != nil && n.Schema.KeepsRows(n)
 }
 
-// shares says how a node may read for a later one. What the plan says of failures and of time has to be the same for both.
+// shares says how a node may read for a later one. The plan has to say the same about failures and time for both.
 func (n *Node) shares(later *Node) Sharing {
 	if n.Schema != later.Schema || n.OnError != later.OnError || n.Optional || later.Optional ||
 		n.OnDemand != later.OnDemand || n.Timeout != later.Timeout {

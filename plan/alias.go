@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd/internal/fileio"
 )
 
-// AliasesFile is the file of a plan folder that gives plans second names. It may lack.
+// AliasesFile is the file of a plan folder that gives plans second names. It need not exist.
 const AliasesFile = "aliases.toml"
 
 // maxAliasesBytes bounds the file.
@@ -25,7 +25,7 @@ type Alias struct {
 	Name   string
 	A, B   string  // names of plans; B is "" if all requests get A
 	BShare float64 // percent of the users that get B, from 0 to 100
-	Salt   string  // what users are hashed with; aliases with equal salts choose alike
+	Salt   string  // hashed together with the user; aliases with equal salts choose alike
 }
 
 // The sides of an Alias.
@@ -45,7 +45,7 @@ func (a *Alias) Side(user []byte) (side, plan string) {
 	return SideA, a.A
 }
 
-// String says whose name it is: "home_v7, and home_v8 for 5 % of the users".
+// String says which plans the alias stands for: "home_v7, and home_v8 for 5 % of the users".
 func (a *Alias) String() string {
 	if a.B == "" {
 		return a.A
@@ -157,7 +157,8 @@ type Version struct {
 	// Alias is what the request asked for, and Side says which of its two plans the user got: "a" or "b". Empty: the request named the plan.
 	Alias string `json:"alias,omitempty"`
 	Side  string `json:"side,omitempty"`
-	// Generation is the number of what the engine had loaded when the request began, and GenerationDigest its digest; "" if not all plans were loaded then.
+	// Generation is the number of the generation with which the request began, and GenerationDigest its digest; "" if
+	// not all plans were loaded then.
 	Generation       uint64 `json:"generation"`
 	GenerationDigest string `json:"generation_digest,omitempty"`
 }

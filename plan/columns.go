@@ -20,12 +20,13 @@ func (g *Graph) CheckColumns(file string) error {
 	return nil
 }
 
-// columnSet holds the keys of the columns that the rows of a node have. The value is a node without whose result the column is
-// missing, since something else stands in for the result if the node fails; nil if the column is always there. Immutable once built.
+// columnSet holds the keys of the columns that the rows of a node have. The value is a node whose failure makes the
+// column disappear, because its stand-in does not have the column; nil if the column is always there. Immutable once
+// built.
 type columnSet map[registry.KeyID]*Node
 
-// columnFaults returns a fault of each node that reads a column which is missing if some node fails or, if strict, which
-// no node before it writes. The graph has no cycle.
+// columnFaults returns a fault for each node that reads a column which is missing if some node fails. If strict, it
+// also returns one for each node that reads a column which no earlier node writes. The graph has no cycle.
 func (g *Graph) columnFaults(file string, strict bool) (all []*Error) {
 	_, faults := g.columns(strict)
 	for _, bad := range faults {
@@ -37,7 +38,8 @@ func (g *Graph) columnFaults(file string, strict bool) (all []*Error) {
 	return all
 }
 
-// Writes reports whether the rows of an output may have the column of a key when they go out: some node before writes it, and Returns has it.
+// Writes reports whether the rows of an output may have the column of a key in the answer: some earlier node writes
+// it, and Returns has it.
 func (g *Graph) Writes(output int, key registry.KeyID) bool {
 	if g.Returns != nil && !slices.ContainsFunc(g.Returns, func(k *registry.Key) bool { return k.ID == key }) {
 		return false
@@ -47,7 +49,7 @@ func (g *Graph) Writes(output int, key registry.KeyID) bool {
 	return ok
 }
 
-// columns returns the columns of each node, and the fault of each, as for columnFaults, nil if there is none.
+// columns returns the columns of each node, and its fault as in columnFaults, or nil.
 func (g *Graph) columns(strict bool) (columns []columnSet, faults []*Error) {
 	columns, faults = make([]columnSet, len(g.Nodes)), make([]*Error, len(g.Nodes))
 	for _, index := range g.Order {
@@ -67,7 +69,7 @@ func (g *Graph) columns(strict bool) (columns []columnSet, faults []*Error) {
 	return columns, faults
 }
 
-// orElse returns the columns of a node for which rows with other columns stand in if it fails.
+// orElse returns the columns of a node whose stand-in may have other columns.
 func (s columnSet) orElse(n *Node, other columnSet) columnSet {
 	all := make(columnSet, len(s))
 	for key, lacking := range s {
@@ -90,7 +92,8 @@ func gather(columns []columnSet, nodes []int) []columnSet {
 	return sets
 }
 
-// missing returns the fault of a node that reads a column which may be missing or, if strict, which no set has.
+// missing returns the fault of a node that reads a column which may be missing, or, if strict, a column that no set
+// has.
 func (g *Graph) missing(n *Node, reads ColumnsOf, sets []columnSet, strict bool) *Error {
 	if reads == nil {
 		return nil
@@ -112,7 +115,8 @@ func (g *Graph) missing(n *Node, reads ColumnsOf, sets []columnSet, strict bool)
 	return nil
 }
 
-// lookUp reports whether some set has a column, and returns a node without whose result none has it, or nil.
+// lookUp reports whether some set has a column. It also returns the node whose failure makes the column disappear
+// from all sets, or nil.
 func lookUp(sets []columnSet, key registry.KeyID) (found bool, lacking *Node) {
 	for _, s := range sets {
 		without, ok := s[key]

@@ -19,16 +19,16 @@ const MaxArtifactBytes = 64 << 20
 // schemaVersion is the only version of the plan format.
 const schemaVersion = 1
 
-// Load parses, checks and compiles one artifact. file names the artifact in errors.
-// The error is an *Error: the first fault, with the others. They are those of the shape of the artifact, at most one a value or,
-// if there are none, those of what it says. A fault of the plan as a whole, such as a cycle, shows only when each node is sound.
-// Any goroutine.
+// Load parses, checks and compiles one artifact. file names the artifact in errors. The error is an *Error: the first
+// fault, with the others. If the shape of the artifact has faults, the error has only those, at most one for each
+// value. Otherwise it has the faults of its contents. A fault of the plan as a whole, such as a cycle, shows only
+// when each node is sound. Any goroutine.
 func Load(file string, artifact []byte, ops Ops, reg *registry.Registry) (*Graph, error) {
 	return load(reader{file: file, registry: reg}, artifact, ops)
 }
 
-// Check returns what Load refuses in an artifact that was compiled from a source, in the words of the source. What SourceRule says
-// holds for all ops. Any goroutine.
+// Check returns what Load refuses in an artifact that was compiled from a source, in the words of the source. It
+// applies SourceRule to all ops. Any goroutine.
 func Check(file string, artifact []byte, source *Source, ops Ops, reg *registry.Registry) error {
 	_, err := load(reader{file: file, registry: reg, source: source}, artifact, ops)
 	return err
@@ -180,7 +180,7 @@ func (c *compiler) node(index int) *Node {
 // inputCount checks the number of inputs of a node of a strict op.
 func (c *compiler) inputCount(n *Node, path string) *Error {
 	least, most, count := n.Schema.InputsMin, n.Schema.InputsMax, len(n.Inputs)
-	if c.source != nil && count > 0 { // A source lists the inputs after that of which the node is a method.
+	if c.source != nil && count > 0 { // A source does not list the first input, whose method the node is.
 		least, most, count = max(0, least-1), most-1, count-1
 	}
 	switch {

@@ -19,8 +19,8 @@ func (c *compiler) acyclic() *Error {
 	return c.fail(first.ID, element("nodes", first.Index), "depends on itself: %s", describeCycle(nodes, cycle))
 }
 
-// run returns the nodes in an order in which they can run (Kahn's algorithm), those on demand among them, and leaves in
-// waiting, one per node, how many of those before it never settle.
+// run returns the nodes in an order in which they can run (Kahn's algorithm), including those on demand. It leaves in
+// waiting, for each node, how many of its predecessors never settle.
 func (g *Graph) run(waiting []int) (order []int) {
 	after := g.after()
 	order = make([]int, 0, len(g.Nodes))
@@ -39,8 +39,8 @@ func (g *Graph) run(waiting []int) (order []int) {
 	return order
 }
 
-// findCycle returns the nodes of one cycle in the order of their edges. Before a node that waits
-// is one that waits, so walking back must meet a node twice.
+// findCycle returns the nodes of one cycle in the order of their edges. A node that waits has a predecessor that
+// waits, so walking back must meet a node twice.
 func (g *Graph) findCycle(waiting []int) []int {
 	at := 0
 	for waiting[at] == 0 {

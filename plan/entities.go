@@ -34,7 +34,7 @@ func (c *compiler) entities() {
 	}
 }
 
-// makeEntity finds what the rows stand for that a node makes.
+// makeEntity finds which entity the rows have that a node makes.
 func (c *compiler) makeEntity(n *Node, path string) {
 	n.Entity, _ = c.registry.Entity(n.Schema.Entity)
 	for i := range n.Schema.Params {
@@ -82,8 +82,8 @@ func unknownEntity(name string, reg *registry.Registry) string {
 	return text
 }
 
-// entityOf returns the entity of the rows of these nodes together, or what is wrong with them. Rows without an entity have integers
-// as ids, and go with those of each entity that has them, too.
+// entityOf returns the common entity of the rows of these nodes, or what is wrong with them. Rows without an entity
+// have integer ids, and mix with rows of any entity that has integer ids.
 func (g *Graph) entityOf(nodes []int) (all *registry.Entity, bad string) {
 	for i, node := range nodes {
 		switch e := g.Nodes[node].Entity; {
@@ -105,8 +105,8 @@ func label(e *registry.Entity) string {
 	return errtext.Quote(e.Name)
 }
 
-// passEntity finds what the rows stand for that a node takes, and those that it passes on. It returns what is wrong with rows that it takes
-// together.
+// passEntity finds which entity the rows have that a node takes, and those that it passes on. It returns what is
+// wrong with rows that the node takes together.
 func (g *Graph) passEntity(n *Node) (bad string) {
 	inputs, bad := g.entityOf(n.Inputs)
 	if bad != "" {

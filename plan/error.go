@@ -15,7 +15,7 @@ type Error struct {
 	Node  string // id of the node; "" if the fault is not in a node
 	Field string // path: "nodes[2].params.fanout", "expr_table.e1.a"; "" for the whole file
 	Msg   string
-	Code  string // what is wrong with the value: a Fault constant; "" for all else
+	Code  string // what is wrong with the value: a Fault constant; "" for other faults
 
 	// SourceSpan is the place in the plan's source that made the node, as in Node; "" if there is none.
 	SourceSpan string

@@ -13,9 +13,9 @@ type Graph struct {
 	Name    string
 	Digest  string          // hex SHA-256 of the artifact
 	Nodes   []*Node         // in the plan's order; position i has Index i
-	Returns []*registry.Key // the columns that go out; nil: all. Each once, without the id
+	Returns []*registry.Key // the columns of the answer; nil: all. Each once, without the id
 	Outputs []int           // indices of nodes, in order; may repeat
-	// OutputNames are the names of Outputs, in order and each once; nil: they have none.
+	// OutputNames are the names of Outputs, in order, without duplicates; nil: they have none.
 	OutputNames []string
 	Sources     []int // nodes without dependencies, in the plan's order; not those on demand
 	Order       []int // indices of all nodes, each behind those before it
@@ -46,8 +46,8 @@ type Node struct {
 	// the dependents; inputs of a dependent come before its refs.
 	Succs []int
 
-	// Entity is what the rows of the node stand for; nil: no source says so, and their ids are integers. InputEntity is that of
-	// the rows of its inputs; nil also without inputs.
+	// Entity is the entity of the node's rows; nil: no source names one, and their ids are integers. InputEntity is
+	// the entity of the rows of its inputs; nil also without inputs.
 	Entity, InputEntity *registry.Entity
 
 	Params   NodeParams
@@ -75,7 +75,7 @@ type Node struct {
 	// The state machine of a run starts from these, which follow from the fields above.
 	Waits   int   // completions that the node waits for: Deps, and the demand for a node on demand
 	Readers int   // reads of its result: one for each edge, for an output, and for each node that holds it
-	Holds   []int // nodes whose results it holds until it settles: of a lenient node, those that its substitute is made from
+	Holds   []int // nodes whose results it holds until it settles: for a lenient node, those that its stand-in is made from
 
 	// SourceSpan is the place in the plan's source that made the node, "plans/x.plan.ts:14:9", and
 	// ExprSpan the place of its expression or predicate. Empty if the artifact has none.
@@ -90,8 +90,8 @@ func (n *Node) Title() string {
 	return n.ID
 }
 
-// SourceSpan returns the place in the plan's source where the error of a node arose: its
-// expression or predicate, if that failed, or the node. It is empty if the artifact does not say.
+// SourceSpan returns the place in the plan's source where the error of a node arose: its expression or predicate, if
+// that failed, or else the node. It is empty if the artifact does not have it.
 func (g *Graph) SourceSpan(node string, err error) string {
 	for _, n := range g.Nodes {
 		switch {

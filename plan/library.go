@@ -35,7 +35,7 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 // nameLimit bounds a plan name in bytes, so that file systems take the name of its file.
 const nameLimit = 200
 
-// isName reports whether a plan can have that name.
+// isName reports whether the name is valid for a plan.
 func isName(name string) bool { return len(name) <= nameLimit && validName.MatchString(name) }
 
 // The suffixes that follow the plan's name in the name of its file.
@@ -48,8 +48,8 @@ const (
 // error names the file. Any goroutine.
 type Compile func(file string) ([]byte, error)
 
-// A Library finds plans by name in one folder. It loads each at its first use and keeps
-// the plan, or the error that refused it. A refused plan is loaded again when it is asked for and a file has changed: it looks at most
+// A Library finds plans by name in one folder. It loads each at its first use and keeps the plan, or the error that
+// refused it. When a refused plan is asked for, the library loads it again if a file has changed; it checks at most
 // once a second. Any goroutine.
 type Library struct {
 	folder   fs.FS
@@ -60,10 +60,10 @@ type Library struct {
 	now      func() time.Time
 	last     *Library // set while ListAfter runs
 
-	listing func() []string // names of the plans when one was first not found, ascending
+	listing func() []string // names of the plans, ascending, as of the first time that one was not found
 
-	// entries holds one entry by plan name for each file that was asked for and exists. Every
-	// request looks its plan up, so the map is immutable: adding an entry replaces it by a copy.
+	// entries holds one entry by plan name for each existing file that was asked for. Every request looks its plan
+	// up, so the map is immutable: adding an entry replaces the map with a copy.
 	entries atomic.Pointer[map[string]*entry]
 	adding  sync.Mutex // held while entries is replaced
 }
@@ -82,10 +82,10 @@ type outcome struct {
 	looked time.Time // when stamp was last found to be the same
 }
 
-// retryAfter is how often the files of a refused plan are looked at, when it is asked for.
+// retryAfter is the least time between two checks of the files of a refused plan.
 const retryAfter = time.Second
 
-// stands reports whether the outcome need not be looked at again.
+// stands reports whether the outcome still holds without a check.
 func (l *Library) stands(o *outcome) bool {
 	return o != nil && (o.err == nil || l.now().Sub(o.looked) < retryAfter)
 }
@@ -123,7 +123,7 @@ func (l *Library) Has(name string) bool {
 	return err == nil
 }
 
-// Refused reports whether the file of a plan was refused when it was last looked at.
+// Refused reports whether the file of a plan was refused at its last check.
 func (l *Library) Refused(name string) bool {
 	e := (*l.entries.Load())[name]
 	if e == nil {
@@ -144,8 +144,8 @@ func (l *Library) Graphs() []*Graph {
 	return graphs
 }
 
-// Get returns the plan with that name. The file and the plan's own plan_name have the same
-// name. The error is ErrBadName, ErrUnknown (wrapped), an *Error, or one of reading the file.
+// Get returns the plan with that name. The file's name must match the plan's own plan_name. The error is ErrBadName,
+// ErrUnknown (wrapped), an *Error, or one of reading the file.
 func (l *Library) Get(name string) (*Graph, error) {
 	e := (*l.entries.Load())[name]
 	if e == nil {
@@ -252,7 +252,7 @@ func (l *Library) load(name string) (*Graph, error) {
 	}
 	graph, err := Load(file, artifact, l.ops, l.registry)
 	if err == nil && graph.Name != name {
-		// A request for one plan could run another without this check.
+		// Without this check a request for one plan could run another.
 		err = &Error{File: file, Field: "plan_name",
 			Msg: fmt.Sprintf("is %s, must be %q as the name of the file says", errtext.Quote(graph.Name), name)}
 	}
@@ -379,8 +379,8 @@ func (l *Library) List() ([]Listing, error) {
 	return list, nil
 }
 
-// ListAfter is List for a library that takes the place of last, and that nobody else uses yet. Plans whose artifacts are the same are those of last,
-// which has the same ops and the same registry.
+// ListAfter is List for a library that replaces last, and that nobody else uses yet. It takes over the plans of last
+// whose artifacts are unchanged. last has the same ops and the same registry.
 func (l *Library) ListAfter(last *Library) ([]Listing, error) {
 	l.last = last
 	defer func() { l.last = nil }()

@@ -140,7 +140,7 @@ func (c *compiler) onError(n *Node, doc *onErrorDocument) *Error {
 	return nil
 }
 
-// nullable checks that the rows of the input of n with nulls in its columns are rows that it could have given.
+// nullable checks that n could have returned the rows of its input with nulls in the columns that it writes.
 func (c *compiler) nullable(n *Node, path string) *Error {
 	if !n.Schema.AddsColumns || len(n.Inputs) == 0 {
 		return c.fail(n.ID, path, "must not be \"null\": %s does not add columns to the rows of its input", n.Op)
@@ -153,7 +153,7 @@ func (c *compiler) nullable(n *Node, path string) *Error {
 	return nil
 }
 
-// fallback checks that nobody but the readers of n see the result of its fallback.
+// fallback checks that only the readers of n see the result of its fallback.
 func (c *compiler) fallback(n *Node) *Error {
 	f := n.Fallback
 	path := member(member(element("nodes", n.Index), "on_error"), "fallback")
@@ -171,7 +171,7 @@ func (c *compiler) fallback(n *Node) *Error {
 	return nil
 }
 
-// fallbackDepthMax bounds how many fallbacks stand in for each other: each reader of the first node waits for all of them.
+// fallbackDepthMax bounds the length of a chain of fallbacks: each reader of the first node waits for all of them.
 const fallbackDepthMax = 8
 
 func (c *compiler) fallbackDepth() *Error {
@@ -213,8 +213,8 @@ func (c *compiler) onDemand() {
 	}
 }
 
-// Before returns the nodes that settle before n starts: its inputs and node references, their fallbacks, those of the
-// fallbacks, and the node that n stands in for. The graph of these edges has no cycle.
+// Before returns the nodes that settle before n starts: its inputs and node references, their fallbacks and so on,
+// and the node whose fallback n is. The graph of these edges has no cycle.
 func (g *Graph) Before(n *Node) []int {
 	before := make([]int, 0, n.Deps+1)
 	for _, deps := range [...][]int{n.Inputs, n.Refs} {
@@ -262,7 +262,7 @@ func (c *compiler) optionals() *Error {
 	return nil
 }
 
-// after returns for each node those that it is before.
+// after returns, for each node, the nodes that come after it.
 func (g *Graph) after() [][]int {
 	after := make([][]int, len(g.Nodes))
 	for _, n := range g.Nodes {

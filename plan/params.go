@@ -16,13 +16,13 @@ type NodeParams struct {
 type paramValue struct {
 	schema *ParamSchema
 	stated bool // the plan gives a value
-	given  bool // the plan or a default text gives a value; otherwise a reference names nothing
+	given  bool // the plan or a default text gives a value; if not, a reference names nothing
 
 	i      int64 // of an Int; of a NodeRef: its position in Node.Refs
 	f      float64
 	s      string
 	b      bool
-	object any // what a Key, Template, ExprID, PredID or Endpoint stands for; *NodeParams of an Object; *RequestInt of an Int, or nil
+	object any // what a Key, Template, ExprID, PredID or Endpoint names; *NodeParams of an Object; *RequestInt of an Int, or nil
 
 	items []paramValue // of a List
 	list  any          // the items as a slice of the type that an accessor returns
@@ -37,7 +37,7 @@ func (p *NodeParams) get(name string) *paramValue {
 	panic("plan: parameter " + name + " is not in the op's schema")
 }
 
-// objectOf returns what a parameter stands for, or nil if it is not given.
+// objectOf returns what a parameter names, or nil if it is not given.
 func objectOf[T any](p *NodeParams, name string) *T {
 	object, _ := p.get(name).object.(*T)
 	return object
@@ -52,10 +52,10 @@ func listOf[T any](p *NodeParams, name string) []T {
 // Given reports whether the plan gives a value other than null. A default does not count.
 func (p *NodeParams) Given(name string) bool { return p.get(name).stated }
 
-// Int returns an Int parameter, or the most that it may be if each request gives it: see IntIn.
+// Int returns an Int parameter, or its maximum if each request gives it: see IntIn.
 func (p *NodeParams) Int(name string) int64 { return p.get(name).i }
 
-// LeastInt returns an Int parameter, or the least that it may be if each request gives it.
+// LeastInt returns an Int parameter, or its minimum if each request gives it.
 func (p *NodeParams) LeastInt(name string) int64 {
 	v := p.get(name)
 	if given, ok := v.object.(*RequestInt); ok {

@@ -78,7 +78,7 @@ func (r *reader) wrongKind(node, field, want string, v *jsondoc.Value) *Error {
 	return r.refuse(node, field, fault{FaultType, fmt.Sprintf("must be %s, not %s", want, r.source.shown(field, v.Describe()))})
 }
 
-// refuse returns the error for a fault of a value, or nil if nothing is wrong.
+// refuse returns the error for a fault of a value, or nil.
 func (r *reader) refuse(node, field string, f fault) *Error {
 	if f.text == "" {
 		return nil
@@ -132,7 +132,7 @@ func (r *reader) read(artifact []byte) *document {
 	language := expr.Language{Typed: lists(&root, expr.Capability), Registry: r.registry}
 	d.exprs = readTable(r, &root, "expr_table", language.ParseExpr)
 	d.preds = readTable(r, &root, "pred_table", language.ParsePred)
-	if bad := r.capabilities(&root, d); bad != nil { // The extensions would be measured against a wrong list.
+	if bad := r.capabilities(&root, d); bad != nil { // Otherwise the extensions would be checked against a wrong list.
 		r.report(bad)
 		return d
 	}
@@ -182,7 +182,7 @@ func (r *reader) outputNames(root *jsondoc.Value, d *document) {
 	d.outputNames = names
 }
 
-// returns reads which columns go out, if the plan says so.
+// returns reads which columns the answer has, if the plan says so.
 func (r *reader) returns(root *jsondoc.Value, d *document) {
 	list := r.capable(root, d, "returns", ReturnsCapability)
 	if list == nil {

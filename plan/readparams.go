@@ -232,7 +232,7 @@ func (r *paramReader) checkText(schema *ParamSchema, value *paramValue, path str
 	return nil
 }
 
-// key returns the key that a name or an id stands for.
+// key returns the key with a name or an id.
 func (r *paramReader) key(schema *ParamSchema, v *jsondoc.Value, path string) (*registry.Key, *Error) {
 	var key *registry.Key
 	known := false

@@ -10,12 +10,12 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// RequestInt is an Int parameter of a node whose value each request gives, within bounds that the plan states. Immutable; any
-// goroutine.
+// RequestInt is an Int parameter whose value comes with each request, within bounds that the plan states. Immutable;
+// any goroutine.
 type RequestInt struct {
 	Param       *registry.Param // an int
 	Least, Most int64           // the bounds of the value, both inclusive
-	Default     int64           // the value where the request gives none; only if HasDefault
+	Default     int64           // the value if the request gives none; only if HasDefault
 	HasDefault  bool            // otherwise each request must give the value
 }
 
@@ -26,8 +26,8 @@ var RequestIntFields = []ParamSchema{
 	{Name: "default", Type: Int, Doc: "The value of requests that give none. Without it each request must give one."},
 }
 
-// Of returns the value in a request with these parameters. The error names the parameter: the request lacks it, or its value is
-// out of bounds.
+// Of returns the value in a request with these parameters. The error names the parameter if the request lacks it, or
+// if its value is out of bounds.
 func (r *RequestInt) Of(params *expr.Params) (int64, error) {
 	v, given := params.Int(r.Param.ID)
 	switch {

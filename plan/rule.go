@@ -10,8 +10,9 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// fault says what is wrong with a value. Its text follows the name of the value: "must be 1 to 5, not 7". The zero value says that
-// nothing is wrong. In the functions of this file, shown is how the value is written. Immutable.
+// fault says what is wrong with a value. Its text follows the name of the value: "must be 1 to 5, not 7". The zero
+// value says that nothing is wrong. In the functions of this file, shown is the value as its author wrote it.
+// Immutable.
 type fault struct{ code, text string }
 
 // boundsFault says why a number is out of its bounds.
@@ -54,7 +55,7 @@ func (r *SourceRule) keyFault(key *registry.Key, shown string) fault {
 	return fault{}
 }
 
-// itemsFault says why a list must not have so many items.
+// itemsFault says why a list has too few or too many items.
 func itemsFault(least, most, count int) fault {
 	if least <= count && count <= most {
 		return fault{}

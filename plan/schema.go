@@ -35,11 +35,12 @@ type ParamSchema struct {
 	Name     string
 	Type     ParamType
 	Required bool // Load refuses an absent or null value
-	IsEntity bool // a String that names an entity of the registry, of which the rows of the node are
+	IsEntity bool // a String that names the entity of the node's rows
 	IsPlan   bool // a String that names another plan, whose rows the engine keeps for the node: see Graph.Resident
-	IsKey    bool // an Int that is a key id; Load refuses one above 2^32-1
+	IsKey    bool // an Int that is a key id; Load refuses ids above 2^32-1
 	IsParam  bool // an Int that is the id of an int parameter of the registry
-	// PerRequest says that each request may give the value of an Int: the plan then has a RequestInt. The body reads it by task.Ctx.Int.
+	// PerRequest says that each request may give the value of an Int: the plan then has a RequestInt. The body reads
+	// it with task.Ctx.Int.
 	PerRequest bool
 	IntValue   int64   // default of an optional Int
 	FloatValue float64 // default of an optional Float
@@ -53,14 +54,16 @@ type ParamSchema struct {
 	MinItems, MaxItems int
 	// Fields are the members of an Object. None of them is an Object.
 	Fields []ParamSchema
-	// Columns says that the marks of a Template may name columns of the rows. The Reads of the op then have them.
+	// Columns says that the marks of a Template may name columns of the rows. The Reads of the op must then include
+	// them.
 	Columns bool
 	// EndpointKind is the kind of an Endpoint; "" stands for registry.Redis.
 	EndpointKind registry.EndpointKind
-	// Added says that ops of before strictness have got the parameter since. It does not make them strict.
+	// Added marks a parameter that a non-strict op got later. It does not make the op strict.
 	Added bool
 
-	// Fills names the key parameter whose column an ExprID makes: the expression has the type of that key. Empty: the expression makes numbers.
+	// Fills names the Key parameter whose column an ExprID computes: the expression has the type of that key. Empty:
+	// the expression computes numbers.
 	Fills string
 
 	// Doc says what the parameter means, with its unit, in Markdown. The reference adds type, range and default.
@@ -71,12 +74,11 @@ type ParamSchema struct {
 	Source SourceRule
 }
 
-// SourceRule says how the source of a plan writes a parameter. The zero value stands for an
-// option that is named after the parameter and takes any value of its type. Immutable once
-// built; any goroutine.
+// SourceRule says how the source of a plan writes a parameter. The zero value means an option that is named after the
+// parameter and takes any value of its type. Immutable once built; any goroutine.
 type SourceRule struct {
 	Alias    string   // a second name of the option: "key" for "by"
-	Default  *int64   // the value that the compiler writes where a source leaves a required Int out
+	Default  *int64   // the value that the compiler writes if a source leaves out a required Int
 	Min, Max *int64   // bounds of an Int, both inclusive; nil means none
 	OneOf    []string // the values of a String or an Enum; nil means any
 
@@ -104,12 +106,13 @@ type OpSchema struct {
 	// Its error refuses the plan; see ParamErrorf. Nil prepares nothing.
 	Prepare func(n *Node, reg *registry.Registry) (any, error)
 
-	// OfRequest says that the rows of a node depend on the request by more than its parameters: on the user, or on the context.
+	// OfRequest says that the rows of a node depend not only on its parameters but also on the request's user or
+	// context.
 	OfRequest bool
 	// Entity names the entity of the rows that a node makes, if the registry declares one of that name and no parameter with IsEntity
 	// names another. Zero: none.
 	Entity string
-	// IDs says which rows a node takes whose ids are texts.
+	// IDs says how a node treats rows whose ids are texts.
 	IDs TextIDs
 
 	// Reads returns the columns that a node reads from its inputs, RefReads those from its node
@@ -121,19 +124,19 @@ type OpSchema struct {
 	Inherits Inheritance
 	// KeepsRows reports whether the rows of a node are those of its only input, in their order, unless it fails. Nil: never.
 	KeepsRows func(n *Node) bool
-	// RowsMax returns how many rows a node makes at most of so many rows of its inputs, and of its node references if it inherits
-	// their columns; Unbounded stands for any number. Nil: no more than those.
+	// RowsMax returns the most rows that a node makes from so many rows of its inputs, and of its node references if
+	// it inherits their columns; Unbounded stands for any number. Nil: no more than it gets.
 	RowsMax func(n *Node, in int64) int64
-	// ReadsAhead says how a node may read for a later one of the same op, which gets all rows of the node's input. A node that
-	// does so has Ahead set, and Prepare is called again for it. Nil: not at all.
+	// ReadsAhead says how a node may read for a later one of the same op that gets all rows of the node's input. Such
+	// a node has Ahead set, and Prepare is called again for it. Nil: not at all.
 	ReadsAhead func(n, later *Node) Sharing
 }
 
-// TextIDs says what an op makes of rows whose ids are texts (registry.Entity). Such rows have numbers in place of their ids, of which
-// nothing holds but that equal ids have equal numbers.
+// TextIDs says how an op treats rows whose ids are texts (registry.Entity). Such rows have numbers in place of their
+// ids. The numbers mean nothing except that equal ids have equal numbers.
 type TextIDs uint8
 
-// What an op makes of rows whose ids are texts.
+// The ways to treat rows whose ids are texts.
 const (
 	RefusesTextIDs TextIDs = iota // Load refuses a node that takes or makes them
 	MovesTextIDs                  // it takes them unless it reads the id as a value
@@ -159,7 +162,8 @@ type Ops interface {
 	OpSchema(op string) (*OpSchema, bool)
 }
 
-// New reports whether the type of p exists since ops can be strict, so that an op with it is strict unless p was added later.
+// New reports whether the type of p came with strictness, so that an op with such a parameter is strict, unless p was
+// added later.
 func (p *ParamSchema) New() bool { return (p.Type >= Float || p.List) && !p.Added }
 
 // TakesKey reports whether the value of p stands for a key of the registry.

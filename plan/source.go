@@ -6,19 +6,21 @@ import (
 	"github.com/rankd/rankd/internal/jsondoc"
 )
 
-// Source is what the compiler of a plan knows of its artifact besides: how the source writes the values. Immutable once built; any
-// goroutine.
+// Source is what the compiler of a plan knows beyond the artifact: how the source writes the values. Immutable once
+// built; any goroutine.
 type Source struct {
-	// Words are the values that the source writes otherwise than the artifact, by their paths: "nodes[2].params.out_key".
+	// Words are the values that the source writes differently from the artifact, by their paths:
+	// "nodes[2].params.out_key".
 	Words map[string]Word
-	// Draft says that nodes may be missing, so that only those which are there can be checked.
+	// Draft says that nodes may be missing, so that Check looks only at those which are there.
 	Draft bool
 }
 
 // Word is a value as the source writes it. Immutable; any goroutine.
 type Word struct {
 	Text string // "Key.score"
-	// Foreign says that no artifact can hold the value. A null stands in its place, which is refused whatever its type.
+	// Foreign says that no artifact can hold the value. The artifact has a null instead, which is refused whatever
+	// its type.
 	Foreign bool
 }
 

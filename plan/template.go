@@ -15,7 +15,7 @@ const (
 	templateMarksMax = 16
 )
 
-// The names of marks that name neither a field of the context nor a column.
+// The marks that name neither a field of the context nor a column.
 const (
 	markUser = "user"
 	markRow  = "id"
@@ -27,8 +27,8 @@ const markColumn = "Key."
 // KeyTemplate is the pattern of a Redis key: "inbox:{user}", "sim:{id}", "stat:{user}:{category}". Immutable once built; any
 // goroutine.
 type KeyTemplate struct {
-	// Before, Row and After are the parts in their order. Row begins and ends with a mark that the row fills in. All of a template
-	// without such a mark stands in Before.
+	// Before, Row and After are the parts in order. Row begins and ends with a mark that the row fills in. A template
+	// without such a mark is all in Before.
 	Before, Row, After []TemplatePart
 }
 
@@ -64,7 +64,7 @@ func (t *KeyTemplate) Start() string {
 	return t.Before[0].Text
 }
 
-// Literal returns what stands before and after what the row fills in, if no other mark stands there.
+// Literal returns the texts before and after what the row fills in. ok is false if they have marks.
 func (t *KeyTemplate) Literal() (before, after string, ok bool) {
 	for _, side := range [...]struct {
 		parts []TemplatePart
@@ -80,9 +80,10 @@ func (t *KeyTemplate) Literal() (before, after string, ok bool) {
 	return before, after, true
 }
 
-// ParseKeyTemplate parses a template. A mark is {user}, {id}, a field of the request's context that is an int, a string or a bool, or,
-// if columns is true, a column that is an int or a string. A name that both a field and a column have is the field's; {Key.name} is the
-// column. Two braces stand for one. The error says what is wrong, in one line.
+// ParseKeyTemplate parses a template. A mark is {user}, {id}, a field of the request's context that is an int, a
+// string or a bool, or, if columns is true, a column that is an int or a string. If a field and a column have the
+// same name, {name} is the field, and {Key.name} is the column. Two braces stand for one. The error says what is
+// wrong, in one line.
 func ParseKeyTemplate(text string, reg *registry.Registry, columns bool) (*KeyTemplate, error) {
 	switch {
 	case text == "":

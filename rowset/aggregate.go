@@ -29,9 +29,9 @@ const (
 // are those of column, the id or a column of ints or floats; Mean takes one of vectors, too, as long as those of out. Count takes a column of any type that Groups takes, and counts all rows if column
 // is 0. A column that the batch lacks is null in all rows.
 //
-// out is the key of the result. An int result is exact; it is not for Mean, nor for a column of floats. For a float result integers become
-// doubles first. A group is null if it has no value, but for Count, or if its result is beyond the range of the type: nulls is the number of
-// such groups.
+// out is the key of the result. An int result is exact; Mean and columns of floats need a float result, for which
+// integers become doubles first. A group is null if it has no value (unless the aggregation is Count), or if its
+// result is beyond the range of the type. nulls is the number of such groups.
 //
 // The error is ErrStopped once stop says so, or a *KeyTypeError. The slices of the result are m's.
 func Aggregate(stop Stop, m *Memory, rs RowSet, of []int32, n int, a Aggregation, column registry.KeyID, out *registry.Key) (c Column, nulls int, err error) {
@@ -65,8 +65,8 @@ func floatsAt(m *Memory, rs RowSet, key registry.KeyID) (floats []float64, valid
 	return floats, valid
 }
 
-// numbersAt returns the numbers of the active rows by position: as ints or floats, neither if the batch has no such column, and then no row is
-// valid.
+// numbersAt returns the numbers of the active rows by position, as ints or floats. If the batch has no such column,
+// it returns neither, and no row is valid.
 func numbersAt(m *Memory, rs RowSet, key registry.KeyID) (ints []int64, floats []float64, valid Bitmap) {
 	if key == registry.IDKey {
 		return gatherInts(m, rs, rs.Batch.IDs), nil, nil

@@ -7,8 +7,7 @@ import (
 )
 
 // An assembly makes a dense batch of the listed rows of several batches, with the columns of all of them. It does not
-// hold the Memory of the result: with it, the list of sides would not fit the stack of the caller.
-// One goroutine at a time.
+// hold the Memory of the result, so that the list of sides fits the stack of the caller. One goroutine at a time.
 type assembly struct {
 	sides []RowSet // each has a batch; rows may repeat
 	n     int      // rows of all sides
@@ -57,8 +56,8 @@ func (a *assembly) columns(m *Memory, b *Batch, like []Column, oneString []Strin
 // fewColumns is how many columns a list on the stack has room for.
 const fewColumns = 16
 
-// like appends a column for each one of the result that has its key and type, in the order of the result. A key has the
-// type that it has in the first side that has it at all.
+// like appends a column for each column of the result with its key and type, in the order of the result. If sides
+// differ in the type of a key, the first side with that key decides.
 func (a *assembly) like(dst []Column) []Column {
 	for i := range a.sides {
 		b := a.sides[i].Batch

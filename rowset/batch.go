@@ -21,8 +21,8 @@ func NewBatch(ids []int64, columns ...Column) *Batch {
 	return b
 }
 
-// newBatch returns a batch without rows and columns, which has room for so many of these. It is one allocation unless
-// they are many.
+// newBatch returns a batch without rows and columns, but with room for them. It takes one allocation, unless there
+// are many columns.
 func newBatch(columns int) *Batch {
 	switch {
 	case columns == 0:
@@ -169,7 +169,7 @@ func (b *Batch) Clone() *Batch {
 }
 
 // FirstChange returns the first column of which a row differs from the one of was, and that row. Row -1 means that no
-// column does. was is a Clone of b from before; the comparison sees what stands under nulls, too.
+// column does. was is an earlier Clone of b. The comparison includes the memory under nulls.
 func (b *Batch) FirstChange(was *Batch) (key registry.KeyID, row int) {
 	for _, c := range b.columns {
 		before := was.Column(c.KeyID())
@@ -193,8 +193,9 @@ func firstRow(n int, same func(row int) bool) int {
 	return -1
 }
 
-// Project returns a batch of b's ids and of the columns of these keys alone, which it shares. With nulls a column that b lacks, or
-// has in another type than its key, is null in all rows. Feature bundles and the id have no column. The projection of nil is nil.
+// Project returns a batch of b's ids and only the columns of these keys, which it shares. If nulls is set, a column
+// that b lacks, or has in another type than its key, is null in all rows. Feature bundles and the id have no column.
+// The projection of nil is nil.
 func Project(b *Batch, keys []*registry.Key, nulls bool) *Batch {
 	if b == nil {
 		return nil

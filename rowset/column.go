@@ -7,16 +7,16 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Column is a column of a batch, of one of the kinds below. What differs between the types of values stands with
-// the kind: a new type is a new kind, and an entry in kinds and in assembly.columnsOf. Code that loops over rows asks
-// once for the kind, as Batch.Float does, and reads its slices. Immutable once built; any goroutine.
+// Column is a column of a batch, of one of the kinds below. Each kind holds all code that is specific to its type of
+// values. So a new type needs a new kind, and an entry in kinds and in assembly.columnsOf. Code that loops over rows
+// looks up the kind once, as Batch.Float does, and reads its slices. Immutable once built; any goroutine.
 type Column interface {
 	// KeyID returns the key whose values the column has.
 	KeyID() registry.KeyID
 	// Type returns the type of the values.
 	Type() registry.Type
-	// Any returns the value of a batch row as Go has it: a float64, string, int64, bool, []string or []float32. A []string is not nil and
-	// ascends by its bytes. It is nil for a null.
+	// Any returns the value of a batch row as a Go value: a float64, string, int64, bool, []string or []float32. A
+	// []string is never nil, and is sorted by bytes. A null is nil.
 	Any(row int) any
 	// AppendJSON appends the value of a batch row as JSON: a double with a fraction or an exponent, a set as the array of its
 	// strings, ascending by their bytes, a vector as the array of its numbers. False means that the value is null, and nothing was appended.
@@ -73,8 +73,8 @@ func sortColumns(columns []Column) {
 // sameField reports whether two columns have the same key and type.
 func sameField(a, b Column) bool { return a == b || a.KeyID() == b.KeyID() && a.Type() == b.Type() }
 
-// columnsOf appends to dst the columns with the keys of these, which are of one kind. Each kind has one block for all of
-// its columns. The calls are static, so that a stays on the stack.
+// columnsOf appends to dst the columns with the keys of these, which are of one kind. Each kind has one block for all
+// of its columns. The calls are static, so that the compiler can keep a on the stack.
 func (a *assembly) columnsOf(m *Memory, like []Column, oneString []StringColumn, dst []Column) []Column {
 	switch like[0].(type) {
 	case *FloatColumn:
@@ -120,11 +120,11 @@ func (a *assembly) columnsOf(m *Memory, like []Column, oneString []StringColumn,
 	return dst
 }
 
-// Builder builds a column row by row, from whatever its values come as. It is the one way from outside into a column: texts of
-// Redis, documents of services, defaults, and what tests write down. One goroutine at a time.
+// Builder builds a column row by row. All values from outside enter columns through it: texts of Redis, documents of
+// services, defaults, and the values of tests. One goroutine at a time.
 type Builder interface {
-	// AppendText adds a row with the value of a text from outside, such as a field of a Redis hash. False means that the text
-	// has none, and that nothing was appended. The caller may reuse the text.
+	// AppendText adds a row with the value of a text from outside, such as a field of a Redis hash. False means that
+	// the text is not such a value, and that nothing was appended. The caller may reuse the text.
 	AppendText(text []byte) (ok bool)
 	// AppendJSON is AppendText for a value of a JSON document whose syntax was checked, without blanks around it.
 	AppendJSON(value []byte) (ok bool)

@@ -24,8 +24,8 @@ type Distinction struct {
 	Sets   registry.KeyID // a set column to merge into the rows that stay; 0 means none
 }
 
-// Dedupe returns the active rows of which each key occurs once, in their order, over the same batch.
-// A row with a null key is never a duplicate. A column that the batch lacks is null in all rows.
+// Dedupe returns one active row for each key, in their order, over the same batch. A row with a null key is never a
+// duplicate. A column that the batch lacks is null in all rows.
 //
 // If d names a set column, a row that stays gets the union of the sets of all rows with its key; a
 // null adds nothing. The result then has a new batch, which shares all other columns.

@@ -11,9 +11,9 @@ import (
 // they need no index.
 const dictScanMax = 12
 
-// A dictBuilder grows a Dict and finds the code of a value. It copies new values into blocks, so that one allocation serves
-// many, and finds them by an open table of codes: a Go map took a fifth of the time of a lookup whose titles are all different,
-// to grow again and again. One goroutine at a time; not to be copied once it has values.
+// A dictBuilder grows a Dict and finds the code of a value. It copies new values into blocks, so that one allocation
+// serves many. It finds values through an open-addressing table of codes: a Go map spent much of the time of a lookup
+// of distinct titles on growing. One goroutine at a time; not to be copied once it has values.
 type dictBuilder struct {
 	dict *Dict
 	many *manyValues // nil: few are expected, and there are few so far
@@ -95,8 +95,8 @@ func (b *dictBuilder) intern(value string) int32 {
 	}
 }
 
-// Blocks of values have 64 bytes, and each further one of a dictionary four times as many, up to 4,096. A value longer than a
-// quarter of that has its own.
+// The first block of values has 64 bytes. Each further block of a dictionary is four times as large, up to 4,096. A
+// value longer than a quarter of that has a block of its own.
 const blockBytesMin, blockBytesMax = 64, 4096
 
 // copy returns a value as a string.
@@ -134,7 +134,8 @@ func (b *dictBuilder) add(value string, slot uint64) int32 {
 	return int32(n)
 }
 
-// buildIndex makes an index with room for twice as many values or, from the second time on, for one in each row if that is not many more.
+// buildIndex makes an index with room for twice as many values. From the second time on, it makes room for one value
+// in each row, if that is not many more.
 func (b *dictBuilder) buildIndex() {
 	if b.many == nil {
 		b.many = new(manyValues)

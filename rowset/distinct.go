@@ -1,8 +1,8 @@
 package rowset
 
-// Distinct returns the different values of a list, in the order in which they first occur, and per
-// position of the list the index of its value. at is nil if all values differ: position i then has index i. The
-// slices are m's.
+// Distinct returns the distinct values of a list, in the order in which they first occur. For each position of the
+// list, at has the index of its value. at is nil if all values differ: position i then has index i. The slices are
+// m's.
 func Distinct(m *Memory, values []int64) (distinct []int64, at []int32) {
 	distinct, at = m.IDs(len(values)), m.Rows(len(values))
 	table := newKeyTable(m, distinct, len(values))

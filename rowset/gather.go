@@ -2,8 +2,8 @@ package rowset
 
 import "slices"
 
-// Gather returns a dense batch of rows of b, with all its columns: row i is row rows[i] of b. Rows may
-// repeat. Of a row -1 the id is 0 and each column is null. The slices of the result are m's.
+// Gather returns a dense batch of rows of b, with all its columns: row i is row rows[i] of b. Rows may repeat. A row
+// -1 becomes a row with id 0 and a null in each column. The slices of the result are m's.
 func Gather(m *Memory, b *Batch, rows []int32) *Batch {
 	a := assembly{sides: []RowSet{{Batch: b, Rows: rows, N: len(rows)}}, n: len(rows), holes: slices.Contains(rows, -1)}
 	return a.batch(m)
@@ -17,7 +17,7 @@ func gather[T any](dst, column []T, rows []int32, missing T) {
 		return
 	}
 	for i, row := range rows {
-		// The comparison takes the place of the check of the index, so -1 costs other rows nothing.
+		// The comparison replaces the bounds check, so support for -1 costs other rows nothing.
 		if uint(row) < uint(len(column)) {
 			dst[i] = column[row]
 		} else {
@@ -34,9 +34,8 @@ func missingAt[T any](row int32, missing T) T {
 	return missing
 }
 
-// gatherBits copies the bits of the listed rows, in their order, to dst from position at on. Those bits
-// must be clear before, and stay so for rows -1, which holes says that there may be. A nil src
-// counts as all ones.
+// gatherBits copies the bits of the listed rows, in their order, to dst from position at on. Those bits must be clear
+// before. holes says that there may be rows -1, whose bits stay clear. A nil src counts as all ones.
 func gatherBits(dst Bitmap, at int, src Bitmap, rows RowSet, holes bool) {
 	if rows.Rows == nil || src == nil && !holes {
 		dst.copyRange(at, src, rows.N)

@@ -2,10 +2,10 @@ package rowset
 
 import "github.com/rankd/rankd/registry"
 
-// Groups puts the active rows with the same values of columns, or with the same id, into one group. Without keys all rows are one
-// group. of has the group of each row, by position: numbers below n, in the order in which groups first occur. A row with a null
-// among its values is a group of its own, and so is every row if one of the columns is not there. of is m's. The error is a
-// *KeyTypeError, or ErrStopped once stop says so.
+// Groups puts the active rows with the same values of columns, or with the same id, into one group. Without keys all
+// rows are one group. of has the group of each row, by position: numbers below n, in the order in which groups first
+// occur. A row with a null among its values is a group of its own. If one of the columns is missing, every row is. of
+// is m's. The error is a *KeyTypeError, or ErrStopped once stop says so.
 func Groups(stop Stop, m *Memory, rs RowSet, by ...registry.KeyID) (of []int32, n int, err error) {
 	if len(by) == 0 {
 		of = m.Rows(rs.N)

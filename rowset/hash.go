@@ -10,7 +10,7 @@ func HashInt(v, seed int64) uint64 { return mix64(mix64(uint64(seed)) ^ uint64(v
 // HashText is HashInt of a text's TextBits.
 func HashText(text string, seed int64) uint64 { return HashInt(TextBits(text), seed) }
 
-// TextBits returns the integer that stands for a text in a hash: the 64 bits that FNV-1a has for its bytes.
+// TextBits returns the integer that represents a text in a hash: the 64-bit FNV-1a hash of its bytes.
 func TextBits(text string) int64 {
 	h := uint64(0xcbf29ce484222325)
 	for i := range len(text) {
@@ -19,7 +19,8 @@ func TextBits(text string) int64 {
 	return int64(h)
 }
 
-// NumberBits returns the integer that stands for a double in a hash: itself if it is one of 64 bits, and its bits otherwise.
+// NumberBits returns the integer that represents a double in a hash: the same number if it is an integer of 64 bits,
+// and otherwise its bits.
 func NumberBits(x float64) int64 {
 	if x == math.Trunc(x) && x >= -1<<63 && x < 1<<63 {
 		return int64(x)

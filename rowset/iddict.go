@@ -17,9 +17,9 @@ var ErrTooManyIDs = errors.New("the ids of the request have more than 64 MiB")
 // ValidID reports whether a text may be an id: it has 1 to IDBytesMax bytes.
 func ValidID[T string | []byte](text T) bool { return len(text) > 0 && len(text) <= IDBytesMax }
 
-// IDDict gives numbers to the ids of one request that are texts. Rows have these numbers as ids: equal texts have equal numbers, and the
-// numbers mean nothing else, since they depend on which node came first. It only grows, so what Texts has returned stays
-// true. Any goroutine: the lock is taken once for many ids.
+// IDDict gives numbers to the text ids of one request. Rows have these numbers as ids. Equal texts have equal
+// numbers; otherwise the numbers mean nothing, since they depend on which node came first. An IDDict only grows, so
+// what Texts has returned stays true. Any goroutine: the lock is taken once for many ids.
 type IDDict struct {
 	mu    sync.Mutex
 	texts dictBuilder // guarded by mu; its values do not change
@@ -46,7 +46,7 @@ func (d *IDDict) Number(ids []int64, texts ...[]byte) ([]int64, error) {
 	return ids, nil
 }
 
-// Texts returns the texts of the numbers that somebody has by now, by number. They must not be changed.
+// Texts returns the texts of all numbers given so far, by number. They must not be changed.
 func (d *IDDict) Texts() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -2,11 +2,12 @@ package rowset
 
 import "slices"
 
-// Interleave orders the rows of several row sets that stand one behind another, as Concat leaves them. counts
-// are their numbers of rows. They give their next rows in turn: turns names one of them for each row, from turns[first] on,
-// and begins again at its end. A row set without further rows loses its turns. Each of them has a turn.
+// Interleave orders the rows of several concatenated row sets, as Concat leaves them. counts are their numbers of
+// rows. turns names, for each row of the result, the row set that gives its next row. It is read from turns[first]
+// on, and begins again at its end. A row set without further rows loses its turns. Each row set has a turn.
 //
-// groups has the group of each row, and of a group only the first row in the new order stays. Nil: all rows stay. The slice is m's.
+// groups has the group of each row. Only the first row of a group in the new order stays. Nil: all rows stay. The
+// slice is m's.
 func Interleave(m *Memory, counts []int, groups, turns []int32, first int) []int32 {
 	s := newSides(m, counts, groups)
 	turns = slices.Clone(turns)
@@ -31,11 +32,11 @@ type Slot struct {
 	Side     int32 // the number of the row set
 }
 
-// FillSlots orders the rows of several row sets that stand one behind another, as Concat leaves them. counts are
-// their numbers of rows. A row set that some slot names gives its next row there, and no other rows. The
-// slots ascend by position. The other row sets fill all other positions, one after the other. A
-// slot whose row set has no further row is filled like those. When all of them are used up, the rows of
-// the slots that are left follow, so that no position stays empty. groups are as Interleave has them. The slice is m's.
+// FillSlots orders the rows of several concatenated row sets, as Concat leaves them. counts are their numbers of
+// rows. A row set that some slot names gives its rows only to slots. The slots ascend by position. The other row sets
+// fill all other positions, one after the other. A slot whose row set has no further row is filled like other
+// positions. Once the other row sets are used up, the rows of the remaining slots follow, so that no position stays
+// empty. groups are as Interleave has them. The slice is m's.
 func FillSlots(m *Memory, counts []int, groups []int32, slots []Slot) []int32 {
 	s := newSides(m, counts, groups)
 	slotted := make([]bool, len(counts))
@@ -63,7 +64,7 @@ func FillSlots(m *Memory, counts []int, groups []int32, slots []Slot) []int32 {
 	}
 }
 
-// sides are row sets that stand one behind another. One goroutine at a time.
+// sides are concatenated row sets. One goroutine at a time.
 type sides struct {
 	next, end []int32 // by row set: its next row, and the one behind its last
 	total     int
@@ -102,7 +103,7 @@ func (s *sides) take(side int32) (row int32) {
 	return row
 }
 
-// dropTurns takes away the turns of the row set whose turn it is. at becomes the next turn that is left.
+// dropTurns removes all turns of the row set whose turn it is. at becomes the next remaining turn.
 func dropTurns(turns []int32, at int, side int32) ([]int32, int) {
 	left, next := turns[:0], 0
 	for i, turn := range turns {

@@ -87,8 +87,8 @@ func match(stop Stop, m *Memory, left, right rowKeys, rowOf []int32) error {
 	return nil
 }
 
-// A translation gives strings of one dictionary their codes in another one. It looks only at values
-// that rows have, at each once. One goroutine at a time.
+// A translation gives strings of one dictionary their codes in another one. It looks only at values that occur in
+// rows, and only once at each. One goroutine at a time.
 type translation struct {
 	from, to *Dict
 	hash     func(text string) int64

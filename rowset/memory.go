@@ -6,10 +6,9 @@ import (
 	"unsafe"
 )
 
-// A Pool keeps slices of requests that have ended for those to come. Such a slice costs neither
-// fresh memory, which has to be cleared, nor a collection. On 100,000 rows these took a third of the
-// time of a vm, a filter and a sort. A plan of 20 nodes on 100 to 300 rows makes a hundred slices of some KB:
-// they are parts of few blocks. Any goroutine.
+// A Pool keeps slices of ended requests for later ones. Such a slice costs neither fresh memory, which has to be
+// cleared, nor a garbage collection. Plans on few rows make many small slices, which are parts of
+// few blocks. Any goroutine.
 type Pool struct {
 	config PoolConfig
 
@@ -23,8 +22,8 @@ type Pool struct {
 
 // PoolConfig sets a Pool up. The zero value means the defaults. Immutable once NewPool has it.
 type PoolConfig struct {
-	// BytesMax bounds what is kept. Zero means 64 MB. A pool that is full drops all that it keeps, so
-	// that the sizes in use now displace those of before.
+	// BytesMax bounds what is kept. Zero means 64 MB. A full pool drops all its slices, so that the sizes now in use
+	// replace earlier ones.
 	BytesMax int
 	// LengthMin is the length from which on slices are kept. Zero means 64: for fewer elements the way
 	// to the pool costs more than it saves.
@@ -125,7 +124,8 @@ type loan[T any] struct {
 	class  int   // of that block
 }
 
-// Blocks have 512 elements, and each further one of a request twice as many, up to 4,096. A slice of 512 and more is not a part of one.
+// The first block of a request has 512 elements. Each further one has twice as many, up to 4,096. A slice of 512
+// elements or more is not part of a block.
 const blockClassMin, blockClassMax = 9, 12
 
 // NewMemory returns a Memory of p that lends nothing yet. A nil pool gives a nil Memory.
@@ -136,8 +136,8 @@ func NewMemory(p *Pool) *Memory {
 	return &Memory{pool: p}
 }
 
-// SetLending says whether slices are lent from now on. Otherwise they are allocated, for a request that
-// may leave references to them behind.
+// SetLending says whether slices are lent from now on. A request that may leave references behind gets allocated
+// slices instead.
 func (m *Memory) SetLending(lending bool) { m.lending = lending }
 
 // IDs returns a slice of n elements with any values, for ids or the values of an int column.
@@ -164,8 +164,8 @@ func (m *Memory) Rows(n int) []int32 {
 	return lend(m, &m.rows, &m.pool.rows, n)
 }
 
-// lends reports whether a slice of n elements is lent. The slice of a quarter of the pool would leave
-// no room for others, and its rounding up would waste too much.
+// lends reports whether a slice of n elements is lent. A slice of more than a quarter of the pool would leave no room
+// for others, and rounding it up would waste too much.
 func (m *Memory) lends(n int) bool {
 	return m != nil && m.lending && n >= m.pool.config.LengthMin && n <= m.pool.config.BytesMax/32
 }
@@ -227,9 +227,8 @@ func (m *Memory) freeScratch(s *sortScratch) {
 // copyMax is how many values Release copies at most: some 10 µs on the loop.
 const copyMax = 4096
 
-// Release ends a request whose answer has these outputs. Small outputs are copied, so that they show
-// nothing that was lent, and all that was lent is taken back. Larger outputs keep it for good. Nothing
-// else may refer to what was lent.
+// Release ends a request whose answer has these outputs. It copies small outputs and takes all slices back to the
+// pool. If an output is larger, the slices stay the answer's for good. Nothing else may refer to them.
 func (m *Memory) Release(outputs []RowSet) {
 	if m == nil || len(m.ids.slices)+len(m.floats.slices)+len(m.rows.slices) == 0 {
 		return

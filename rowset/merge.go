@@ -6,8 +6,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// A dictMerge gives the rows of all sides codes of one dictionary. It starts from a
-// base, the dictionary whose codes stay valid. One goroutine at a time.
+// A dictMerge gives the rows of all sides codes of one dictionary. It starts with a base, a dictionary whose codes
+// stay valid. One goroutine at a time.
 type dictMerge struct {
 	base *Dict // nil: none
 	grow dictBuilder

@@ -6,9 +6,10 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Sample draws up to k of the active rows, one after the other: each draw takes one of the rows that are left, with the probability of its
-// share of their weights (successive sampling; the model of Plackett and Luce). out has the rows in the order of the draws, over the same batch.
-// propensities has, by position of out, the probability with which the draw took this row, given the draws before it.
+// Sample draws up to k of the active rows, one after the other. Each draw takes one of the remaining rows; the
+// probability of a row is its share of their weights (successive sampling; the model of Plackett and Luce). out has
+// the rows in the order of the draws, over the same batch. propensities has, by position of out, the probability of
+// that draw, given the draws before it.
 //
 // weight is a column of numbers, the id, or 0 for equal weights. A row is never drawn if its weight is null, not above 0, or not finite. random has a
 // random number from 0 to below 1 of each active row, and nothing else is random: a draw takes the least −ln(1 − random) / weight (Efraimidis
@@ -58,7 +59,7 @@ func Sample(stop Stop, m *Memory, rs RowSet, weight registry.KeyID, random []flo
 // weightSum adds up weights. One goroutine at a time.
 type weightSum struct{ sum, scaled float64 }
 
-// weightScale keeps the sum of as many weights as a batch can have rows within the range of doubles.
+// weightScale keeps the sum of all weights of a batch within the range of doubles.
 const weightScale = 0x1p-32
 
 func (s *weightSum) add(w float64) {
@@ -95,8 +96,9 @@ func weightsOf(stop Stop, m *Memory, rs RowSet, weight registry.KeyID) (weights 
 	return weights, err
 }
 
-// naturalLog is math.Log from above 0 to 1 with the same bits on every machine: the conversions keep compilers from fusing a product and a
-// sum. The algorithm is that of FreeBSD's e_log.c; its error is below one unit in the last place.
+// naturalLog is math.Log for numbers above 0, up to 1, with the same bits on every machine: the conversions keep
+// compilers from fusing a product and a sum. The algorithm is that of FreeBSD's e_log.c; its error is below one unit
+// in the last place.
 func naturalLog(x float64) float64 {
 	const (
 		ln2High = 6.93147180369123816490e-01

@@ -2,10 +2,10 @@ package rowset
 
 import "slices"
 
-// Scatter returns the active rows of in, over a batch with columns added, or replaced as With does. Each
-// column comes with one value per active row, in their order; every other row of the batch gets a null.
-// It panics on another number of values. The result may take over the columns' memory, and shares all
-// other columns with in. Its new slices are m's.
+// Scatter returns the active rows of in, over a batch with columns added, or replaced as With does. Each column comes
+// with one value per active row, in their order; every other row of the batch gets a null. Scatter panics if a column
+// has another number of values. The result may use the columns' memory, and shares all other columns with in. Its new
+// slices are m's.
 func Scatter(m *Memory, in RowSet, columns ...Column) RowSet {
 	checkLengths(columns, in.N)
 	if in.Rows != nil || in.N < in.Batch.Len() {

@@ -189,10 +189,9 @@ func (b *SetBuilder) AppendNull() {
 	b.column.Codes = append(b.column.Codes, NullCode)
 }
 
-// AppendText adds a row with the set that comes as text from outside: members with commas between them,
-// or a JSON array of strings. Blanks around a member between commas do not count, nor do empty members,
-// so an empty text is the empty set. ok is false for a text that begins with "[" and is not such an array.
-// Nothing is appended then.
+// AppendText adds a row with the set that comes as text from outside: members with commas between them, or a JSON
+// array of strings. Blanks around a member between commas do not count, nor do empty members, so an empty text is the
+// empty set. If a text begins with "[" but is not such an array, ok is false and nothing is appended.
 func (b *SetBuilder) AppendText(text []byte) (ok bool) {
 	text = bytes.TrimSpace(text)
 	if len(text) > 0 && text[0] == '[' {

@@ -69,8 +69,8 @@ func Sort(stop Stop, m *Memory, rs RowSet, key registry.KeyID, desc bool) (RowSe
 // ErrNoOrder says that rows cannot be sorted by a column of sets or vectors.
 var ErrNoOrder = errors.New("sets and vectors have no order")
 
-// stopRows is how many rows a sort handles before it asks again whether to stop. They
-// take some 50 µs, so the cost of asking is negligible.
+// stopRows is how many rows a sort handles between two checks whether to stop. They take some 50 µs, so the cost of a
+// check is negligible.
 const stopRows = 1 << 14
 
 // blocks cuts n rows into ranges [lo, hi) and ends early when the sort is to stop. The
@@ -92,9 +92,9 @@ func (s *sortScratch) cancelled() bool {
 	return s.stopped
 }
 
-// untilStopped wraps the comparison for a sort of n elements. Once the sort is to stop, all
-// elements compare equal, so that the sort ends soon, with a result that nobody uses. A
-// short sort gets the bare comparison, because the wrapping would cost it a fifth.
+// untilStopped wraps the comparison for a sort of n elements. Once the sort is to stop, all elements compare equal.
+// So the sort ends soon, with a result that nobody uses. A short sort gets the bare comparison, because the wrapper
+// would slow it down.
 func untilStopped[E any](s *sortScratch, n int, compare func(a, b E) int) func(a, b E) int {
 	if s.stop == nil || n < stopRows {
 		return compare
@@ -330,11 +330,10 @@ func insertionSort(entries []sortEntry) {
 // radixSort sorts src, stably, and leaves the result there, or in other if toOther is
 // set. Both have the same length, and radixSort overwrites both.
 //
-// It goes from the most significant digit to the least. A digit starts at the highest
-// bit in which the entries differ, and has about as many values as there are entries.
-// So two or three digits separate most keys, wherever they lie, and insertion sort does
-// the rest. A sort that is to stop ends before the next bucket and leaves garbage.
-// (From the least significant digit on, random doubles would take seven passes.)
+// It goes from the most significant digit to the least. A digit starts at the highest bit in which the entries
+// differ, and has about as many values as there are entries. So two or three digits separate most keys, wherever they
+// lie, and insertion sort does the rest. A sort that is to stop ends before the next bucket and leaves garbage. (A
+// sort from the least significant digit would take seven passes over random doubles.)
 func (s *sortScratch) radixSort(src, other []sortEntry, level int, toOther bool) {
 	if len(src) <= insertionMax {
 		insertionSort(src)

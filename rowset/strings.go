@@ -72,7 +72,7 @@ func appendText(dst []byte, text string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
 
-// cutText returns the text that appendText has appended, and what follows.
+// cutText returns the text at the start, as appendText has written it, and what follows.
 func cutText(src []byte) (text, rest []byte) {
 	n, at := binary.Uvarint(src)
 	end := at + int(n)
@@ -214,7 +214,7 @@ func (b *StringBuilder) Len() int { return len(b.column.Codes) }
 // Column implements Builder. It returns a *StringColumn.
 func (b *StringBuilder) Column() Column {
 	if b.dict.many != nil {
-		*b.dict.many = manyValues{} // The column keeps b, and shall not keep its index.
+		*b.dict.many = manyValues{} // The column keeps b, but must not keep its index.
 	}
 	return &b.column
 }

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// ParseInt reads an integer that comes as text from outside, such as a field of a Redis hash: an optional
-// minus and decimal digits, nothing else. ok is false for another text, or beyond int64. It allocates nothing, also
-// for a text that has no integer: a million of them may.
+// ParseInt reads an integer from an outside text, such as a field of a Redis hash: an optional minus and decimal
+// digits, nothing else. ok is false for any other text, and for a number beyond int64. ParseInt never allocates,
+// since a million texts may not be integers.
 func ParseInt(text []byte) (value int64, ok bool) {
 	digits := text
 	negative := len(text) > 0 && text[0] == '-'
@@ -62,7 +62,7 @@ func ParseFloat(text []byte) (value float64, ok bool) {
 	case digits == 0, i < len(text) && !isExponent(text[i:]):
 		return 0, false
 	case i == len(text) && digits < len(exactPowers):
-		// Both are exact, so their quotient is the nearest double, as strconv has it.
+		// Both are exact, so their quotient is the nearest double, which strconv returns, too.
 		value = float64(mantissa) / exactPowers[fraction]
 		if signed && text[0] == '-' {
 			value = -value

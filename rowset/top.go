@@ -8,12 +8,12 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// topShare is the part of the rows from which on TopUntil sorts all of them: selecting a larger
-// part saves less than its buffer costs.
+// topShare is the fraction of the rows from which on TopUntil sorts all of them: selecting a larger fraction saves
+// less than its buffer costs.
 const topShare = 8
 
-// topSlack is the room of a selection's buffer beyond 2k. A cut of a smaller buffer pays more for its
-// fixed part than it saves. See BenchmarkTop, ascending: there each row would come into the buffer.
+// topSlack is the room of a selection's buffer beyond 2k. With a smaller buffer, the fixed cost of a cut is more than
+// the cut saves. See BenchmarkTop, ascending: there each row would enter the buffer.
 const topSlack = 128
 
 // TopUntil returns the first k rows of Sort, row for row, without sorting the others. k may
@@ -68,33 +68,32 @@ func ranksCheaply(rs RowSet, key registry.KeyID) bool {
 
 // topSelection keeps the k least entries of those added so far, and some more.
 //
-// An entry can be among the first k only if its key is less than the k-th least so far, the
-// limit: of equal keys the earlier row wins. So most rows of a long input cost one
-// comparison. When the buffer is full it is cut to k, which sets the limit. Of rows that stand in
-// order already, the first k set it without a cut. The first row out of order has a sample set it, so
-// that no order of the rows, such as the reverse one, brings all of them into the buffer.
+// An entry can be among the first k only if its key is less than the k-th least so far, the limit: of equal keys the
+// earlier row wins. So most rows of a long input cost one comparison. When the buffer is full it is cut to k, which
+// sets the limit. If the rows are in order already, the first k set the limit without a cut. After the first row out
+// of order, a sample sets the limit. So no order of the rows, such as the reverse one, brings all of them into the
+// buffer.
 type topSelection struct {
 	k       int
 	rows    int                                 // in all
 	keyAt   func(pos int) (key uint64, ok bool) // of a row, not turned round; false for a null
 	flip    uint64                              // turns keys round for a descending order
-	limit   uint64                              // of full: keys from here on are of no interest
+	limit   uint64                              // of full: keys from here on are out
 	full    bool                                // limit is set
 	ordered bool                                // kept is sorted
 	kept    []sortEntry                         // in the order of their rows
 	nulls   []int32                             // the first k places of nulls
 
-	// Most rows of a float column fail a comparison of doubles, which saves them the key. A value
-	// times sign that is not below bound is of no interest. NaN, as a value or as the bound, says
-	// nothing: the key decides.
+	// For most rows of a float column, one comparison of doubles is enough, and no key is computed. A row is out if
+	// its value times sign is not below bound. If the value or the bound is NaN, the key decides.
 	sign, bound float64
 }
 
 // wants reports whether a row with that key, already turned round, can be among the first k.
 func (t *topSelection) wants(key uint64) bool { return key < t.limit || !t.full }
 
-// sample sets a limit that k rows of a sample are below, and drops what is not below it. A sample of
-// n rows lets some k×N/n of all N rows through, so n is the root of k×N.
+// sample sets the limit to the k-th least key of a sample, and drops what is not below it. A sample of n rows lets
+// some k×N/n of all N rows through, so n is the root of k×N.
 func (t *topSelection) sample(s *sortScratch) {
 	n := int(math.Sqrt(float64(t.k) * float64(t.rows)))
 	s.keys = slices.Grow(s.keys[:0], n)
@@ -164,9 +163,9 @@ func (t *topSelection) cut(s *sortScratch) {
 	t.setLimit(limit)
 }
 
-// nthKey returns the key at place n of the sorted keys, and how many keys before it equal it. It
-// overwrites keys. As radixSort does, it goes by the highest bits in which the keys differ, so
-// that no order of keys costs more than some passes.
+// nthKey returns the key at place n of the sorted keys, and how many keys before it equal it. It overwrites keys.
+// Like radixSort, it starts with the highest bits in which the keys differ, so that no order of keys costs more than
+// a few passes.
 func (s *sortScratch) nthKey(keys []uint64, n int) (key uint64, equal int) {
 	for {
 		or, and := uint64(0), ^uint64(0)
@@ -298,8 +297,7 @@ func (t *topSelection) addStrings(s *sortScratch, rs RowSet, c *StringColumn) {
 	}
 }
 
-// sort sorts the first k entries of what is kept. The sort is stable, and the entries stand in the
-// order of their rows.
+// sort sorts the first k of the kept entries. The sort is stable, and the entries are in the order of their rows.
 func (t *topSelection) sort(s *sortScratch) {
 	if len(t.kept) > t.k {
 		t.cut(s)

@@ -2,9 +2,10 @@ package rowset
 
 import "math"
 
-// The sums over two vectors are of doubles, in a stated order: number i of each vector goes to sum i mod 4, and the four sums s are
-// added as (s0 + s1) + (s2 + s3). The product of two floats is exact as a double, and where a product is not, a conversion forbids
-// the compiler to fuse it with the addition. So the bits are the same on every machine.
+// The sums over two vectors are doubles, added in a fixed order: number i of each vector goes to sum i mod 4, and the
+// four sums s are added as (s0 + s1) + (s2 + s3). The product of two floats is exact as a double. Where a product is
+// not exact, a conversion keeps the compiler from fusing it with the addition. So the bits are the same on every
+// machine.
 
 // Dot returns the sum of the products of two vectors of one length.
 func Dot(x, y []float32) float64 {
@@ -34,8 +35,8 @@ func Dot(x, y []float32) float64 {
 // Norm returns the length of a vector: the square root of its Dot with itself.
 func Norm(x []float32) float64 { return math.Sqrt(Dot(x, x)) }
 
-// Cosine returns the cosine of the angle between two vectors: their Dot by the square root of the product of each one's Dot with itself. It
-// is NaN if one of them is zero.
+// Cosine returns the cosine of the angle between two vectors: their Dot, divided by the square root of the product of
+// each one's Dot with itself. It is NaN if one of them is zero.
 func Cosine(x, y []float32) float64 { return Dot(x, y) / math.Sqrt(Dot(x, x)*Dot(y, y)) }
 
 // L2 returns the distance between two vectors of one length: the square root of the sum of the squares of their differences.

@@ -119,7 +119,8 @@ func NewVectorBuilder(key registry.KeyID, dims, rows int) *VectorBuilder {
 	return &VectorBuilder{column: VectorColumn{Key: key, Dims: dims, Values: make([]float32, 0, dims*rows)}, room: rows}
 }
 
-// Append adds a row with a copy of v. False means that v has another length or a number that is not finite, and that nothing was appended.
+// Append adds a row with a copy of v. False means that nothing was appended: v has another length, or a number that
+// is not finite.
 func (b *VectorBuilder) Append(v []float32) bool {
 	if len(v) != b.column.Dims || slices.ContainsFunc(v, notFinite) {
 		return false
@@ -131,7 +132,7 @@ func (b *VectorBuilder) Append(v []float32) bool {
 
 func notFinite(x float32) bool { return math.IsInf(float64(x), 0) || x != x }
 
-// added accounts for a row whose numbers stand at the end of the column.
+// added accounts for a row whose numbers are at the end of the column.
 func (b *VectorBuilder) added(valid bool) {
 	appendValid(&b.column.Valid, valid, b.rows, b.room)
 	b.rows++
@@ -144,8 +145,8 @@ func (b *VectorBuilder) AppendNull() {
 	b.added(false)
 }
 
-// AppendText implements Builder. It takes a list of as many numbers as a vector has, with commas between them and brackets around them
-// or not, or else so many floats of 4 bytes, little end first.
+// AppendText implements Builder. It takes a list of as many numbers as a vector has, separated by commas, with or
+// without brackets around them. Or it takes as many floats of 4 bytes each, little-endian.
 func (b *VectorBuilder) AppendText(text []byte) bool {
 	list := text
 	if n := len(list); n >= 2 && list[0] == '[' && list[n-1] == ']' {
@@ -170,7 +171,8 @@ func (b *VectorBuilder) AppendText(text []byte) bool {
 	return true
 }
 
-// appendList adds a row with the numbers of a list. False means that it has others, and that nothing was appended.
+// appendList adds a row with the numbers of a list. False means that the list is not a vector of the column's length,
+// and that nothing was appended.
 func (b *VectorBuilder) appendList(list []byte) bool {
 	start := len(b.column.Values)
 	for n := b.column.Dims; n > 0; n-- {

@@ -1,8 +1,8 @@
 package rowset
 
-// With returns a batch with columns added. A column takes the place of one of the same key, whatever the
-// type of that was. The batch shares all other columns with b. Each column has b.Len() rows and a key
-// of its own; they may come in any order. They belong to the batch from now on.
+// With returns a batch with columns added. A new column replaces an old one of the same key, whatever its type. The
+// batch shares all other columns with b. Each column has b.Len() rows and a key of its own; they may come in any
+// order. They belong to the batch from now on.
 func With(b *Batch, columns ...Column) *Batch {
 	kept := 0
 	for _, c := range b.columns {
