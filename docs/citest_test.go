@@ -29,7 +29,7 @@ func TestCITestInstalls(t *testing.T) {
 		{"nothing", []string{"./rowset"}, "", ""},
 		{"a server", []string{"-run", "X", "./internal/conformance"}, "redis-server", "REDIS_SERVER"},
 		{"a browser", []string{"./trace/..."}, "chromium", "CHROMIUM"},
-		{"both", []string{"./internal/conformance", "./bench/report"}, "redis-server chromium", "REDIS_SERVER CHROMIUM"},
+		{"both", []string{"./internal/conformance", "./bench/harness"}, "redis-server chromium", "REDIS_SERVER CHROMIUM"},
 		{"the folder itself", []string{"-run", "X"}, "redis-server", "REDIS_SERVER"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

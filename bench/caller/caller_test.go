@@ -108,13 +108,13 @@ func TestLoad(t *testing.T) {
 				r, err := load.Driver{}.Run(context.Background(), target, l)
 				require.NoError(t, err)
 				sent := 2000 - r.Shed
-				assert.Equal(t, sent, r.Answered+r.Refused.Count)
+				assert.Equal(t, sent, r.Answered+r.Refused.Answered)
 				assert.Equal(t, r.Answered-r.Errors, r.Latency.TotalCount())
-				assert.Equal(t, r.Refused.Count, r.Refused.Latency.TotalCount())
+				assert.Equal(t, r.Refused.Answered, r.Refused.Latency.TotalCount())
 				assert.ErrorContains(t, r.FirstError, "TIMEOUT")
 				if l.Rate == 0 {
 					assert.EqualValues(t, 200, r.Errors)
-					assert.EqualValues(t, 200, r.Refused.Count)
+					assert.EqualValues(t, 200, r.Refused.Answered)
 				}
 			}
 		})

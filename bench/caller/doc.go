@@ -5,5 +5,5 @@
 //	HTTP   "POST /v1/rank/{plan}" on keep-alive connections
 //
 // The clients are small on purpose: they share the machine with the server that they measure. They read no more of an
-// answer than its end and its outcome. bench/fronts has clients beside them that others wrote.
+// answer than its end and its outcome. A [Foreign] client is one that others wrote: redis-benchmark, wrk, ab.
 package caller

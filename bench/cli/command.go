@@ -2,8 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,8 +62,10 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetUsageTemplate(benchUsageTemplate)
-	cmd.AddCommand(p.compareCommand(ctx), p.sweepCommand(ctx), p.loopCommand(ctx), p.placementCommand(ctx), p.isolationCommand(ctx),
-		p.serveCommand(ctx), p.overloadCommand(ctx), p.kernelsCommand(ctx), p.workerCommand())
+	cmd.AddCommand(p.loopCommand(ctx), p.workerCommand())
+	for _, m := range []mode{p.compareMode(), p.sweepMode(), p.placementMode(), p.isolationMode(), p.frontsMode(), p.overloadMode(), p.kernelsMode()} {
+		cmd.AddCommand(p.command(ctx, m))
+	}
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.Flags().SortFlags = false
 		c.Flags().SetNormalizeFunc(cmdline.Normalize)
@@ -69,7 +76,7 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 // workerCommand returns the command that other modes start as a process per engine. Its help
 // is hidden, since people have no use for it.
 func (p *Program) workerCommand() *cobra.Command {
-	var engine, registryDir, modelDir string
+	var engine, registryDir, modelDir, profiles string
 	var o rankd.Options
 	cmd := &cobra.Command{
 		Use: "worker", Hidden: true, Args: cobra.NoArgs,
@@ -88,16 +95,43 @@ func (p *Program) workerCommand() *cobra.Command {
 			o.Logger = cmdline.Logger(p.Stderr)
 			o = spec.Options(o)
 			p.Tune(o.CPUThreads)
-			if err := worker.Serve(p.Stdin, p.Stdout, opener(o)); err != nil {
+			end, err := profile(profiles, spec.String())
+			if err == nil {
+				err = errors.Join(worker.Serve(p.Stdin, p.Stdout, opener(o)), end())
+			}
+			if err != nil {
 				return &cmdline.RuntimeError{Err: err}
 			}
 			return nil
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&engine, "engine", string(engines.Reactor), "the `engine`, as in --engines of compare")
-	addRows(cmd, engineRow("cpu_threads", &o.CPUThreads), engineRow("env", &o.Env), engineRow("registry_dir", &registryDir), engineRow("model_dir", &modelDir))
+	cmdline.AddSettings(cmd.Flags(), []cmdline.Setting{
+		{Name: "engine", To: &engine, Default: string(engines.Reactor), Help: "the `engine`, as in --engines of compare"},
+		{Name: "profiles", To: &profiles, Help: "write a CPU and an allocation profile into this `folder`"},
+		engineRow("cpu_threads", &o.CPUThreads), engineRow("env", &o.Env), engineRow("registry_dir", &registryDir), engineRow("model_dir", &modelDir),
+	})
 	return cmd
+}
+
+// profile begins a CPU profile of this process in a folder, unless that is empty. end completes it, and writes an allocation profile. The
+// name of an engine is that of its files, with dashes for what a path may not have.
+func profile(folder, engine string) (end func() error, err error) {
+	if folder == "" {
+		return func() error { return nil }, nil
+	}
+	name := filepath.Join(folder, strings.NewReplacer("/", "-", ":", "-", ",", "-").Replace(engine))
+	cpu, err := os.Create(name + ".cpu.pprof")
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return nil, errors.Join(err, cpu.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		allocs := func(w io.Writer) error { return pprof.Lookup("allocs").WriteTo(w, 0) }
+		return errors.Join(cpu.Close(), cmdline.WriteFile(name+".allocs.pprof", allocs))
+	}, nil
 }
 
 // opener returns how a worker opens its engine: with all Redis endpoints at the address, and

@@ -3,25 +3,21 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/backend"
-	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/report"
 	"github.com/rankd/rankd/bench/scenario"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
@@ -52,14 +48,11 @@ type compareOptions struct {
 	redisServer    string
 	redisBenchmark string
 	wantTexts      []string
-	asJSON         bool
-	html           string
 	chosen         load.Users
-	wants          []compare.Want
-	knees          bool
-	table          []cmdline.Setting // of all flags but --want
-	title          string
+	wants          []want
 	standing       *scenario.Scenario // of --scenario; nil without
+	name           string             // of the plan
+	text           []byte             // likewise, its artifact
 }
 
 const compareLong = `Run a plan on several engines, in interleaved rounds, and say how they differ.
@@ -106,33 +99,48 @@ const compareExamples = `  # Does the reactor beat the pool on my plan, and by h
   # Against Go code written by hand, at 20,000 requests per second:
   rankd bench compare --plan_name concat_plan --engines reactor,peer:rueidis,peer:go-redis --rate 20000`
 
-func (p *Program) compareCommand(ctx context.Context) *cobra.Command {
-	o := &compareOptions{title: "Engines compared"}
-	cmd := &cobra.Command{
-		Use: "compare", Args: cobra.NoArgs, Long: compareLong, Example: compareExamples,
-		Short: "Compare engines, and peers, on a plan",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return p.compare(ctx, o, cmd.Flags()) },
-	}
-	o.addFlags(cmd, "reactor,pool,pool:redis_pool=16,sequential", []int{1, 4, 16, 64, 256}, 6)
-	return cmd
+func (p *Program) compareMode() mode {
+	return p.comparing(mode{use: "compare", short: "Compare engines, and peers, on a plan", long: compareLong, example: compareExamples},
+		"Engines compared", false, "reactor,pool,pool:redis_pool=16,sequential", []int{1, 4, 16, 64, 256}, 6)
 }
 
-func (p *Program) sweepCommand(ctx context.Context) *cobra.Command {
-	o := &compareOptions{title: "Throughput and latency against concurrency", knees: true}
-	cmd := &cobra.Command{
-		Use: "sweep", Args: cobra.NoArgs,
-		Short: "Find where an engine's throughput flattens and its latency climbs",
-		Long: `Run a plan at rising concurrency and find the knee of each engine: the lowest concurrency
+func (p *Program) sweepMode() mode {
+	return p.comparing(mode{
+		use: "sweep", short: "Find where an engine's throughput flattens and its latency climbs",
+		long: `Run a plan at rising concurrency and find the knee of each engine: the lowest concurrency
 that reaches 90 % of the best throughput. Requests in flight beyond it mostly wait.`,
-		Example: `  rankd bench sweep --plan_name concat_plan --engines reactor,pool`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return p.compare(ctx, o, cmd.Flags()) },
-	}
-	o.addFlags(cmd, "reactor,pool", []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, 3)
-	return cmd
+		example: `  rankd bench sweep --plan_name concat_plan --engines reactor,pool`,
+	}, "Throughput and latency against concurrency", true, "reactor,pool", []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, 3)
 }
 
-// addFlags adds the flags, with the defaults of a command.
-func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency []int, rounds int) {
+// comparing completes compare and sweep, with the defaults of the mode.
+func (p *Program) comparing(m mode, title string, knees bool, specs string, concurrency []int, rounds int) mode {
+	o := new(compareOptions)
+	m.rows = o.rows(specs, concurrency, rounds)
+	m.more = func(f *pflag.FlagSet) {
+		f.StringArrayVar(&o.wantTexts, "want", nil, "an `aim` to judge, such as \"requests reactor >= 1.2 peer:rueidis at 1,64\"; may be repeated")
+	}
+	m.check = func(given *pflag.FlagSet) (err error) {
+		if err := o.check(given); err != nil {
+			return err
+		}
+		o.name, o.text, err = o.artifact(p.Compiler)
+		return err
+	}
+	m.report = func(ctx context.Context) (*harness.Report, error) {
+		c, facts, err := p.compare(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		r := c.report(knees, o.wants)
+		r.Title, r.Facts, r.Settings = title+": "+o.name, facts, o.settings()
+		return r, nil
+	}
+	return m
+}
+
+// rows are the flags, with the defaults of a mode.
+func (o *compareOptions) rows(specs string, concurrency []int, rounds int) []cmdline.Setting {
 	var names []string
 	for _, s := range scenario.All() {
 		names = append(names, s.Name)
@@ -142,7 +150,7 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 	noPeer := func() string {
 		return when(len(o.specs) > 0 && !slices.ContainsFunc(o.specs, isPeer), "without an engine peer:<name>")
 	}
-	measured := []cmdline.Setting{
+	return []cmdline.Setting{
 		{Name: "scenario", To: &o.scenario, OneOf: names, Help: "run this `scenario`, with its data, users and context: " + strings.Join(names, ", ")},
 		engineRow("plan_name", &o.planName),
 		with(engineRow("plan_dir", &o.planDir), func() string { return cmp.Or(when(o.plan != "", "with --plan"), withScenario()) }),
@@ -173,33 +181,14 @@ func (o *compareOptions) addFlags(cmd *cobra.Command, specs string, concurrency 
 			Help: "`numbers` of keys a second that somebody else writes meanwhile, with the values that they have, as in 0,100,10000; only to a Redis of the benchmark's own"},
 		{Name: "redis_benchmark", To: &o.redisBenchmark,
 			Help: "run this `program`, redis-benchmark, in each round, too: the most commands a second that the server takes"},
-	}
-	reported := []cmdline.Setting{
 		{Name: "peers", To: &o.peers, Idle: noPeer, Help: "the `program` that runs peers"},
 		{Name: "peers_dir", To: &o.peersDir, Default: filepath.Join("bench", "peers"), Help: "build the peers in this `folder` if --peers is not given",
 			Idle: func() string { return cmp.Or(noPeer(), when(o.peers != "", "with --peers")) }},
-
-		{Name: "html", To: &o.html, Help: "write a report with charts to this `file`"},
-		jsonRow(&o.asJSON, ""),
 		engineRow("env", &o.env),
 		with(engineRow("registry_dir", &o.registryDir), withScenario),
 		with(engineRow("model_dir", &o.modelDir), withScenario),
+		{Name: "profiles", To: &o.profiles, Help: "write CPU and allocation profiles of each engine of this build into this `folder`"},
 	}
-	f := cmd.Flags()
-	cmdline.AddSettings(f, measured)
-	f.StringArrayVar(&o.wantTexts, "want", nil, "an `aim` to judge, such as \"requests reactor >= 1.2 peer:rueidis at 1,64\"; may be repeated")
-	cmdline.AddSettings(f, reported)
-	o.table = slices.Concat(measured, reported)
-}
-
-func isPeer(s engines.Spec) bool { return s.Kind == engines.Peer }
-
-// when returns why if it is so, and otherwise nothing.
-func when(so bool, why string) string {
-	if so {
-		return why
-	}
-	return ""
 }
 
 // check reports all that is wrong at once, and completes the options.
@@ -210,9 +199,6 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	}
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if err = errors.Join(cmdline.CheckValues(given), cmdline.CheckSettings(given, o.table)); err != nil {
-		problems = append(problems, err)
-	}
 	if o.specs, err = engines.ParseSpecs(o.engines); err != nil {
 		problem("--engines: %w", err)
 	}
@@ -241,9 +227,7 @@ func (o *compareOptions) check(given *pflag.FlagSet) error {
 	if err := o.checkRedis(); err != nil {
 		problems = append(problems, err)
 	}
-	idle := cmdline.IdleFlags{Given: given}
-	idle.AddSettings(o.table)
-	if err := errors.Join(o.parseWants(), idle.Problems()); err != nil {
+	if err := o.parseWants(); err != nil {
 		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
@@ -297,18 +281,18 @@ func (o *compareOptions) checkRedis() error {
 }
 
 // points lists what is measured: for each Redis latency, and for each number of foreign writes, all loads.
-func (o *compareOptions) points() (points []compare.Point) {
+func (o *compareOptions) points() (points []point) {
 	for _, latency := range o.latencies {
 		for _, writes := range o.writes {
-			under := compare.Conditions{RedisLatency: latency, ForeignWrites: writes}
+			under := conditions{latency, writes}
 			for _, rate := range o.rates {
-				points = append(points, compare.Point{Conditions: under, Concurrency: o.backlog, Rate: rate})
+				points = append(points, point{under, o.backlog, rate})
 			}
 			if len(o.rates) > 0 {
 				continue
 			}
 			for _, c := range slices.Sorted(slices.Values(o.concurrency)) {
-				points = append(points, compare.Point{Conditions: under, Concurrency: c})
+				points = append(points, point{under, c, 0})
 			}
 		}
 	}
@@ -370,107 +354,129 @@ func soundPlan(o rankd.Options, requests *worker.Setup) (name string, artifact [
 // agesLeast is how long the age of answers is measured, at least: the default age of values without tracking, and as much again.
 const agesLeast = 2 * time.Second
 
-// compare runs compare and sweep.
-func (p *Program) compare(ctx context.Context, o *compareOptions, given *pflag.FlagSet) error {
-	if err := o.check(given); err != nil {
-		return err
+// unshared reports whether no engine of this build shares equal reads unless its name says so: one user makes all reads equal.
+func (o *compareOptions) unshared() bool { return o.chosen.Different == 1 }
+
+func (o *compareOptions) settings() settings {
+	return settings{
+		Scenario: o.scenario, Plan: o.name, Fanout: o.fanout, Users: o.chosen, Unshared: o.unshared(),
+		Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
 	}
-	name, artifact, err := o.artifact(p.Compiler)
-	if err != nil {
-		return err
-	}
+}
+
+// compare starts all processes and runs all rounds of compare and sweep.
+func (p *Program) compare(ctx context.Context, o *compareOptions) (c *comparison, facts harness.Facts, err error) {
 	folder, err := o.writeScenario()
 	defer os.RemoveAll(folder)
 	if err != nil {
-		return &cmdline.RuntimeError{Err: err}
+		return nil, facts, err
 	}
 	from := backend.Options{Addr: o.redis, Server: o.redisServer, Latencies: o.latencies}
 	if o.standing != nil {
 		fmt.Fprintf(p.Stderr, "rankd: writing the data of scenario %s\n", o.scenario)
 		from.Data = o.standing.Fill
 	}
-	back, err := backend.Start(ctx, from)
+	back, facts, err := p.startRedis(ctx, from)
 	if err != nil {
-		return &cmdline.RuntimeError{Err: err}
+		return nil, facts, err
 	}
 	defer back.Close()
-	c := &compare.Comparison{
-		Title: o.title + ": " + name, Facts: compare.ReadFacts(),
-		Settings: compare.Settings{
-			Scenario: o.scenario, Plan: name, Fanout: o.fanout, Users: o.chosen, Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
-		},
-	}
-	c.Facts.Command, c.Facts.Redis, c.Facts.Embedded = p.CommandLine, back.Version, back.Embedded
-	p.warnOfEmbedded(back)
+	c = &comparison{points: o.points(), engines: specNames(o.specs)}
 	if o.redisBenchmark != "" {
-		if c.Settings.Ceiling, err = backend.RedisBenchmarkVersion(ctx, o.redisBenchmark); err != nil {
-			return &cmdline.RuntimeError{Err: err}
+		if c.ceiling, err = backend.RedisBenchmarkVersion(ctx, o.redisBenchmark); err != nil {
+			return nil, facts, err
 		}
 	}
 	started := o.fleet
-	if o.chosen.Different == 1 {
-		c.Settings.Unshared = true
+	if o.unshared() {
 		started.specs = nil
 		for _, s := range o.specs {
 			started.specs = append(started.specs, s.Unshared())
 		}
 	}
-	var modes []compare.Modes
-	for _, s := range started.specs {
-		modes = append(modes, compare.Modes{Placement: s.Placement(), Reads: s.Reads()})
-	}
 	workers, stop, err := p.startWorkers(ctx, &started)
 	defer stop()
 	if err != nil {
-		return &cmdline.RuntimeError{Err: err}
+		return nil, facts, err
 	}
-	round := worker.Round{
-		Setup: worker.Setup{Plan: name, Fanout: o.fanout, Artifact: string(artifact), Context: o.context, UserName: o.chosen.Name},
-		Users: o.chosen.IDs, Duration: o.duration, Warmup: o.warmup, RedisPID: back.PID,
-	}
-	began := time.Now()
-	run := func(r worker.Round, engine int, at compare.Point) (*worker.Report, error) {
-		r.Redis, r.Concurrency, r.Rate = back.Addr(at.RedisLatency), at.Concurrency, at.Rate
-		return workers[engine].Run(&r)
-	}
-	grid := compare.Grid{
-		Engines: specNames(o.specs), Modes: modes, Points: o.points(), Rounds: o.rounds,
-		Run: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
-			return run(round, engine, at)
-		},
-		Ages: func(_ context.Context, engine int, at compare.Point) (*worker.Report, error) {
-			r := round
-			r.Ages, r.Duration = true, max(o.duration, agesLeast)
-			return run(r, engine, at)
-		},
-		Progress: func(s compare.Step) { showProgress(p.Stderr, s, time.Since(began)) },
-	}
+	m := comparing{compareOptions: o, back: back, workers: workers, points: c.points}
 	if slices.Max(o.writes) > 0 {
-		rewriter, err := back.NewRewriter(ctx)
-		if err != nil {
-			return &cmdline.RuntimeError{Err: fmt.Errorf("--foreign_writes: %w", err)}
-		}
-		grid.Write = func(ctx context.Context, at compare.Point) func() (float64, error) {
-			return rewriter.Begin(ctx, at.ForeignWrites)
+		if m.rewriter, err = back.NewRewriter(ctx); err != nil {
+			return nil, facts, fmt.Errorf("--foreign_writes: %w", err)
 		}
 	}
-	if o.redisBenchmark != "" {
-		grid.Ceiling = func(ctx context.Context, at compare.Point) (float64, error) {
-			return backend.RedisBenchmark(ctx, o.redisBenchmark, back.Addr(at.RedisLatency))
-		}
+	e := harness.Experiment{Rounds: o.rounds, Figures: compareFigures(), Run: m.run, Say: sayThroughput, Progress: p.Stderr}
+	for _, at := range c.points {
+		e.Scenarios = append(e.Scenarios, at.item())
 	}
-	c.Cells, c.Ceilings, err = compare.Measure(ctx, grid)
+	for i, s := range started.specs {
+		e.Subjects = append(e.Subjects, harness.Item{Name: c.engines[i], Labels: []harness.Label{
+			{Key: "engine", Value: c.engines[i], Head: "engine"},
+			{Key: "placement", Value: s.Placement(), Head: "placement"}, {Key: "reads", Value: s.Reads(), Head: "reads"},
+		}})
+	}
+	if c.ceiling != "" {
+		e.Subjects = append(e.Subjects, harness.Named("engine", "", yardstick)...)
+	}
+	c.results, err = e.Measure(ctx)
+	return c, facts, err
+}
+
+// comparing is a comparison under way. One goroutine.
+type comparing struct {
+	*compareOptions
+	back     *backend.Backend
+	workers  []*worker.Process
+	points   []point
+	rewriter *backend.Rewriter // nil: no point has foreign writes
+}
+
+// run has an engine, or redis-benchmark, run one round. With the last round of an engine that keeps what somebody else writes comes another, which tells
+// the age of what it serves from memory.
+func (m *comparing) run(ctx context.Context, scenario, subject, round int) (harness.Sample, error) {
+	at := m.points[scenario]
+	if subject == len(m.workers) {
+		commands, err := backend.RedisBenchmark(ctx, m.redisBenchmark, m.back.Addr(at.latency))
+		return harness.Sample{Figures: map[string]float64{perSecond: commands}}, err
+	}
+	r := worker.Round{
+		Setup: worker.Setup{
+			Redis: m.back.Addr(at.latency), Plan: m.name, Fanout: m.fanout, Artifact: string(m.text), Context: m.context, UserName: m.chosen.Name,
+		},
+		Users: m.chosen.IDs, Duration: m.duration, Warmup: m.warmup, RedisPID: m.back.PID, Concurrency: at.concurrency, Rate: at.rate,
+	}
+	report, written, err := m.beside(ctx, subject, &r, at)
 	if err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err() // the worker was stopped; its own error is not the reason
-		}
-		return &cmdline.RuntimeError{Err: err}
+		return harness.Sample{}, err
 	}
-	if o.knees {
-		c.FindKnees()
+	s, _, err := sampleOf(report)
+	if err != nil || s.Failure != "" || at.writes == 0 {
+		return s, err
 	}
-	c.Judge(o.wants)
-	return p.publish(o, c)
+	s.Figures["foreign_writes_per_second"] = written
+	if _, keeps := s.Figures["cache_hits"]; !keeps || round < m.rounds-1 {
+		return s, nil
+	}
+	r.Ages, r.Duration = true, max(m.duration, agesLeast)
+	if report, _, err = m.beside(ctx, subject, &r, at); err != nil {
+		return s, err
+	}
+	return withAges(s, report)
+}
+
+// beside runs a round, with foreign writes beside it, of which it returns how many a second there were.
+func (m *comparing) beside(ctx context.Context, subject int, r *worker.Round, at point) (report *worker.Report, written float64, err error) {
+	if at.writes == 0 {
+		report, err = m.workers[subject].Run(r)
+		return report, 0, err
+	}
+	end := m.rewriter.Begin(ctx, at.writes)
+	report, err = m.workers[subject].Run(r)
+	written, failed := end()
+	if failed != nil {
+		err = errors.Join(err, fmt.Errorf("foreign writes: %w", failed))
+	}
+	return report, written, err
 }
 
 // writeScenario writes the tables and models of the scenario into a temporary folder, from which all workers read them. The caller removes the folder, whose
@@ -495,47 +501,9 @@ func (o *compareOptions) writeScenario() (folder string, err error) {
 	return folder, os.CopyFS(o.modelDir, models)
 }
 
-// publish writes the comparison in the forms that are asked for.
-func (p *Program) publish(o *compareOptions, c *compare.Comparison) error {
-	write := c.WriteText
-	if o.asJSON {
-		write = func(w io.Writer) error {
-			out := json.NewEncoder(w)
-			out.SetIndent("", "  ")
-			return out.Encode(c)
-		}
-	}
-	if err := write(p.Stdout); err != nil {
-		return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
-	}
-	if o.html != "" {
-		if err := cmdline.WriteFile(o.html, func(w io.Writer) error { return report.WriteHTML(w, c) }); err != nil {
-			return &cmdline.RuntimeError{Err: fmt.Errorf("writing the report: %w", err)}
-		}
-		fmt.Fprintf(p.Stderr, "rankd: report written to %s\n", o.html)
-	}
-	for _, cell := range c.Cells {
-		if cell.Failure != "" || cell.Errors > 0 {
-			return cmdline.ErrFailed
-		}
-	}
-	return nil
-}
-
 func specNames(specs []engines.Spec) (names []string) {
 	for _, s := range specs {
 		names = append(names, s.String())
 	}
 	return names
-}
-
-// showProgress prints a line for each round.
-func showProgress(w io.Writer, s compare.Step, since time.Duration) {
-	left := since / time.Duration(s.Done) * time.Duration(s.All-s.Done)
-	what := "failed: " + s.Report.Failure
-	if result, err := s.Report.Result(); err == nil {
-		what = fmt.Sprintf("%.0f requests/s, p99 %v", result.PerSecond(),
-			time.Duration(result.Latency.ValueAtPercentile(99)).Round(time.Microsecond))
-	}
-	fmt.Fprintf(w, "rankd: %d/%d, %v left: %s, %s: %s\n", s.Done, s.All, left.Round(time.Second), s.Engine, s.At, what)
 }

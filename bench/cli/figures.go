@@ -11,6 +11,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/loop/clock"
@@ -101,21 +102,19 @@ func (p *Program) bench(ctx context.Context, target load.Target, c clock.Clock, 
 
 // summarize computes the figures of a load.
 func summarize(r *load.Result) benchReport {
-	quantile := func(percent float64) float64 { return rounded(micros(r.Latency.ValueAtPercentile(percent))) }
+	quantile := func(percent float64) float64 { return rounded(harness.InMicros(r.Latency.ValueAtPercentile(percent))) }
 	report := benchReport{
 		Iterations: int(r.Answered), Errors: int(r.Errors),
 		TotalMS: rounded(float64(r.Elapsed) / float64(time.Millisecond)),
 		AvgUS:   rounded(r.Latency.Mean() / float64(time.Microsecond)),
 		P50US:   quantile(50), P90US: quantile(90), P99US: quantile(99), P999US: quantile(99.9),
-		MinUS: rounded(micros(r.Latency.Min())), MaxUS: rounded(micros(r.Latency.Max())),
+		MinUS: rounded(harness.InMicros(r.Latency.Min())), MaxUS: rounded(harness.InMicros(r.Latency.Max())),
 	}
 	if r.Elapsed > 0 {
 		report.Throughput = rounded(float64(r.Answered) / r.Elapsed.Seconds())
 	}
 	return report
 }
-
-func micros(ns int64) float64 { return float64(ns) / float64(time.Microsecond) }
 
 // rounded keeps three decimals; the rest is noise.
 func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }

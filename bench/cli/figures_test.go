@@ -18,7 +18,7 @@ import (
 )
 
 func TestSummarize(t *testing.T) {
-	r := &load.Result{Elapsed: 2 * time.Second, Answered: 1001, Errors: 1, Latency: load.NewHistogram()}
+	r := &load.Result{Elapsed: 2 * time.Second, Tally: load.Tally{Answered: 1001, Errors: 1, Latency: load.NewHistogram()}}
 	for i := range int64(1000) {
 		require.NoError(t, r.Latency.RecordValue((i+1)*int64(time.Microsecond)))
 	}
@@ -29,7 +29,7 @@ func TestSummarize(t *testing.T) {
 	} {
 		assert.InEpsilon(t, want, got, 0.001)
 	}
-	assert.Zero(t, summarize(&load.Result{Latency: load.NewHistogram()}).Throughput)
+	assert.Zero(t, summarize(&load.Result{Tally: load.Tally{Latency: load.NewHistogram()}}).Throughput)
 }
 
 // held is a target whose requests the test answers. Any goroutine.

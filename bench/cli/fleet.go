@@ -8,8 +8,12 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/internal/process"
+	"github.com/rankd/rankd/plan"
 )
 
 // fleet says which engines a benchmark runs, and how their processes are started.
@@ -17,6 +21,7 @@ type fleet struct {
 	specs                      []engines.Spec
 	cpuThreads                 int
 	env, registryDir, modelDir string
+	profiles                   string // a folder; empty: none are written
 	peers, peersDir            string
 }
 
@@ -48,6 +53,9 @@ func (p *Program) startWorkers(ctx context.Context, o *fleet) (workers []*worker
 		if o.modelDir != "" { // An older build does not know the flag.
 			argv = append(argv, "--model_dir", o.modelDir)
 		}
+		if o.profiles != "" && s.Binary == "" {
+			argv = append(argv, "--profiles", o.profiles)
+		}
 		if s.Kind == engines.Peer {
 			if peers == "" {
 				if temporary, err = os.MkdirTemp("", "rankd-peers-"); err != nil {
@@ -75,6 +83,41 @@ func (p *Program) buildPeers(ctx context.Context, dir, binary string) error {
 	build.Dir, build.Stderr = dir, p.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("building the peers in %s (--peers names a program that is built already): %w", dir, err)
+	}
+	return nil
+}
+
+// startRedis starts the Redis of a benchmark, and returns what is known of the machine. It says on stderr that the figures are mostly
+// those of the embedded Redis, if they are.
+func (p *Program) startRedis(ctx context.Context, o backend.Options) (*backend.Backend, harness.Facts, error) {
+	facts := harness.ReadFacts()
+	back, err := backend.Start(ctx, o)
+	if err != nil {
+		return nil, facts, err
+	}
+	if facts.Redis, facts.Embedded = back.Version, back.Embedded; back.Embedded {
+		fmt.Fprintf(p.Stderr, "rankd: %s\n", harness.EmbeddedWarning)
+	}
+	return back, facts, nil
+}
+
+// startReplica starts "rankd serve" of a program; empty means this one.
+func startReplica(ctx context.Context, program string, args ...string) (*process.Replica, error) {
+	if program == "" {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	return process.StartReplica(ctx, process.ReplicaOptions{Program: program, Args: args})
+}
+
+// writePlans writes artifacts, by name, into a folder.
+func writePlans(folder string, artifacts map[string]string) error {
+	for name, text := range artifacts {
+		if err := os.WriteFile(filepath.Join(folder, name+plan.ArtifactSuffix), []byte(text), 0o600); err != nil {
+			return err
+		}
 	}
 	return nil
 }

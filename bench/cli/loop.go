@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,26 +19,15 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/backend"
-	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/eventloop"
+	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/internal/cmdline"
-)
-
-// The modes of bench loop, in the order in which they run. --bench_eventloop has the first
-// three.
-const (
-	modePosts        = "posts"
-	modeTimers       = "timers"
-	modeSleepVsPool  = "sleep_vs_pool"
-	modeOffload      = "offload"
-	modeInterference = "interference"
-	modeAll          = "all"
 )
 
 // loopOptions are the flags of bench loop. Immutable once checked.
 type loopOptions struct {
 	modes      []string
-	known      []string // the modes to choose from
+	known      []loopMode // the modes to choose from
 	n          int
 	producers  []int
 	timerMS    float64
@@ -52,46 +43,161 @@ type loopOptions struct {
 	asJSON     bool
 }
 
-func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
-	o := &loopOptions{known: []string{modePosts, modeTimers, modeSleepVsPool, modeOffload, modeInterference}}
-	cmd := &cobra.Command{
-		Use: "loop", Args: cobra.NoArgs,
-		Short: "Measure the event loop: posts, timers, sleeping, offloading, interference",
-		Long: `Measure the event loop by itself.
+// loopMode is a measurement of the event loop by itself. It has no rounds, and its figures are those of the original engine: so it is no
+// experiment of package harness. Immutable.
+type loopMode struct {
+	name, doc string
+	flags     []string // that it reads
+	// run measures, and gives each result to add.
+	run func(p *Program, o *loopOptions, redis string, add func(result any, err error) error) error
+	// answer says in one sentence what the results are. There is at least one.
+	answer func(results []any) string
+}
 
-  posts          functions posted to the loop per second, by number of producers
-  timers         timers started and fired per second, and how late they fire
-  sleep_vs_pool  tasks that sleep: on the loop, against workers that block
-  offload        loop to pool to loop, by the bytes that the work touches
-  interference   how late posts, timers and replies are while the pool is busy, and the jobs done, by its size`,
-		Example: "  rankd bench loop\n  rankd bench loop --mode interference --workers 1,2,4",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(cmdline.CheckValues(cmd.Flags()), o.check()); err != nil {
-				return err
-			}
-			if err := o.checkEffect(cmd.Flags()); err != nil {
-				return err
-			}
-			return p.benchLoop(ctx, o)
+const allModes = "all"
+
+// loopModes returns the modes, in the order in which they run. --bench_eventloop has the first three.
+func loopModes() []loopMode {
+	return []loopMode{
+		{
+			name: "posts", doc: "functions posted to the loop per second, by number of producers", flags: []string{"n", "producers", "cpu_threads"},
+			run: func(_ *Program, o *loopOptions, _ string, add func(any, error) error) error {
+				return each(o.producers, func(producers int) error { return add(eventloop.Posts(o.n, producers)) })
+			},
+			answer: func(results []any) string {
+				return "The loop runs " + bestAndWorst(results,
+					func(r *eventloop.PostsResult) float64 { return r.PerSecond },
+					func(r *eventloop.PostsResult) string {
+						return fmt.Sprintf("%.2f M posts/s from %d producer(s)", r.PerSecond/1e6, r.Producers)
+					})
+			},
+		},
+		{
+			name: "timers", doc: "timers started and fired per second, and how late they fire", flags: []string{"n", "timer_ms", "cpu_threads"},
+			run: func(_ *Program, o *loopOptions, _ string, add func(any, error) error) error {
+				return add(eventloop.Timers(o.n, time.Duration(o.timerMS*float64(time.Millisecond))))
+			},
+			answer: func(results []any) string {
+				r := results[0].(*eventloop.TimersResult)
+				return fmt.Sprintf("The loop fires %.2f M timers/s, 99 %% of them at most %v late.", r.PerSecond/1e6, harness.Micros(r.Latency.P99))
+			},
+		},
+		{
+			name: "sleep_vs_pool", doc: "tasks that sleep: on the loop, against workers that block", flags: []string{"tasks", "sleep_ms", "cpu_threads"},
+			run: func(_ *Program, o *loopOptions, _ string, add func(any, error) error) error {
+				return add(eventloop.SleepVsPool(o.tasks, time.Duration(o.sleepMS)*time.Millisecond, o.cpuThreads))
+			},
+			answer: func(results []any) string {
+				r := results[0].(*eventloop.SleepResult)
+				return fmt.Sprintf("The loop ends %d sleeping tasks %.1f× as fast as %d blocked workers.", r.Tasks, r.Speedup, r.Workers)
+			},
+		},
+		{
+			name: "offload", doc: "loop to pool to loop, by the bytes that the work touches", flags: []string{"n", "in_flight", "payload", "cpu_threads"},
+			run: func(_ *Program, o *loopOptions, _ string, add func(any, error) error) error {
+				return each(o.payloads, func(payload int) error {
+					return each(o.inFlight, func(inFlight int) error {
+						return add(eventloop.Offload(offloadJobs(o.n, payload), inFlight, o.cpuThreads, payload))
+					})
+				})
+			},
+			answer: func(results []any) string {
+				return "The pool hands back " + bestAndWorst(results,
+					func(r *eventloop.OffloadResult) float64 { return r.PerSecond },
+					func(r *eventloop.OffloadResult) string {
+						return fmt.Sprintf("%.0f jobs/s with %d bytes each and %d in flight", r.PerSecond, r.PayloadBytes, r.InFlight)
+					})
+			},
+		},
+		{
+			name: "interference", doc: "how late posts, timers and replies are while the pool is busy, and the jobs done, by its size",
+			flags: []string{"workers", "duration", "redis", "redis_server"},
+			run: func(p *Program, o *loopOptions, redis string, add func(any, error) error) error {
+				return each(o.workers, func(workers int) error {
+					p.Tune(max(1, workers))
+					return add(eventloop.Interference(workers, o.duration, redis))
+				})
+			},
+			answer: func(results []any) string {
+				first, last := results[0].(*eventloop.InterferenceResult), results[len(results)-1].(*eventloop.InterferenceResult)
+				text := fmt.Sprintf("A timer fires at most %v late (p99) beside %d busy workers", harness.Micros(first.Timer.P99), first.Workers)
+				if len(results) > 1 {
+					text += fmt.Sprintf(", and at most %v beside %d", harness.Micros(last.Timer.P99), last.Workers)
+				}
+				return text + "."
+			},
+		},
+		{
+			name: "round_trips", doc: "a request of concat_plan alone, against the three round trips that it needs, on a Redis with the demo data, turn by turn",
+			flags: []string{"tasks", "redis", "redis_server", "cpu_threads"},
+			run: func(_ *Program, o *loopOptions, redis string, add func(any, error) error) error {
+				return add(eventloop.RoundTrips(o.tasks, o.cpuThreads, redis))
+			},
+			answer: func(results []any) string {
+				r := results[0].(*eventloop.RoundTripsResult)
+				return fmt.Sprintf("A request takes %.2f times three plain round trips (p50).", r.Ratio)
+			},
 		},
 	}
-	f := cmd.Flags()
-	f.StringSliceVar(&o.modes, "mode", []string{modeAll}, "`modes` to run: "+strings.Join(o.known, ", ")+" or all")
-	f.IntVar(&o.n, "n", 1_000_000, "`number` of posts, timers and offloaded jobs (of these a tenth)")
-	f.IntSliceVar(&o.producers, "producers", []int{1, 2, 4}, "`numbers` of goroutines that post")
-	f.Float64Var(&o.timerMS, "timer_ms", 1, "delay of each timer in `ms`")
-	f.IntVar(&o.tasks, "tasks", 1000, "`number` of sleeping tasks")
-	f.IntVar(&o.sleepMS, "sleep_ms", 10, "how long each sleeps, in `ms`")
-	workers := engineRow("cpu_threads", &o.cpuThreads)
-	workers.Help += ", except of interference"
-	cmdline.AddSettings(f, []cmdline.Setting{workers})
-	f.IntSliceVar(&o.inFlight, "in_flight", []int{1, 64}, "`numbers` of offloaded jobs in flight")
-	f.IntSliceVar(&o.payloads, "payload", []int{0, 1 << 10, 64 << 10, 1 << 20}, "`bytes` that an offloaded job touches")
+}
+
+// each calls run with all values, until one fails.
+func each(values []int, run func(int) error) error {
+	for _, v := range values {
+		if err := run(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bestAndWorst names the results with the largest and the smallest figure, or the only result.
+func bestAndWorst[R any](results []any, figure func(*R) float64, text func(*R) string) string {
+	byFigure := func(a, b any) int { return cmp.Compare(figure(a.(*R)), figure(b.(*R))) }
+	best := text(slices.MaxFunc(results, byFigure).(*R))
+	if len(results) == 1 {
+		return best + "."
+	}
+	return best + " at best, and " + text(slices.MinFunc(results, byFigure).(*R)) + " at worst."
+}
+
+func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
+	o := &loopOptions{known: loopModes()}
+	_, long := describe("Measure the event loop by itself.\n", o.known, func(m loopMode) (string, string) { return m.name, m.doc })
+	cmd := &cobra.Command{
+		Use: "loop", Args: cobra.NoArgs, Long: long,
+		Short:   "Measure the event loop: posts, timers, sleeping, offloading, interference, round trips",
+		Example: "  rankd bench loop\n  rankd bench loop --mode interference --workers 1,2,4",
+	}
 	cores := runtime.NumCPU()
-	f.IntSliceVar(&o.workers, "workers", slices.Compact([]int{0, 1, cores, 2 * cores}), "`numbers` of busy workers of interference")
-	f.DurationVar(&o.duration, "duration", 2*time.Second, "how `long` interference is measured, per number of workers")
-	f.StringVar(&o.redis, "redis", "", "the Redis at this `address` (host:port or a URL, as in rankd --redis) that answers interference (default: one of its own)")
-	cmdline.AddSettings(f, []cmdline.Setting{redisServerRow(&o.server), jsonRow(&o.asJSON, ", a line for each")})
+	threads := engineRow("cpu_threads", &o.cpuThreads)
+	threads.Help += ", except of interference"
+	rows := []cmdline.Setting{
+		{Name: "mode", To: &o.modes, Default: []string{allModes}, Help: "`modes` to run: " + strings.Join(o.names(), ", ") + " or all"},
+		{Name: "n", To: &o.n, Default: 1_000_000, Help: "`number` of posts, timers and offloaded jobs (of these a tenth)"},
+		{Name: "producers", To: &o.producers, Default: []int{1, 2, 4}, Help: "`numbers` of goroutines that post"},
+		{Name: "timer_ms", To: &o.timerMS, Default: 1.0, Help: "delay of each timer in `ms`"},
+		{Name: "tasks", To: &o.tasks, Default: 1000, Help: "`number` of sleeping tasks, and of requests of round_trips"},
+		{Name: "sleep_ms", To: &o.sleepMS, Default: 10, Help: "how long each sleeps, in `ms`"},
+		threads,
+		{Name: "in_flight", To: &o.inFlight, Default: []int{1, 64}, Help: "`numbers` of offloaded jobs in flight"},
+		{Name: "payload", To: &o.payloads, Default: []int{0, 1 << 10, 64 << 10, 1 << 20}, Help: "`bytes` that an offloaded job touches"},
+		{Name: "workers", To: &o.workers, Default: slices.Compact([]int{0, 1, cores, 2 * cores}), Help: "`numbers` of busy workers of interference"},
+		{Name: "duration", To: &o.duration, Default: 2 * time.Second, Help: "how `long` interference is measured, per number of workers"},
+		{Name: "redis", To: &o.redis, Help: "the Redis at this `address` (host:port or a URL, as in rankd --redis) that answers interference and round_trips (default: one of its own)"},
+		redisServerRow(&o.server),
+		{Name: "json", To: &o.asJSON, Help: "print the figures as JSON, a line for each"},
+	}
+	cmdline.AddSettings(cmd.Flags(), rows)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := errors.Join(cmdline.CheckValues(cmd.Flags()), o.check()); err != nil {
+			return err
+		}
+		if err := o.checkEffect(cmd.Flags()); err != nil {
+			return err
+		}
+		return p.benchLoop(ctx, o)
+	}
 	return cmd
 }
 
@@ -108,7 +214,7 @@ type EventLoopFlags struct {
 // Add declares the flags. They are hidden, since bench loop does the same.
 func (e *EventLoopFlags) Add(f *pflag.FlagSet) {
 	f.BoolVar(&e.Asked, "bench_eventloop", false, "measure the event loop (see also: rankd bench loop)")
-	f.StringVar(&e.mode, "bench_eventloop_mode", modeAll, "`mode`: posts, timers, sleep_vs_pool or all")
+	f.StringVar(&e.mode, "bench_eventloop_mode", allModes, "`mode`: posts, timers, sleep_vs_pool or all")
 	f.IntVar(&e.n, "bench_n", 1_000_000, "`number` of posts and of timers")
 	f.IntVar(&e.producers, "bench_producers", 1, "`number` of goroutines that post")
 	f.IntVar(&e.sleepMS, "bench_sleep_ms", 10, "how long a task sleeps, in `ms`")
@@ -126,7 +232,7 @@ func (e *EventLoopFlags) Check(cpuThreads int) error { return e.options(cpuThrea
 // options returns the same request as flags of bench loop.
 func (e *EventLoopFlags) options(cpuThreads int) *loopOptions {
 	return &loopOptions{
-		modes: []string{e.mode}, known: []string{modePosts, modeTimers, modeSleepVsPool},
+		modes: []string{e.mode}, known: loopModes()[:3],
 		n: e.n, producers: []int{e.producers}, timerMS: 1, tasks: e.tasks, sleepMS: e.sleepMS,
 		cpuThreads: cpuThreads, duration: time.Second, asJSON: e.asJSON,
 	}
@@ -141,16 +247,24 @@ func (p *Program) EventLoop(ctx context.Context, e *EventLoopFlags, cpuThreads i
 	return p.benchLoop(ctx, o)
 }
 
+// names returns the names of the modes to choose from.
+func (o *loopOptions) names() (names []string) {
+	for _, m := range o.known {
+		names = append(names, m.name)
+	}
+	return names
+}
+
 // check reports all that is wrong at once, and completes the options.
 func (o *loopOptions) check() error {
 	var problems []error
 	for _, m := range o.modes {
-		if m != modeAll && !slices.Contains(o.known, m) {
-			problems = append(problems, fmt.Errorf("the mode is %s or all, not %q", strings.Join(o.known, ", "), m))
+		if m != allModes && !slices.Contains(o.names(), m) {
+			problems = append(problems, fmt.Errorf("the mode is %s or all, not %q", strings.Join(o.names(), ", "), m))
 		}
 	}
-	if slices.Contains(o.modes, modeAll) {
-		o.modes = o.known
+	if slices.Contains(o.modes, allModes) {
+		o.modes = o.names()
 	}
 	number := func(what string, least, most int, values ...int) {
 		for _, v := range values {
@@ -185,25 +299,16 @@ func (o *loopOptions) check() error {
 // modes before.
 func (o *loopOptions) checkEffect(given *pflag.FlagSet) error {
 	idle := cmdline.IdleFlags{Given: given}
-	for _, flag := range []struct {
-		name  string
-		modes []string
-	}{
-		{"n", []string{modePosts, modeTimers, modeOffload}},
-		{"producers", []string{modePosts}},
-		{"timer_ms", []string{modeTimers}},
-		{"tasks", []string{modeSleepVsPool}},
-		{"sleep_ms", []string{modeSleepVsPool}},
-		{"cpu_threads", []string{modePosts, modeTimers, modeSleepVsPool, modeOffload}},
-		{"in_flight", []string{modeOffload}},
-		{"payload", []string{modeOffload}},
-		{"workers", []string{modeInterference}},
-		{"duration", []string{modeInterference}},
-		{"redis", []string{modeInterference}},
-		{"redis_server", []string{modeInterference}},
-	} {
-		if !slices.ContainsFunc(o.modes, func(m string) bool { return slices.Contains(flag.modes, m) }) {
-			idle.Add(flag.name, "without --mode "+strings.Join(flag.modes, " or "))
+	readers := map[string][]string{} // by flag
+	for _, m := range o.known {
+		for _, flag := range m.flags {
+			readers[flag] = append(readers[flag], m.name)
+		}
+	}
+	for _, flag := range slices.Sorted(maps.Keys(readers)) {
+		modes := readers[flag]
+		if !slices.ContainsFunc(o.modes, func(m string) bool { return slices.Contains(modes, m) }) {
+			idle.Add(flag, "without --mode "+strings.Join(modes, " or "))
 		}
 	}
 	if o.redis != "" {
@@ -214,69 +319,43 @@ func (o *loopOptions) checkEffect(given *pflag.FlagSet) error {
 
 // benchLoop runs the modes and prints the figures of each as soon as it ends.
 func (p *Program) benchLoop(ctx context.Context, o *loopOptions) error {
-	facts := compare.ReadFacts()
+	facts := harness.ReadFacts()
 	fmt.Fprintf(p.Stderr, "rankd: %s, %d cores, %s, %s\n", facts.CPU, facts.Cores, facts.OS, facts.Go)
-	for _, mode := range o.modes {
-		results, err := p.runLoopMode(ctx, o, mode)
+	for _, name := range o.modes {
+		m := o.known[slices.Index(o.names(), name)]
+		results, err := p.runLoopMode(ctx, o, m)
 		if err != nil {
-			return &cmdline.RuntimeError{Err: fmt.Errorf("%s: %w", mode, err)}
+			return &cmdline.RuntimeError{Err: fmt.Errorf("%s: %w", m.name, err)}
 		}
 		write := writeLoopText
 		if o.asJSON {
 			write = writeLoopJSON
 		}
-		if err := write(p.Stdout, mode, results); err != nil {
+		if err := write(p.Stdout, m, results); err != nil {
 			return &cmdline.RuntimeError{Err: fmt.Errorf("writing the figures: %w", err)}
 		}
 	}
 	return nil
 }
 
-func (p *Program) runLoopMode(ctx context.Context, o *loopOptions, mode string) (results []any, err error) {
+func (p *Program) runLoopMode(ctx context.Context, o *loopOptions, m loopMode) (results []any, err error) {
+	redis := ""
+	if slices.Contains(m.flags, "redis") {
+		back, _, err := p.startRedis(ctx, backend.Options{Addr: o.redis, Server: o.server})
+		if err != nil {
+			return nil, err
+		}
+		defer back.Close()
+		redis = back.Addr(0)
+	}
 	p.Tune(o.cpuThreads)
-	add := func(r any, err error) error {
+	err = m.run(p, o, redis, func(r any, err error) error {
 		if err == nil {
 			results = append(results, r)
 			err = ctx.Err()
 		}
 		return err
-	}
-	switch mode {
-	case modePosts:
-		for _, producers := range o.producers {
-			if err := add(eventloop.Posts(o.n, producers)); err != nil {
-				return nil, err
-			}
-		}
-	case modeTimers:
-		err = add(eventloop.Timers(o.n, time.Duration(o.timerMS*float64(time.Millisecond))))
-	case modeSleepVsPool:
-		err = add(eventloop.SleepVsPool(o.tasks, time.Duration(o.sleepMS)*time.Millisecond, o.cpuThreads))
-	case modeOffload:
-		for _, payload := range o.payloads {
-			for _, inFlight := range o.inFlight {
-				jobs := offloadJobs(o.n, payload)
-				if err := add(eventloop.Offload(jobs, inFlight, o.cpuThreads, payload)); err != nil {
-					return nil, err
-				}
-			}
-		}
-	case modeInterference:
-		back, err := backend.Start(ctx, backend.Options{Addr: o.redis, Server: o.server})
-		if err != nil {
-			return nil, err
-		}
-		defer back.Close()
-		if back.Embedded {
-			fmt.Fprintf(p.Stderr, "rankd: %s\n", compare.EmbeddedWarning)
-		}
-		for _, workers := range o.workers {
-			p.Tune(max(1, workers))
-			if err := add(eventloop.Interference(workers, o.duration, back.Addr(0))); err != nil {
-				return nil, err
-			}
-		}
-	}
+	})
 	return results, err
 }
 
@@ -291,13 +370,13 @@ func offloadJobs(n, payload int) int {
 }
 
 // writeLoopJSON prints one object per result: its mode and its fields.
-func writeLoopJSON(w io.Writer, mode string, results []any) error {
+func writeLoopJSON(w io.Writer, m loopMode, results []any) error {
 	for _, r := range results {
 		fields, err := json.Marshal(r)
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "{\"mode\":%q,%s\n", mode, fields[1:]); err != nil {
+		if _, err := fmt.Fprintf(w, "{\"mode\":%q,%s\n", m.name, fields[1:]); err != nil {
 			return err
 		}
 	}
@@ -305,9 +384,9 @@ func writeLoopJSON(w io.Writer, mode string, results []any) error {
 }
 
 // writeLoopText prints the results of a mode: the answer in one sentence, then a table.
-func writeLoopText(w io.Writer, mode string, results []any) error {
+func writeLoopText(w io.Writer, m loopMode, results []any) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "%s: %s\n", mode, loopSentence(results))
+	fmt.Fprintf(table, "%s: %s\n", m.name, m.answer(results))
 	for _, r := range results {
 		switch r := r.(type) {
 		case *eventloop.PostsResult:
@@ -328,6 +407,8 @@ func writeLoopText(w io.Writer, mode string, results []any) error {
 			fmt.Fprintf(table, "  \ttimer\t%v\n", r.Timer)
 			fmt.Fprintf(table, "  \treply\t%v\t%s\n", r.Reply, r.Error)
 			fmt.Fprintf(table, "  \tjobs\t%.0f/s\n", float64(r.Jobs)/r.DurationMS*1000)
+		case *eventloop.RoundTripsResult:
+			fmt.Fprintf(table, "  %d requests\t%v\n  three plain round trips\t%v\n", r.Requests, r.Request, r.Plain)
 		}
 	}
 	return table.Flush()

@@ -38,7 +38,7 @@ func TestServingBenchmarksCheckTheirFlags(t *testing.T) {
 // A client that the user names must be there. One of the default need not.
 func TestForeignClientsThatAreNotInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	o := serveOptions{clients: []string{"wrk"}, rounds: 1, connections: 1, cpuThreads: 1, duration: 1}
+	o := fronts{clients: []string{"wrk"}}
 	assert.ErrorContains(t, o.check(true), "--clients: ")
 	assert.NoError(t, o.check(false))
 	assert.Empty(t, o.clients)

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rankd/rankd/bench/caller"
+	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/internal/cmdline"
 )
 
@@ -23,12 +21,24 @@ func engineRow(name string, to any) cmdline.Setting {
 	panic(fmt.Sprintf("rankd has no flag --%s", name)) // a fault of the table, which each use of the command shows
 }
 
-// addRows adds the flags of a benchmark, and returns what checks them.
-func addRows(cmd *cobra.Command, table ...cmdline.Setting) (check func() error) {
-	cmdline.AddSettings(cmd.Flags(), table)
-	return func() error {
-		return errors.Join(cmdline.CheckValues(cmd.Flags()), cmdline.CheckSettings(cmd.Flags(), table))
+// describe returns the names of scenarios, and a text with a line for each.
+func describe[S any](long string, scenarios []S, of func(S) (name, doc string)) (names []string, text string) {
+	for _, s := range scenarios {
+		name, doc := of(s)
+		names = append(names, name)
+		long += fmt.Sprintf("\n  %-14s %s", name, doc)
 	}
+	return names, long
+}
+
+func isPeer(s engines.Spec) bool { return s.Kind == engines.Peer }
+
+// when returns why if it is so, and otherwise nothing.
+func when(so bool, why string) string {
+	if so {
+		return why
+	}
+	return ""
 }
 
 func frontsRow(to *[]string) cmdline.Setting {
@@ -50,8 +60,4 @@ func scenarioRow(to *[]string, known []string) cmdline.Setting {
 
 func redisServerRow(to *string) cmdline.Setting {
 	return cmdline.Setting{Name: "redis_server", To: to, Help: "the redis-server `program` to start (default: redis-server on the PATH)"}
-}
-
-func jsonRow(to *bool, lines string) cmdline.Setting {
-	return cmdline.Setting{Name: "json", To: to, Help: "print the figures as JSON" + lines}
 }

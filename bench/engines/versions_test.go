@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/bench/staleness"
+	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/registry"
 )
@@ -25,7 +25,7 @@ func TestStaleness(t *testing.T) {
 			target, err := Open(WithVersions(rankd.Options{Redis: server.Addr, PlanFile: "p.plan.json", PlanText: []byte(emptyPlan), Cache: mode}))
 			require.NoError(t, err)
 			defer target.Close()
-			probe := staleness.Begin(t.Context(), server.Addr, target)
+			probe := worker.BeginProbe(t.Context(), server.Addr, target)
 			began := time.Now()
 			require.Eventually(t, func() bool { return time.Since(began) > 500*time.Millisecond }, time.Minute, 10*time.Millisecond)
 			seen, err := probe.End()

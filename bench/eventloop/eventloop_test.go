@@ -98,3 +98,16 @@ func TestInterferenceSaysThatRedisDoesNotAnswer(t *testing.T) {
 	assert.Contains(t, r.Error, addr)
 	assert.Zero(t, r.Reply.Count)
 }
+
+func TestRoundTrips(t *testing.T) {
+	redis, err := devredis.Start()
+	require.NoError(t, err)
+	defer redis.Close()
+	r, err := RoundTrips(20, 2, redis.Addr())
+	require.NoError(t, err)
+	assert.EqualValues(t, 20, r.Request.Count)
+	assert.EqualValues(t, 20, r.Plain.Count)
+	assert.InEpsilon(t, r.Request.P50/r.Plain.P50, r.Ratio, 1e-9)
+	_, err = RoundTrips(1, 2, "127.0.0.1:1")
+	assert.Error(t, err)
+}

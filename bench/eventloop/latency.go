@@ -7,6 +7,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/reactor"
 )
@@ -24,21 +25,12 @@ type Latency struct {
 
 // String returns the main percentiles.
 func (l Latency) String() string {
-	return fmt.Sprintf("p50 %v, p90 %v, p99 %v, max %v", micros(l.P50), micros(l.P90), micros(l.P99), micros(l.Max))
-}
-
-// micros turns microseconds into a duration that reads well.
-func micros(us float64) time.Duration {
-	d := time.Duration(us * float64(time.Microsecond))
-	if d < 10*time.Microsecond {
-		return d
-	}
-	return d.Round(100 * time.Nanosecond)
+	return fmt.Sprintf("p50 %v, p90 %v, p99 %v, max %v", harness.Micros(l.P50), harness.Micros(l.P90), harness.Micros(l.P99), harness.Micros(l.Max))
 }
 
 // summarize reads a histogram of nanoseconds.
 func summarize(h *hdrhistogram.Histogram) Latency {
-	us := func(ns int64) float64 { return float64(ns) / float64(time.Microsecond) }
+	us := harness.InMicros[int64]
 	return Latency{
 		Min: us(h.Min()), Max: us(h.Max()), Mean: h.Mean() / float64(time.Microsecond),
 		P50: us(h.ValueAtPercentile(50)), P90: us(h.ValueAtPercentile(90)), P99: us(h.ValueAtPercentile(99)),

@@ -48,19 +48,23 @@ func (l *Load) Check() error {
 	}
 }
 
-// Result is the measurement of a load. Immutable once returned.
-type Result struct {
-	Elapsed    time.Duration // from the first request to the last answer
-	Answered   int64         // requests sent, including failures
-	Errors     int64         // failures
+// Tally is the measurement of some of the requests of a load. Immutable once returned.
+type Tally struct {
+	Answered   int64 // requests sent, including failures
+	Errors     int64 // failures
 	FirstError error
-	Shed       int64                   // arrivals not sent because Concurrency requests were in flight; open loop only
 	Latency    *hdrhistogram.Histogram // of successes, ns
-	// Heavy is the measurement of Load.Heavy, which the fields above leave out. Nil without any.
+}
+
+// Result is the measurement of a load. Its Tally leaves out Heavy and Refused. Immutable once returned.
+type Result struct {
+	Tally
+	Elapsed time.Duration // from the first request to the last answer
+	Shed    int64         // arrivals not sent because Concurrency requests were in flight; open loop only
+	// Heavy is the measurement of Load.Heavy. Nil without any.
 	Heavy *Tally
-	// Refused is the measurement of the requests that the target refused (ErrRefused), which the
-	// fields above leave out. Nil without any.
-	Refused *Refusals
+	// Refused is the measurement of the requests that the target refused (ErrRefused): their number, and the times until the refusals. Nil without any.
+	Refused *Tally
 	// Lag is how late arrivals were sent, ns: the driver's own share in the latencies of an
 	// open loop. Nil in a closed loop.
 	Lag *hdrhistogram.Histogram
@@ -69,20 +73,6 @@ type Result struct {
 // ErrRefused is in the error of a request that the target turned away because it has too much to do. A refusal is
 // neither an answer nor a failure.
 var ErrRefused = errors.New("refused")
-
-// Refusals are the refused requests of a load. Immutable once returned.
-type Refusals struct {
-	Count   int64
-	Latency *hdrhistogram.Histogram // until the refusal, ns
-}
-
-// Tally is the measurement of some of the requests of a load. Immutable once returned.
-type Tally struct {
-	Answered   int64 // requests sent, including failures
-	Errors     int64 // failures
-	FirstError error
-	Latency    *hdrhistogram.Histogram // of successes, ns
-}
 
 // PerSecond returns the successes per second.
 func (r *Result) PerSecond() float64 {
@@ -131,9 +121,7 @@ func (d Driver) Run(ctx context.Context, target Target, l Load) (*Result, error)
 	for i := range r.shards {
 		r.shards[i].Latency = NewHistogram()
 	}
-	if len(l.Heavy) > 0 {
-		r.heavy = &shard{Tally: Tally{Latency: NewHistogram()}}
-	}
+	r.heavy.Latency, r.refused.Latency = NewHistogram(), NewHistogram()
 	send := r.closed(target)
 	if l.Rate > 0 {
 		send = r.open(target, d.Sleep)
@@ -166,13 +154,11 @@ type run struct {
 	shed int64                   // open loop; only the sending goroutine touches it
 	lag  *hdrhistogram.Histogram // likewise
 
-	sent   atomic.Int64
-	live   sync.WaitGroup // closed: clients; open: requests in flight
-	shards [8]shard
-	heavy  *shard // of Load.Heavy; nil without any
-
-	refusedMu sync.Mutex
-	refused   *Refusals // nil without any
+	sent    atomic.Int64
+	live    sync.WaitGroup // closed: clients; open: requests in flight
+	shards  [8]shard
+	heavy   shard // of Load.Heavy
+	refused shard
 }
 
 // shard records the answers of some of the clients. A histogram per client would take a
@@ -199,35 +185,26 @@ func (s *shard) record(took time.Duration, err error) {
 
 // record counts the answer to a request for user.
 func (r *run) record(user int64, s *shard, took time.Duration, err error) {
-	if errors.Is(err, ErrRefused) {
-		r.refuse(took)
-		return
-	}
-	if r.heavy != nil && slices.Contains(r.load.Heavy, user) {
-		s = r.heavy
+	switch {
+	case errors.Is(err, ErrRefused):
+		s, err = &r.refused, nil
+	case slices.Contains(r.load.Heavy, user):
+		s = &r.heavy
 	}
 	s.record(took, err)
-}
-
-func (r *run) refuse(took time.Duration) {
-	r.refusedMu.Lock()
-	defer r.refusedMu.Unlock()
-	if r.refused == nil {
-		r.refused = &Refusals{Latency: NewHistogram()}
-	}
-	r.refused.Count++
-	record(r.refused.Latency, took)
 }
 
 // user returns the user of the n-th request, counted from 1.
 func (r *run) user(n int64) int64 { return r.load.Users[(n-1)%int64(len(r.load.Users))] }
 
 func (r *run) result(elapsed time.Duration) *Result {
-	res := &Result{Elapsed: elapsed, Shed: r.shed, Latency: r.shards[0].Latency, Refused: r.refused, Lag: r.lag}
+	res := &Result{Elapsed: elapsed, Shed: r.shed, Lag: r.lag}
 	for i := range r.shards {
-		s := &r.shards[i]
+		s := &r.shards[i].Tally
 		if i > 0 {
 			res.Latency.Merge(s.Latency)
+		} else {
+			res.Latency = s.Latency
 		}
 		res.Answered += s.Answered
 		res.Errors += s.Errors
@@ -235,8 +212,11 @@ func (r *run) result(elapsed time.Duration) *Result {
 			res.FirstError = s.FirstError
 		}
 	}
-	if r.heavy != nil {
+	if len(r.load.Heavy) > 0 {
 		res.Heavy = &r.heavy.Tally
+	}
+	if r.refused.Answered > 0 {
+		res.Refused = &r.refused.Tally
 	}
 	return res
 }

@@ -158,7 +158,7 @@ func TestRefusalsAreCountedAndTimedApart(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 2000, r.Answered)
 	assert.Zero(t, r.Errors)
-	assert.EqualValues(t, 1000, r.Refused.Count)
+	assert.EqualValues(t, 1000, r.Refused.Answered)
 	assert.EqualValues(t, 1000, r.Refused.Latency.TotalCount())
 	assert.Zero(t, r.Heavy.Answered, "a refusal is nothing else")
 }

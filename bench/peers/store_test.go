@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/staleness"
+	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/testworld"
 )
 
@@ -252,7 +252,7 @@ func TestStaleness(t *testing.T) {
 	for _, spec := range []string{"rueidis", "go-redis", "rueidis-cache", "rueidis-cache:broadcast=true"} {
 		server := testworld.StartRedis(t)
 		_, store := open(t, spec, server.Addr, 0)
-		probe := staleness.Begin(t.Context(), server.Addr, NewTarget(nil, store, Context{}))
+		probe := worker.BeginProbe(t.Context(), server.Addr, NewTarget(nil, store, Context{}))
 		began := time.Now()
 		require.Eventually(t, func() bool { return time.Since(began) > 300*time.Millisecond }, time.Minute, 10*time.Millisecond)
 		seen, err := probe.End()

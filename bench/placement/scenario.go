@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/bench/compare"
 	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/harness"
 )
 
 // A Scenario is a load on plans, and the figure that the modes are compared by. Immutable.
@@ -31,7 +31,7 @@ type Scenario struct {
 // An Aim is what a scenario is meant to show of adaptive. Immutable.
 type Aim struct {
 	Of    Of
-	Bound compare.Bound
+	Bound harness.Bound
 }
 
 // Of says which figure of adaptive an aim is about.
@@ -45,10 +45,10 @@ const (
 )
 
 // ratioOf returns the aim of being so many times better than offload_all.
-func ratioOf(least float64) Aim { return Aim{Ratio, compare.AtLeast(least)} }
+func ratioOf(least float64) Aim { return Aim{Ratio, harness.AtLeast(least)} }
 
 // medianOf returns the aim of a p50 of so many µs at most.
-func medianOf(us float64) Aim { return Aim{Median, compare.AtMost(us)} }
+func medianOf(us float64) Aim { return Aim{Median, harness.AtMost(us)} }
 
 // Figure is what a scenario is compared by.
 type Figure string
@@ -88,7 +88,7 @@ func Scenarios() []Scenario {
 	full := single("large", "fixed_source → vm → filter → sort on 100000 rows", rank(100_000, 0))
 	full.Aims = []Aim{ratioOf(0.97)}
 	mixed := mix("mix", "1 % requests with a node of 10 ms among cheap ones, 2,000 a second", heavy, heavyPlan(10))
-	mixed.Aims = []Aim{ratioOf(1), {Callback, compare.AtMost(1000)}}
+	mixed.Aims = []Aim{ratioOf(1), {Callback, harness.AtMost(1000)}}
 	scenarios = append(scenarios, full, mixed, dags(50), dags(500))
 	for _, rows := range []int{10, 30, 100, 300, 1000, 3000} {
 		size := single(fmt.Sprintf("size_%d", rows), fmt.Sprintf("fixed_source → vm → sort on %d rows, 16 in flight", rows), scoreAndSort(rows))
@@ -148,19 +148,19 @@ type Variant struct {
 
 // The places of variants in a list of them.
 const (
-	offloadAll = iota // what the others are measured against
-	adaptive
+	OffloadAll = iota // what the others are measured against
+	Adaptive
 	nothingInline
 	inlineAll
-	base // another build, if there is one
+	Base // another build, if there is one
 )
 
 // Variants returns the settings of the scheduling that are compared and, unless the path is empty, the
 // build of rankd at that path, as it comes.
 func Variants(otherBuild string) []Variant {
 	variants := []Variant{
-		offloadAll:    {"offload_all", engines.Spec{Kind: engines.Reactor, Scheduling: rankd.OffloadAll}},
-		adaptive:      {"adaptive", engines.Spec{Kind: engines.Reactor}},
+		OffloadAll:    {"offload_all", engines.Spec{Kind: engines.Reactor, Scheduling: rankd.OffloadAll}},
+		Adaptive:      {"adaptive", engines.Spec{Kind: engines.Reactor}},
 		nothingInline: {"adaptive, nothing inline", engines.Spec{Kind: engines.Reactor, NoInline: true}},
 		inlineAll:     {"inline_all", engines.Spec{Kind: engines.Reactor, Scheduling: rankd.InlineAll}},
 	}

@@ -1,15 +1,13 @@
 package placement
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"text/tabwriter"
 	"time"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
@@ -20,29 +18,21 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// Simulated is what a scenario did on virtual cores. Times are in µs, of virtual time. Immutable.
+// Simulated is what a scenario did on virtual cores. Immutable.
 type Simulated struct {
-	Scenario  string  `json:"scenario"`
-	Variant   string  `json:"variant"`
-	Cores     int     `json:"virtual_cores"`
-	Workers   int     `json:"workers"`
-	PerSecond float64 `json:"requests_per_second"`
-	P50       float64 `json:"p50_us"`
-	P99       float64 `json:"p99_us"`
-	// QueueDelay is of jobs, StartMean and StartP99 are from ready to start, of all nodes. They count the warm-up, too.
-	QueueDelay float64 `json:"queue_delay_p50_us"`
-	StartMean  float64 `json:"start_delay_mean_us"`
-	StartP99   float64 `json:"start_delay_p99_us"`
-	CPU        float64 `json:"cpu_us"`    // processor time per request
-	Idle       float64 `json:"idle"`      // share of the cores' time that nobody used
-	LoopBusy   float64 `json:"loop_busy"` // share of the time in which the loop computed or waited for a core
+	Variant        string
+	Cores, Workers int
+	// Figures are requests_per_second, p50_us, p99_us and cpu_us of requests; queue_delay_p50_us of jobs, start_delay_mean_us and
+	// start_delay_p99_us from ready to start, of all nodes, which count the warm-up, too; idle, the share of the cores' time that nobody
+	// used; and loop_busy, the share of the time in which the loop computed or waited for a core. Times are virtual.
+	Figures map[string]float64
 }
 
 // Simulate runs a scenario in virtual time for each of the numbers of cores, with each mode: a closed loop that warms up for
 // a fifth of the duration. Two calls return the same. Only for scenarios with Costed.
 func Simulate(s *Scenario, cores []int, duration time.Duration) (results []Simulated, err error) {
 	for _, cores := range cores {
-		for _, v := range []Variant{Variants("")[offloadAll], Variants("")[adaptive], Variants("")[inlineAll]} {
+		for _, v := range []Variant{Variants("")[OffloadAll], Variants("")[Adaptive], Variants("")[inlineAll]} {
 			r, err := simulate(s, v, cores, duration)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s on %d virtual cores: %w", s.Name, v.Name, cores, err)
@@ -64,7 +54,7 @@ func simulate(s *Scenario, v Variant, cores int, duration time.Duration) (r Simu
 		return r, err
 	}
 	o := v.Engine.Options(rankd.Options{})
-	r = Simulated{Scenario: s.Name, Variant: v.Name, Cores: cores, Workers: scheduler.DefaultCPUThreads(cores)}
+	r = Simulated{Variant: v.Name, Cores: cores, Workers: scheduler.DefaultCPUThreads(cores)}
 	pool := m.pool(r.Workers)
 	e := scheduler.NewAsync(scheduler.AsyncConfig{
 		Loop: m.sim.Loop, CPU: pool, Clients: make([]scheduler.Caller, len(reg.Endpoints())),
@@ -131,15 +121,14 @@ func simulate(s *Scenario, v Variant, cores int, duration time.Duration) (r Simu
 	if stopped := m.sim.Stop(); stopped != nil || err != nil {
 		return r, errors.Join(err, stopped)
 	}
-	figures := e.Metrics().Placement
-	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-	r.PerSecond = float64(latencies.TotalCount()) / duration.Seconds()
-	r.P50, r.P99 = us(time.Duration(latencies.ValueAtPercentile(50))), us(time.Duration(latencies.ValueAtPercentile(99)))
-	r.QueueDelay, r.StartP99 = us(figures.QueueDelay.P50), us(figures.StartDelay.P99)
-	r.StartMean = startMean(&figures)
-	r.CPU = us(used) / float64(latencies.TotalCount())
-	r.Idle = max(0, 1-float64(used)/float64(duration)/float64(cores))
-	r.LoopBusy = float64(loopTime) / float64(duration)
+	figures, n := e.Metrics().Placement, float64(latencies.TotalCount())
+	r.Figures = map[string]float64{
+		"requests_per_second": n / duration.Seconds(), "cpu_us": harness.InMicros(used) / n,
+		"p50_us": harness.InMicros(latencies.ValueAtPercentile(50)), "p99_us": harness.InMicros(latencies.ValueAtPercentile(99)),
+		"queue_delay_p50_us": harness.InMicros(figures.QueueDelay.P50), "start_delay_mean_us": startMean(&figures),
+		"start_delay_p99_us": harness.InMicros(figures.StartDelay.P99),
+		"idle":               max(0, 1-float64(used)/float64(duration)/float64(cores)), "loop_busy": float64(loopTime) / float64(duration),
+	}
 	return r, nil
 }
 
@@ -187,24 +176,4 @@ func (m *machine) payForNode() {
 		work += m.costs.take
 	}
 	m.compute(work)
-}
-
-// WriteSimulated writes a table.
-func WriteSimulated(w io.Writer, results []Simulated) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "scenario\tvariant\tcores\tworkers\trequests/s\tp50 ms\tp99 ms\tqueue p50 ms\tstart mean ms\tp99 ms\tCPU µs\tidle\tloop busy\t")
-	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.0f\t%.1f\t%.1f\t%.2f\t%.3f\t%.1f\t%.0f\t%.0f %%\t%.0f %%\t\n", r.Scenario, r.Variant, r.Cores, r.Workers,
-			r.PerSecond, r.P50/1e3, r.P99/1e3, r.QueueDelay/1e3, r.StartMean/1e3, r.StartP99/1e3, r.CPU, 100*r.Idle, 100*r.LoopBusy)
-	}
-	return t.Flush()
-}
-
-// WriteSimulatedJSON writes a line for each result.
-func WriteSimulatedJSON(w io.Writer, results []Simulated) (err error) {
-	lines := json.NewEncoder(w)
-	for _, r := range results {
-		err = errors.Join(err, lines.Encode(r))
-	}
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
 )
 
@@ -27,25 +28,6 @@ func Open(o rankd.Options, name string) (load.Target, error) {
 		}
 	}
 	return nil, fmt.Errorf("no scenario %q", name)
-}
-
-// figures are what an engine tells of a round, beside its throughput and latency. The engine counts
-// from its opening on, the warm-up included. Times are in µs.
-type figures struct {
-	CheapP99      float64 `json:"cheap_p99_us"` // 0 without a plan "cheap"
-	InlineRate    float64 `json:"inline_rate"`
-	OffloadRate   float64 `json:"offload_rate"`
-	FusedRate     float64 `json:"fused_rate"`
-	QueueDelay    float64 `json:"queue_delay_p50_us"`
-	StartMean     float64 `json:"start_delay_mean_us"` // of all nodes
-	StartP99      float64 `json:"start_delay_p99_us"`
-	RoundTrip     float64 `json:"offload_round_trip_p50_us"`
-	CallbackP50   float64 `json:"loop_callback_p50_us"`
-	CallbackP99   float64 `json:"loop_callback_p99_us"`
-	CallbackMax   float64 `json:"loop_callback_max_us"`
-	CallbackP999  float64 `json:"loop_callback_p999_us"`
-	CallbackCPU99 float64 `json:"loop_callback_cpu_p99_us"`  // 0 where the system does not tell
-	CallbackCPU   float64 `json:"loop_callback_cpu_p999_us"` // likewise
 }
 
 // target sends user n's requests to the n-th plan of the order. Any goroutine.
@@ -75,20 +57,20 @@ func (t *target) BeginFigures() {
 	t.cheap.Reset()
 }
 
-// Figures implements load.Reporting.
+// Figures implements load.Reporting. The engine counts from its opening on, the warm-up included.
 func (t *target) Figures() any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.engine.Metrics()
-	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-	wall, cpu := m.Loop.CallbackTime, m.Loop.CallbackCPU
-	return figures{
-		CheapP99:   us(time.Duration(t.cheap.ValueAtPercentile(99))),
-		InlineRate: m.Placement.InlineRate(), OffloadRate: m.Placement.OffloadRate(), FusedRate: m.Placement.FusedRate(),
-		StartMean: startMean(&m.Placement), StartP99: us(m.Placement.StartDelay.P99),
-		QueueDelay: us(m.Placement.QueueDelay.P50), RoundTrip: us(m.Placement.OffloadRoundTrip.P50),
-		CallbackP50: us(wall.P50), CallbackP99: us(wall.P99), CallbackP999: us(wall.P999), CallbackMax: us(wall.Max),
-		CallbackCPU99: us(cpu.P99), CallbackCPU: us(cpu.P999),
+	us := harness.InMicros[time.Duration]
+	wall, cpu, placed := m.Loop.CallbackTime, m.Loop.CallbackCPU, &m.Placement
+	return map[string]float64{
+		"cheap_p99_us": harness.InMicros(t.cheap.ValueAtPercentile(99)),
+		"inline_rate":  placed.InlineRate(), "offload_rate": placed.OffloadRate(), "fused_rate": placed.FusedRate(),
+		"start_delay_mean_us": startMean(placed), "start_delay_p99_us": us(placed.StartDelay.P99),
+		"queue_delay_p50_us": us(placed.QueueDelay.P50), "offload_round_trip_p50_us": us(placed.OffloadRoundTrip.P50),
+		"loop_callback_p50_us": us(wall.P50), "loop_callback_p99_us": us(wall.P99), "loop_callback_p999_us": us(wall.P999), "loop_callback_max_us": us(wall.Max),
+		"loop_callback_cpu_p99_us": us(cpu.P99), "loop_callback_cpu_p999_us": us(cpu.P999), // 0 where the system does not tell
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/staleness"
 )
 
 // Setup says on which Redis and plan to open a target. Immutable.
@@ -80,21 +79,15 @@ type Report struct {
 	// Failure is the reason why the measurement is missing. All other fields are then zero.
 	Failure string `json:"failure,omitempty"`
 
-	Elapsed    time.Duration `json:"elapsed"`
-	Answered   int64         `json:"answered"` // requests sent and answered, errors among them
-	Errors     int64         `json:"errors"`
-	FirstError string        `json:"first_error,omitempty"`
-	Shed       int64         `json:"shed,omitempty"` // arrivals that found Concurrency in flight
-
-	// Latency and Lag are HdrHistograms of nanoseconds in the V2 compressed
-	// encoding; see load.Result.
-	Latency string `json:"latency"`
-	Lag     string `json:"lag,omitempty"`
-	// Heavy is the measurement of Round.Heavy, which the fields above leave out. It is absent
-	// without any, and where the worker is a build that does not know them and counts them above.
+	Tally
+	Elapsed time.Duration `json:"elapsed"`
+	Shed    int64         `json:"shed,omitempty"` // arrivals that found Concurrency in flight
+	Lag     Encoded       `json:"lag,omitempty"`  // see load.Result
+	// Heavy is the measurement of Round.Heavy, which Tally leaves out. It is absent
+	// without any, and where the worker is a build that does not know them and counts them there.
 	Heavy *Tally `json:"heavy,omitempty"`
-	// Refused is the measurement of the requests that the target refused, which the fields above leave out.
-	Refused *Refusals `json:"refused,omitempty"`
+	// Refused is the measurement of the requests that the target refused, which Tally leaves out.
+	Refused *Tally `json:"refused,omitempty"`
 
 	CPU        time.Duration `json:"cpu"`         // of the worker, user and system
 	Allocs     uint64        `json:"allocs"`      // heap objects
@@ -111,83 +104,79 @@ type Report struct {
 	Figures json.RawMessage `json:"figures,omitempty"` // of a load.Reporting target
 }
 
-// Tally is the measurement of some of the requests of a round. Immutable once built.
-type Tally struct {
-	Answered   int64  `json:"answered"`
-	Errors     int64  `json:"errors"`
-	FirstError string `json:"first_error,omitempty"`
-	Latency    string `json:"latency"` // as in Report
-}
+// Encoded is an HdrHistogram of nanoseconds in the V2 compressed encoding; empty: none.
+type Encoded string
 
-// Ages are how old answers were: how long after the writer of a newer value had its OK. See package staleness. Immutable once built.
-type Ages struct {
-	Answers int64  `json:"answers"`
-	Stale   int64  `json:"stale"` // of the answers
-	Ages    string `json:"ages"`  // of the stale ones, as Report.Latency
-}
-
-// Histogram decodes the ages.
-func (a *Ages) Histogram() (*hdrhistogram.Histogram, error) {
-	h, err := hdrhistogram.Decode([]byte(a.Ages))
+// Encode encodes a histogram, which may be nil.
+func Encode(h *hdrhistogram.Histogram) (Encoded, error) {
+	if h == nil {
+		return "", nil
+	}
+	text, err := h.EncodeV2()
 	if err != nil {
-		return nil, fmt.Errorf("decode ages: %w", err)
+		return "", fmt.Errorf("encode latencies: %w", err)
+	}
+	return Encoded(text), nil
+}
+
+// Histogram decodes the histogram.
+func (e Encoded) Histogram() (*hdrhistogram.Histogram, error) {
+	if e == "" {
+		return nil, nil
+	}
+	h, err := hdrhistogram.Decode([]byte(e))
+	if err != nil {
+		return nil, fmt.Errorf("decode latencies: %w", err)
 	}
 	return h, nil
 }
 
-// newAges encodes ages for the wire.
-func newAges(seen staleness.Ages) (*Ages, error) {
-	text, err := seen.Ages.EncodeV2()
-	if err != nil {
-		return nil, fmt.Errorf("encode ages: %w", err)
-	}
-	return &Ages{Answers: seen.Answers, Stale: seen.Stale, Ages: string(text)}, nil
+// Tally is the measurement of some of the requests of a round. Immutable once built.
+type Tally struct {
+	Answered   int64   `json:"answered"` // requests sent and answered, errors among them
+	Errors     int64   `json:"errors"`
+	FirstError string  `json:"first_error,omitempty"`
+	Latency    Encoded `json:"latency"`
 }
 
-// Refusals are the refused requests of a round. Immutable once built.
-type Refusals struct {
-	Count   int64  `json:"count"`
-	Latency string `json:"latency"` // as in Report
+func encodeTally(t *load.Tally) (*Tally, error) {
+	if t == nil {
+		return nil, nil
+	}
+	wire := &Tally{Answered: t.Answered, Errors: t.Errors}
+	if t.FirstError != nil {
+		wire.FirstError = t.FirstError.Error()
+	}
+	var err error
+	wire.Latency, err = Encode(t.Latency)
+	return wire, err
+}
+
+func (t *Tally) decode() (*load.Tally, error) {
+	if t == nil {
+		return nil, nil
+	}
+	res := &load.Tally{Answered: t.Answered, Errors: t.Errors}
+	if t.FirstError != "" {
+		res.FirstError = errors.New(t.FirstError)
+	}
+	var err error
+	if res.Latency, err = t.Latency.Histogram(); res.Latency == nil {
+		res.Latency = load.NewHistogram()
+	}
+	return res, err
 }
 
 // newReport encodes a result for the wire.
 func newReport(r *load.Result, used load.Usage) (*Report, error) {
-	latency, err := r.Latency.EncodeV2()
-	if err != nil {
-		return nil, fmt.Errorf("encode latencies: %w", err)
-	}
-	rep := &Report{
-		Elapsed: r.Elapsed, Answered: r.Answered, Errors: r.Errors, Shed: r.Shed, Latency: string(latency),
+	all, err := encodeTally(&r.Tally)
+	heavy, heavyErr := encodeTally(r.Heavy)
+	refused, refusedErr := encodeTally(r.Refused)
+	lag, lagErr := Encode(r.Lag)
+	return &Report{
+		Tally: *all, Elapsed: r.Elapsed, Shed: r.Shed, Lag: lag, Heavy: heavy, Refused: refused,
 		CPU: used.CPU, Allocs: used.Allocs, AllocBytes: used.AllocBytes, GCs: used.GCs, RSSBytes: used.RSSBytes, LiveBytes: used.LiveBytes,
-	}
-	if r.FirstError != nil {
-		rep.FirstError = r.FirstError.Error()
-	}
-	if r.Heavy != nil {
-		latency, err := r.Heavy.Latency.EncodeV2()
-		if err != nil {
-			return nil, fmt.Errorf("encode heavy latencies: %w", err)
-		}
-		rep.Heavy = &Tally{Answered: r.Heavy.Answered, Errors: r.Heavy.Errors, Latency: string(latency)}
-		if r.Heavy.FirstError != nil {
-			rep.Heavy.FirstError = r.Heavy.FirstError.Error()
-		}
-	}
-	if r.Refused != nil {
-		latency, err := r.Refused.Latency.EncodeV2()
-		if err != nil {
-			return nil, fmt.Errorf("encode latencies of refusals: %w", err)
-		}
-		rep.Refused = &Refusals{Count: r.Refused.Count, Latency: string(latency)}
-	}
-	if r.Lag != nil {
-		lag, err := r.Lag.EncodeV2()
-		if err != nil {
-			return nil, fmt.Errorf("encode lags: %w", err)
-		}
-		rep.Lag = string(lag)
-	}
-	return rep, nil
+	}, errors.Join(err, heavyErr, refusedErr, lagErr)
 }
 
 // Result decodes the measurement.
@@ -195,33 +184,19 @@ func (r *Report) Result() (*load.Result, error) {
 	if r.Failure != "" {
 		return nil, errors.New(r.Failure)
 	}
-	res := &load.Result{Elapsed: r.Elapsed, Answered: r.Answered, Errors: r.Errors, Shed: r.Shed}
-	if r.FirstError != "" {
-		res.FirstError = errors.New(r.FirstError)
+	all, err := r.Tally.decode()
+	heavy, heavyErr := r.Heavy.decode()
+	refused, refusedErr := r.Refused.decode()
+	lag, lagErr := r.Lag.Histogram()
+	if err := errors.Join(err, heavyErr, refusedErr, lagErr); err != nil {
+		return nil, err
 	}
-	var err error
-	if res.Latency, err = hdrhistogram.Decode([]byte(r.Latency)); err != nil {
-		return nil, fmt.Errorf("decode latencies: %w", err)
-	}
-	if h := r.Heavy; h != nil {
-		res.Heavy = &load.Tally{Answered: h.Answered, Errors: h.Errors}
-		if h.FirstError != "" {
-			res.Heavy.FirstError = errors.New(h.FirstError)
-		}
-		if res.Heavy.Latency, err = hdrhistogram.Decode([]byte(h.Latency)); err != nil {
-			return nil, fmt.Errorf("decode heavy latencies: %w", err)
-		}
-	}
-	if f := r.Refused; f != nil {
-		res.Refused = &load.Refusals{Count: f.Count}
-		if res.Refused.Latency, err = hdrhistogram.Decode([]byte(f.Latency)); err != nil {
-			return nil, fmt.Errorf("decode latencies of refusals: %w", err)
-		}
-	}
-	if r.Lag != "" {
-		if res.Lag, err = hdrhistogram.Decode([]byte(r.Lag)); err != nil {
-			return nil, fmt.Errorf("decode lags: %w", err)
-		}
-	}
-	return res, nil
+	return &load.Result{Tally: *all, Elapsed: r.Elapsed, Shed: r.Shed, Lag: lag, Heavy: heavy, Refused: refused}, nil
+}
+
+// Ages are how old answers were: how long after the writer of a newer value had its OK. See Probe. Immutable once built.
+type Ages struct {
+	Answers int64   `json:"answers"`
+	Stale   int64   `json:"stale"` // of the answers
+	Ages    Encoded `json:"ages"`  // of the stale ones
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/staleness"
 )
 
 // Open opens a target. Serve calls it while no other target of the worker is open.
@@ -84,9 +83,9 @@ func (w *server) run(r *Round) (*Report, error) {
 	var before, after counters
 	var beginErr, endErr error
 	reporting, _ := w.target.(load.Reporting)
-	var probe *staleness.Probe
+	var asking *Probe
 	if versioned, ok := w.target.(load.Versioned); ok && r.Ages {
-		probe = staleness.Begin(context.Background(), r.Redis, versioned)
+		asking = BeginProbe(context.Background(), r.Redis, versioned)
 	}
 	driver.Begin = func() {
 		if reporting != nil {
@@ -97,11 +96,10 @@ func (w *server) run(r *Round) (*Report, error) {
 	driver.End = func() { after, endErr = w.count(r) }
 	result, err := driver.Run(context.Background(), w.target, measured)
 	var ages *Ages
-	if probe != nil {
-		seen, failed := probe.End()
-		if err = errors.Join(err, failed); err == nil {
-			ages, err = newAges(seen)
-		}
+	if asking != nil {
+		var failed error
+		ages, failed = asking.End()
+		err = errors.Join(err, failed)
 	}
 	if err := errors.Join(err, beginErr, endErr); err != nil {
 		return nil, err

@@ -135,18 +135,18 @@ func TestServeReportsTheServersCPU(t *testing.T) {
 }
 
 func TestReportCarriesRefusals(t *testing.T) {
-	refused := load.Refusals{Count: 2, Latency: load.NewHistogram()}
+	refused := load.Tally{Answered: 2, Latency: load.NewHistogram()}
 	require.NoError(t, refused.Latency.RecordValue(1000))
-	report, err := newReport(&load.Result{Latency: load.NewHistogram(), Refused: &refused}, load.Usage{})
+	report, err := newReport(&load.Result{Tally: load.Tally{Latency: load.NewHistogram()}, Refused: &refused}, load.Usage{})
 	require.NoError(t, err)
 	result, err := report.Result()
 	require.NoError(t, err)
-	assert.EqualValues(t, 2, result.Refused.Count)
+	assert.EqualValues(t, 2, result.Refused.Answered)
 	assert.EqualValues(t, 1000, result.Refused.Latency.Max())
 
 	report.Refused.Latency = "?"
 	_, err = report.Result()
-	assert.ErrorContains(t, err, "refusals")
+	assert.ErrorContains(t, err, "decode latencies")
 }
 
 func TestServeKeepsATargetWhileItsSetupStays(t *testing.T) {
@@ -192,12 +192,12 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken") }
 
 func TestResultRefusesWhatIsNoHistogram(t *testing.T) {
-	_, err := (&Report{Latency: "?"}).Result()
+	_, err := (&Report{Tally: Tally{Latency: "?"}}).Result()
 	assert.ErrorContains(t, err, "latencies")
 	sound := serve(t, new(fake), round("p"))[0]
 	sound.Lag = "?"
 	_, err = sound.Result()
-	assert.ErrorContains(t, err, "lags")
+	assert.ErrorContains(t, err, "decode latencies")
 }
 
 func TestProcess(t *testing.T) {

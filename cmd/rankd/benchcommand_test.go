@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/bench/compare"
-	"github.com/rankd/rankd/bench/isolation"
+	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/testworld"
 )
@@ -28,28 +26,74 @@ func measure(t *testing.T, args ...string) outcome {
 	return run(t, nil, append([]string{"bench"}, args...)...)
 }
 
+// report is a report as --json prints it. A result has what compare, serve, overload or isolation print.
+type report struct {
+	Answer   string
+	Facts    harness.Facts
+	Settings struct {
+		Scenario string
+		Users    load.Users
+		Unshared bool `json:"reads_unshared"`
+	}
+	Results []struct {
+		Engine, Placement, Reads, Scenario, Front, Caller, Kernel, Failure string
+		Rows, Concurrency                                                  int
+		Rate                                                               float64
+		RedisLatency                                                       int64             `json:"redis_latency_ns"`
+		ForeignWrites                                                      int               `json:"foreign_writes"`
+		Requests, Errors                                                   float64           // sums
+		FirstErrors                                                        map[string]string `json:"first_errors"`
+		Throughput                                                         harness.Estimate  `json:"throughput_rps"`
+		CPU                                                                harness.Estimate  `json:"cpu_us"`
+		Asked                                                              harness.Estimate  `json:"commands_asked"`
+		Commands                                                           harness.Estimate
+		Written                                                            harness.Estimate `json:"foreign_writes_per_second"`
+		P50                                                                harness.Estimate `json:"p50_us"`
+		Shed                                                               float64
+		Stale                                                              *float64         `json:"answers_stale"`
+		AgeMax                                                             float64          `json:"age_max_us"`
+		NsPerRow                                                           harness.Estimate `json:"ns_per_row"`
+		PerSecond                                                          harness.Estimate `json:"requests_per_second"`
+		P50AtOne                                                           harness.Estimate `json:"p50_at_one_us"`
+		Capacity                                                           harness.Estimate `json:"capacity_rps"`
+		Answered, Refused                                                  float64
+		CPURefusal                                                         harness.Estimate `json:"cpu_refusal_us"`
+		RefusalP50                                                         harness.Estimate `json:"refusal_p50_us"`
+		Small                                                              float64          `json:"small_answered"`
+		Large                                                              float64          `json:"large_answered"`
+		Rounds                                                             []map[string]float64
+	}
+	Verdicts []harness.Verdict
+}
+
+// reportOf decodes what a run printed.
+func reportOf(t *testing.T, o outcome) (r report) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r), o.stdout+o.stderr)
+	return r
+}
+
 func TestBenchCompare(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "report.html")
 	o := measure(t, "compare", "--plan_name", "concat_plan", "--fanout", "7", "--users", "1-3", "--json", "--html", page,
 		"--engines", "reactor:coalesce_reads=false,pool:redis_pool=2,sequential", "--concurrency", "8,1", "--redis-latency", "0,1ms", "--foreign-writes", "500",
 		"--rounds", "2", "--duration", "20ms", "--warmup", "1ms")
 	require.Equal(t, exitOK, o.status, o.stderr)
-	var c compare.Comparison
-	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
-	require.Len(t, c.Cells, 3*2*2)
-	for i, cell := range c.Cells {
+	c := reportOf(t, o)
+	require.Len(t, c.Results, 3*2*2)
+	for i, cell := range c.Results {
 		assert.Equal(t, []string{"reactor:coalesce_reads=false", "pool:redis_pool=2", "sequential"}[i%3], cell.Engine)
 		assert.Equal(t, []int{1, 8}[i/3%2], cell.Concurrency)
 		assert.Positive(t, cell.Requests)
-		assert.Zero(t, cell.Errors, cell.FirstError)
+		assert.Zero(t, cell.Errors, cell.FirstErrors)
 		assert.Positive(t, cell.Throughput.Median)
-		assert.Positive(t, cell.PerRequest.CPU)
-		assert.InDelta(t, 17, cell.PerRequest.Traffic.Commands, 1, "the viewer, two lists, two times seven users, where there are so many")
+		assert.Positive(t, cell.CPU.Median)
+		assert.InDelta(t, 17, cell.Commands.Median, 1, "the viewer, two lists, two times seven users, where there are so many")
 		assert.Len(t, cell.Rounds, 2)
-		assert.Positive(t, cell.Written)
+		assert.Positive(t, cell.Written.Median)
 		assert.Equal(t, 500, cell.ForeignWrites)
 		if cell.RedisLatency > 0 {
-			assert.GreaterOrEqual(t, cell.Latency.P50, 3000.0, "three round trips of a millisecond")
+			assert.GreaterOrEqual(t, cell.P50.Median, 3000.0, "three round trips of a millisecond")
 		}
 	}
 	assert.Equal(t, load.Users{Spec: "1-3", Different: 3}, c.Settings.Users)
@@ -67,14 +111,14 @@ func TestBenchCompareAges(t *testing.T) {
 	o := measure(t, "compare", "--plan_name", "simple_viewer", "--users", "1-9", "--json", "--engines", "reactor,reactor:cache=ttl", "--concurrency", "2",
 		"--foreign_writes", "0,100", "--rounds", "1", "--duration", "20ms", "--warmup", "1ms")
 	require.Equal(t, exitOK, o.status, o.stderr)
-	var c compare.Comparison
-	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
-	require.Len(t, c.Cells, 4)
-	assert.Equal(t, []*compare.Ages{nil, nil, nil}, []*compare.Ages{c.Cells[0].Ages, c.Cells[1].Ages, c.Cells[2].Ages})
-	ages := c.Cells[3].Ages
-	require.NotNil(t, ages)
-	assert.Positive(t, ages.Stale)
-	assert.Greater(t, ages.Max, 5000.0, "in µs; it keeps values for a second")
+	c := reportOf(t, o)
+	require.Len(t, c.Results, 4)
+	for _, cell := range c.Results[:3] {
+		assert.Nil(t, cell.Stale)
+	}
+	require.NotNil(t, c.Results[3].Stale)
+	assert.Positive(t, *c.Results[3].Stale)
+	assert.Greater(t, c.Results[3].AgeMax, 5000.0, "in µs; it keeps values for a second")
 }
 
 // One user makes all reads equal, so that engines share none unless their names say so; otherwise they do.
@@ -90,17 +134,16 @@ func TestBenchCompareSharesReadsOfSeveralUsers(t *testing.T) {
 		o := measure(t, "compare", "--plan_name", "concat_plan", "--users", c.users, "--json", "--concurrency", "64", "--rounds", "1", "--duration", "100ms",
 			"--warmup", "0s", "--engines", c.engines)
 		require.Equal(t, exitOK, o.status, o.stderr)
-		var found compare.Comparison
-		require.NoError(t, json.Unmarshal([]byte(o.stdout), &found))
+		found := reportOf(t, o)
 		assert.Equal(t, c.unshared, found.Settings.Unshared)
-		assert.Equal(t, c.engines, strings.Join(found.Engines(), ","), "as the command line names them")
-		for i, cell := range found.Cells {
-			traffic := cell.PerRequest.Traffic
-			assert.InDelta(t, 11, traffic.Asked, 1, cell.Engine)
+		assert.Equal(t, c.engines, found.Results[0].Engine+","+found.Results[1].Engine, "as the command line names them")
+		for i, cell := range found.Results {
+			asked, sent := cell.Asked.Median, cell.Commands.Median
+			assert.InDelta(t, 11, asked, 1, cell.Engine)
 			if c.shared[i] {
-				assert.Less(t, traffic.Commands, 0.9*traffic.Asked, "%s, users %s", cell.Engine, c.users)
+				assert.Less(t, sent, 0.9*asked, "%s, users %s", cell.Engine, c.users)
 			} else {
-				assert.Equal(t, traffic.Asked, traffic.Commands, "%s, users %s", cell.Engine, c.users)
+				assert.Equal(t, asked, sent, "%s, users %s", cell.Engine, c.users)
 			}
 		}
 	}
@@ -117,15 +160,14 @@ func TestBenchScenario(t *testing.T) {
 	} {
 		o := measure(t, args...)
 		require.Equal(t, exitOK, o.status, o.stderr)
-		var c compare.Comparison
-		require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
+		c := reportOf(t, o)
 		assert.Equal(t, "concat_plan", c.Settings.Scenario)
 		assert.Equal(t, users, c.Settings.Users.Spec)
-		require.Len(t, c.Cells, 2)
-		assert.Equal(t, compare.Modes{Placement: "adaptive", Reads: "shared"}, c.Cells[0].Modes)
-		assert.Equal(t, compare.Modes{Placement: "two pools", Reads: "each sent"}, c.Cells[1].Modes)
-		for _, cell := range c.Cells {
-			assert.InDelta(t, 11, cell.PerRequest.Traffic.Commands, 1, "users have lists")
+		require.Len(t, c.Results, 2)
+		assert.Equal(t, [2]string{"adaptive", "shared"}, [2]string{c.Results[0].Placement, c.Results[0].Reads})
+		assert.Equal(t, [2]string{"two pools", "each sent"}, [2]string{c.Results[1].Placement, c.Results[1].Reads})
+		for _, cell := range c.Results {
+			assert.InDelta(t, 11, cell.Commands.Median, 1, "users have lists")
 		}
 	}
 	assert.True(t, redis.Exists("follow:1000"), "the data is written there, too")
@@ -144,10 +186,9 @@ func TestBenchOpenLoop(t *testing.T) {
 	o := measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "reactor", "--rate", "500", "--rounds", "1",
 		"--duration", "100ms", "--warmup", "0s", "--json")
 	require.Equal(t, exitOK, o.status, o.stderr)
-	var c compare.Comparison
-	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
-	assert.EqualValues(t, 50, c.Cells[0].Requests+c.Cells[0].Shed)
-	assert.Equal(t, 500.0, c.Cells[0].Rate)
+	c := reportOf(t, o)
+	assert.EqualValues(t, 50, c.Results[0].Requests+c.Results[0].Shed)
+	assert.Equal(t, 500.0, c.Results[0].Rate)
 }
 
 func TestBenchComparesAPlanOfYourOwn(t *testing.T) {
@@ -163,11 +204,10 @@ func TestBenchComparesWithAnotherBuild(t *testing.T) {
 	o := measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "reactor,"+other, "--concurrency", "1", "--rounds", "1",
 		"--duration", "5ms", "--warmup", "0s", "--json")
 	require.Equal(t, exitOK, o.status, o.stderr)
-	var c compare.Comparison
-	require.NoError(t, json.Unmarshal([]byte(o.stdout), &c))
-	require.Len(t, c.Cells, 2)
-	assert.Equal(t, other, c.Cells[1].Engine)
-	assert.Positive(t, c.Cells[1].Requests)
+	c := reportOf(t, o)
+	require.Len(t, c.Results, 2)
+	assert.Equal(t, other, c.Results[1].Engine)
+	assert.Positive(t, c.Results[1].Requests)
 	o = measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "binary:/nowhere/rankd")
 	assert.Equal(t, exitFailed, o.status)
 	assert.Contains(t, o.stderr, "/nowhere/rankd")
@@ -208,12 +248,11 @@ func TestBenchPlacement(t *testing.T) {
 
 	o = measure(t, append(flags, "--json")...)
 	require.Equal(t, exitOK, o.status, o.stderr)
-	lines := o.lines()
-	require.Len(t, lines, 5+1, "five variants and an aim")
-	var aim struct{ Outcome, Aim string }
-	require.NoError(t, json.Unmarshal([]byte(lines[5]), &aim))
-	assert.Equal(t, "not decided", aim.Outcome)
-	assert.Contains(t, aim.Aim, "five_nodes")
+	r := reportOf(t, o)
+	assert.Len(t, r.Results, 5, "variants")
+	require.Len(t, r.Verdicts, 1)
+	assert.Equal(t, harness.Undecided, r.Verdicts[0].Outcome())
+	assert.Contains(t, r.Verdicts[0].Aim, "five_nodes")
 }
 
 func TestBenchSaysThatRequestsFailed(t *testing.T) {
@@ -291,23 +330,25 @@ func TestBenchLoop(t *testing.T) {
 	for _, object := range objects(t, measure(t, append(args, "--json")...)) {
 		modes = append(modes, object["mode"].(string))
 	}
-	assert.Equal(t, []string{"posts", "posts", "timers", "sleep_vs_pool", "offload", "offload", "interference", "interference"}, modes)
+	assert.Equal(t, []string{"posts", "posts", "timers", "sleep_vs_pool", "offload", "offload", "interference", "interference", "round_trips"}, modes)
 	o := measure(t, args...)
 	assert.Equal(t, exitOK, o.status, o.stderr)
-	for _, want := range []string{"2 producer(s)", "timers", "speedup", "64 bytes", "1 busy workers"} {
+	for _, want := range []string{"2 producer(s)", "timers", "speedup", "64 bytes", "1 busy workers", "three plain round trips"} {
 		assert.Contains(t, o.stdout, want)
 	}
 }
 
 func TestBenchKernels(t *testing.T) {
-	kernels := objects(t, measure(t, "kernels", "--rows", "10,20", "--duration", "1ms", "--json"))
-	require.Len(t, kernels, 10)
-	assert.Equal(t, "concat", kernels[9]["kernel"])
-	assert.EqualValues(t, 20, kernels[9]["rows"])
-	assert.Positive(t, kernels[9]["ns_per_row"])
-	o := measure(t, "kernels", "--rows", "10", "--duration", "1ms")
+	o := measure(t, "kernels", "--rows", "10,20", "--duration", "1ms", "--json")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	r := reportOf(t, o)
+	require.Len(t, r.Results, 10)
+	assert.Equal(t, "concat", r.Results[9].Kernel)
+	assert.Equal(t, 20, r.Results[9].Rows)
+	assert.Positive(t, r.Results[9].NsPerRow.Median)
+	o = measure(t, "kernels", "--rows", "10", "--duration", "1ms")
 	assert.Equal(t, exitOK, o.status)
-	assert.Len(t, strings.Fields(o.lines()[2]), 7)
+	assert.Contains(t, o.stdout, "On 10 rows ")
 }
 
 func TestBenchInterruptedSaysSo(t *testing.T) {
@@ -338,14 +379,14 @@ func TestBenchIsolation(t *testing.T) {
 		testworld.StartRedis(t) // skips, or fails where there must be one
 	}
 	o := measure(t, "isolation", "--scenario", "many_rows", "--rounds", "1", "--duration", "400ms", "--large", "1", "--share", "0.05", "--redis_server", server, "--json")
-	var r isolation.Result
-	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r), o.stderr)
+	require.NotEmpty(t, o.stdout, o.stderr)
+	r := reportOf(t, o).Results[0]
 	assert.Equal(t, "many_rows", r.Scenario)
 	assert.Empty(t, r.Failure)
-	assert.Positive(t, r.Capacity)
-	assert.Positive(t, r.Small.Answered)
-	assert.EqualValues(t, 1, r.Large.Answered)
-	assert.Contains(t, o.stdout, `"verdict":"`)
+	assert.Positive(t, r.Capacity.Median)
+	assert.Positive(t, r.Small)
+	assert.EqualValues(t, 1, r.Large)
+	assert.Regexp(t, `"(KEPT|MISSED) many_rows, reactor`, o.stdout)
 	assert.Contains(t, []int{exitOK, exitFailed}, o.status)
 	assert.Contains(t, o.stderr, "small requests/s")
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/caller"
-	"github.com/rankd/rankd/bench/fronts"
 )
 
 // answer is the part of an answer that the tests look at.
@@ -179,12 +178,12 @@ func TestClientsOfHTTP(t *testing.T) {
 
 // The load generators that rankd bench serve calls: each request of theirs succeeds, and their figures are understood.
 func TestForeignLoadGenerators(t *testing.T) {
-	for _, f := range fronts.Foreigners() {
+	for _, f := range caller.Foreigners() {
 		t.Run(f.Name, func(t *testing.T) {
 			installed(t, f.Program)
 			t.Parallel() // they mostly wait for their seconds to pass
 			server := demo(t)
-			c := fronts.Call{
+			c := caller.Call{
 				Addr: server.RESP, Plan: "simple_viewer", User: 1, InFlight: 32, Requests: 2000, Duration: time.Second, Folder: t.TempDir(),
 			}
 			if f.Front == caller.HTTP {

@@ -1,0 +1,128 @@
+package caller
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	benchmarkOut = `WARNING: Could not fetch server CONFIG
+"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
+"RANK concat_plan 1","12345.67","0.500","0.100","0.455","0.700","0.900","1.200"
+`
+	wrkOut = `Running 2s test @ http://127.0.0.1:8080/v1/rank/concat_plan
+  1 threads and 64 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     1.50ms    0.20ms   5.00ms   90.00%
+    Req/Sec    40.00k     1.00k   42.00k    70.00%
+  Latency Distribution
+     50%  850.00us
+     75%    1.10ms
+     90%    1.20ms
+     99%    2.25ms
+  80000 requests in 2.00s, 100.00MB read
+Requests/sec:  40000.12
+Transfer/sec:     50.00MB
+`
+	abOut = `Concurrency Level:      64
+Time taken for tests:   2.000 seconds
+Complete requests:      30000
+Failed requests:        0
+Keep-Alive requests:    30000
+Requests per second:    15000.25 [#/sec] (mean)
+`
+	abQuantiles = "Percentage served,Time in ms\n0,0.100\n1,0.120\n50,3.855\n99,9.125\n100,20.0\n"
+)
+
+func TestForeignFigures(t *testing.T) {
+	c := &Call{Requests: 25_000}
+	for name, tc := range map[string]struct {
+		parse func(out string) (Seen, error)
+		out   string
+		want  Seen
+	}{
+		"redis-benchmark": {func(out string) (Seen, error) { return parseRedisBenchmark(c, out) }, benchmarkOut, Seen{25_000, 12345.67, 455, 900}},
+		"wrk":             {func(out string) (Seen, error) { return parseWrk(c, out) }, wrkOut, Seen{80_000, 40000.12, 850, 2250}},
+		"ab":              {func(out string) (Seen, error) { return parseABWith(out, abQuantiles) }, abOut, Seen{30_000, 15000.25, 3855, 9125}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen, err := tc.parse(tc.out)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, seen)
+			_, err = tc.parse("")
+			assert.Error(t, err)
+		})
+	}
+	_, err := parseRedisBenchmark(c, "Error from server: TIMEOUT\n"+benchmarkOut)
+	assert.ErrorContains(t, err, "a request failed")
+	_, err = parseWrk(c, wrkOut+"  Non-2xx or 3xx responses: 12\n")
+	assert.ErrorContains(t, err, "Non-2xx or 3xx responses: 12")
+	_, err = parseWrk(c, wrkOut+"  Socket errors: connect 0, read 3, write 0, timeout 0\n")
+	assert.ErrorContains(t, err, "Socket errors")
+	_, err = parseABWith(abOut+"Non-2xx responses:      3\n", abQuantiles)
+	assert.ErrorContains(t, err, "Non-2xx")
+	_, err = parseABWith("Failed requests:        2\n"+abOut, abQuantiles)
+	assert.ErrorContains(t, err, "Failed requests")
+	_, err = parseABWith(abOut, "")
+	assert.ErrorContains(t, err, "missing")
+}
+
+func FuzzForeignFigures(f *testing.F) {
+	f.Add(benchmarkOut, "")
+	f.Add(wrkOut, "")
+	f.Add(abOut, abQuantiles)
+	f.Fuzz(func(t *testing.T, out, quantiles string) {
+		c := &Call{Requests: 1}
+		for _, parse := range []func() (Seen, error){
+			func() (Seen, error) { return parseRedisBenchmark(c, out) },
+			func() (Seen, error) { return parseWrk(c, out) },
+			func() (Seen, error) { return parseABWith(out, quantiles) },
+		} {
+			if seen, err := parse(); err == nil {
+				assert.Positive(t, seen.Requests)
+				assert.Positive(t, seen.PerSecond)
+				assert.Positive(t, seen.P50)
+			}
+		}
+	})
+}
+
+// A program stands in for a client: it writes what it was called with.
+func TestForeignIsCalled(t *testing.T) {
+	folder := t.TempDir()
+	program := filepath.Join(folder, "program")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700))
+	c := Call{Addr: "127.0.0.1:7", Plan: "p", User: 3, InFlight: 64, Duration: 1500 * time.Millisecond, Requests: 9, Folder: folder}
+	for _, f := range Foreigners() {
+		var args string
+		f.parse = func(_ *Call, out string) (Seen, error) { args = out; return Seen{}, nil }
+		f.Program = program
+		_, err := f.Run(t.Context(), &c)
+		require.NoError(t, err)
+		want := map[string]string{
+			"redis-benchmark":       "-h 127.0.0.1 -p 7 -n 9 -c 64 -P 1 -e --csv RANK p 3\n",
+			"redis-benchmark -P 16": "-h 127.0.0.1 -p 7 -n 9 -c 4 -P 16 -e --csv RANK p 3\n",
+			"wrk":                   "-t 1 -c 64 -d 2s --latency -s " + folder + "/post.lua http://127.0.0.1:7/v1/rank/p\n",
+			"ab": "-q -k -l -c 64 -t 2 -n 1000000 -p " + folder + "/body.json -T application/json -e " + folder +
+				"/quantiles.csv http://127.0.0.1:7/v1/rank/p\n",
+		}
+		assert.Equal(t, want[f.Name], args, f.Name)
+	}
+	script, err := os.ReadFile(filepath.Join(folder, "post.lua"))
+	require.NoError(t, err)
+	assert.Contains(t, string(script), `wrk.body = '{"user_id": 3}'`)
+
+	broken := Foreigners()[0]
+	broken.Program = "/nowhere/redis-benchmark"
+	_, err = broken.Run(t.Context(), &c)
+	assert.ErrorContains(t, err, "/nowhere/redis-benchmark")
+	c.Addr = "nowhere"
+	_, err = broken.Run(t.Context(), &c)
+	assert.Error(t, err)
+	assert.Equal(t, RESP, broken.Front)
+}

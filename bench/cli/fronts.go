@@ -1,0 +1,362 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/backend"
+	"github.com/rankd/rankd/bench/caller"
+	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/process"
+)
+
+// fronts measures what the fronts of "rankd serve" cost over the engine in process: CPU a request of the serving process, throughput
+// with many requests in flight, and latency with one. The callers are the engine's own process, which asks itself; the clients of
+// bench/caller, in a process of their own; and programs that others wrote: redis-benchmark, wrk, ab. One goroutine.
+type fronts struct {
+	Plan       string        `json:"plan"`
+	Rounds     int           `json:"rounds"`
+	Duration   time.Duration `json:"duration_ns"` // of a caller in a round, for either number in flight
+	Warmup     time.Duration `json:"warmup_ns"`
+	CPUThreads int           `json:"cpu_threads"`
+
+	planDir              string
+	fronts, clients      []string
+	redisServer, program string
+	connections          int
+
+	artifact, redis string
+	engine          *worker.Process // asks itself
+	client          *worker.Process // asks served
+	served          *process.Replica
+	folder          string // of plans and of the files of foreign clients
+	// rates are the requests per second that client has reached, by front and by number in flight.
+	rates map[string]map[int]float64
+}
+
+// inProcess is the name of the caller that the others are compared with: the engine asks itself.
+const inProcess = "in process"
+
+// The requests in flight of the two measurements of a round.
+const (
+	many = 64
+	one  = 1
+)
+
+// frontCaller is one way to ask the engine. Immutable.
+type frontCaller struct {
+	name string
+	// cpu and p50 bound the CPU a request, with many in flight, and the median latency, with one, over those of
+	// inProcess, in µs. Zero bounds nothing.
+	cpu, p50 float64
+	run      func(ctx context.Context, inFlight int) (asked, error)
+}
+
+// asked is what a caller has measured with so many requests in flight. Times are µs. Immutable.
+type asked struct {
+	perSecond, cpu float64 // cpu is of the serving process, for each request
+	p50, p99       float64 // p99 is 0 if the caller does not tell
+}
+
+const frontsLong = `Measure what the fronts of "rankd serve" cost over the engine in process. The command starts
+"rankd serve" and calls its fronts, and it runs the same plan on an engine in a process that asks
+itself. In each round all take turns, with 64 requests in flight and with one.
+
+The clients of this program call from a process of their own: RESP with pipelined commands on a
+few connections, HTTP on a keep-alive connection for each request in flight. Beside them run
+redis-benchmark, wrk and ab where they are installed. CPU time is what the serving process used, by
+its processor clock. All requests are for user 1, and no equal reads are shared.`
+
+func (p *Program) frontsMode() mode {
+	o := new(fronts)
+	plan := engineRow("plan_name", &o.Plan)
+	plan.Default = "concat_plan"
+	return mode{
+		use: "serve", short: "Measure what the fronts of rankd serve cost", long: frontsLong,
+		example: "  rankd bench serve\n  rankd bench serve --fronts resp --clients redis-benchmark --duration 5s",
+		rows: []cmdline.Setting{
+			plan,
+			engineRow("plan_dir", &o.planDir),
+			frontsRow(&o.fronts),
+			{Name: "clients", To: &o.clients, Default: foreignPrograms(), Help: "`programs` to call them with, beside this program's own clients (default: those installed)"},
+			{Name: "connections", To: &o.connections, Default: 4, Least: 1, Most: many, Help: "`number` of pipelined connections of the RESP client"},
+			roundsRow(&o.Rounds, 6),
+			{Name: "duration", To: &o.Duration, Default: 2 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` a caller is measured in a round, for either number in flight"},
+			{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Most: int64(time.Hour), Help: "how `long` a caller of this program warms up before"},
+			engineRow("cpu_threads", &o.CPUThreads),
+			redisServerRow(&o.redisServer),
+			programRow(&o.program),
+		},
+		check: func(given *pflag.FlagSet) error {
+			return errors.Join(o.check(given.Changed("clients")), o.readPlan(p.Compiler))
+		},
+		report: func(ctx context.Context) (*harness.Report, error) { return p.benchFronts(ctx, o) },
+	}
+}
+
+// foreignPrograms returns the names of the programs of foreign clients, each once.
+func foreignPrograms() (names []string) {
+	for _, f := range caller.Foreigners() {
+		names = append(names, f.Program)
+	}
+	return slices.Compact(names)
+}
+
+// check reports all that is wrong with the flags at once, and completes them. Clients that the user has not named need not
+// be installed.
+func (o *fronts) check(clientsGiven bool) error {
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	var installed []string
+	for _, name := range o.clients {
+		_, err := exec.LookPath(name)
+		switch {
+		case !slices.Contains(foreignPrograms(), name):
+			problem("--clients is one of %s, not %q", strings.Join(foreignPrograms(), ", "), name)
+		case err == nil:
+			installed = append(installed, name)
+		case clientsGiven:
+			problem("--clients: %w", err)
+		}
+	}
+	o.clients = installed
+	return errors.Join(problems...)
+}
+
+func (o *fronts) readPlan(compiler rankd.Compiler) error {
+	engine := rankd.Options{Env: "dev", Model: rankd.Sequential, Plan: o.Plan, Compiler: compiler}
+	if err := cmdline.Folders(&engine, o.planDir, "", ""); err != nil {
+		return err
+	}
+	name, artifact, err := soundPlan(engine, nil)
+	o.Plan, o.artifact = name, string(artifact)
+	return err
+}
+
+// String returns the settings as a line of text.
+func (o *fronts) String() string {
+	return fmt.Sprintf("plan %s for user %d, equal reads not shared, %d CPU workers, %d interleaved rounds of %v; medians, differences within each round",
+		o.Plan, benchUser, o.CPUThreads, o.Rounds, o.Duration)
+}
+
+var frontsTable = harness.TableSpec{Figures: []harness.Figure{
+	{Key: "requests_per_second", Head: fmt.Sprintf("%d in flight: requests/s", many), Text: harness.Whole, Spread: true},
+	{Key: "p99_us", Head: "p99", Text: harness.Duration},
+	{Key: "cpu_us", Head: "CPU each, µs", Text: harness.One, Spread: true},
+	{Key: "cpu_over_us", Head: "over " + inProcess, Text: harness.Over, Fold: harness.Versus(0, "cpu_us", harness.Difference)},
+	{Key: "p50_at_one_us", Head: fmt.Sprintf("%d in flight: p50", one), Text: harness.Duration, Spread: true},
+	{Key: "p50_over_us", Head: "over " + inProcess, Text: func(e harness.Estimate) string { return fmt.Sprintf("%+.0f µs", e.Median) },
+		Fold: harness.Versus(0, "p50_at_one_us", harness.Difference)},
+	{Key: "p50_us"}, {Key: "requests_per_second_at_one"}, {Key: "cpu_at_one_us"}, {Key: "p99_at_one_us"},
+}}
+
+// benchFronts starts Redis, the server and the two workers, and runs all rounds.
+func (p *Program) benchFronts(ctx context.Context, o *fronts) (_ *harness.Report, err error) {
+	if o.folder, err = os.MkdirTemp("", "rankd-bench-"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(o.folder)
+	if err := writePlans(o.folder, map[string]string{o.Plan: o.artifact}); err != nil {
+		return nil, err
+	}
+	redis, facts, err := p.startRedis(ctx, backend.Options{Server: o.redisServer})
+	if err != nil {
+		return nil, err
+	}
+	defer redis.Close()
+	own := engines.Spec{Kind: engines.Reactor}
+	workers, stop, err := p.startWorkers(ctx, &fleet{specs: []engines.Spec{own.Unshared(), own}, cpuThreads: o.CPUThreads, env: "dev"})
+	defer stop()
+	if err != nil {
+		return nil, err
+	}
+	o.redis, o.engine, o.client = redis.Addr(0), workers[0], workers[1]
+	o.served, err = startReplica(ctx, o.program, "--redis", o.redis, "--plan_dir", o.folder, "--plan_name", o.Plan,
+		"--cpu_threads", strconv.Itoa(o.CPUThreads), "--coalesce_reads=false")
+	if err != nil {
+		return nil, err
+	}
+	defer o.served.Kill()
+	callers := o.callers()
+	e := frontsExperiment(callers, o.Rounds)
+	e.Progress = p.Stderr
+	results, err := e.Measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := frontsReport(callers, results)
+	r.Facts, r.Settings = facts, o
+	return r, nil
+}
+
+// callers returns the callers that the flags ask for.
+func (o *fronts) callers() []frontCaller {
+	callers := []frontCaller{
+		{name: inProcess, run: func(_ context.Context, inFlight int) (asked, error) { return o.askInProcess(inFlight, false) }},
+		{name: inProcess + ", JSON", run: func(_ context.Context, inFlight int) (asked, error) { return o.askInProcess(inFlight, true) }},
+	}
+	o.rates = map[string]map[int]float64{}
+	for _, front := range o.fronts {
+		o.rates[front] = map[int]float64{}
+		c := frontCaller{name: front, cpu: 2.5, p50: 60, run: func(_ context.Context, inFlight int) (asked, error) { return o.askFront(front, inFlight) }}
+		if front == caller.HTTP {
+			c.cpu, c.p50 = 6, 90
+		}
+		callers = append(callers, c)
+	}
+	for _, f := range caller.Foreigners() {
+		if slices.Contains(o.clients, f.Program) && slices.Contains(o.fronts, f.Front) {
+			callers = append(callers, frontCaller{name: f.Name, run: func(ctx context.Context, inFlight int) (asked, error) { return o.askForeign(ctx, &f, inFlight) }})
+		}
+	}
+	return callers
+}
+
+// frontsExperiment returns the rounds to run, in which the callers take turns. The first caller is inProcess.
+func frontsExperiment(callers []frontCaller, rounds int) *harness.Experiment {
+	e := &harness.Experiment{
+		Scenarios: []harness.Item{{}}, Rounds: rounds, Figures: frontsTable.Figures,
+		Run: func(ctx context.Context, _, subject, _ int) (harness.Sample, error) {
+			s := harness.Sample{Figures: map[string]float64{}}
+			for _, m := range []struct {
+				inFlight int
+				suffix   string
+			}{{many, ""}, {one, "_at_one"}} {
+				a, err := callers[subject].run(ctx, m.inFlight)
+				if err != nil {
+					return s, fmt.Errorf("%d in flight: %w", m.inFlight, err)
+				}
+				s.Figures["requests_per_second"+m.suffix], s.Figures["cpu"+m.suffix+"_us"], s.Figures["p50"+m.suffix+"_us"] = a.perSecond, a.cpu, a.p50
+				if a.p99 > 0 {
+					s.Figures["p99"+m.suffix+"_us"] = a.p99
+				}
+			}
+			return s, nil
+		},
+		Say: func(s harness.Sample) string {
+			f := s.Figures
+			return fmt.Sprintf("%d in flight: %.0f requests/s, %.1f µs CPU each, p50 %v; %d in flight: p50 %v",
+				many, f["requests_per_second"], f["cpu_us"], harness.Micros(f["p50_us"]), one, harness.Micros(f["p50_at_one_us"]))
+		},
+	}
+	for _, c := range callers {
+		e.Subjects = append(e.Subjects, harness.Named("caller", "caller", c.name)...)
+	}
+	return e
+}
+
+// frontsReport judges the callers that have bounds.
+func frontsReport(callers []frontCaller, results [][]*harness.Result) *harness.Report {
+	r := &harness.Report{Title: "What the fronts of rankd serve cost", Results: results[0]}
+	r.Sections = []harness.Section{{Tables: []harness.Table{frontsTable.Table(results[0])}}}
+	for i, c := range callers {
+		if c.cpu == 0 {
+			continue
+		}
+		figures := results[0][i].Figures
+		r.Verdicts = append(r.Verdicts, harness.Verdict{
+			Aim: fmt.Sprintf("CPU a request of %s over %s, %d in flight", c.name, inProcess, many), Unit: " µs",
+			Estimate: figures["cpu_over_us"], Bound: harness.AtMost(c.cpu),
+		}, harness.Verdict{
+			Aim: fmt.Sprintf("p50 of %s over %s, %d in flight", c.name, inProcess, one), Unit: " µs",
+			Estimate: figures["p50_over_us"], Bound: harness.AtMost(c.p50),
+		})
+	}
+	return r
+}
+
+// round returns a round that has so many requests in flight.
+func (o *fronts) round(inFlight int) worker.Round {
+	return worker.Round{
+		Setup: worker.Setup{Plan: o.Plan}, Users: []int64{benchUser}, Concurrency: inFlight, Duration: o.Duration, Warmup: o.Warmup,
+	}
+}
+
+// askInProcess has the engine ask itself, in JSON or not.
+func (o *fronts) askInProcess(inFlight int, json bool) (asked, error) {
+	r := o.round(inFlight)
+	r.Redis, r.Artifact, r.JSON = o.redis, o.artifact, json
+	report, result, err := runSound(o.engine, &r)
+	if err != nil {
+		return asked{}, err
+	}
+	return askedOf(result, report.CPU), nil
+}
+
+// askFront has this program's client ask a front.
+func (o *fronts) askFront(front string, inFlight int) (asked, error) {
+	r := o.round(inFlight)
+	r.Front, r.Server, r.Connections, r.ServerPID = front, o.served.RESP, min(o.connections, inFlight), o.served.Pid()
+	if front == caller.HTTP {
+		r.Server, r.Connections = o.served.HTTP, inFlight
+	}
+	report, result, err := runSound(o.client, &r)
+	if err != nil {
+		return asked{}, err
+	}
+	o.rates[front][inFlight] = result.PerSecond()
+	return askedOf(result, report.ServerCPU), nil
+}
+
+// askForeign has a foreign client ask its front.
+func (o *fronts) askForeign(ctx context.Context, f *caller.Foreign, inFlight int) (asked, error) {
+	c := caller.Call{
+		Addr: o.served.RESP, Plan: o.Plan, User: benchUser, InFlight: inFlight, Duration: o.Duration, Folder: o.folder,
+		Requests: max(int64(o.rates[f.Front][inFlight]*o.Duration.Seconds()), 1),
+	}
+	if f.Front == caller.HTTP {
+		c.Addr = o.served.HTTP
+	}
+	before, err := load.ProcessCPU(o.served.Pid())
+	if err != nil {
+		return asked{}, err
+	}
+	seen, err := f.Run(ctx, &c)
+	if err != nil {
+		return asked{}, err
+	}
+	after, err := load.ProcessCPU(o.served.Pid())
+	return asked{perSecond: seen.PerSecond, cpu: harness.InMicros(after-before) / float64(seen.Requests), p50: seen.P50, p99: seen.P99}, err
+}
+
+// runSound has a worker run a round in which no request may fail.
+func runSound(w *worker.Process, r *worker.Round) (*worker.Report, *load.Result, error) {
+	report, err := w.Run(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	result, err := report.Result()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case result.FirstError != nil:
+		return nil, nil, fmt.Errorf("%d of %d requests failed, the first with: %w", result.Errors, result.Answered, result.FirstError)
+	case result.Refused != nil:
+		return nil, nil, fmt.Errorf("%d requests were refused", result.Refused.Answered)
+	case result.Answered == 0:
+		return nil, nil, errors.New("no request was answered")
+	}
+	return report, result, nil
+}
+
+// askedOf returns the figures of a round that took so much CPU time.
+func askedOf(r *load.Result, cpu time.Duration) asked {
+	return asked{
+		perSecond: r.PerSecond(), cpu: harness.InMicros(cpu) / float64(r.Answered),
+		p50: harness.InMicros(r.Latency.ValueAtPercentile(50)), p99: harness.InMicros(r.Latency.ValueAtPercentile(99)),
+	}
+}

@@ -1,0 +1,335 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/bench/caller"
+	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
+)
+
+func TestPlansAreSound(t *testing.T) {
+	catalog, err := task.NewCatalog(builtin.Specs()...)
+	require.NoError(t, err)
+	plans := map[string]string{holdPlan: holdArtifact}
+	for _, s := range isolationScenarios() {
+		plans[s.name] = s.plan
+	}
+	for _, s := range overloadScenarios() {
+		if s.artifact != "" {
+			plans[s.name] = s.artifact
+		}
+	}
+	reg, err := registry.Default("test")
+	require.NoError(t, err)
+	for name, text := range plans {
+		g, err := plan.Load(name, []byte(text), catalog, reg)
+		require.NoError(t, err)
+		assert.Equal(t, name, g.Name)
+	}
+}
+
+func TestUsersOfARound(t *testing.T) {
+	s := isolationScenarios()[0]
+	users := s.users(5000, 5)
+	require.Len(t, users, 5000)
+	var at []int
+	for i, u := range users {
+		if u == s.heavy {
+			at = append(at, i)
+		} else {
+			require.True(t, u >= 1 && u <= smallUsers)
+		}
+	}
+	assert.Equal(t, []int{500, 1500, 2500, 3500, 4500}, at, "evenly spread, none at the beginning")
+	assert.NotContains(t, s.users(1000, 0), s.heavy)
+	assert.Len(t, slices.DeleteFunc(s.users(10, 5), func(u int64) bool { return u != s.heavy }), 5)
+}
+
+// TestIsolation runs three engines that answer as told: a sound one, an older build, and one that fails.
+func TestIsolation(t *testing.T) {
+	capacity := 1000 * 51 / 64. // the search ends less than 1/64 below 800
+	s := isolationScenarios()[1]
+	var order []string
+	run := func(engine int, r *worker.Round) (*worker.Report, error) {
+		if engine == 2 {
+			return &worker.Report{Failure: "no luck"}, nil
+		}
+		n := int64(1000)
+		if r.Rate == 0 {
+			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: n, Latency: encoded(t, time.Millisecond)}}, nil
+		}
+		if len(r.Heavy) == 0 { // the search for the capacity
+			took := 4 * time.Millisecond
+			if r.Rate > 800 {
+				took = 6 * time.Millisecond
+			}
+			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: r.Requests, Latency: encoded(t, took)}, Lag: encoded(t, 0)}, nil
+		}
+		assert.Equal(t, capacity/2, r.Rate, "half of the capacity")
+		if !slices.Contains(r.Users, rowsUser) {
+			assert.EqualValues(t, int(capacity)/2, r.Requests)
+			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: 500, Latency: encoded(t, 3*time.Microsecond)}, Lag: encoded(t, time.Microsecond)}, nil
+		}
+		order = append(order, string(rune('a'+engine)))
+		assert.EqualValues(t, int(capacity), r.Requests)
+		assert.Len(t, r.Users, int(capacity))
+		assert.Equal(t, []int64{rowsUser}, r.Heavy)
+		assert.Equal(t, "many_rows", r.Plan)
+		report := &worker.Report{Elapsed: 2 * time.Second, Tally: worker.Tally{Answered: n, Latency: encoded(t, time.Millisecond, 2*time.Millisecond)}, Lag: encoded(t, time.Microsecond)}
+		if engine == 0 {
+			report.Heavy = &worker.Tally{Answered: 5, Errors: 1, FirstError: "too large", Latency: encoded(t, time.Second)}
+		} else {
+			report.Errors, report.FirstError, report.Shed = 9, "lost", 2
+		}
+		return report, nil
+	}
+	var progress []string
+	o := &isolation{Rounds: 2, Duration: 2 * time.Second, Large: 5, Share: 0.5, scenarios: []isolationScenario{s}, run: run,
+		progress: func(line string) { progress = append(progress, line) }, specs: []engines.Spec{{Kind: "a"}, {Kind: "b"}, {Kind: "c"}}}
+	results, err := o.experiment([]string{"a", "b", "c"}).Measure(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "b", "b", "a"}, order, "nobody is always the first")
+	assert.Equal(t, []string{"many_rows: a bears 797 small requests/s", "many_rows: b bears 797 small requests/s"}, progress)
+
+	a, b, c := results[0][0], results[0][1], results[0][2]
+	assert.Equal(t, capacity, a.Value("capacity_rps"))
+	assert.EqualValues(t, 2000, a.Value("small_answered"))
+	assert.Equal(t, [2]float64{10, 2}, [2]float64{a.Value("large_answered"), a.Value("large_errors")})
+	assert.InDelta(t, 2000, a.Value("small_p99_us"), 2)
+	assert.EqualValues(t, 1000, a.Value("alone_answered"))
+	assert.InDelta(t, 3, a.Value("alone_p99_us"), 0.1)
+	assert.InDelta(t, 3, a.Value("alone_p99_by_round_us"), 0.1)
+	assert.EqualValues(t, 18, b.Value("small_errors"))
+	assert.NotContains(t, b.Figures, "large_answered")
+	assert.Equal(t, "no luck", c.Failure)
+
+	r := o.report(results)
+	assert.True(t, r.Failed)
+	var out bytes.Buffer
+	require.NoError(t, r.WriteText(&out))
+	for _, want := range []string{
+		"2 interleaved rounds of 2s, 5 large requests in each", "KEPT many_rows, a: no small request fails, and their p99 is 2ms, below 5ms",
+		"MISSED many_rows, b: 18 small requests failed and 4 were turned away (the large ones among them); none should",
+		"NOT MEASURED many_rows, c: no luck", "a: the first large request that failed: too large",
+		"b: the first small request that failed (the large ones among them): lost",
+	} {
+		assert.Contains(t, out.String(), want)
+	}
+}
+
+// A given rate loads every engine alike. The benchmark then looks for no capacity.
+func TestRateInPlaceOfAShare(t *testing.T) {
+	o := &isolation{Rounds: 1, Duration: time.Second, Large: 1, Share: 0.5, Rate: 70, scenarios: isolationScenarios()[:1],
+		run: func(_ int, r *worker.Round) (*worker.Report, error) {
+			assert.Equal(t, 70.0, r.Rate)
+			return &worker.Report{Tally: worker.Tally{Answered: r.Requests}, Lag: encoded(t, 0), Heavy: new(worker.Tally)}, nil
+		}}
+	results, err := o.experiment([]string{"a"}).Measure(t.Context())
+	require.NoError(t, err)
+	row := isolationTable.Table(results[0]).Body()[0]
+	assert.Equal(t, []string{"a", "–", "70"}, row[:3])
+}
+
+// An engine that bears no rate, or whose requests fail, still has a capacity, or a failure.
+func TestCapacity(t *testing.T) {
+	for name, c := range map[string]struct {
+		latency time.Duration
+		failure string
+		sheds   float64 // above this rate of arrivals, and answers the rest at once; 0: never
+		want    float64
+	}{
+		"bears all":     {time.Microsecond, "", 0, 64 * 63 / 64.},
+		"bears none":    {time.Second, "", 0, 1},
+		"fails at once": {0, "no luck", 0, 0},
+		"sheds":         {time.Microsecond, "", 20, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := search{duration: time.Second, run: func(r *worker.Round) (*worker.Report, error) {
+				report := &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: 64, FirstError: c.failure, Latency: encoded(t, c.latency)}, Lag: encoded(t, 0)}
+				if c.sheds > 0 && r.Rate > c.sheds {
+					report.Shed = 1
+				}
+				return report, nil
+			}}
+			rate, err := s.capacity()
+			require.NoError(t, err)
+			assert.Equal(t, c.want, rate)
+			if c.failure != "" {
+				assert.EqualError(t, s.failure, c.failure)
+			}
+		})
+	}
+}
+
+// An older build's failures count if they are more than the large requests, which may all have failed.
+func TestPromises(t *testing.T) {
+	s := isolationScenarios()[0]
+	for _, c := range []struct {
+		figures figures
+		want    promise
+		text    string
+	}{
+		{figures{"large_answered": {}, "p99_by_round_us": {Median: 19_990}}, kept, "KEPT large_replies, e: no small request fails, and their p99 is 19.99ms, below 20ms"},
+		{figures{"p99_by_round_us": {Median: 20_000}}, slow, "MISSED large_replies, e: the p99 of the small requests is 20ms, and should be below 20ms"},
+		{figures{"large_answered": {}, "small_errors": {Median: 1}}, failing, "MISSED large_replies, e: 1 small requests failed and 0 were turned away; none should"},
+		{figures{"small_errors": {Median: 5}}, kept, "KEPT "}, {figures{"small_errors": {Median: 6}}, failing, "(the large ones among them)"},
+	} {
+		text, found := s.verdict(&harness.Result{Labels: harness.Named("engine", "", "e")[0].Labels, Figures: c.figures}, 5)
+		assert.Contains(t, text, c.text)
+		assert.Equal(t, c.want, found, text)
+	}
+}
+
+var (
+	bounded = server{"resp:1", "http:1", 1}
+	closing = server{"resp:2", "http:2", 2}
+)
+
+// TestOverload runs a server that answers as told. Over HTTP it answers late, and fails once a round.
+func TestOverload(t *testing.T) {
+	s := overloadScenarios()[0]
+	var fronts []string
+	none, answers, late, refusal := encoded(t), encoded(t, time.Millisecond, 2*time.Millisecond), encoded(t, time.Millisecond, time.Second), encoded(t, 500*time.Microsecond)
+	run := func(r *worker.Round) (*worker.Report, error) {
+		assert.Equal(t, r.Concurrency, r.Connections, "a connection for each request in flight")
+		switch {
+		case r.ServerPID == closing.pid:
+			assert.Equal(t, closing.addr(r.Front), r.Server)
+			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Latency: none}, ServerCPU: 3 * time.Microsecond,
+				Refused: &worker.Tally{Answered: 1, Latency: refusal}}, nil
+		case r.Rate == 0:
+			fronts = append(fronts, r.Front)
+			assert.Equal(t, bounded.addr(r.Front), r.Server)
+			assert.Equal(t, s.maxInflight, r.Concurrency)
+			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: 1, Latency: refusal}, ServerCPU: 7 * time.Microsecond}, nil
+		}
+		assert.Equal(t, s.deadline, r.Deadline)
+		assert.Equal(t, 3.0, r.Rate, "times the capacity")
+		assert.Equal(t, s.arrivals, r.Concurrency)
+		report := &worker.Report{Elapsed: 2 * time.Second, Tally: worker.Tally{Answered: 2, Latency: answers}, ServerCPU: time.Second,
+			Refused: &worker.Tally{Answered: 1, Latency: refusal}, Lag: refusal, Shed: 5}
+		if r.Front == caller.HTTP {
+			report.Answered, report.Errors, report.FirstError = 3, 1, "TIMEOUT"
+			report.Latency = late
+		}
+		return report, nil
+	}
+	o := &overload{Rounds: 6, Duration: 2 * time.Second, Warmup: time.Millisecond, Times: 3, scenarios: []overloadScenario{s},
+		fronts: []string{caller.RESP, caller.HTTP}, server: bounded, full: closing, run: run}
+	results, err := o.experiment().Measure(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"resp", "http", "http", "resp"}, fronts[:4], "nobody is always the first")
+
+	resp, http := results[0][0], results[0][1]
+	for key, want := range map[string]float64{
+		"capacity_rps": 1, "goodput_rps": 1, "goodput_share": 1, "cpu_answer_us": 7, "cpu_refusal_us": 3, "cpu_cores": 0.5,
+		"answered": 12, "late": 0, "refused": 6, "errors": 0, "unsent": 30,
+	} {
+		assert.Equal(t, want, resp.Value(key), key)
+	}
+	assert.InDelta(t, 500, resp.Value("refusal_p99_us"), 1)
+	assert.InDelta(t, 2000, resp.Value("answer_max_us"), 2)
+	assert.Equal(t, 0.5, http.Value("goodput_share"), "an answer behind its deadline is not good")
+	assert.Equal(t, [3]float64{12, 6, 6}, [3]float64{http.Value("answered"), http.Value("late"), http.Value("errors")})
+
+	var out bytes.Buffer
+	require.NoError(t, o.report(results).WriteText(&out))
+	for _, want := range []string{
+		"met          p50 of a refusal, busy, resp: 500", "met          p99 of a refusal, busy, http: 500",
+		"KEPT busy, resp: each of 12 requests that were admitted answered within 100ms",
+		"MISSED busy, http: 12 of 18 requests that were admitted did not answer within 100ms",
+		"http: the first request that failed: TIMEOUT",
+		"resp: goodput 1/s at 3 arrivals/s, 100% of the capacity of 1/s; a refusal takes 3.0 µs of CPU time, an answer 7.0 µs",
+	} {
+		assert.Contains(t, out.String(), want)
+	}
+}
+
+func TestPipelinedRequestsShareConnections(t *testing.T) {
+	m := overloading{new(overload), &overloadScenario{pipelined: 16}, caller.RESP}
+	assert.Equal(t, 16, m.base(bounded, 64).Connections)
+	assert.Equal(t, 8, m.base(bounded, 8).Connections)
+	m.front = caller.HTTP
+	assert.Equal(t, 64, m.base(bounded, 64).Connections)
+}
+
+// A server that does not do what the measurement takes for granted is an error, not a figure.
+func TestOverloadRefusesNonsense(t *testing.T) {
+	refusing := worker.Report{Elapsed: time.Second, Refused: &worker.Tally{Answered: 1, Latency: encoded(t, time.Microsecond)}}
+	for want, answer := range map[string]func() (*worker.Report, error){
+		"no luck": func() (*worker.Report, error) { return nil, errLuck },
+		"lost":    func() (*worker.Report, error) { return &worker.Report{Failure: "lost"}, nil },
+		"at capacity: TIMEOUT": func() (*worker.Report, error) {
+			return &worker.Report{Tally: worker.Tally{Answered: 1, Errors: 1, FirstError: "TIMEOUT"}}, nil
+		},
+		"at capacity: 0 answers, and 1 refusals": func() (*worker.Report, error) { return &refusing, nil },
+		"the server that refuses all has given 1 answers, and 0 refus": func() (*worker.Report, error) {
+			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: 1}}, nil
+		},
+	} {
+		o := &overload{Rounds: 1, Duration: time.Second, Times: 3, scenarios: overloadScenarios()[1:], fronts: []string{caller.RESP},
+			server: bounded, full: closing, run: func(*worker.Round) (*worker.Report, error) { return answer() }}
+		_, err := o.experiment().Measure(t.Context())
+		assert.ErrorContains(t, err, want)
+		assert.ErrorContains(t, err, "concat_plan, resp: ")
+	}
+}
+
+// TestFronts runs callers that answer as told: the engine, a front within its bounds, one beyond them, and a stranger.
+func TestFronts(t *testing.T) {
+	rounds := 0
+	answers := func(cpu, p50, p99 float64) func(context.Context, int) (asked, error) {
+		return func(_ context.Context, inFlight int) (asked, error) {
+			rounds++
+			drift := 10 * float64((rounds-1)/8) // the machine slows down, for all alike
+			busy := 5 * float64(inFlight)       // each load has its own figures
+			return asked{perSecond: 1000 * float64(inFlight), cpu: 10 + drift + busy + cpu, p50: 30 + drift + busy + p50, p99: p99}, nil
+		}
+	}
+	callers := []frontCaller{
+		{name: inProcess, run: answers(0, 0, 400)}, {name: "resp", cpu: 2.5, p50: 60, run: answers(2, 50, 400)},
+		{name: "http", cpu: 6, p50: 90, run: answers(7, 95, 400)}, {name: "ab", run: answers(20, 200, 0)},
+	}
+	results, err := frontsExperiment(callers, 6).Measure(t.Context())
+	require.NoError(t, err)
+	resp := results[0][1]
+	assert.Equal(t, 64_000.0, resp.Value("requests_per_second"))
+	assert.Equal(t, 1000.0, resp.Value("requests_per_second_at_one"))
+	assert.Equal(t, estimate(2, 2, 2), resp.Figures["cpu_over_us"], "the drift is not in differences within a round")
+	assert.Equal(t, estimate(50, 50, 50), resp.Figures["p50_over_us"])
+	r := frontsReport(callers, results)
+	var verdicts []string
+	for _, v := range r.Verdicts {
+		verdicts = append(verdicts, string(v.Outcome()))
+	}
+	assert.Equal(t, []string{"met", "met", "not met", "not met"}, verdicts)
+	assert.Equal(t, "CPU a request of resp over in process, 64 in flight: 2.00 µs (2.00–2.00), wanted <= 2.5 µs", strings.TrimPrefix(r.Verdicts[0].String(), "met          "))
+	row := r.Sections[0].Tables[0].Body()[3]
+	assert.Equal(t, []string{"ab", "64000", "±0%", "–"}, row[:4])
+	assert.Equal(t, "+20.0", row[6])
+
+	callers[0].run = func(context.Context, int) (asked, error) { return asked{}, errLuck }
+	_, err = frontsExperiment(callers[:1], 1).Measure(t.Context())
+	assert.EqualError(t, err, "in process: 64 in flight: no luck")
+}
+
+func TestAWorkerThatEndsIsAnError(t *testing.T) {
+	o := &isolation{Rounds: 1, Duration: time.Second, Large: 1, Share: 0.5, scenarios: isolationScenarios()[:1],
+		run: func(int, *worker.Round) (*worker.Report, error) { return nil, errLuck }}
+	_, err := o.experiment([]string{"a"}).Measure(t.Context())
+	assert.ErrorIs(t, err, errLuck)
+}
