@@ -140,6 +140,14 @@ func (g textGen) number(depth int) numberText {
 	return numberText{text, o.binds, eval}
 }
 
+var mathFunctions = []struct {
+	name  string
+	apply func(float64) float64
+}{
+	{"Math.abs", math.Abs}, {"Math.floor", math.Floor}, {"Math.ceil", math.Ceil}, {"Math.sqrt", math.Sqrt}, {"Math.exp", math.Exp},
+	{"Math.log", math.Log}, {"Math.trunc", math.Trunc}, {"Math.tanh", math.Tanh}, {"Math.log1p", math.Log1p},
+}
+
 // typed returns an operation of typed expressions. Its first operand is a token, so that plan code cannot compute
 // an infinity.
 func (g textGen) typed(depth int) numberText {
@@ -169,27 +177,12 @@ func (g textGen) typed(depth int) numberText {
 	case 4:
 		return numberText{call("Math.max", a.text, b.text, "1"), bindsAll, both(func(x, y float64) float64 { return max(x, y, 1) })}
 	case 5:
-		return numberText{call("Math.abs", a.text), bindsAll, one(math.Abs)}
-	case 6:
-		return numberText{call("Math.floor", a.text), bindsAll, one(math.Floor)}
-	case 7:
-		return numberText{call("Math.ceil", a.text), bindsAll, one(math.Ceil)}
-	case 8:
-		return numberText{call("Math.sqrt", a.text), bindsAll, one(math.Sqrt)}
-	case 9:
-		return numberText{call("Math.exp", a.text), bindsAll, one(math.Exp)}
-	case 10:
-		return numberText{call("Math.log", a.text), bindsAll, one(math.Log)}
-	case 11:
 		return numberText{call("clamp", a.text, "-1", "2.5"), bindsAll, one(func(x float64) float64 { return min(max(x, -1), 2.5) })}
-	case 12:
-		return numberText{call("Math.trunc", a.text), bindsAll, one(math.Trunc)}
-	case 13:
-		return numberText{call("Math.tanh", a.text), bindsAll, one(math.Tanh)}
-	case 14:
-		return numberText{call("Math.log1p", a.text), bindsAll, one(math.Log1p)}
-	case 15:
+	case 6:
 		return numberText{call("Math.atan2", a.text, b.text), bindsAll, both(math.Atan2)}
+	case 7, 8, 9, 10, 11, 12, 13, 14, 15:
+		f := mathFunctions[g.rng.IntN(len(mathFunctions))]
+		return numberText{call(f.name, a.text), bindsAll, one(f.apply)}
 	default:
 		// The condition is a token, or plan code would decide by a constant.
 		cond := g.predicate(min(depth-1, 2))

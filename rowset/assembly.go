@@ -199,43 +199,46 @@ func (a *assembly) bits(of func(*Batch) (Bitmap, bool)) Bitmap {
 }
 
 func (a *assembly) strings(m *Memory, key registry.KeyID, out *StringColumn) {
+	merge := newDictMerge(a.sides, key)
 	out.Key, out.Codes = key, m.Rows(a.n)
-	merge, rest := newDictMerge(a.sides, key), out.Codes
-	for i := range a.sides {
-		side := &a.sides[i]
-		part := rest[:side.N]
-		rest = rest[side.N:]
-		c := side.Batch.String(key)
-		if c == nil {
-			fillCodes(part, NullCode)
-			continue
+	gatherCodes(a, out.Codes, merge.base, merge.recode, func(b *Batch) ([]int32, *Dict) {
+		if c := b.String(key); c != nil {
+			return c.Codes, c.Dict
 		}
-		gather(part, c.Codes, side.Rows, NullCode)
-		if c.Dict != merge.base {
-			merge.recode(part, c.Dict)
-		}
-	}
+		return nil, nil
+	})
 	out.Dict = merge.result()
 }
 
 func (a *assembly) sets(m *Memory, key registry.KeyID, out *SetColumn) {
+	merge := newSetMerge(a.sides, key)
 	out.Key, out.Codes = key, m.Rows(a.n)
-	merge, rest := newSetMerge(a.sides, key), out.Codes
+	gatherCodes(a, out.Codes, merge.base, merge.recode, func(b *Batch) ([]int32, *SetDict) {
+		if c := b.Set(key); c != nil {
+			return c.Codes, c.Dict
+		}
+		return nil, nil
+	})
+	out.Dict = merge.result()
+}
+
+// gatherCodes gathers the codes of a column, which of returns with their dictionary, nil if a side has none. Codes of another dictionary
+// than base are recoded.
+func gatherCodes[D any](a *assembly, out []int32, base *D, recode func([]int32, *D), of func(*Batch) ([]int32, *D)) {
 	for i := range a.sides {
 		side := &a.sides[i]
-		part := rest[:side.N]
-		rest = rest[side.N:]
-		c := side.Batch.Set(key)
-		if c == nil {
+		part := out[:side.N]
+		out = out[side.N:]
+		codes, dict := of(side.Batch)
+		if dict == nil {
 			fillCodes(part, NullCode)
 			continue
 		}
-		gather(part, c.Codes, side.Rows, NullCode)
-		if c.Dict != merge.base {
-			merge.recode(part, c.Dict)
+		gather(part, codes, side.Rows, NullCode)
+		if dict != base {
+			recode(part, dict)
 		}
 	}
-	out.Dict = merge.result()
 }
 
 func fillCodes(codes []int32, code int32) {

@@ -63,17 +63,22 @@ func BenchmarkExpr(b *testing.B) {
 		{"coalesce(final,score)", bi("coalesce", final, score)},
 	} {
 		e := mustExpr(b, c.tree)
-		for _, n := range benchSizes {
-			for _, shape := range []string{"dense", "selected"} {
-				b.Run(fmt.Sprintf("%s/rows=%d/%s", c.name, n, shape), func(b *testing.B) {
-					rows := benchShapes(n)[shape]
-					b.ReportAllocs()
-					for b.Loop() {
-						columnOf(e, rows, nil)
-					}
-					perRow(b, rows)
-				})
-			}
+		benchRuns(b, c.name, func(rows rowset.RowSet) { columnOf(e, rows, nil) })
+	}
+}
+
+// benchRuns measures a run over rows of each size, dense and selected.
+func benchRuns(b *testing.B, name string, run func(rowset.RowSet)) {
+	for _, n := range benchSizes {
+		for _, shape := range []string{"dense", "selected"} {
+			b.Run(fmt.Sprintf("%s/rows=%d/%s", name, n, shape), func(b *testing.B) {
+				rows := benchShapes(n)[shape]
+				b.ReportAllocs()
+				for b.Loop() {
+					run(rows)
+				}
+				perRow(b, rows)
+			})
 		}
 	}
 }
@@ -88,19 +93,10 @@ func BenchmarkFilter(b *testing.B) {
 		{"regex(country)", regex("7$", "")},
 	} {
 		p := mustPred(b, c.tree)
-		for _, n := range benchSizes {
-			for _, shape := range []string{"dense", "selected"} {
-				b.Run(fmt.Sprintf("%s/rows=%d/%s", c.name, n, shape), func(b *testing.B) {
-					rows := benchShapes(n)[shape]
-					b.ReportAllocs()
-					for b.Loop() {
-						if _, err := p.Filter(nil, nil, rows, nil); err != nil {
-							b.Fatal(err)
-						}
-					}
-					perRow(b, rows)
-				})
+		benchRuns(b, c.name, func(rows rowset.RowSet) {
+			if _, err := p.Filter(nil, nil, rows, nil); err != nil {
+				b.Fatal(err)
 			}
-		}
+		})
 	}
 }

@@ -105,93 +105,22 @@ var operators = withKernels([]Operator{
 		row:    func(x, _, _ float64) float64 { return -x },
 		kernel: kernel{one: negate},
 	},
-	{
-		Group: "Arithmetic", Name: "abs", Operands: one, Makes: Number, Typed: true, Doc: "x without its sign.", Null: nullIfAny,
-		NonFinite: nullIfNot, Example: "Math.abs(Key.score)", Function: "Math.abs", Builder: "E.abs",
-		row:    func(x, _, _ float64) float64 { return math.Abs(x) },
-		kernel: kernel{one: absolute},
-	},
-	{
-		Group: "Arithmetic", Name: "floor", Operands: one, Makes: Number, Typed: true, Doc: "The largest integer that is at most x.",
-		Null: nullIfAny, NonFinite: nullIfNot, Example: "Math.floor(Key.score)", Function: "Math.floor", Builder: "E.floor",
-		row:    func(x, _, _ float64) float64 { return math.Floor(x) },
-		kernel: kernel{one: floor},
-	},
-	{
-		Group: "Arithmetic", Name: "ceil", Operands: one, Makes: Number, Typed: true, Doc: "The smallest integer that is at least x.",
-		Null: nullIfAny, NonFinite: nullIfNot, Example: "Math.ceil(Key.score)", Function: "Math.ceil", Builder: "E.ceil",
-		row:    func(x, _, _ float64) float64 { return math.Ceil(x) },
-		kernel: kernel{one: ceil},
-	},
-	{
-		Group: "Arithmetic", Name: "round", Operands: one, Makes: Number, Typed: true, Doc: "The integer nearest to x. A half goes up, as in JavaScript: 2.5 to 3, -2.5 to -2.", Null: nullIfAny,
-		NonFinite: nullIfNot, Example: "Math.round(Key.score * 100) / 100", Function: "Math.round", Builder: "E.round",
-		row: func(x, _, _ float64) float64 { return round(x) },
-	},
-	{
-		Group: "Arithmetic", Name: "trunc", Operands: one, Makes: Number, Typed: true, Doc: "x without its fraction.", Null: nullIfAny,
-		NonFinite: nullIfNot, Example: "Math.trunc(Key.score)", Function: "Math.trunc", Builder: "E.trunc",
-		row: func(x, _, _ float64) float64 { return math.Trunc(x) },
-	},
-	{
-		Group: "Arithmetic", Name: "sign", Operands: one, Makes: Number, Typed: true, Doc: "1 where x is above zero, -1 where it is below, and zero where it is zero.", Null: nullIfAny,
-		NonFinite: "Null if x is NaN.", Example: "Math.sign(Key.score)", Function: "Math.sign", Builder: "E.sign",
-		row: func(x, _, _ float64) float64 { return sign(x) },
-	},
-	{
-		Group: "Arithmetic", Name: "sqrt", Operands: one, Makes: Number, Typed: true, Doc: "The square root of x.", Null: nullIfAny,
-		NonFinite: "Null if x is negative.", Example: "Math.sqrt(Key.likes)", Function: "Math.sqrt", Builder: "E.sqrt",
-		row:    func(x, _, _ float64) float64 { return math.Sqrt(x) },
-		kernel: kernel{one: squareRoot},
-	},
-	{
-		Group: "Arithmetic", Name: "exp", Operands: one, Makes: Number, Typed: true, Doc: "e to the power of x.", Null: nullIfAny,
-		NonFinite: "Null if the result overflows, from about x = 709.8 on.", Example: "Math.exp(-Key.score)", Function: "Math.exp", Builder: "E.exp",
-		row:    func(x, _, _ float64) float64 { return math.Exp(x) },
-		kernel: kernel{one: exponential},
-	},
-	{
-		Group: "Arithmetic", Name: "log", Operands: one, Makes: Number, Typed: true, Doc: "The natural logarithm of x.", Null: nullIfAny,
-		NonFinite: "Null if x is zero or negative.", Example: "Math.log(1 + Key.likes)",
-		Function: "Math.log", Builder: "E.log",
-		row:    func(x, _, _ float64) float64 { return math.Log(x) },
-		kernel: kernel{one: logarithm},
-	},
-	{
-		Group: "Arithmetic", Name: "expm1", Operands: one, Makes: Number, Typed: true, Doc: "e to the power of x, less 1; exact where x is small.", Null: nullIfAny,
-		NonFinite: "Null if the result overflows, from about x = 709.8 on.", Example: "Math.expm1(Key.score)", Function: "Math.expm1", Builder: "E.expm1",
-		row: func(x, _, _ float64) float64 { return math.Expm1(x) },
-	},
-	{
-		Group: "Arithmetic", Name: "log1p", Operands: one, Makes: Number, Typed: true, Doc: "The natural logarithm of 1 + x; exact where x is small.", Null: nullIfAny,
-		NonFinite: "Null if x is -1 or less.", Example: "Math.log1p(Key.likes)", Function: "Math.log1p", Builder: "E.log1p",
-		row: func(x, _, _ float64) float64 { return math.Log1p(x) },
-	},
-	{
-		Group: "Arithmetic", Name: "log2", Operands: one, Makes: Number, Typed: true, Doc: "The logarithm of x to base 2.", Null: nullIfAny,
-		NonFinite: "Null if x is zero or negative.", Example: "Math.log2(1 + Key.likes)", Function: "Math.log2", Builder: "E.log2",
-		row: func(x, _, _ float64) float64 { return math.Log2(x) },
-	},
-	{
-		Group: "Arithmetic", Name: "log10", Operands: one, Makes: Number, Typed: true, Doc: "The logarithm of x to base 10.", Null: nullIfAny,
-		NonFinite: "Null if x is zero or negative.", Example: "Math.log10(1 + Key.likes)", Function: "Math.log10", Builder: "E.log10",
-		row: func(x, _, _ float64) float64 { return math.Log10(x) },
-	},
-	{
-		Group: "Arithmetic", Name: "sin", Operands: one, Makes: Number, Typed: true, Doc: "The sine of x, an angle in radians.", Null: nullIfAny,
-		NonFinite: "Null if x is not finite.", Example: "Math.sin(Key.score)", Function: "Math.sin", Builder: "E.sin",
-		row: func(x, _, _ float64) float64 { return math.Sin(x) },
-	},
-	{
-		Group: "Arithmetic", Name: "cos", Operands: one, Makes: Number, Typed: true, Doc: "The cosine of x, an angle in radians.", Null: nullIfAny,
-		NonFinite: "Null if x is not finite.", Example: "Math.cos(Key.score)", Function: "Math.cos", Builder: "E.cos",
-		row: func(x, _, _ float64) float64 { return math.Cos(x) },
-	},
-	{
-		Group: "Arithmetic", Name: "tanh", Operands: one, Makes: Number, Typed: true, Doc: "The hyperbolic tangent of x, from -1 to 1.", Null: nullIfAny,
-		NonFinite: nullIfNot, Example: "Math.tanh(Key.score)", Function: "Math.tanh", Builder: "E.tanh",
-		row: func(x, _, _ float64) float64 { return math.Tanh(x) },
-	},
+	mathFunction("abs", "x without its sign.", nullIfNot, "Math.abs(Key.score)", math.Abs, absolute),
+	mathFunction("floor", "The largest integer that is at most x.", nullIfNot, "Math.floor(Key.score)", math.Floor, floor),
+	mathFunction("ceil", "The smallest integer that is at least x.", nullIfNot, "Math.ceil(Key.score)", math.Ceil, ceil),
+	mathFunction("round", "The integer nearest to x. A half goes up, as in JavaScript: 2.5 to 3, -2.5 to -2.", nullIfNot, "Math.round(Key.score * 100) / 100", round, nil),
+	mathFunction("trunc", "x without its fraction.", nullIfNot, "Math.trunc(Key.score)", math.Trunc, nil),
+	mathFunction("sign", "1 where x is above zero, -1 where it is below, and zero where it is zero.", "Null if x is NaN.", "Math.sign(Key.score)", sign, nil),
+	mathFunction("sqrt", "The square root of x.", "Null if x is negative.", "Math.sqrt(Key.likes)", math.Sqrt, squareRoot),
+	mathFunction("exp", "e to the power of x.", "Null if the result overflows, from about x = 709.8 on.", "Math.exp(-Key.score)", math.Exp, exponential),
+	mathFunction("log", "The natural logarithm of x.", "Null if x is zero or negative.", "Math.log(1 + Key.likes)", math.Log, logarithm),
+	mathFunction("expm1", "e to the power of x, less 1; exact where x is small.", "Null if the result overflows, from about x = 709.8 on.", "Math.expm1(Key.score)", math.Expm1, nil),
+	mathFunction("log1p", "The natural logarithm of 1 + x; exact where x is small.", "Null if x is -1 or less.", "Math.log1p(Key.likes)", math.Log1p, nil),
+	mathFunction("log2", "The logarithm of x to base 2.", "Null if x is zero or negative.", "Math.log2(1 + Key.likes)", math.Log2, nil),
+	mathFunction("log10", "The logarithm of x to base 10.", "Null if x is zero or negative.", "Math.log10(1 + Key.likes)", math.Log10, nil),
+	mathFunction("sin", "The sine of x, an angle in radians.", "Null if x is not finite.", "Math.sin(Key.score)", math.Sin, nil),
+	mathFunction("cos", "The cosine of x, an angle in radians.", "Null if x is not finite.", "Math.cos(Key.score)", math.Cos, nil),
+	mathFunction("tanh", "The hyperbolic tangent of x, from -1 to 1.", nullIfNot, "Math.tanh(Key.score)", math.Tanh, nil),
 	{
 		Group: "Arithmetic", Name: "atan2", Operands: []Operand{{"y", TakesNumber}, {"x", TakesNumber}}, Makes: Number, Typed: true,
 		Doc:  "The angle in radians, from -π to π, between the x axis and the line from the origin to (x, y). y stands first, as in JavaScript.",
@@ -353,22 +282,10 @@ var operators = withKernels([]Operator{
 		Doc: "a differs from b.", Null: "With the literal null: true if the other side is not null. Otherwise false if an operand is null.",
 		Example: "Key.author_id != Key.id", Infix: "!=",
 	},
-	{
-		Group: "Predicates", Name: "cmp", Cmp: "<", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is less than b.",
-		Null: falseIfNull, Example: "Key.score < 0.5", Infix: "<",
-	},
-	{
-		Group: "Predicates", Name: "cmp", Cmp: "<=", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is at most b.",
-		Null: falseIfNull, Example: "Key.score <= 0.5", Infix: "<=",
-	},
-	{
-		Group: "Predicates", Name: "cmp", Cmp: ">", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is greater than b.",
-		Null: falseIfNull, Example: "Key.score > 0.5", Infix: ">",
-	},
-	{
-		Group: "Predicates", Name: "cmp", Cmp: ">=", code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: "a is at least b.",
-		Null: falseIfNull, Example: "Key.score >= 0.5", Infix: ">=",
-	},
+	ordering("<", "a is less than b."),
+	ordering("<=", "a is at most b."),
+	ordering(">", "a is greater than b."),
+	ordering(">=", "a is at least b."),
 	{
 		Group: "Predicates", Name: "is_null", code: opIsNull, Operands: anything, Makes: Predicate,
 		Doc: "x is null.", Null: neverNullPred, Example: "Key.score == null", Builder: "Pred.isNull",
@@ -427,3 +344,27 @@ var operators = withKernels([]Operator{
 		Example: "!(Key.score > 0.5)", Prefix: "!", Builder: "Pred.not",
 	},
 })
+
+// mathFunction returns an operator of one number that Math of JavaScript has under the same name. A vector of nil calls row for each row.
+func mathFunction(name, doc, nonFinite, example string, row func(x float64) float64, vector func(dst, x []float64)) Operator {
+	if vector == nil {
+		vector = func(dst, x []float64) {
+			for i, v := range x {
+				dst[i] = row(v)
+			}
+		}
+	}
+	return Operator{
+		Group: "Arithmetic", Name: name, Operands: one, Makes: Number, Typed: true, Doc: doc, Null: nullIfAny, NonFinite: nonFinite,
+		Example: example, Function: "Math." + name, Builder: "E." + name,
+		row: func(x, _, _ float64) float64 { return row(x) }, kernel: kernel{one: vector},
+	}
+}
+
+// ordering returns a comparison by order.
+func ordering(cmp, doc string) Operator {
+	return Operator{
+		Group: "Predicates", Name: "cmp", Cmp: cmp, code: opCmp, Operands: ordered, Members: cmpMember, Makes: Predicate, Doc: doc,
+		Null: falseIfNull, Example: "Key.score " + cmp + " 0.5", Infix: cmp,
+	}
+}

@@ -55,21 +55,23 @@ func (g treeGen) language() Language {
 }
 
 func mustExpr(t testing.TB, text string) *Expr { return mustExprOf(t, Language{}, text) }
+func mustPred(t testing.TB, text string) *Pred { return mustPredOf(t, Language{}, text) }
 
 func mustExprOf(t testing.TB, l Language, text string) *Expr {
 	t.Helper()
-	e, err := l.ParseExpr(parseJSON(t, text))
-	require.NoError(t, err, "%s", text)
-	return e
+	return mustParse(t, l.ParseExpr, text)
 }
-
-func mustPred(t testing.TB, text string) *Pred { return mustPredOf(t, Language{}, text) }
 
 func mustPredOf(t testing.TB, l Language, text string) *Pred {
 	t.Helper()
-	p, err := l.ParsePred(parseJSON(t, text))
+	return mustParse(t, l.ParsePred, text)
+}
+
+func mustParse[T any](t testing.TB, parse func(*jsondoc.Value) (T, error), text string) T {
+	t.Helper()
+	parsed, err := parse(parseJSON(t, text))
 	require.NoError(t, err, "%s", text)
-	return p
+	return parsed
 }
 
 // checkExpr compares e with the reference on one row set.

@@ -116,6 +116,19 @@ func (c *fakeCluster) change(fn func()) {
 	fn()
 }
 
+// moveSlots gives the slots of a node to another.
+func (c *fakeCluster) moveSlots(from, to int) {
+	c.change(func() {
+		before := c.owner
+		c.owner = func(slot int) int {
+			if before(slot) == from {
+				return to
+			}
+			return before(slot)
+		}
+	})
+}
+
 func (c *fakeCluster) client(o resp.Options) *Cluster {
 	if o.Addr == "" {
 		o.Addr = c.addrs[0] + "," + c.addrs[1]
@@ -210,15 +223,7 @@ func TestClusterSendsRedirectedCommandsAgain(t *testing.T) {
 			assert.Equal(t, again, sent, reply)
 		})
 	}
-	before := c.owner
-	c.change(func() {
-		c.owner = func(slot int) int {
-			if before(slot) == 1 {
-				return 2
-			}
-			return before(slot)
-		}
-	})
+	c.moveSlots(1, 2)
 	for range 2 {
 		got, err := texts(client, b, 0)
 		require.NoError(t, err)
@@ -244,15 +249,7 @@ func TestClusterNodesFail(t *testing.T) {
 		assert.Contains(t, got[1], "redis "+c.addrs[1]+": ")
 		assert.Contains(t, got[3], "redis "+c.addrs[1]+": ")
 		assert.EqualValues(t, 1, client.Stats().Failed)
-		before := c.owner
-		c.change(func() {
-			c.owner = func(slot int) int {
-				if before(slot) == 1 {
-					return 2
-				}
-				return before(slot)
-			}
-		})
+		c.moveSlots(1, 2)
 		require.Eventually(t, func() bool {
 			got, err := texts(client, b, 0)
 			return err == nil && assert.ObjectsAreEqual(want, got)
