@@ -7,6 +7,7 @@ import (
 
 // Check returns all that is wrong with a Trace, or nil. These hold for every one:
 //
+//   - each index leads somewhere, and the inputs of nodes that ran form no cycle;
 //   - Ready <= Start <= End for each node that ran, all within the request's time, and Ready is the end of the last input;
 //   - the queue delay of the request ends at Begun or before;
 //   - awaits are in order, within the node;
@@ -15,10 +16,12 @@ import (
 //   - in the mode Latency the critical path adds up to the request's time.
 func (t *Trace) Check() error {
 	c := checker{trace: t}
-	c.nodes()
-	c.tracks()
-	c.flows()
-	c.path()
+	if c.indices(); len(c.problems) == 0 { // The rest follows them.
+		c.nodes()
+		c.tracks()
+		c.flows()
+		c.path()
+	}
 	return errors.Join(c.problems...)
 }
 
@@ -33,6 +36,34 @@ func (c *checker) problem(ok bool, format string, args ...any) {
 	}
 }
 
+func (c *checker) indices() {
+	t, ran := c.trace, 0
+	node := func(i, least int) bool { return least <= i && i < len(t.Nodes) }
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		c.problem(node(n.Parent, -1), "node %s: no node %d", n.ID, n.Parent)
+		c.problem(n.Track >= -1 && n.Track < len(t.Tracks), "node %s: no track %d", n.ID, n.Track)
+		for _, in := range n.Inputs {
+			c.problem(node(in, 0), "nodes[%d].inputs: no node %d", i, in)
+		}
+		if n.Ran() {
+			ran++
+		}
+	}
+	for i, track := range t.Tracks {
+		for _, s := range track.Slices {
+			c.problem(node(s.Node, 0) || s.Node == -1 && s.Kind == EngineSlice, "tracks[%d].slices: no node %d", i, s.Node)
+		}
+	}
+	for i, f := range t.Flows {
+		c.problem(node(f.Node, 0), "flows[%d]: no node %d", i, f.Node)
+	}
+	for i, timer := range t.Timers {
+		c.problem(node(timer.Node, 0), "timers[%d]: no node %d", i, timer.Node)
+	}
+	c.problem(len(c.problems) > 0 || len(t.order()) == ran, "nodes: inputs form a cycle")
+}
+
 func (c *checker) nodes() {
 	t := c.trace
 	c.problem(0 <= t.Request.QueueDelay && t.Request.QueueDelay <= max(0, t.Request.Begun), "queue delay %v, begun at %v", t.Request.QueueDelay, t.Request.Begun)
@@ -40,8 +71,6 @@ func (c *checker) nodes() {
 		n := &t.Nodes[i]
 		c.problem(n.Index == i, "node %d has the index %d", i, n.Index)
 		c.problem(n.SpanID == int64(i)+1, "node %s: span %d", n.ID, n.SpanID)
-		c.problem(n.Parent >= -1 && n.Parent < len(t.Nodes), "node %s: no node %d", n.ID, n.Parent)
-		c.problem(n.Track >= -1 && n.Track < len(t.Tracks), "node %s: no track %d", n.ID, n.Track)
 		if !n.Ran() {
 			c.problem(n.Status == Skipped, "node %s ran nowhere, and its status is %q", n.ID, n.Status)
 			continue
@@ -62,7 +91,6 @@ func (c *checker) tracks() {
 	for _, track := range c.trace.Tracks {
 		for k, s := range track.Slices {
 			c.problem(0 <= s.Start && s.Start <= s.End, "track %s: slice from %d to %d", track.Name, s.Start, s.End)
-			c.problem(s.Node >= -1 && s.Node < len(c.trace.Nodes), "track %s: no node %d", track.Name, s.Node)
 			if k > 0 {
 				before := track.Slices[k-1]
 				c.problem(before.End <= s.Start, "track %s: a slice ends at %d, and the next one starts at %d", track.Name, before.End, s.Start)

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -43,49 +42,10 @@ func Decode(doc []byte) (*Trace, error) {
 	case t.Version != Version:
 		err = fmt.Errorf("version %d, and this program reads version %d", t.Version, Version)
 	default:
-		if err = t.checkIndices(); err == nil {
-			err = t.Check()
-		}
+		err = t.Check()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
 	return t, nil
-}
-
-// checkIndices returns an error if an index of a document leads nowhere, or if its nodes wait for each other.
-func (t *Trace) checkIndices() error {
-	node := func(i int) bool { return 0 <= i && i < len(t.Nodes) }
-	ran := 0
-	for i := range t.Nodes {
-		for _, in := range t.Nodes[i].Inputs {
-			if !node(in) {
-				return fmt.Errorf("nodes[%d].inputs: no node %d", i, in)
-			}
-		}
-		if t.Nodes[i].Ran() {
-			ran++
-		}
-	}
-	for i, track := range t.Tracks {
-		for _, s := range track.Slices {
-			if !node(s.Node) && (s.Node != -1 || s.Kind != EngineSlice) {
-				return fmt.Errorf("tracks[%d].slices: no node %d", i, s.Node)
-			}
-		}
-	}
-	for i, f := range t.Flows {
-		if !node(f.Node) {
-			return fmt.Errorf("flows[%d]: no node %d", i, f.Node)
-		}
-	}
-	for i, timer := range t.Timers {
-		if !node(timer.Node) {
-			return fmt.Errorf("timers[%d]: no node %d", i, timer.Node)
-		}
-	}
-	if len(t.order()) < ran {
-		return errors.New("nodes: inputs form a cycle")
-	}
-	return nil
 }

@@ -109,7 +109,7 @@ var operators = withKernels([]Operator{
 	mathFunction("floor", "The largest integer that is at most x.", nullIfNot, "Math.floor(Key.score)", math.Floor, floor),
 	mathFunction("ceil", "The smallest integer that is at least x.", nullIfNot, "Math.ceil(Key.score)", math.Ceil, ceil),
 	mathFunction("round", "The integer nearest to x. A half goes up, as in JavaScript: 2.5 to 3, -2.5 to -2.", nullIfNot, "Math.round(Key.score * 100) / 100", round, nil),
-	mathFunction("trunc", "x without its fraction.", nullIfNot, "Math.trunc(Key.score)", math.Trunc, nil),
+	mathFunction("trunc", "x without its fraction.", nullIfNot, "Math.trunc(Key.score)", func(x float64) float64 { return math.Trunc(x) }, nil),
 	mathFunction("sign", "1 where x is above zero, -1 where it is below, and zero where it is zero.", "Null if x is NaN.", "Math.sign(Key.score)", sign, nil),
 	mathFunction("sqrt", "The square root of x.", "Null if x is negative.", "Math.sqrt(Key.likes)", math.Sqrt, squareRoot),
 	mathFunction("exp", "e to the power of x.", "Null if the result overflows, from about x = 709.8 on.", "Math.exp(-Key.score)", math.Exp, exponential),

@@ -2,6 +2,7 @@ package tracetest
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func Hostile() map[string]*trace.Trace {
 
 	// A body outlives the request.
 	late := Random(7, 6)
-	worker := &late.Tracks[1]
+	worker := &late.Tracks[slices.IndexFunc(late.Tracks, func(t trace.Track) bool { return t.Kind == trace.CPUTrack })]
 	worker.Slices = append(worker.Slices, trace.Slice{Kind: trace.NodeSlice, Node: 5, Start: late.Request.Ended, End: late.Request.Ended + 5*time.Millisecond})
 
 	long := Random(8, 8)

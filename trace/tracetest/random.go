@@ -3,12 +3,14 @@
 package tracetest
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -26,45 +28,50 @@ func Random(seed uint64, nodes int) *trace.Trace {
 	})
 }
 
-// run runs a plan whose nodes read nodes before them.
-func run(seed uint64, plan string, nodes int, inputs func(node int) []int) *trace.Trace {
+// run returns what a Journal takes down of a plan whose nodes read nodes before them.
+func run(seed uint64, name string, nodes int, inputs func(node int) []int) *trace.Trace {
 	w := &world{
-		random: rand.New(rand.NewPCG(seed, 1)), loopFree: 20 * time.Microsecond, left: make([]int, nodes), readers: make([][]int, nodes),
-		trace: &trace.Trace{
-			Version: trace.Version, TraceID: "0af7651916cd43dd8448eb211c80319c", RequestID: "r1", Plan: plan,
-			Engine: "reactor", Scheduling: "adaptive", Request: trace.Request{Begun: 20 * time.Microsecond},
-			Tracks: []trace.Track{
-				{Kind: trace.LoopTrack, Name: "Loop"}, {Kind: trace.CPUTrack, Name: "CPU 0"}, {Kind: trace.CPUTrack, Number: 1, Name: "CPU 1"},
-			},
-		},
+		random: rand.New(rand.NewPCG(seed, 1)), clock: clock.NewManual(), graph: &plan.Graph{Name: name, Registry: registrytest.BuiltIn().Load()},
+		left: make([]int, nodes), readers: make([][]int, nodes), rows: make([]int, nodes),
 	}
 	w.plan(nodes, inputs)
+	w.journal = trace.NewJournals(w.clock, 0).Begin(trace.Full, w.graph, trace.Reactor, "adaptive", w.clock.Now(), 0)
+	w.clock.Advance(20 * time.Microsecond)
 	for i, left := range w.left {
 		if left == 0 {
-			w.push(w.loopFree, i, w.begin)
+			w.at(0, func() { w.begin(i) })
 		}
 	}
 	for len(w.events) > 0 {
 		e := w.events[0]
 		w.events = w.events[1:]
-		w.now = max(e.at, w.loopFree)
-		e.do(e.node)
+		if idle := e.at.Sub(w.clock.Now()); idle > 0 {
+			w.journal.Leave()
+			w.clock.Advance(idle)
+		}
+		e.do()
 	}
-	w.engine(2 * time.Microsecond)
-	w.trace.Request.Ended = w.loopFree
-	slices.SortStableFunc(w.trace.Flows, func(a, b trace.Flow) int { return cmp.Compare(a.Points[0].At, b.Points[0].At) })
-	return w.trace
+	w.journal.Leave()
+	w.clock.Advance(2 * time.Microsecond)
+	w.journal.Enter()
+	recording := w.journal.Finish(nil)
+	recording.RequestID = "r1"
+	t := recording.Trace()
+	t.TraceID = "0af7651916cd43dd8448eb211c80319c"
+	return t
 }
 
 // A world is a made-up reactor that runs one request. One goroutine at a time.
 type world struct {
-	random   *rand.Rand
-	trace    *trace.Trace
-	events   []event // by instant
-	now      time.Duration
-	loopFree time.Duration
-	left     []int // inputs that have not ended
-	readers  [][]int
+	random  *rand.Rand
+	clock   *clock.Manual
+	graph   *plan.Graph
+	journal *trace.Journal
+	events  []event       // by instant
+	left    []int         // inputs that have not ended
+	readers [][]int       // of each node
+	rows    []int         // of its result
+	free    [2]clock.Time // when each worker is
 }
 
 var computing = [...]string{"core::vm", "core::filter", "core::sort", "core::take", "core::concat"}
@@ -72,143 +79,111 @@ var computing = [...]string{"core::vm", "core::filter", "core::sort", "core::tak
 // plan makes the nodes. A quarter of them wait for Redis.
 func (w *world) plan(nodes int, inputs func(node int) []int) {
 	for i := range nodes {
-		n := trace.Node{SpanID: int64(i) + 1, Index: i, ID: fmt.Sprintf("n%d", i), Op: computing[w.random.IntN(len(computing))],
-			Inputs: append([]int{}, inputs(i)...), Status: trace.OK, Parent: -1, RowsIn: 100, RowsOut: 10 + w.random.IntN(1000)}
+		n := &plan.Node{Index: i, ID: fmt.Sprintf("n%d", i), Op: computing[w.random.IntN(len(computing))], Inputs: inputs(i)}
+		w.rows[i] = 10 + w.random.IntN(1000)
 		if i <= nodes/20 || w.random.IntN(4) == 0 {
 			n.Op = "core::media"
 		}
 		if i%5 == 3 {
-			n.Label = fmt.Sprintf("label %d", i%2)
+			n.Trace = fmt.Sprintf("label %d", i%2)
 		}
 		for _, in := range n.Inputs {
 			w.readers[in] = append(w.readers[in], i)
 			w.left[i]++
 		}
-		w.trace.Nodes = append(w.trace.Nodes, n)
+		w.graph.Nodes = append(w.graph.Nodes, n)
 	}
-	for i := range w.trace.Nodes {
-		w.trace.Nodes[i].Output = len(w.readers[i]) == 0
+	for i, n := range w.graph.Nodes {
+		n.IsOutput = len(w.readers[i]) == 0
 	}
 }
 
+// between returns a random time, in µs.
 func (w *world) between(low, high int) time.Duration {
 	return time.Duration(low*1000 + w.random.IntN((high-low)*1000))
 }
 
-// engine adds a slice of the engine to the loop.
-func (w *world) engine(d time.Duration) {
-	w.now = max(w.now, w.loopFree)
-	w.loop(trace.Slice{Kind: trace.EngineSlice, Node: -1, Start: w.now, End: w.now + d})
-}
-
-func (w *world) loop(s trace.Slice) {
-	w.trace.Tracks[0].Slices = append(w.trace.Tracks[0].Slices, s)
-	w.now, w.loopFree = s.End, s.End
-}
-
-// body adds a slice of a node to the loop.
-func (w *world) body(n *trace.Node, d time.Duration) {
-	w.loop(trace.Slice{Kind: trace.NodeSlice, Node: n.Index, Start: w.now, End: w.now + d})
-}
-
 // begin starts a node that is ready.
 func (w *world) begin(i int) {
-	n := &w.trace.Nodes[i]
-	for _, in := range n.Inputs {
-		n.Ready = max(n.Ready, w.trace.Nodes[in].End)
-	}
-	w.engine(time.Microsecond)
+	w.journal.Enter()
+	w.clock.Advance(time.Microsecond)
 	switch {
-	case n.Op == "core::media":
-		n.Place, n.Start = trace.OnLoop, w.now
-		w.body(n, w.between(2, 12))
-		w.ask(n)
+	case w.graph.Nodes[i].Op == "core::media":
+		w.start(i, trace.OnLoop, w.between(2, 12))
+		w.ask(i)
 	case w.random.IntN(3) == 0:
-		n.Place, n.Start = trace.Inline, w.now
-		w.body(n, w.between(1, 9))
-		w.end(n, w.now)
+		w.start(i, trace.Inline, w.between(1, 9))
+		w.end(i, w.clock.Now())
 	default:
-		w.offload(n)
+		w.offload(i)
 	}
 }
 
-// ask sends commands of a node on a lane that is free.
-func (w *world) ask(n *trace.Node) {
-	asked, count := w.now, 1+w.random.IntN(90)
-	back := asked + w.between(150, 900)
-	lane := -1
-	for k, track := range w.trace.Tracks {
-		if track.Kind == trace.RedisTrack && track.Slices[len(track.Slices)-1].End <= asked {
-			lane = k
-			break
-		}
-	}
-	if lane < 0 {
-		lane = len(w.trace.Tracks)
-		w.trace.Tracks = append(w.trace.Tracks, trace.Track{Kind: trace.RedisTrack, Endpoint: "ep_0001", Lane: lane - 3, Name: fmt.Sprintf("ep_0001 #0.%d", lane-3)})
-	}
-	track := &w.trace.Tracks[lane]
-	track.Slices = append(track.Slices, trace.Slice{Kind: trace.CallSlice, Node: n.Index, Start: asked, End: back, Commands: count, Sent: count * 30, Received: count * 200})
-	w.push(back, n.Index, func(int) {
-		w.trace.Flows = append(w.trace.Flows, trace.Flow{Kind: trace.RedisFlow, Node: n.Index, Points: []trace.Point{
-			{Step: trace.Asked, At: asked}, {Step: trace.Sent, Track: lane, At: asked}, {Step: trace.Replied, Track: lane, At: back}, {Step: trace.Resumed, At: w.now}}})
-		n.Awaits = append(n.Awaits, trace.Await{For: trace.ForRedis, Start: asked, End: w.now, Commands: count})
-		w.body(n, w.between(2, 30))
-		w.end(n, w.now)
+// start runs the body of a node on the loop.
+func (w *world) start(i int, place trace.Place, takes time.Duration) {
+	w.journal.Spawn(i, place, 100)
+	w.journal.Start(i, w.clock.Now())
+	w.clock.Advance(takes)
+}
+
+// ask sends commands of a node.
+func (w *world) ask(i int) {
+	commands := 1 + w.random.IntN(90)
+	w.journal.Sent(i, 0, 0, commands, commands*30, w.clock.Now())
+	w.journal.Wait(i, trace.ForRedis, commands, 0)
+	w.at(w.between(150, 900), func() {
+		w.journal.Replied(i, 0, 0, commands, commands*200, 0)
+		w.journal.Resume(i)
+		w.clock.Advance(w.between(2, 30))
+		w.end(i, w.clock.Now())
 	})
 }
 
 // offload runs a node on the worker that is free first.
-func (w *world) offload(n *trace.Node) {
-	submitted := w.now
-	w.engine(time.Microsecond)
-	free := func(k int) time.Duration {
-		if s := w.trace.Tracks[k].Slices; len(s) > 0 {
-			return s[len(s)-1].End
-		}
-		return 0
+func (w *world) offload(i int) {
+	w.journal.Spawn(i, trace.OnPool, 100)
+	w.journal.Submit(i, w.clock.Now(), 1)
+	w.clock.Advance(time.Microsecond)
+	worker := 0
+	if w.free[1] < w.free[0] {
+		worker = 1
 	}
-	k := 1
-	if free(2) < free(1) {
-		k = 2
-	}
-	n.Place, n.Track, n.Start = trace.OnPool, k, max(w.now+w.between(2, 8), free(k)+time.Microsecond)
-	delay := n.Start - submitted
-	n.QueueDelay = &delay
-	posted := n.Start + w.between(5, 120)
-	w.trace.Tracks[k].Slices = append(w.trace.Tracks[k].Slices, trace.Slice{Kind: trace.NodeSlice, Node: n.Index, Start: n.Start, End: posted})
-	w.push(posted+w.between(2, 8), n.Index, func(int) {
-		w.trace.Flows = append(w.trace.Flows, trace.Flow{Kind: trace.OffloadFlow, Node: n.Index, Points: []trace.Point{
-			{Step: trace.Submitted, At: submitted}, {Step: trace.Started, Track: k, At: n.Start}, {Step: trace.Posted, Track: k, At: posted}, {Step: trace.Resumed, At: w.now}}})
-		w.engine(time.Microsecond)
-		w.end(n, posted)
+	began := max(w.clock.Now().Add(w.between(2, 8)), w.free[worker]+1000)
+	done := began.Add(w.between(5, 120))
+	w.free[worker] = done
+	w.at(done.Sub(w.clock.Now())+w.between(2, 8), func() {
+		w.journal.Worked(i, worker, began)
+		w.journal.Offloaded(i, worker, began, done)
+		w.journal.Returned(i)
+		w.clock.Advance(time.Microsecond)
+		w.end(i, done)
 	})
 }
 
 // end settles a node, and readies those that waited for it alone.
-func (w *world) end(n *trace.Node, at time.Duration) {
-	n.End = at
-	for _, reader := range w.readers[n.Index] {
+func (w *world) end(i int, at clock.Time) {
+	w.journal.End(i, at, w.rows[i])
+	for _, reader := range w.readers[i] {
 		if w.left[reader]--; w.left[reader] == 0 {
-			w.push(w.now, reader, w.begin)
+			w.at(0, func() { w.begin(reader) })
 		}
 	}
 }
 
 // An event is something that the loop does at an instant, or as soon as it is free. Immutable.
 type event struct {
-	at   time.Duration
-	node int
-	do   func(node int)
+	at clock.Time
+	do func()
 }
 
-// push adds an event, after those of the same instant.
-func (w *world) push(at time.Duration, node int, do func(int)) {
-	i, _ := slices.BinarySearchFunc(w.events, at, func(e event, at time.Duration) int {
+// at has the loop do something after a time, behind what it does at the same instant.
+func (w *world) at(after time.Duration, do func()) {
+	e := event{w.clock.Now().Add(after), do}
+	i, _ := slices.BinarySearchFunc(w.events, e.at, func(e event, at clock.Time) int {
 		if e.at <= at {
 			return -1
 		}
 		return 1
 	})
-	w.events = slices.Insert(w.events, i, event{at, node, do})
+	w.events = slices.Insert(w.events, i, e)
 }
