@@ -49,9 +49,8 @@ type Loop interface {
 type Config struct {
 	// Workers is the number of jobs that run at once. Zero means 2.
 	Workers int
-	// QueueMax bounds the jobs that wait for a worker; beyond it Submit returns
-	// ErrQueueFull. Zero means 65536. A healthy program never gets there, because the
-	// engine limits requests in flight to a few hundred.
+	// QueueMax bounds the jobs that wait for a worker; beyond it Submit returns ErrQueueFull. Zero means 65536. A
+	// healthy program never reaches it, because the engine limits requests in flight to a few hundred.
 	QueueMax int
 	// Clock measures how long jobs wait and run. Nil means a real clock.
 	Clock clock.Clock
@@ -76,7 +75,7 @@ type Pool struct {
 		queue     queue
 		queuedMax int
 		working   int    // workers under way; at most Pool.workers
-		numbers   []int  // of workers that are not under way, or have not taken a job yet
+		numbers   []int  // of workers that do not run, or have not taken a job yet
 		closed    bool   // Submit refuses
 		kept      []*Job // finished after the loop had stopped: Close completes them
 	}
@@ -127,11 +126,11 @@ type Job struct {
 	Done func(err error)
 	// Worker is the number of the worker that runs Work, or ran it last: 0, 1, ... Work and Done may read it.
 	Worker int
-	// Due says where the job stands in the queue: those of an earlier Due start first. Jobs of the same Due, such as the zero one,
-	// start in the order of their submission. Its owner sets it before Submit.
+	// Due orders the queue: jobs with an earlier Due start first. Jobs with the same Due, such as zero, start in the
+	// order of their submission. The owner sets it before Submit.
 	Due clock.Time
-	// Queued is when Submit accepted the job, and Started when its worker took it. Work and Done may
-	// read them: nobody needs to read the clock again.
+	// Queued is when Submit accepted the job, and Started when its worker took it. Work and Done may read them
+	// instead of the clock.
 	Queued, Started clock.Time
 
 	pool   *Pool
@@ -221,8 +220,8 @@ func (p *Pool) worker() {
 	}
 }
 
-// growStack has the stack grow now, when there is little to copy. Otherwise it grew twice in the midst
-// of the first job, whose dozen frames took a seventh of a job of 10 µs to copy.
+// growStack makes the stack grow now, when there is little to copy. Without it, the stack grew twice during the first
+// job, which took a seventh of a job of 10 µs to copy its dozen frames.
 //
 //go:noinline
 func growStack(at int) byte {
@@ -233,9 +232,8 @@ func growStack(at int) byte {
 // noNumber is the number of a worker that has not taken a job.
 const noNumber = -1
 
-// take returns the first job to the worker that calls it, and starts another worker if it
-// leaves jobs behind. It returns nil, which ends the worker, if the queue is empty. The worker's
-// number is its own in between.
+// take returns the first job to the worker that calls it, and starts another worker if jobs are left. If the queue is
+// empty, it returns nil, and the worker ends. The worker keeps its number in between.
 func (p *Pool) take(number *int) *Job {
 	p.mu.Lock()
 	j := p.mu.queue.pop()
@@ -262,8 +260,8 @@ func (p *Pool) retire(number int) {
 	}
 }
 
-// Cancel removes a job that no worker has started, by the contract of loop.ErrCancelled. Its Work will not run, and its place in the
-// queue is free at once.
+// Cancel removes a job that no worker has started, under the contract of loop.ErrCancelled. Its Work will not run,
+// and its place in the queue is free at once.
 func (p *Pool) Cancel(j *Job) error {
 	p.mu.Lock()
 	queued := p.mu.queue.remove(j)

@@ -2,8 +2,8 @@ package cpupool
 
 import "container/heap"
 
-// queue has the jobs that wait for a worker. The job with the earliest Due starts first; of equal ones the one that was
-// submitted first. Only the holder of the pool's mutex touches it.
+// queue has the jobs that wait for a worker. The job with the earliest Due starts first; among equal ones, the first
+// submitted. Only the holder of the pool's mutex touches it.
 type queue struct {
 	jobs jobHeap
 	next uint64 // number of the next submission

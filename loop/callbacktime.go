@@ -10,14 +10,14 @@ import (
 // CallbackTimes count how long callbacks ran. One measurement covers one callback, or up to 8
 // posts that ran back to back. The loop counts; any goroutine reads the histograms.
 type CallbackTimes struct {
-	// Wall counts the time that passed, also while another program had the processor.
+	// Wall counts the elapsed time, including time when another program had the processor.
 	Wall latency.Histogram
-	// CPU counts the callbacks' own time: processor time of the loop's thread. It is never too
-	// low, and at most cpuGrain too high. A callback in which the loop changed threads counts with its
-	// wall time. CPU is empty where the system does not tell.
+	// CPU counts the callbacks' own time: processor time of the loop's thread. It is never too low, and at most
+	// cpuGrain too high. A callback in which the loop changed threads counts with its wall time. CPU is empty where
+	// the system has no such clock.
 	CPU latency.Histogram
 
-	counted uint64 // the measurement that CountIn was called for last; loop only
+	counted uint64 // the latest measurement for which CountIn was called; loop only
 }
 
 // cpuGrain is how far apart the readings of the processor clock are. A reading costs as much as
@@ -25,11 +25,10 @@ type CallbackTimes struct {
 // busy loop then spends at most 0.25 % of its time on readings. It is also the default budget for
 // computing in one iteration.
 //
-// The loop's goroutine is not locked to a thread, which would make each reading exact: on a machine
-// with more to do than cores, concat_plan with one request in flight then had 0.75 of the throughput (0.62 to
-// 1.00, ten rounds), since a thread has to be woken where otherwise any thread at hand goes on.
-// So a reading that begins an iteration makes up for threads changed while the loop slept. What is left
-// are changes within a callback: one in ten of the callbacks that lasted over a millisecond.
+// Locking the loop to a thread would make every reading exact. It cost a quarter of the throughput of concat_plan on
+// a busy machine, because the kernel must then wake that one thread. So each iteration begins with a reading, which
+// covers changes of thread while the loop slept. Changes within a callback remain: they happen in one of ten
+// callbacks that last over a millisecond.
 const cpuGrain = 200 * time.Microsecond
 
 // meter measures the callbacks of a loop. Loop only, except the histograms.
@@ -45,7 +44,7 @@ type meter struct {
 	readAt clock.Time      // of the last reading
 }
 
-// CountIn has the present callback counted in t, too, once however often it is called.
+// CountIn counts the present callback in t, too, and only once however often it is called.
 func (l *Loop) CountIn(t *CallbackTimes) {
 	if m := &l.meter; t.counted != m.n {
 		t.counted = m.n

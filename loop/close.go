@@ -1,10 +1,10 @@
 package loop
 
-// Closing has fn run in the closing phase, once, from a fresh stack. A host tells the user
-// of a connection of its end this way. The next poll does not wait.
+// Closing makes fn run once in the closing phase, on a fresh stack. A host uses it to tell the user of a connection
+// that it has ended. The next poll does not wait.
 func (l *Loop) Closing(fn func()) { l.closing.add(fn) }
 
-// closeHandle has a handle's close callback run. The handle counts as open until then.
+// closeHandle makes a handle's close callback run. The handle counts as open until then.
 func (l *Loop) closeHandle(onClosed func()) {
 	l.closing.add(func() {
 		l.open--

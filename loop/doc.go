@@ -53,11 +53,10 @@
 //
 //	idle ── Start ──▶ running ── Stop ──▶ stopping ── wound down ──▶ stopped
 //
-// Stop changes the state under the inbox lock, so a post is either refused or will run.
-// The present iteration finishes, also the batch of timers that is firing. Accepted posts run, then deferred work,
-// and hooks run up to then. All other timers are dropped without firing. The host closes
-// its connections and tells their users, and then finishes. Stop never waits: a goroutine
-// that needs the end waits for Done. A stopped loop cannot start again.
+// Stop changes the state under the inbox lock, so a post is either refused or will run. The present iteration
+// finishes, also the batch of timers that is firing. Accepted posts run, then deferred work, and hooks run up to
+// then. All other timers are dropped without firing. The host closes its connections, tells their users, and then
+// finishes. Stop never waits: a goroutine that needs the end waits for Done. A stopped loop cannot start again.
 //
 // # Where it differs from libuv
 //

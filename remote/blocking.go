@@ -14,14 +14,14 @@ import (
 type Blocking struct {
 	clock   clock.Clock
 	service *Service
-	numbers chan int // of requests that are not on their way
+	numbers chan int // free numbers of requests
 	waiting atomic.Int64
 	closing context.Context // done once it is closed
 	close   context.CancelCauseFunc
 }
 
-// NewBlocking returns a client that has not connected yet. Deadlines are instants on clk, which must run at the pace of
-// real time.
+// NewBlocking returns a client that has not connected yet. Deadlines are instants on clk, which must run in real
+// time.
 func NewBlocking(clk clock.Clock, o Options) *Blocking {
 	o = o.withDefaults()
 	b := &Blocking{clock: clk, service: newService(o), numbers: make(chan int, o.atOnce())}
@@ -32,9 +32,8 @@ func NewBlocking(clk clock.Clock, o Options) *Blocking {
 	return b
 }
 
-// Exchange makes one request and waits for its end. It ends at the deadline (zero: none) and after RequestTimeout,
-// and with loop.ErrCancelled when caller is done. watch may be nil. A call that waits for others
-// waits no longer than it may take itself.
+// Exchange makes one request and waits for its end. It ends at the deadline (zero: none), after RequestTimeout, or
+// with loop.ErrCancelled when caller is done. The wait for other requests counts. watch may be nil.
 func (b *Blocking) Exchange(caller context.Context, x *Exchange, deadline clock.Time, watch Watch) error {
 	now := b.clock.Now()
 	switch {

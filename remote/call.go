@@ -25,17 +25,17 @@ type Call struct {
 	Deadline clock.Time
 	// Done is invoked exactly once for each accepted Do, on the loop, never inside a call to the client.
 	Done func(*Call)
-	// Watch sees the request on its way. Nil: nobody looks.
+	// Watch observes the request. Nil: nobody does.
 	Watch Watch
 
 	// Err says why the call has failed, from Done on.
 	Err error
 
 	state  callState
-	place  list.Link[Call] // in line, or among those on their way
+	place  list.Link[Call] // in the queue, or in flight
 	by     clock.Time      // when it times out
 	cancel func(cause error)
-	number int // of those on their way: the least that is free
+	number int // while in flight: the least free number
 }
 
 // callState says where a Call is.
@@ -49,9 +49,9 @@ const (
 	ended                    // Done is due
 )
 
-// A Watch sees a call on its way, on the goroutine that drives the client: the loop, or the caller of a Blocking.
+// A Watch observes a call, on the goroutine that drives the client: the loop, or the caller of a Blocking.
 type Watch interface {
-	// Sent says that a request leaves, as the one of that number among those on their way.
+	// Sent says that a request leaves. No other request in flight has its number.
 	Sent(number, requests, bytes int, at clock.Time)
 	// Replied says that its answer was read.
 	Replied(number, requests, bytes int)

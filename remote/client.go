@@ -11,9 +11,9 @@ import (
 
 // A Carrier makes the requests of a Client off the loop: on goroutines through net/http, or in a simulation. Loop only.
 type Carrier interface {
-	// Carry begins a request, and calls back exactly once when it has ended: on the loop, never inside Carry or cancel.
-	// From cancel on it soon ends, with the cause unless it has succeeded. The Carrier calls the functions of x before
-	// it calls back.
+	// Carry begins a request, and calls back exactly once when it has ended: on the loop, never inside Carry or
+	// cancel. After cancel the request soon ends: with the cause, unless it has succeeded. The Carrier calls the
+	// functions of x before it calls back.
 	Carry(x *Exchange, back func(received int, err error)) (cancel func(cause error))
 }
 
@@ -23,7 +23,7 @@ type onGoroutines struct {
 	service *Service
 }
 
-// Carry implements Carrier. It comes back whatever the functions of x do.
+// Carry implements Carrier. It calls back whatever the functions of x do.
 func (g onGoroutines) Carry(x *Exchange, back func(received int, err error)) (cancel func(cause error)) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
@@ -50,7 +50,7 @@ type Client struct {
 	inFlight list.List[Call]
 	taken    []bool // numbers of the calls on their way
 
-	// One timer serves all calls. It fires at the first instant at which one may be late, or before.
+	// One timer serves all calls. It fires no later than the first instant at which a call may be late.
 	timer  *loop.Timer
 	closed bool
 }
@@ -91,8 +91,8 @@ func (c *Client) Do(call *Call) error {
 	return nil
 }
 
-// Cancel ends the call early, by the contract of loop.ErrCancelled. Its request is cancelled if it has left, and its answer is dropped
-// if it comes all the same.
+// Cancel ends the call early, under the contract of loop.ErrCancelled. If its request has left, it is cancelled; an
+// answer that comes nevertheless is dropped.
 func (c *Client) Cancel(call *Call) error {
 	if call.state != waiting && call.state != sent {
 		return loop.ErrBusy
@@ -126,8 +126,8 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// end has a call end with an error: one in line as soon as the caller has returned, one on its way when its
-// goroutine has come back.
+// end makes a call end with an error: a queued call as soon as the caller has returned, a call in flight when its
+// goroutine has returned.
 func (c *Client) end(call *Call, err error) {
 	call.Err = err
 	switch call.state {
@@ -141,7 +141,7 @@ func (c *Client) end(call *Call, err error) {
 	}
 }
 
-// launch sends the calls in line for which there is room.
+// launch sends the queued calls for which there is room.
 func (c *Client) launch() {
 	for !c.closed && c.waiting.Len() > 0 && c.inFlight.Len() < len(c.taken) {
 		call := c.waiting.First()
@@ -156,7 +156,7 @@ func (c *Client) launch() {
 	}
 }
 
-// takeNumber returns the least number that no call on its way has.
+// takeNumber returns the least number that no call in flight has.
 func (c *Client) takeNumber() int {
 	for n, taken := range c.taken {
 		if !taken {
@@ -194,7 +194,7 @@ func (c *Client) settle(call *Call, err error) {
 	call.Done(call)
 }
 
-// schedule has tick run at an instant, or before.
+// schedule makes tick run at an instant, or before.
 func (c *Client) schedule(at clock.Time) {
 	if !c.closed && c.timer.StartBy(at) != nil {
 		c.loop.Defer(c.Close) // The loop is stopping, and nothing would end a call that waits.

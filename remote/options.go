@@ -17,7 +17,7 @@ type Options struct {
 
 	// Connections is the number of connections, each with one request at a time. Zero means 16.
 	Connections int
-	// MaxInflight bounds the requests on their way, too. Zero means 1024.
+	// MaxInflight also bounds the requests in flight. Zero means 1024.
 	MaxInflight int
 	// MaxWaiting bounds the calls that wait to be sent. Zero means 65,536. If more wait, the service is far too
 	// slow for the load, and a call fails with ErrQueueFull.

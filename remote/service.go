@@ -34,7 +34,7 @@ func newService(o Options) *Service {
 	if s.header.Get("User-Agent") == "" {
 		s.header.Set("User-Agent", "rankd")
 	}
-	// An empty list sends nothing, and has net/http treat the request as one that it may repeat.
+	// An empty list sends no header, and makes net/http treat the request as one that it may repeat.
 	s.header["Idempotency-Key"] = nil
 	s.buffers.New = func() any { return new(bytes.Buffer) }
 	s.transport = &http.Transport{
@@ -43,7 +43,7 @@ func newService(o Options) *Service {
 		MaxConnsPerHost:        o.atOnce(),
 		MaxIdleConnsPerHost:    o.atOnce(),
 		IdleConnTimeout:        90 * time.Second,
-		DisableCompression:     true, // The bound of an answer is on the bytes that come.
+		DisableCompression:     true, // The bound of an answer counts bytes as received.
 		MaxResponseHeaderBytes: 64 << 10,
 	}
 	return s
@@ -97,7 +97,7 @@ func (s *Service) dialTLS(ctx context.Context, network, addr string) (net.Conn, 
 
 // exchange makes one request, and returns how long its answer was. When ctx is cancelled, it soon ends with the cause.
 func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err error) {
-	// The body is memory of this request alone: net/http may still read it when the answer is there.
+	// The body has memory of its own: net/http may still read it when the answer has come.
 	body, err := x.Request(nil)
 	if err != nil {
 		return 0, err
@@ -138,7 +138,7 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err 
 	return buffer.Len(), err
 }
 
-// answerHint bounds the memory that the announced length of an answer takes before any of it has come.
+// answerHint bounds the memory that is allocated for the announced length of an answer.
 const answerHint = 1 << 20
 
 // read reads the body of an answer, which leaves the connection ready for the next request.
@@ -157,7 +157,7 @@ func (s *Service) read(buffer *bytes.Buffer, answer *http.Response) error {
 // keepBuffer bounds the buffer that one answer leaves to the next.
 const keepBuffer = 256 << 10
 
-// keep ends the use of the buffer of an answer.
+// keep returns the buffer of an answer for reuse.
 func (s *Service) keep(buffer *bytes.Buffer) {
 	if buffer.Cap() <= keepBuffer {
 		buffer.Reset()
@@ -165,7 +165,7 @@ func (s *Service) keep(buffer *bytes.Buffer) {
 	}
 }
 
-// messageBytes is how much of the body is read of an answer that is an error. A longer one costs the connection.
+// messageBytes is how much of the body of an error answer is read. If the body is longer, the connection is closed.
 const messageBytes = 4 << 10
 
 // badStatus returns the error of an answer with another status than 2xx.
@@ -190,7 +190,8 @@ func (s *Service) opError(kind, cause error) error {
 	return &OpError{Addr: s.addr, Kind: kind, Cause: cause}
 }
 
-// late returns the error of a call that has waited too long. notSent says why it is still in line; nil: it is on its way.
+// late returns the error of a call that has waited too long. notSent says why it is still queued; nil: it is in
+// flight.
 func (s *Service) late(byDeadline bool, notSent error) error {
 	limit := error(ErrDeadline)
 	if !byDeadline {
@@ -202,7 +203,7 @@ func (s *Service) late(byDeadline bool, notSent error) error {
 	return s.opError(ErrTimeout, limit)
 }
 
-// queuedBehind says that a call is not sent, because so many requests are on their way.
+// queuedBehind says that a call was not sent because so many requests are in flight.
 func queuedBehind(inflight int) error {
 	return fmt.Errorf("not sent, %d requests are on their way", inflight)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// ErrCancelled: the body stopped early because nobody waits for its result any more. A
-// body that sees c.Cancelled returns it, and Ctx.Sleep returns it to a body.
+// ErrCancelled: the body stopped early because nobody waits for its result any more. Ctx.Sleep returns it to a body,
+// and a body that sees c.Cancelled returns it.
 var ErrCancelled = taskrun.ErrCancelled
 
 // ErrReturned is the cause (context.Cause) of a Ctx.Context whose body has returned.
@@ -23,9 +23,9 @@ func (c *Ctx) Cancelled() bool { return c.env.Cancellation != nil && c.env.Cance
 // A Ctx stops kernels early.
 var _ rowset.Stop = (*Ctx)(nil)
 
-// Context returns a context for libraries that take one. It has the values of the context that the caller gave
-// Rank, and ends with that one, at the node's deadline, when nobody waits for the result any more, and when the body
-// returns. context.Cause then says which; ErrReturned is the last of these. Any goroutine may use it, for any time.
+// Context returns a context for libraries that take one. It has the values of the context that the caller gave Rank.
+// It ends with that context, at the node's deadline, when nobody waits for the result any more, or when the body
+// returns. context.Cause then says why; ErrReturned stands for the return. Any goroutine may use it, for any time.
 //
 // All calls in one run of a body return the same context. The first one makes it, and only the body may call. A body
 // that never calls pays nothing.
@@ -52,7 +52,7 @@ func (c *Ctx) Context() context.Context {
 	return made
 }
 
-// dueContext is a context that its owner ends at a deadline.
+// dueContext is a context whose owner ends it at a deadline.
 type dueContext struct {
 	context.Context
 	deadline time.Time

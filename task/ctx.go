@@ -24,8 +24,8 @@ type Ctx struct {
 	RequestID string             // as the caller gave it; it need not be unique, and may be empty
 	Params    *expr.Params       // the parameters that the request's context brings or that it overrides
 	Registry  *registry.Registry // keys, params, endpoints
-	// Limit is how many of the first rows of the result will be read; zero means all. A body
-	// whose Spec is Limited then returns only so many, the same as without a limit.
+	// Limit is how many rows of the result will be read, from the first on; zero means all. A body whose Spec is
+	// Limited then returns only these, the same rows as without a limit.
 	Limit int
 	// Memory has the big slices that the request makes. Its methods take a nil Memory, too.
 	Memory *rowset.Memory
@@ -35,13 +35,13 @@ type Ctx struct {
 	counted int64 // rows that the body has counted in this run
 }
 
-// Outside counts values from outside, of all requests of an engine. Any goroutine.
+// Outside counts unusable values from outside, over all requests of an engine. Any goroutine.
 type Outside struct {
 	mu     sync.Mutex
 	values map[string]Values // by what they were for; guarded by mu
 }
 
-// Values counts values from outside that were for one key. A copy; any goroutine.
+// Values counts the values from outside for one key. A copy; any goroutine.
 type Values struct {
 	Read      uint64 // looked up: see Ctx.CountRead
 	Missing   uint64 // of these, those that were not there
@@ -84,17 +84,17 @@ func (c *Ctx) Int(name string) (int64, error) {
 	return v, nil
 }
 
-// CountRead notes that n values were looked up for a key of that name, of which some were not there: they are null, or
-// have the key's default. The share tells a misspelt field from a rare one.
+// CountRead notes that n values were looked up for a key of that name. Those that were missing are null, or have the
+// key's default. The share of missing values tells a misspelt field from a rare one.
 func (c *Ctx) CountRead(key string, n, missing int) {
 	if c.env.Outside != nil && n > 0 {
 		c.env.Outside.add(key, Values{Read: uint64(n), Missing: uint64(missing)})
 	}
 }
 
-// CountMalformed notes that n texts from Redis, such as list entries or fields of hashes, did not parse as what the
-// task expects, and that it goes on without them. key says what they were for: the name of a key of the registry, or a word of the task's own,
-// such as "id". It is a label of a metric, so it must not come from data.
+// CountMalformed notes that n texts from Redis, such as list entries or fields of hashes, were not what the task
+// expects, and that the task goes on without them. key says what they were for: the name of a key of the registry, or
+// a word of the task's own, such as "id". It is a label of a metric, so it must not come from data.
 func (c *Ctx) CountMalformed(key string, n int) {
 	if c.env.Outside != nil && n > 0 {
 		c.env.Outside.add(key, Values{Malformed: uint64(n)})
@@ -130,9 +130,8 @@ func (c *Ctx) mayWait() error {
 }
 
 // Sleep waits for d. A body on the loop is suspended; elsewhere its goroutine, such as a worker of the CPU pool,
-// blocks. Sleep ends early, with ErrCancelled, when nobody waits for the result any more.
-// The body must return the error: every further wait fails at once. A task whose Spec has Inline or Cheap must not
-// sleep.
+// blocks. When nobody waits for the result any more, Sleep ends early with ErrCancelled. The body must return the
+// error: every further wait fails at once. A task whose Spec has Inline or Cheap must not sleep.
 func (c *Ctx) Sleep(d time.Duration) error {
 	if err := c.mayWait(); err != nil {
 		return err
@@ -140,17 +139,17 @@ func (c *Ctx) Sleep(d time.Duration) error {
 	return c.waiter().Sleep(d)
 }
 
-// Await runs fn on a goroutine of its own and waits until it has returned. It is for what blocks, such as a client of
-// a database. A body on the loop is suspended meanwhile; elsewhere its goroutine, such as a worker of the CPU pool,
-// blocks. Await returns the error of fn. A panic of fn is the body's, and the error is ErrGoexit if fn has called
-// runtime.Goexit. It is ErrTooManyAwaits if too many functions run, and fn has not run then. A task whose Spec has Inline
-// or Cheap must not wait.
+// Await runs fn on a goroutine of its own and waits until fn has returned. It is for blocking calls, such as those of
+// a database client. A body on the loop is suspended meanwhile; elsewhere its goroutine, such as a worker of the CPU
+// pool, blocks. Await returns the error of fn. A panic of fn becomes a panic of the body. If fn calls runtime.Goexit,
+// the error is ErrGoexit. If too many functions run already, the error is ErrTooManyAwaits, and fn does not run. A
+// task whose Spec has Inline or Cheap must not wait.
 //
 // fn gets the context of the body. It must not use c, and must not close the engine. It leaves results in variables
 // of its own.
 //
-// Await ends early, with ErrCancelled, when nobody waits for the result any more. The context of fn has ended then, and
-// fn should return soon. The body must return the error, and leave alone what fn may still write.
+// When nobody waits for the result any more, Await ends early with ErrCancelled. The context of fn has ended then,
+// and fn should return soon. The body must return the error, and must not touch what fn may still write.
 func (c *Ctx) Await(fn func(ctx context.Context) error) error {
 	if err := c.mayWait(); err != nil {
 		return err

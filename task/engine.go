@@ -12,15 +12,15 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Engine returns what the engines of this module need to run tasks. Nothing of it is for authors, and other modules
-// cannot name its argument. They run a task by rankdtest.Run, or in an engine of package rankd.
+// Engine returns what the engines of this module need to run tasks. It is not for authors of tasks, and other modules
+// cannot name its argument. They run a task with rankdtest.Run, or in an engine of package rankd.
 func Engine(taskrun.Key) engine { return engine{} }
 
 // engine is the view that an engine has of this package. Immutable; any goroutine.
 type engine struct{}
 
-// env is what an engine gives to a body besides the arguments. Zero fields mean that there is none. It belongs to the
-// body as its Ctx does.
+// env is what an engine gives to a body besides the arguments. A zero field means that there is no such thing. It
+// belongs to the body, as its Ctx does.
 type env struct {
 	Waiter  taskrun.Waiter   // how this engine waits; nil: every wait fails
 	Request *taskrun.Request // nil: nothing is known of it
@@ -38,21 +38,22 @@ type env struct {
 	recall *taskrun.Recall // of all bodies of this Ctx, one after the other; nil before the first that asks for it
 }
 
-// rare is what most bodies do without: hundreds of nodes wait at a time, and each has a Ctx. It belongs to the body as its Ctx does.
+// rare is what most bodies do not need. It is apart because hundreds of nodes wait at a time, and each has a Ctx. It
+// belongs to the body, as its Ctx does.
 type rare struct {
 	// Ahead is what an earlier node has read for this one, and ReadAhead is what the body has read for the nodes of Node.Ahead,
 	// in their order; nil: nothing. Only the op knows what that is: see ReadsAhead.
 	Ahead     any
 	ReadAhead []any
 	Cached    rowcache.Use    // what the body of this node has taken from the engine's memory so far
-	shortfall Shortfall       // what the result of this run lacks, as the body says
+	shortfall Shortfall       // of this run's result, as the body says
 	context   context.Context // of this run; nil: the body has not asked for it
 }
 
 // none is the rare part of a Ctx that has none. Nobody changes it.
 var none rare
 
-// Rare returns what most bodies do without, to read it. A Ctx that has none has it from Keep on.
+// Rare returns what most bodies do not need, for reading. Keep makes it if the Ctx has none.
 func (e *env) Rare() *rare {
 	if e.rare == nil {
 		return &none
@@ -60,7 +61,7 @@ func (e *env) Rare() *rare {
 	return e.rare
 }
 
-// Keep returns what most bodies do without, to change it.
+// Keep returns what most bodies do not need, for changing.
 func (e *env) Keep() *rare {
 	if e.rare == nil {
 		e.rare = new(rare)
@@ -68,7 +69,7 @@ func (e *env) Keep() *rare {
 	return e.rare
 }
 
-// Forget drops what one body leaves to the next.
+// Forget drops what one body would leave to the next.
 func (e *env) Forget() {
 	if e.rare != nil {
 		*e.rare = rare{}
@@ -95,23 +96,25 @@ func (engine) NewRowBudget(limit int) *taskrun.RowBudget {
 	return taskrun.NewRowBudget(int64(min(limit, MaxRowsLimit)))
 }
 
-// NewTrustingCatalog returns the catalog of an engine. Invoke checks the results of specs, and trusts those of trusted, which are
-// the built-in tasks: rankd's tests check their results, so a check at each run only costs time, on large inputs an
-// eighth of the whole. It looks at nobody's inputs, since that takes a copy of them.
+// NewTrustingCatalog returns the catalog of an engine. Invoke checks the results of specs, and trusts those of
+// trusted, which are the built-in tasks: rankd's tests check these, so a check at each run would only cost time.
+// Invoke never checks whether a body has changed its inputs, since that takes a copy of them.
 func (engine) NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error) {
 	return newCatalog(trusted, specs, false)
 }
 
-// ReadsAhead returns spec with a rule that says how its nodes read for later ones: see plan.OpSchema.ReadsAhead. The body of a node
-// with Node.Ahead may leave in Env.ReadAhead what it has read for them, and finds in Env.Ahead what was read for it. That is not
-// there if the earlier node has failed, and it may be for other rows: the body then reads.
+// ReadsAhead returns spec with a rule that says how its nodes read for later ones: see plan.OpSchema.ReadsAhead. The
+// body of a node with Node.Ahead may leave in Env.ReadAhead what it has read for later nodes. A body finds in
+// Env.Ahead what was read for it. If the earlier node has failed, or has read for other rows, the body reads by
+// itself.
 func (engine) ReadsAhead(spec Spec, rule func(n, later *plan.Node) plan.Sharing) Spec {
 	spec.readsAhead = rule
 	return spec
 }
 
-// Recalls returns spec, whose body may be run anew: until its first wait it does nothing that a second run would do again, but for what
-// GiveBack takes back. So an engine may run a node without a way to wait whose keys are likely all in its memory.
+// Recalls returns spec, whose body may be run anew: what it does before its first wait has no effect beyond the run,
+// except for what GiveBack takes back. So if all keys of a node are probably in the engine's memory, the engine may
+// first run the node without a way to wait.
 func (engine) Recalls(spec Spec) Spec {
 	spec.recalls = true
 	return spec
@@ -120,7 +123,7 @@ func (engine) Recalls(spec Spec) Spec {
 // MayRecall reports whether the body of a spec is one of Recalls.
 func (engine) MayRecall(spec *Spec) bool { return spec.recalls }
 
-// GiveBack takes back what the body of c has counted, which runs anew: rows, and entries that are not ids.
+// GiveBack takes back what the body of c has counted, before it runs anew: rows, and entries that are not ids.
 func (engine) GiveBack(c *Ctx) {
 	if rows := c.env.rows(); rows != nil {
 		rows.GiveBack(c.counted)
@@ -133,9 +136,8 @@ func (engine) GiveBack(c *Ctx) {
 // SpecOf returns the spec of a node whose plan was loaded with a Catalog.
 func (engine) SpecOf(n *plan.Node) *Spec { return n.Schema.Impl.(*Spec) }
 
-// Limit returns the Ctx.Limit of a node: how many rows its only reader will look at. Zero means
-// all of them, or that the node's task does not honour a limit. A reader that passes its input on if it
-// fails looks at all.
+// Limit returns the Ctx.Limit of a node: how many rows its only reader will look at. Zero means all of them, or that
+// the node's task does not honor a limit. A reader that passes on its input when it fails looks at all rows.
 func (e engine) Limit(g *plan.Graph, n *plan.Node) int {
 	if !e.SpecOf(n).Limited || n.IsOutput || len(n.Succs) != 1 {
 		return 0
@@ -152,12 +154,11 @@ func (e engine) Limit(g *plan.Graph, n *plan.Node) int {
 	return int(min(rows, MaxRowsLimit))
 }
 
-// Invoke runs the body of spec for one node. It checks the number of inputs,
-// contains a panic, counts the rows that the body has made and not counted, and checks the output unless the
-// catalog trusts the task. A catalog for tests has it check that the inputs are as they were, too. The error is the body's, or
-// matches ErrContract, ErrInvalid, ErrTooManyRows or ErrPanic. If the result lacks something and must not, it is the error of
-// the part that failed. A body returns the error of a stopped kernel as it is: Invoke makes
-// rowset.ErrStopped ErrCancelled.
+// Invoke runs the body of spec for one node. It checks the number of inputs, contains a panic, counts the rows that
+// the body has made and not counted, and checks the output unless the catalog trusts the task. With a catalog for
+// tests, it also checks that the inputs are unchanged. The error is the body's, or matches ErrContract, ErrInvalid,
+// ErrTooManyRows or ErrPanic. If the result must be whole and is not, the error is that of the part that failed. A
+// body returns the error of a stopped kernel as it is: Invoke turns rowset.ErrStopped into ErrCancelled.
 func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	if n := len(c.Inputs); n != spec.Inputs && (n < spec.Inputs || n > spec.inputsMax()) {
 		return rowset.RowSet{}, withKind(ErrInvalid, &arityError{got: n, least: spec.Inputs, most: spec.inputsMax()})
@@ -201,8 +202,7 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	return out, nil
 }
 
-// panicOf returns the error of a recovered value. It has been one already if the panic is that of a function of
-// Ctx.Await.
+// panicOf returns the error of a recovered value. A panic in a function of Ctx.Await is such an error already.
 func panicOf(recovered any) error {
 	if p, ok := recovered.(*PanicError); ok {
 		return p
@@ -218,8 +218,8 @@ func (engine) Resident(c *Ctx, plan string) (*taskrun.Resident, error) {
 	return c.env.Request.Residents.Resident(plan)
 }
 
-// Recall returns what the engine keeps of an endpoint's keys, as a rule says, or nil if it keeps nothing. It is valid until the next
-// call or the end of the body. See taskrun.Recall.Open.
+// Recall returns what the engine keeps of an endpoint's keys, or nil if it keeps nothing. rule says which values
+// count. The result is valid until the next call or the end of the body. See taskrun.Recall.Open.
 func (engine) Recall(c *Ctx, ep *registry.Endpoint, rule *taskrun.RecallRule) *taskrun.Recall {
 	env := &c.env
 	if env.Engine == nil || env.Engine.Tables == nil || rule.Shape == "" {

@@ -19,7 +19,7 @@ var (
 	ErrInvalid = errors.New("invalid node")
 	// ErrGoexit: the body called runtime.Goexit, as testing.T.FailNow does.
 	ErrGoexit = errors.New("task called runtime.Goexit")
-	// ErrTooManyAwaits: as many functions of Ctx.Await run in the engine as may.
+	// ErrTooManyAwaits: the engine already runs as many functions of Ctx.Await as it may.
 	ErrTooManyAwaits = errors.New("too many functions of Await run")
 	// ErrPanic: the body panicked.
 	ErrPanic = errors.New("task panic")

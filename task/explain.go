@@ -8,15 +8,15 @@ import (
 
 // This file has the types with which a task explains the rows of a run that is over. See Spec.Explain.
 
-// An Account is what the second run of a node tells of its rows. One goroutine at a time.
+// An Account is what the second run of a node reports about its rows. One goroutine at a time.
 type Account struct {
-	// From returns from which rows of the inputs a row of the result comes, at that position: all of them, first the one
-	// that gave the row its id. None means that the node made the row. Nil means what the shape tells: the same
-	// position, the same row of the batch, the row appended there, or none for Source and Expand; for other shapes the
-	// first row of that id in each input and node reference.
+	// From returns the rows of the inputs from which the result's row at that position comes, beginning with the one
+	// that gave the row its id. None means that the node made the row. If From is nil, the shape decides: the same
+	// position, the same row of the batch, the row appended there, or none for Source and Expand; for other shapes
+	// the first row of that id in each input and node reference.
 	From func(pos int) []RowAt
-	// Reason returns what the node did to one row: to a row of the result, or to a row of an input whose id the
-	// result lacks. Nil, and the zero Reason, mean what the shape tells.
+	// Reason returns what the node did to one row: to a row of the result, or to a row of an input whose id is not in
+	// the result. If Reason is nil or returns the zero Reason, the shape decides.
 	Reason func(at RowAt) Reason
 }
 
@@ -50,7 +50,7 @@ const (
 	Excluded     = "excluded"     // its id is in a list of ids to leave out
 	Deduplicated = "deduplicated" // another row stands for it
 	Capped       = "capped"       // its group has as many rows as it may
-	Cut          = "cut"          // its rank is beyond the rows that are kept
+	Cut          = "cut"          // its rank is beyond the kept rows
 	Unmatched    = "unmatched"    // the other side of a join decided against it
 	MissingData  = "missing"      // data that the node needs was missing
 	FailedRow    = "failed"       // the node failed for this row alone
@@ -78,7 +78,7 @@ type Reason struct {
 	Kind   string         // one of the words above; "" for the zero Reason
 	Text   string         // a sentence for people, without the node's name
 	Tree   *expr.Term     // of the expression or predicate that decided, with the values of this row
-	Column registry.KeyID // that Tree is about: the column that was written, or sorted by
+	Column registry.KeyID // the column that Tree computes: it was written, or sorted by
 	By     registry.KeyID // the column, or the id, whose value in this row decided
 	// Instead are the ids of the rows that are kept in place of this one.
 	Instead         []int64

@@ -14,8 +14,8 @@ func (c *Ctx) UserIDText() string {
 	return strconv.FormatInt(c.UserID, 10)
 }
 
-// IDTexts returns the texts of the ids of the inputs' rows, by the numbers that the rows have in their place. It is nil if the ids are
-// integers. A task sees such rows only if its Spec.IDs says so. The body must not change the texts.
+// IDTexts returns the texts of the ids of the inputs' rows, by the numbers that the rows have as ids. It is nil if
+// the ids are integers. A task sees such rows only if its Spec.IDs allows them. The body must not change the texts.
 func (c *Ctx) IDTexts() []string {
 	if !c.Node.InputEntity.TextIDs() || c.Params.IDs() == nil {
 		return nil

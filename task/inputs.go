@@ -6,14 +6,14 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// An inputsCopy is what the inputs and node references of a run were before it. One goroutine.
+// An inputsCopy holds the inputs and node references of a run as they were before it. One goroutine.
 type inputsCopy struct {
 	sides  []rowset.RowSet // as they were given; the body may have changed what they refer to
 	copies []rowset.RowSet
 	inputs int // of sides; the rest are node references
 }
 
-// guardedRows is the longest batch that is copied: inputs of tests are shorter, but for those that measure.
+// guardedRows is the longest batch that is copied: inputs of tests are shorter, except in benchmarks.
 const guardedRows = 100_000
 
 // copyInputs copies what c gives to a body.

@@ -8,8 +8,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Nothing returns what the readers of a failed node see by "on_error": "empty": no rows, with each column that
-// the node could have given, so that readers find the columns they read. inputs and refs are the node's.
+// Nothing returns the stand-in for a failed node with "on_error": "empty": no rows, but each column that the node
+// could have returned, so that readers find the columns they read. inputs and refs are the node's.
 func (e engine) Nothing(n *plan.Node, reg *registry.Registry, inputs, refs []rowset.RowSet) rowset.RowSet {
 	spec := e.SpecOf(n)
 	var sides []rowset.RowSet
@@ -29,8 +29,8 @@ func (e engine) Nothing(n *plan.Node, reg *registry.Registry, inputs, refs []row
 	return rowset.Dense(rowset.With(empty, spec.emptyColumns(n, reg)...))
 }
 
-// Nulls returns what the readers of a failed node see by "on_error": "null": the rows of its first input, with nulls in the columns
-// that the node writes.
+// Nulls returns the stand-in for a failed node with "on_error": "null": the rows of its first input, with nulls in
+// the columns that the node writes.
 func (e engine) Nulls(n *plan.Node, reg *registry.Registry, input rowset.RowSet) rowset.RowSet {
 	input.Batch = rowset.With(input.Batch, e.SpecOf(n).nullColumns(n, reg, input.Batch.IDs)...)
 	return input

@@ -2,8 +2,8 @@ package task
 
 import "github.com/rankd/rankd/resp"
 
-// PartCommands is how many commands a body should put into one batch at most: encoding more
-// takes the loop from others for longer than 0.1 ms.
+// PartCommands is the most commands that a body should put into one batch: encoding more keeps the loop busy for over
+// 0.1 ms.
 const PartCommands = 4096
 
 // Parts hands the replies to a batch to a body, part by part:
@@ -16,8 +16,8 @@ const PartCommands = 4096
 //	}
 //	if err := parts.Err(); err != nil {
 //
-// A body that reads many commands, or long replies, takes them so: it holds few replies at a time, and
-// other requests get their turns in between. Only the body uses it.
+// A body with many commands or long replies should use Parts: it holds few replies at a time, and other requests get
+// their turns in between. Only the body uses it.
 type Parts struct {
 	redis   Redis
 	left    int // replies still to come

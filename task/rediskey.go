@@ -18,22 +18,22 @@ const keyTextMax = 512
 // any goroutine.
 type RedisKey struct {
 	Prefix, Suffix string // before and after what a row fills in; Prefix is the whole key if rows fill in nothing
-	// Between is, for each mark that a row fills in, what stands between it and the mark before; empty for the first. It is nil if there is one
-	// such mark or none.
+	// Between has, for each mark that a row fills in, the text between it and the previous mark; the first is empty.
+	// It is nil if there are fewer than two such marks.
 	Between []string
 
 	perRow bool
 	texts  []string // what rows fill in, by number; nil: the number itself
 }
 
-// OfTexts returns the key with texts[n] in the place of what a row fills in, for each number n that Append and Ask take. No texts: the number
-// stands there.
+// OfTexts returns the key for rows that fill in texts: Append and Ask put texts[n] in place of the number n. Without
+// texts they put the number itself.
 func (k RedisKey) OfTexts(texts []string) RedisKey {
 	k.texts = texts
 	return k
 }
 
-// Append appends the key of that number to dst: of the row with that id, if the template has {id} alone.
+// Append appends the key of that number to dst. If {id} is the only mark, the number is the row's id.
 func (k RedisKey) Append(dst []byte, id int64) []byte {
 	dst = append(dst, k.Prefix...)
 	if !k.perRow {
@@ -45,8 +45,8 @@ func (k RedisKey) Append(dst []byte, id int64) []byte {
 	return append(strconv.AppendInt(dst, id, 10), k.Suffix...)
 }
 
-// RedisKey returns the keys of a template for this request. The error, a *expr.ParamError of class ErrInvalid, says that the request lacks a
-// field of the context that the template has, or that it is too long for a key.
+// RedisKey returns the keys of a template for this request. The error, a *expr.ParamError of class ErrInvalid, says
+// that the request lacks a field of the context that the template needs, or that the field is too long for a key.
 func (c *Ctx) RedisKey(t *plan.KeyTemplate) (key RedisKey, err error) {
 	key.perRow = t.PerRow()
 	if key.Prefix, err = c.keyText(t.Before); err != nil {

@@ -24,8 +24,8 @@ type Remote struct {
 func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.calls(), ep} }
 
 // Exchange posts a JSON document to the service and waits for the answer. request appends the document, answer takes
-// the body of a good answer, which it must not keep. Both run while the body waits, in the asynchronous engine off the
-// loop, so that they may compute for some milliseconds. Neither may wait.
+// the body of a good answer, which it must not keep. Both run while the body waits. The asynchronous engine runs them
+// off the loop, so that they may compute for some milliseconds. Neither may wait.
 //
 // The error is of class ErrRemote, or the error of request or answer as it is, or ErrCancelled if nobody waits any more.
 // answer refuses a document with Malformedf.

@@ -10,7 +10,7 @@ import (
 
 // Bounds of the rows that the nodes of one request make together.
 const (
-	// DefaultMaxRows holds unless the engine is given another bound: 10 M ids are 80 MB.
+	// DefaultMaxRows is the bound unless the engine is given another one: 10 M ids take 80 MB.
 	DefaultMaxRows = 10_000_000
 	// MaxRowsLimit is the highest bound: an int32 numbers the rows of a batch.
 	MaxRowsLimit = math.MaxInt32
@@ -19,7 +19,7 @@ const (
 // ErrTooManyRows: the nodes of a request would make more rows than its bound allows.
 var ErrTooManyRows = errors.New("too many rows")
 
-// RowsError says which rows a request's bound refused. It matches ErrTooManyRows. Immutable.
+// RowsError says how many rows a request's bound refused. It matches ErrTooManyRows. Immutable.
 type RowsError struct {
 	Rows  int64 // rows that the node was about to make
 	Left  int64 // rows that the request could still make
@@ -35,9 +35,9 @@ func (e *RowsError) Error() string {
 // Unwrap returns ErrTooManyRows.
 func (e *RowsError) Unwrap() error { return ErrTooManyRows }
 
-// MakeRows counts n rows, at least 0, of a batch that the body is about to make. A body calls
-// it before it allocates memory for them. The error is a *RowsError: the request may not make
-// so many. The engine counts the rows that a body has made and not counted.
+// MakeRows counts n rows, at least 0, of a batch that the body is about to make. A body calls it before it allocates
+// memory for them. The error is a *RowsError: the request may not make so many. If a body does not count its rows,
+// the engine does.
 func (c *Ctx) MakeRows(n int64) error {
 	c.counted += n
 	rows := c.env.rows()

@@ -22,77 +22,75 @@ type Spec struct {
 	Reference Reference
 	// Params is the schema of the node's parameters; every op also takes "trace".
 	Params []plan.ParamSchema
-	// Inputs is the least number of inputs that a node must list, and InputsMax the most: 0 stands for
-	// exactly Inputs, and InputsLimit is the highest. Each run checks it. Node references count as
-	// parameters.
+	// Inputs is the least number of inputs that a node must list. InputsMax is the most; 0 means exactly Inputs, and
+	// InputsLimit is the highest value. Each run checks both. Node references count as parameters.
 	Inputs, InputsMax int
-	// Strict makes a plan's load check all that the schema says of a node: ranges, key types, texts and
-	// the number of inputs. It also checks that each column that some node of the plan reads is written
-	// before. A spec is strict by itself if a parameter is a List or has a type from plan.Float on, and was not added later.
+	// Strict makes loading a plan check all that the schema says of a node: ranges, key types, texts and the number
+	// of inputs. Loading then also checks that an earlier node writes each column that a node of the plan reads. A
+	// spec with a parameter that is a List, or has a type from plan.Float on, is strict by itself, unless the
+	// parameter was added later.
 	Strict bool
-	// Prepare makes what all runs of a node share, when a plan is loaded. The result is n.Prepared, which
-	// runs only read. It may refuse the node: see plan.ParamErrorf. Nil prepares nothing.
+	// Prepare runs when a plan is loaded and makes what all runs of a node share. Its result becomes n.Prepared,
+	// which runs only read. It may refuse the node: see plan.ParamErrorf. Nil prepares nothing.
 	Prepare func(n *plan.Node, reg *registry.Registry) (any, error)
 	// Output is the shape of the result. It is checked after every run, except for the built-in tasks; a violation fails the node with ErrContract.
 	Output Output
-	// Writes returns the columns that a node may add to its inputs' columns or replace
-	// (for Source and Expand: the columns of its result). A column of the result that is
-	// neither there nor inherited fails the check. Reads returns the columns that a node
-	// reads from its inputs, and RefReads those from its node references. Loading checks that somebody
-	// writes them, if the plan has a strict op; nothing keeps a body from reading others. Nil means none.
+	// Writes returns the columns that a node may add to its inputs' columns or replace (for Source and Expand: the
+	// columns of its result). A column of the result that is neither listed nor inherited fails the check. Reads
+	// returns the columns that a node reads from its inputs, and RefReads those from its node references. If the plan
+	// has a strict op, loading checks that some node writes each. The body itself is not restricted. Nil means none.
 	// See Columns, ColumnParam, KeyParams and ExprKeys.
 	Reads, RefReads, Writes plan.ColumnsOf
-	// Entity names the entity of the rows of a Source or an Expand, if the registry declares one of that name. A parameter with
-	// IsEntity goes before. Zero: their ids are integers without an entity.
+	// Entity names the entity of the rows of a Source or an Expand, if the registry declares one of that name. A
+	// parameter with IsEntity takes precedence. Zero: their ids are integers without an entity.
 	Entity string
-	// OfRequest says that the body reads Ctx.UserID, Ctx.UserIDText, or fields of the context of the request that no parameter names. The engine keeps
-	// no rows of a plan with such a task for all requests: see the task resident.
+	// OfRequest says that the body reads Ctx.UserID, Ctx.UserIDText, or fields of the request's context that no
+	// parameter names. The task resident refuses plans with such a task, since their rows differ by request.
 	OfRequest bool
-	// IDs says which rows the task takes whose ids are texts: see Ctx.IDTexts. A node of a plan whose registry declares no such
-	// entity never gets any. Zero refuses them.
+	// IDs says how the task treats rows whose ids are texts: see Ctx.IDTexts. Such rows come only if the registry
+	// declares an entity with text ids. Zero refuses them.
 	IDs plan.TextIDs
 	// Run is the body. Required.
 	Run Body
 	// Place says where Run runs.
 	Place Place
-	// Cost returns how many rows a node of Place OnLoop makes in one go. A node that
-	// makes many runs on the CPU pool instead. Nil means next to none; other places
-	// have no Cost.
+	// Cost returns how many rows a node of Place OnLoop makes in one go. A node that makes many rows runs on the CPU
+	// pool instead. Nil means next to none; other places have no Cost.
 	Cost func(n *plan.Node) int64
-	// First returns how many of the first rows of its input the node's result depends on. False
-	// means on all of them. Nil means on all, for every node. See Limited.
+	// First returns n if the node's result depends only on the first n rows of its input. False means that it depends
+	// on all rows. Nil means that every node does. See Limited.
 	First func(n *plan.Node) (rows int64, ok bool)
-	// Limited says that the body honours Ctx.Limit. It is for tasks whose Output is Permutation or Pick.
+	// Limited says that the body honors Ctx.Limit. It is for tasks whose Output is Permutation or Pick.
 	Limited bool
-	// Inline permits the asynchronous engine to run the body on the loop, without a coroutine,
-	// when it predicts a short time. The body must not wait, nor block on anything else.
+	// Inline permits the asynchronous engine to run the body on the loop, without a coroutine, when it predicts a
+	// short time. The body must not wait or block.
 	Inline bool
 	// Cheap says, besides Inline, that the body takes a few microseconds at most for some
 	// hundred rows: it may run on the loop before it has been measured.
 	Cheap bool
 	// Expensive says that the body never runs on the loop. It is for tasks of Place Computes.
 	Expensive bool
-	// Forgets says that no reference to the inputs, or to the result, outlives the run: the body keeps
-	// none and leaves none to other goroutines. The result may share memory with the inputs, as always.
-	// If all tasks of a plan forget, the engine uses big slices again once the request is answered.
+	// Forgets says that no reference to the inputs, or to the result, outlives the run: the body keeps none and
+	// leaves none to other goroutines. The result may share memory with the inputs, as always. If all tasks of a plan
+	// do so, the engine reuses big slices once the request is answered.
 	Forgets bool
-	// Partial says that the body honours Ctx.Partial: it can leave out the rows whose keys failed. The Output
-	// is then a shape that may have fewer rows.
+	// Partial says that the body honors Ctx.Partial: it can leave out the rows whose keys failed. The Output must be
+	// a shape that may have fewer rows.
 	Partial bool
 
 	// KeepsRows reports whether a node of Output Pick keeps all rows in their order, unless it fails. Nil means that
-	// it may not. SameRows and PassThrough always do.
+	// it may not keep them. SameRows and PassThrough always do.
 	KeepsRows func(n *plan.Node) bool
 
-	// RowsMax returns how many rows a node makes at most of so many rows of its inputs, and of its node references if its Output is
-	// Append or Merge. plan.Unbounded stands for any number. Nil: no more than those, and of a Source or Expand any number.
-	// rankd check --advise counts with it.
+	// RowsMax returns the most rows that a node makes from so many rows of its inputs, and of its node references if
+	// its Output is Append or Merge. plan.Unbounded stands for any number. Nil: no more than it gets, but any number
+	// for a Source or Expand. rankd check --advise uses it.
 	RowsMax func(n *plan.Node, in int64) int64
 
-	// Explain runs a node that is over a second time, without a change to its inputs, and returns what this run tells of
-	// the rows. It shares the code of Run, so that both say the same. c has the arguments of the first run, and out is its
-	// result. Explain and the functions of the Account must not wait. Any goroutine calls them, never the loop. Nil
-	// means that the shape tells all there is.
+	// Explain runs an ended node a second time, without changing its inputs, and returns what this run reports about
+	// the rows. It shares the code of Run, so that both agree. c has the arguments of the first run, and out is its
+	// result. Explain and the functions of the Account must not wait. Any goroutine except the loop calls them. Nil
+	// means that the shape explains everything.
 	Explain func(c *Ctx, out rowset.RowSet) Account
 
 	readsAhead   func(n, later *plan.Node) plan.Sharing // see engine.ReadsAhead
