@@ -11,8 +11,8 @@ import (
 )
 
 // Enroll gives the loop a connection that a peer has opened, TCP or unix, and waits until the loop has it. accept
-// runs on the loop and returns the handler, whose OnConnect follows. nc belongs to the reactor from now on, also after an
-// error: loop.ErrStopped, or a lack of descriptors. Any goroutine except the loop's.
+// runs on the loop and returns the handler, whose OnConnect follows. nc belongs to the reactor from now on, even
+// after an error: loop.ErrStopped, or too few descriptors. Any goroutine except the loop's.
 func (r *Reactor) Enroll(nc net.Conn, opts transport.AcceptOptions, accept func(transport.Accepted) transport.AcceptedHandler) error {
 	made := make(chan *conn, 1)
 	posted := r.loop.Post(func() {
@@ -63,14 +63,14 @@ func (c *conn) finishWith(reads bool) {
 	}
 }
 
-// written is called when all bytes of a connection that finishes are gone.
+// written is called when a finishing connection has sent all bytes.
 func (c *conn) written() {
 	d := c.direct
 	if !d.reads || d.own && !d.paused || d.fd < 0 {
 		c.end(transport.ErrClosed)
 		return
 	}
-	_ = unix.Shutdown(d.fd, unix.SHUT_WR) // An error says that the peer has gone, of which the reads hear, too.
+	_ = unix.Shutdown(d.fd, unix.SHUT_WR) // An error means that the peer has gone; reads will report that, too.
 }
 
 // Resume implements transport.Accepted.
@@ -95,7 +95,7 @@ func (c *conn) AwaitDrain() {
 	}
 }
 
-// drained calls the handler that waits for it, unless it writes again before.
+// drained calls the handler that waits for it, unless the handler writes again before.
 func (c *conn) drained() {
 	c.later(func() {
 		if c.direct.awaited && len(c.out) == 0 {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultBusyPoll is how long a reactor polls before it sleeps, unless told otherwise. A reply of a
-// Redis on the same machine or rack comes sooner.
+// DefaultBusyPoll is the default time that a reactor polls before it sleeps. A Redis on the same machine or rack
+// replies sooner.
 const DefaultBusyPoll = 100 * time.Microsecond
 
 // Bounds of busy polling.

@@ -15,12 +15,10 @@ import (
 // peer that was slow once must not pin tens of megabytes.
 const keepCap = 1 << 20
 
-// flushBytes is the number of buffered bytes at which a connection flushes before the end
-// of the iteration. Waiting for the end saves system calls if there is little to send.
-// If one iteration makes hundreds of commands, the server idles until it gets them all, and
-// then the loop idles while the server works them off. That cost a fifth of the
-// throughput with 64 requests in flight. Loop and server work at the same time if pieces
-// have some 50 commands. Half or twice as many bytes make little difference.
+// flushBytes is the number of buffered bytes at which a connection flushes before the end of the iteration. Waiting
+// for the end saves system calls if there is little to send. If one iteration makes hundreds of commands, the server
+// idles until it gets them all, and then the loop idles while the server works them off. With pieces of some 50
+// commands, loop and server work at the same time. Half or twice as many bytes make little difference.
 const flushBytes = 2 << 10
 
 type connState int8
@@ -141,7 +139,7 @@ func (c *conn) finish() {
 		c.flush()
 	}
 	if c.gc != nil { // unless the flush has found it broken
-		// An error only says that the descriptor is gone already.
+		// An error only means that the descriptor is gone already.
 		_ = r.poller.Close(c.gc)
 		c.gc = nil
 	}
@@ -190,7 +188,7 @@ func (c *conn) received(data []byte) {
 		if c.direct == nil {
 			c.in = keep(c.in, consumed)
 		} else {
-			c.in = c.in[consumed:] // A client may have sent megabytes, of which a few commands go at a time.
+			c.in = c.in[consumed:] // A client may have sent megabytes, but a few commands are consumed at a time.
 		}
 	}
 	if len(c.in) == 0 && c.direct != nil {

@@ -40,8 +40,8 @@ func (r *Reactor) Dial(addr string, opts transport.DialOptions, h transport.Hand
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	c.timeout = r.loop.NewTimer(func() {
-		// If the loop was busy, a connection that was made in time may wait for the poller to take it over. That one is before this
-		// in the poller's queue.
+		// If the loop was busy, a connection made in time may still wait for the poller to take it over. It is ahead
+		// of this function in the poller's queue.
 		_ = r.poller.Execute(ctx, runnable(func() error {
 			r.event(c, func() {
 				if c.state == connecting {
@@ -68,7 +68,7 @@ func (r *Reactor) connect(ctx context.Context, c *conn) {
 	_ = r.enroll(ctx, nc, c) // reported
 }
 
-// prepared connects to addr, after what there is to prepare.
+// prepared connects to addr, after DialOptions.Prepare.
 func (r *Reactor) prepared(ctx context.Context, addr string, prepare func() error) (net.Conn, error) {
 	if prepare != nil {
 		if err := prepare(); err != nil {
@@ -86,7 +86,7 @@ func (r *Reactor) enroll(ctx context.Context, nc net.Conn, c *conn) error {
 	return err
 }
 
-// report has the loop hear of the end of an attempt to open a connection.
+// report tells the loop that an attempt to open a connection has ended.
 func (r *Reactor) report(ctx context.Context, c *conn, err error) {
 	_ = r.poller.Execute(ctx, runnable(func() error {
 		r.event(c, func() {

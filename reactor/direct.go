@@ -12,8 +12,8 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// Pauses before a full socket is tried again. A socket takes a few megabytes at once, so a peer that reads is served
-// well by the first. The longest keeps a thousand peers that do not read cheap.
+// Pauses before a full socket is tried again. A socket takes a few megabytes at once, so the first pause is enough
+// for a peer that reads. The longest keeps the cost of a thousand peers that do not read low.
 const (
 	retryFirst = time.Millisecond
 	retryMost  = 128 * time.Millisecond
@@ -32,7 +32,7 @@ type direct struct {
 	own       bool // a copy of gnet's descriptor, which gnet has closed; the peer has stopped sending, or paused is set
 	finishing bool // the connection closes once all bytes are gone
 	reads     bool // it then goes on reading: see FinishWriting
-	paused    bool // fd is a copy of gnet's descriptor, since the handler has left too much, and gnet cannot stop reading
+	paused    bool // fd is a copy of gnet's descriptor: the handler has left too much, and gnet cannot stop reading
 	looking   bool // pause's or readOn's call is on its way
 	joining   bool // gnet is taking the connection back
 	blocked   bool // the socket is full; the timer tries again
@@ -107,8 +107,8 @@ func (c *conn) tryLater() {
 	}
 }
 
-// again writes what a full socket has left. gnet polls a connection no longer once its peer has stopped
-// sending, so again also looks whether that peer has gone for good: an answer to a closed socket brings a reset.
+// again writes what a full socket has left. Once a peer has stopped sending, gnet no longer polls its connection. So
+// again also checks whether the peer has gone for good: an answer to a closed socket brings a reset.
 func (c *conn) again() {
 	d := c.direct
 	if d.own && hungUp(d.fd) {

@@ -22,18 +22,17 @@
 //
 //   - A post from another goroutine submits the task if the loop is asleep, and
 //     does nothing otherwise.
-//   - The loop has work left. The next iterations follow at once, for up to 20 µs: no socket
-//     waits longer for its turn. Then the loop writes one byte to the self-pipe, a socket pair
+//   - The loop has work left. The next iterations follow at once, for up to 20 µs, so that no
+//     socket waits longer. Then the loop writes one byte to the self-pipe, a socket pair
 //     whose other end gnet polls. gnet would run a task submitted by the iteration before it polls the ready sockets
 //     again; the byte queues up behind them.
 //   - One Go timer serves the loop's earliest timer. It posts when it fires. The
 //     reactor moves it only if it would fire too late.
 //
-// Submitting a task costs two allocations and 1 µs; an echo over loopback takes 8 µs. While
-// there is only one connection, each of its events is a batch of its own. The iteration
-// then runs at once, without a task. It differs from a submitted one only in cost: both
-// precede the end of the connection. A plan with one request in flight has one
-// connection and a handful of such iterations.
+// Submitting a task costs two allocations and some microseconds. While there is only one connection, each of its
+// events is a batch of its own. The iteration then runs at once, without a task. It differs from a submitted one only
+// in cost: both precede the end of the connection. A plan with one request in flight has one connection and a handful
+// of such iterations.
 //
 // # Connections
 //
@@ -50,18 +49,18 @@
 // # Connections that peers open
 //
 // gnet's own acceptor ends the engine when descriptors run out. So the owner of a net.Listener accepts, and Enroll
-// gives the connection to the loop. It differs from a dialled one in how it writes. gnet closes a
-// connection at once when the peer stops sending, and drops the bytes that the socket has not taken. An
-// accepted connection therefore writes to the socket itself. At the peer's FIN it keeps a copy of gnet's descriptor, if
-// its handler wants to go on answering. A full socket is tried again after 1 to 128 ms, because gnet polls sockets only
-// for its own buffer. The same timer looks for the reset with which a closed peer answers our answers.
+// gives the connection to the loop. It differs from a dialed one in how it writes. gnet closes a connection at once
+// when the peer stops sending, and drops the bytes that the socket has not taken. An accepted connection therefore
+// writes to the socket itself. At the peer's FIN it keeps a copy of gnet's descriptor, if its handler wants to go on
+// answering. A full socket is tried again after 1 to 128 ms, because gnet polls sockets only for its own buffer. The
+// same timer looks for the reset with which a closed peer answers our answers.
 //
 // # What gnet does not let us offer
 //
 //   - No half-close: gnet closes the connection at once when the peer sends FIN. The
 //     handler gets the data before it, then OnClose(io.EOF). The iteration that has the
 //     data completes before the connection closes. Answers made in it are sent, also by
-//     deferred and posted work. A connection that was dialled cannot send answers made in a later
+//     deferred and posted work. A connection that was dialed cannot send answers made in a later
 //     iteration. One that was accepted can: see below.
 //   - No read-stop: the connection buffers unconsumed bytes, up to UnreadMaxBytes.
 //   - No completion per write: only a reply shows that the peer has read. Unsent

@@ -12,10 +12,11 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// readIntoBytes is how much a read beside gnet's takes at a time: as much as gnet's.
+// readIntoBytes is how much our own reads take at a time: as much as gnet's.
 const readIntoBytes = 64 << 10
 
-// control has an accepted connection stop reading when its handler has left too much, and read on when half of that is left.
+// control makes an accepted connection stop reading when its handler has left too much, and read on when half of that
+// is left.
 func (c *conn) control() {
 	d := c.direct
 	switch {
@@ -29,8 +30,8 @@ func (c *conn) control() {
 	}
 }
 
-// pause stops reading. gnet has no such thing, so it loses the connection, of whose descriptor a copy stays. The kernel then has the peer
-// stop.
+// pause stops reading. gnet cannot do that, so pause takes the connection from gnet and keeps a copy of its
+// descriptor. The kernel then makes the peer stop.
 func (c *conn) pause() {
 	d := c.direct
 	d.looking = false
@@ -46,7 +47,7 @@ func (c *conn) pause() {
 	c.gc = nil
 	d.fd, d.own, d.paused = fd, true, true
 	_ = c.reactor.poller.Close(gc)
-	c.tryLater() // Nobody else sees a peer that has gone.
+	c.tryLater() // Nothing else notices a peer that has gone.
 	c.control()
 }
 
@@ -77,7 +78,7 @@ func (c *conn) readOn() {
 	}
 }
 
-// rejoin has gnet poll the connection again. Writes go to the copy until then.
+// rejoin makes gnet poll the connection again. Until then, writes go to the copy.
 func (c *conn) rejoin() {
 	fd, err := unix.FcntlInt(uintptr(c.direct.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

@@ -26,16 +26,15 @@ type Config struct {
 	// OnPanic receives contained panics: see loop.Config. A handler that panics in
 	// OnConnect or OnData also loses its connection.
 	OnPanic func(recovered any, stack []byte)
-	// ReadBufferBytes bounds one read from a socket; gnet rounds it up to a power of
-	// two. A reactor has one such buffer. Zero means 64 KiB, gnet's default: an echo
-	// over loopback was not faster with 256 KiB or 1 MiB.
+	// ReadBufferBytes bounds one read from a socket; gnet rounds it up to a power of two. A reactor has one such
+	// buffer. Zero means 64 KiB, gnet's default: larger buffers did not make an echo over loopback faster.
 	ReadBufferBytes int
-	// BusyPoll is how long the loop looks for answers before it sleeps. Zero means DefaultBusyPoll; with a
-	// negative value it sleeps at once.
+	// BusyPoll is how long the loop looks for answers before it sleeps. Zero means DefaultBusyPoll; a negative value
+	// means that it sleeps at once.
 	BusyPoll time.Duration
-	// Logf receives gnet's warnings and errors: poller errors, events of descriptors
-	// that gnet no longer knows. Nil drops them. gnet's logger is global to the process, so
-	// the reactor started last gets all of them. Called from any goroutine.
+	// Logf receives gnet's warnings and errors, such as poller errors and events of unknown descriptors. Nil drops
+	// them. gnet's logger is global to the process, so the reactor started last gets all of them. Any goroutine calls
+	// it.
 	Logf func(format string, args ...any)
 }
 
@@ -61,7 +60,7 @@ type Reactor struct {
 	// Loop only.
 	inside  int                  // callbacks and iterations on the stack; they nest, because gnet calls back within its calls
 	armed   clock.Time           // when timer fires; 0 if it has fired or was never set
-	conns   map[*conn]struct{}   // those whose handler has not heard of a failure or close
+	conns   map[*conn]struct{}   // those whose handler does not know yet of a failure or close
 	secures map[*secure]struct{} // likewise
 	dialing int                  // goroutines that are connecting or enrolling and have not reported, or that serve a secure connection
 	dirty   []*conn              // connections that wait for the flush, each once
@@ -97,9 +96,9 @@ func New(cfg Config) *Reactor {
 // Loop returns the reactor's loop.
 func (r *Reactor) Loop() *loop.Loop { return r.loop }
 
-// Start starts gnet and the loop. When it returns nil the loop accepts posts. A
-// second Start does nothing; once the loop has stopped it returns loop.ErrStopped. After
-// any other error, such as a lack of descriptors, Start can be tried again.
+// Start starts gnet and the loop. When it returns nil the loop accepts posts. A second Start does nothing; once the
+// loop has stopped it returns loop.ErrStopped. After any other error, such as too few descriptors, Start can be tried
+// again.
 func (r *Reactor) Start() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,10 +166,10 @@ const (
 	pollAfterRuns = 16 // the clock may stand still
 )
 
-// iterate runs an iteration from behind its poll on and ensures that the next one comes in
-// time. Work that the loop has posted to itself follows at once, within these bounds: the
-// self-pipe costs three system calls, some 1.3 µs, and a chain of five cheap nodes takes 2.5. A timer that is due comes after
-// a poll: what judges a silence looks at the sockets once more by a timer of zero.
+// iterate runs the part of an iteration after the poll, and ensures that the next one comes in time. Work that the
+// loop has posted to itself follows at once, within these bounds: the self-pipe costs three system calls, about as
+// much as a chain of cheap nodes. A due timer waits for a poll: code that judges a silence starts a timer of zero, so
+// that the sockets are read once more.
 func (r *Reactor) iterate() error {
 	r.burst = 0
 	r.busy.begin()
@@ -185,7 +184,7 @@ func (r *Reactor) iterate() error {
 	case r.finished:
 		return gneterrors.ErrEngineShutdown
 	case wait == 0 && r.timerDue():
-		r.submit() // behind the sockets that are ready, and behind the connections that wait to be taken over
+		r.submit() // after the ready sockets, and after the connections that wait to be taken over
 		return nil
 	case wait == 0:
 		r.pipe.trigger()
@@ -200,9 +199,9 @@ func (r *Reactor) iterate() error {
 // timerDue reports whether a timer was due when the loop last looked at its clock.
 func (r *Reactor) timerDue() bool { return r.loop.Due().Passed(r.loop.Now()) }
 
-// arm ensures that the loop wakes at its earliest timer, which is due after wait. It leaves
-// a Go timer that fires earlier as it is. That costs one iteration, once; moving the Go
-// timer whenever request timeouts come and go would cost something in every iteration.
+// arm ensures that the loop wakes at its earliest timer, which is due after wait. It does not move a Go timer that
+// fires earlier. That costs one iteration, once; moving the Go timer with every request timeout would cost something
+// in every iteration.
 func (r *Reactor) arm(wait time.Duration) {
 	due := r.loop.Due()
 	if r.armed != 0 && r.armed <= due {
@@ -238,7 +237,7 @@ func (r *Reactor) contain(c *conn, fn func()) (submit bool) {
 	return submit
 }
 
-// panicked returns why a connection closes whose handler has panicked.
+// panicked returns the reason for which a connection closes after a panic of its handler.
 func panicked(recovered any) error {
 	return errors.New("connection handler panicked: " + errtext.Text(fmt.Sprint(recovered)))
 }
@@ -252,7 +251,7 @@ func (h *host) Wake() {
 	(*Reactor)(h).submit()
 }
 
-// keepDirty bounds the list of dirty connections that a burst leaves behind: 8 KiB.
+// keepDirty bounds the memory of the list of dirty connections that stays after a burst: 8 KiB.
 const keepDirty = 1 << 10
 
 // Flush implements loop.Host: each connection sends its buffered bytes in one system
@@ -322,8 +321,8 @@ func (e *events) OnTraffic(gc gnet.Conn) gnet.Action {
 	return gnet.None
 }
 
-// traffic hands data over. It reports whether the iteration shall go on at once, without a
-// task: an event of the only connection is a batch of its own.
+// traffic hands data over. It reports whether the iteration continues at once, without a task: an event of the only
+// connection is a batch of its own.
 func (r *Reactor) traffic(c *conn, data []byte) (atOnce bool) {
 	alone := len(r.conns) == 1
 	atOnce = r.contain(c, func() { c.received(data) })
@@ -341,12 +340,14 @@ func (r *Reactor) traffic(c *conn, data []byte) (atOnce bool) {
 	return true
 }
 
-// burstMost is how many events of accepted connections come before the loop looks at its servers again, and goes on with what runs. gnet
-// hands over up to 1,024 events at a time. Where that many clients were refused, 10 µs each, the requests that ran waited 10 ms for each
-// answer of Redis: at three times the capacity of concat_plan over HTTP more than half of them missed a deadline of 100 ms.
+// burstMost is how many events of accepted connections the loop handles before it looks at its servers again and goes
+// on with running requests. gnet hands over up to 1,024 events at a time. When so many clients were refused, at some
+// 10 µs each, running requests waited 10 ms for each answer of Redis, and many missed their deadlines (rankd bench
+// overload).
 const burstMost = 32
 
-// readServers hands over what the connections that wait for an answer have received. gnet does not know: it finds nothing left to read.
+// readServers hands over what the connections that wait for an answer have received. gnet does not notice: it finds
+// nothing left to read.
 func (r *Reactor) readServers() {
 	if r.readInto == nil {
 		r.readInto = make([]byte, readIntoBytes)
@@ -361,10 +362,9 @@ func (r *Reactor) readServers() {
 	}
 }
 
-// OnClose implements gnet.EventHandler. gnet calls it within Write and Close, too. If the
-// peer has ended the connection, the iteration completes first, while the descriptor is
-// still open: gnet may report the end before it runs the task that follows the last
-// data, and the handler's answer to that data leaves with that task.
+// OnClose implements gnet.EventHandler. gnet calls it within Write and Close, too. If the peer has ended the
+// connection, the iteration completes first, while the descriptor is still open. For gnet may report the end before
+// it runs the task that follows the last data, and the handler's answer to that data leaves with that task.
 func (e *events) OnClose(gc gnet.Conn, err error) gnet.Action {
 	c, ok := gc.Context().(*conn)
 	if !ok {

@@ -14,7 +14,8 @@ import (
 // secureReadBytes is how much a secure connection reads at a time: two records of TLS.
 const secureReadBytes = 32 << 10
 
-// secure is a connection with DialOptions.Secure. Gnet does not know it: a stream reads and writes it on goroutines of its own. Loop only, except run.
+// secure is a connection with DialOptions.Secure. gnet does not know it: a stream reads and writes it on its own
+// goroutines. Loop only, except run.
 type secure struct {
 	reactor   *Reactor
 	addr      string
@@ -81,7 +82,7 @@ func (s *secure) connect(ctx context.Context) (net.Conn, error) {
 	return nil, fmt.Errorf("dial %s %s: %w", network, address, err)
 }
 
-// left says that the goroutine is at its end. The loop does not end before that.
+// left says that the goroutine has ended. The loop does not end before that.
 func (s *secure) left() {
 	r := s.reactor
 	_ = r.poller.Execute(context.Background(), runnable(func() error {
@@ -120,7 +121,7 @@ func (s *secure) Close(reason error) {
 	s.end(reason)
 }
 
-// end is the only way to an end. The rest follows in the closing phase.
+// end is the only function that ends the connection. The rest follows in the closing phase.
 func (s *secure) end(reason error) {
 	if s.ended {
 		return
@@ -169,7 +170,8 @@ func (s *secure) OnData(data []byte) (consumed int) {
 	return consumed
 }
 
-// guard calls the handler. One that panics cannot go on reading, so its connection closes, and the loop hears of the panic.
+// guard calls the handler. A handler that panics cannot go on reading, so its connection closes, and the loop learns
+// of the panic.
 func (s *secure) guard(call func()) {
 	defer func() {
 		if recovered := recover(); recovered != nil {

@@ -6,9 +6,8 @@ import (
 	"syscall"
 )
 
-// selfPipe is the writing end of a socket pair whose other end the poller watches. A byte
-// written to it comes back as an event, behind the sockets that are ready already.
-// Loop only, except close.
+// selfPipe is the writing end of a socket pair whose other end the poller watches. A byte written to it comes back as
+// an event, after the sockets that are ready already. Loop only, except close.
 type selfPipe struct{ fd int }
 
 // newSelfPipe returns the writing end and the end for the poller to watch.

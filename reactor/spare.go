@@ -1,13 +1,13 @@
 package reactor
 
-// Bounds of the buffers that accepted connections leave to each other: 4 MiB together.
+// Bounds of the buffers that accepted connections reuse: 4 MiB together.
 const (
 	spareBuffersMax = 32
 	spareBytesMax   = 2 * directFlushBytes
 )
 
-// spareBuffers are empty buffers for what accepted connections write. Ten thousand connections that kept one each
-// would hold as many as ever wrote; only those with unsent bytes need one. Loop only.
+// spareBuffers are empty buffers for what accepted connections write. Only connections with unsent bytes need one,
+// while each of ten thousand connections would otherwise keep one for good. Loop only.
 type spareBuffers struct{ free [][]byte }
 
 // take returns an empty buffer, which may be nil.

@@ -9,7 +9,7 @@ import (
 	"github.com/rankd/rankd/request"
 )
 
-// refusal returns the error of a request that the engine has nothing to do with.
+// refusal returns the error of a request that never reaches the engine.
 func refusal(c outcome.Class, requestID, detail string) *rankd.Error {
 	return &rankd.Error{Class: c, RequestID: requestID, Text: c.Sentence(), Detail: detail}
 }
@@ -62,7 +62,8 @@ func (q *Query) located(err error) error {
 	return in.Refused(request.Locate(refused, q.Body))
 }
 
-// notGranted says what the request asks for and its caller may not, apart from overrides, which the parser checks. It is empty if the caller may ask for all of it.
+// notGranted says what the request asks for without permission, apart from overrides, which the parser checks. It is
+// empty if the caller may ask for everything.
 func (q *Query) notGranted() (detail string) {
 	c, r := q.Caller, &q.request
 	if name := q.planAsked(); name != "" && !c.MayPlan(name) {

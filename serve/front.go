@@ -23,7 +23,7 @@ const (
 	CutLimit     Cut = iota // there are too many connections, or descriptors
 	CutIdle                 // it was idle for too long
 	CutSlowRead             // the client takes too long to send a request
-	CutSlowWrite            // the client takes too long to read its answers, or has left too many unread
+	CutSlowWrite            // the client takes too long to read its answers, or leaves too many unread
 	CutProtocol             // the client breaks the protocol
 	CutRevoked              // the token of the client was revoked
 	CutUnsent               // all connections together have too many answers unread, and this client has taken nothing for longest
@@ -49,5 +49,6 @@ func (s *Service) ConnOpened(f Front) uint64 {
 // ConnClosed counts the end of a connection that ConnOpened has counted.
 func (s *Service) ConnClosed(f Front) { s.metrics.connections[f].Dec() }
 
-// ConnCut counts a connection that the front has ended by itself. Unless it was never opened ConnClosed counts its end, too.
+// ConnCut counts a connection that the front has ended by itself. If it was ever opened, ConnClosed counts its end,
+// too.
 func (s *Service) ConnCut(f Front, why Cut) { s.metrics.cut[f][why].Inc() }

@@ -32,8 +32,8 @@ const defaultLogPerSecond = 10
 // lineQueueMax bounds the lines that wait for the log to be written.
 const lineQueueMax = 64
 
-// failureLog writes a line for each failed request, but only so many a second: strangers can make requests fail. A queue takes the lines, because
-// a logger may wait for its reader, and a loop must not. Any goroutine.
+// failureLog writes a line for each failed request, but only so many a second, because strangers can make requests
+// fail. The lines go through a queue: a logger may wait for its reader, but the loop must not. Any goroutine.
 type failureLog struct {
 	limiter *rate.Limiter
 	clock   clock.Clock
@@ -41,7 +41,7 @@ type failureLog struct {
 	lines   *fileio.Queue[failure]
 
 	mu     sync.Mutex
-	silent int // failures without a line since the last line; guarded by mu
+	silent int // failures without a line since the latest line; guarded by mu
 }
 
 func newFailureLog(logger *slog.Logger, perSecond int, c clock.Clock, dropped prometheus.Counter) *failureLog {
@@ -54,7 +54,7 @@ func newFailureLog(logger *slog.Logger, perSecond int, c clock.Clock, dropped pr
 	}
 }
 
-// add has a failure logged, unless there are too many.
+// add logs a failure, unless there are too many.
 func (l *failureLog) add(f failure) {
 	allowed := l.limiter.AllowN(time.Unix(0, int64(l.clock.Now())), 1)
 	l.mu.Lock()

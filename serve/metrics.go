@@ -9,10 +9,10 @@ import (
 	"github.com/rankd/rankd/outcome"
 )
 
-// noPlan is the label of requests that named no plan of the library: no plan can have this name.
+// noPlan is the label of requests that did not name a plan of the library. No plan can have this name.
 const noPlan = "(none)"
 
-// durations are the bounds of the histograms, in seconds: from the time of a cheap plan to that of a patient client.
+// durations are the bounds of the histograms, in seconds: from the time of a cheap plan to the patience of a client.
 var durations = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10}
 
 // metrics are the figures of the service. Labels come from the plans of the library and from the tables of this package, never from a

@@ -10,14 +10,14 @@ import (
 // DefaultMaxUnsentBytes is the default of Options.MaxUnsentBytes.
 const DefaultMaxUnsentBytes = 256 << 20
 
-// OutboxStep is the number of bytes by which what a connection holds may differ from what it counts: short answers cost no lock.
+// OutboxStep is how many bytes a connection may hold without counting them, so that short answers need no lock.
 const OutboxStep = 16 << 10
 
-// unsentPatience is how long an answer waits for room before clients that take nothing are cut off for it.
+// unsentPatience is how long an answer waits for room before stalled clients are cut off to make room.
 const unsentPatience = time.Second
 
-// unsent is the account of the answers that clients have not taken, of all connections of all fronts. Answers that wait for their turn
-// count, and so do encoded ones. The latter may take half of the bound. Any goroutine.
+// unsent counts the answers that clients have not taken, over all connections of all fronts: those that wait for
+// their turn, and encoded ones. The latter may take half of the bound. Any goroutine.
 type unsent struct {
 	max      int64
 	patience time.Duration
@@ -35,24 +35,24 @@ type unsent struct {
 type Sender interface {
 	// Room says that there is room for the answer for which Encode had none. It is called once.
 	Room()
-	// Cut says that all connections together hold too much, and that this one is the slowest: its client has taken nothing of an answer
-	// for long or, if there is no such client, for longest.
+	// Cut says that all connections together hold too much, and that this one is the slowest: its client has taken
+	// nothing of an answer for a long time, or for longer than any other client.
 	Cut()
 }
 
-// An Outbox counts the answers of one connection that its client has not taken. Any goroutine, except for Settle, Encode and Close: the
-// one that sends.
+// An Outbox counts the answers of one connection that its client has not taken. Any goroutine, except that only the
+// sending goroutine calls Settle, Encode and Close.
 type Outbox struct {
 	account *unsent
 	sender  Sender
-	settled int64 // what Settle has said last; negative: it must say so again
+	settled int64 // the latest number of Settle; negative: Settle must report again
 
 	// Guarded by account.mu.
 	waiting, encoded int64
 	asks             int64             // what Encode waits for; 0: nothing
 	asked            list.Link[Outbox] // in account.asking
 	place            list.Link[Outbox] // in account.holders, unless it holds nothing or is doomed
-	moved            time.Time         // when the client took something, or there began to be something to take
+	moved            time.Time         // when the client last took something, or when there first was something to take
 	doomed, closed   bool
 	took             bool // doomed, and the client has taken something since
 }
@@ -69,9 +69,10 @@ func (s *Service) Unsent() int64 {
 	return s.unsent.total
 }
 
-// hold counts an answer of so many bytes that waits for its turn. It reports false, and counts nothing, if more than half of the bound would
-// be taken, and the connection has its share already: the client gets a refusal, instead of being cut off later. The shares of those who hold
-// something, and of one who is yet to come, are the bound in equal parts. An answer longer than a share comes through alone.
+// hold counts an answer of so many bytes that waits for its turn. It reports false, and counts nothing, if more than
+// half of the bound would be taken, and the connection has its share already. The client then gets a refusal now,
+// instead of being cut off later. All connections that hold something, and one more, have equal shares of the bound.
+// A connection below its share may hold an answer longer than a share.
 func (o *Outbox) hold(bytes int) (ok bool) {
 	u := o.account
 	u.do(func() {
@@ -86,13 +87,14 @@ func (o *Outbox) hold(bytes int) (ok bool) {
 	return ok
 }
 
-// Hold counts so many bytes of answers that wait for their turn. Fewer than zero take them back.
+// Hold counts so many bytes of answers that wait for their turn. A negative number takes bytes back.
 func (o *Outbox) Hold(bytes int) {
 	o.account.do(func() { o.add(int64(bytes), 0) })
 }
 
-// Encode asks for room for an answer of so many bytes, whose turn has come. It counts as encoded if there is room. Otherwise Encode
-// returns false, and the same follows once there is: see Sender. The caller then encodes the answer and calls Settle.
+// Encode asks for room for an answer of so many bytes, whose turn has come. If there is room, the answer counts as
+// encoded. Otherwise Encode returns false, and Sender.Room is called once there is room. The caller then encodes the
+// answer and calls Settle.
 func (o *Outbox) Encode(bytes int) (ok bool) {
 	o.settled = -1
 	o.account.do(func() {
@@ -110,8 +112,8 @@ func (o *Outbox) Encode(bytes int) (ok bool) {
 	return ok
 }
 
-// Settle says how many encoded bytes have not left; less than OutboxStep counts as none. Fewer than before mean that the client has taken
-// some.
+// Settle reports how many encoded bytes have not left; less than OutboxStep counts as none. A smaller number than
+// before means that the client has taken some.
 func (o *Outbox) Settle(bytes int) {
 	now := int64(bytes)
 	if now < OutboxStep {
@@ -153,7 +155,7 @@ func (o *Outbox) Close() {
 	})
 }
 
-// do changes the account, and tells the connections that are concerned.
+// do changes the account, and calls the connections that are affected.
 func (u *unsent) do(change func()) {
 	u.mu.Lock()
 	change()
@@ -185,7 +187,7 @@ func (o *Outbox) add(waiting, encoded int64) {
 	}
 }
 
-// list has o among the holders if it holds something. The caller holds the lock.
+// list puts o among the holders if it holds something. The caller holds the lock.
 func (u *unsent) list(o *Outbox) {
 	switch holds := o.waiting+o.encoded > 0; {
 	case holds && !o.place.In():
@@ -205,7 +207,7 @@ func (o *Outbox) move() {
 	}
 }
 
-// doom has the connection end. The caller holds the lock.
+// doom makes the connection end. The caller holds the lock.
 func (o *Outbox) doom() {
 	u := o.account
 	o.doomed, o.took = true, false
@@ -224,7 +226,7 @@ func (o *Outbox) grant() {
 // fits reports whether there is room for what o asks. One answer may always be encoded. The caller holds the lock.
 func (u *unsent) fits(o *Outbox) bool { return u.encoded == 0 || u.encoded+o.asks <= u.max/2 }
 
-// admit gives room to those who wait for it, as far as there is some. The caller holds the lock.
+// admit gives room to those who wait for it, while there is some. The caller holds the lock.
 func (u *unsent) admit() (woken []*Outbox) {
 	for o := u.asking.First(); o != nil && u.fits(o); o = u.asking.First() {
 		u.asking.Remove(&o.asked)
@@ -234,8 +236,8 @@ func (u *unsent) admit() (woken []*Outbox) {
 	return woken
 }
 
-// slowest returns the connections to be cut off, so that the rest is within the bound: first those that are stalled. One alone may hold
-// more. The caller holds the lock.
+// slowest returns the connections to cut off so that the others are within the bound. Stalled ones go first. A single
+// connection may exceed the bound. The caller holds the lock.
 func (u *unsent) slowest() (cut []*Outbox) {
 	for u.total-u.leaving > u.max && u.holders.Len() > 1 {
 		o := u.stalled()
@@ -248,8 +250,9 @@ func (u *unsent) slowest() (cut []*Outbox) {
 	return cut
 }
 
-// stalled returns the connection whose client has taken nothing of an encoded answer for longest, if that is long; otherwise nil. A
-// connection whose answer waits for room is not stalled: there is nothing to take. The caller holds the lock.
+// stalled returns the connection whose client has taken nothing of an encoded answer for the longest time, if that
+// time exceeds unsentPatience; otherwise nil. A connection whose answer waits for room is not stalled: there is
+// nothing to take. The caller holds the lock.
 func (u *unsent) stalled() *Outbox {
 	for o := u.holders.First(); o != nil && time.Since(o.moved) >= u.patience; o = o.place.Next() {
 		if o.encoded > 0 {
@@ -259,14 +262,14 @@ func (u *unsent) stalled() *Outbox {
 	return nil
 }
 
-// watch has those cut off who take nothing while others wait for room. The caller holds the lock.
+// watch arranges that clients who take nothing are cut off while others wait for room. The caller holds the lock.
 func (u *unsent) watch() {
 	if u.timer == nil {
 		u.timer = time.AfterFunc(u.patience, u.relieve)
 	}
 }
 
-// relieve cuts off connections whose encoded answers nobody takes, until there is room for the answer that waits first.
+// relieve cuts off stalled connections until there is room for the first waiting answer.
 func (u *unsent) relieve() {
 	u.mu.Lock()
 	u.timer = nil

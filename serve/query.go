@@ -12,19 +12,19 @@ import (
 	"github.com/rankd/rankd/serve/access"
 )
 
-// Query is one request on its way from a front through the service and back. A front uses it again for its next request, so that a
-// request allocates its answer and next to nothing else.
+// Query is one request on its way from a front through the service and back. A front reuses it for its next request,
+// so that a request allocates little besides its answer.
 //
 // One goroutine at a time: the front's until Ask, the service's until done, then the front's again.
 type Query struct {
-	// Context ends when nobody waits for the reply any more. The request then starts no further node. done is called all the same.
-	// Nil: the front waits to the end.
+	// Context ends when nobody waits for the reply any more. The request then starts no further node; done is still
+	// called. Nil: the front waits to the end.
 	Context context.Context
 
 	// The front says what it knows. The service keeps nothing of the slices once Ask has returned.
 
-	Connection uint64 // as ConnOpened has numbered it: those of one caller take turns when requests wait; zero: of none
-	// Outbox counts the answer from the call of done on, if the answer is long: see Held. Nil: nobody counts it.
+	Connection uint64 // as numbered by ConnOpened: connections of one caller take turns when requests wait; zero: none
+	// Outbox counts a long answer from the call of done on: see Held. Nil: nobody counts it.
 	Outbox *Outbox
 
 	Caller    *access.Caller // who asks; nil: the request is refused as Unauthenticated
@@ -36,13 +36,14 @@ type Query struct {
 	TraceParent []byte
 	// Timeout bounds the request from its arrival. The body and the engine can only shorten it. Zero means no bound.
 	Timeout time.Duration
-	// Locate gives a syntax error of the body its place in a longer input. Nil: the body is the whole input.
+	// Locate maps the place of a syntax error in the body to its place in a longer input. Nil: the body is the whole
+	// input.
 	Locate func(error) error
 
-	// Traced has the request recorded, whatever the body says.
+	// Traced makes the engine record the request, whatever the body says.
 	Traced bool
 
-	// Reply is the outcome, from the call of done to the next Ask or Release.
+	// Reply is the outcome. It is valid from the call of done to the next Ask or Release.
 	Reply Reply
 
 	service  *Service
@@ -79,8 +80,8 @@ func (q *Query) Release() {
 	q.Reply, q.request, q.plan, q.held = Reply{}, rankd.Request{}, nil, 0
 }
 
-// Held returns how many bytes the Outbox counts for the answer: about what it takes, from OutboxStep on, and otherwise zero. The front takes
-// them back with Hold.
+// Held returns how many bytes the Outbox counts for the answer: about its size, or zero if that is below OutboxStep.
+// The front takes them back with Hold.
 func (q *Query) Held() int { return q.held }
 
 // longRows is how many rows take some 0.2 ms to encode.
@@ -111,7 +112,7 @@ func (q *Query) start() error {
 		return refusal(outcome.Forbidden, r.ID, detail)
 	}
 	if r.Plan != "" && q.plan == &s.unknown {
-		if len(s.Plans(q.Caller)) < len(offer.listing) { // The engine's text names a plan that the caller may not know.
+		if len(s.Plans(q.Caller)) < len(offer.listing) { // The engine's text names a plan that the caller may not know of.
 			return refusal(outcome.UnknownPlan, r.ID, "unknown plan "+errtext.Quote(r.Plan))
 		}
 		return s.engine.Intake().UnknownPlan(r.ID, r.Plan)

@@ -65,7 +65,8 @@ func (r *Reply) Rows() int {
 	return r.answer.Len()
 }
 
-// Bytes returns about how many bytes the reply takes, now or once it is encoded, whichever is more. It is for an Outbox.
+// Bytes returns about how many bytes the reply takes: its present size or its encoded size, whichever is larger. It
+// is for an Outbox.
 func (r *Reply) Bytes() int { return r.bytes }
 
 // Trace returns what ran when, if the request asked for it and ran; otherwise nil.

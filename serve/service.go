@@ -24,13 +24,13 @@ type Options struct {
 	Logger *slog.Logger
 	// LogPerSecond bounds these lines. Zero means 10.
 	LogPerSecond int
-	// MaxUnsentBytes bounds the answers that clients have not taken, of all connections of all fronts. Those that wait for their turn
-	// count about as much as they take when they are encoded. Zero means DefaultMaxUnsentBytes. See Outbox.
+	// MaxUnsentBytes bounds the answers that clients have not taken, over all connections of all fronts. An answer
+	// that waits for its turn counts with about its encoded size. Zero means DefaultMaxUnsentBytes. See Outbox.
 	MaxUnsentBytes int
 	// Registerer receives the metrics. Nil: nobody can read them.
 	Registerer prometheus.Registerer
-	// Strict refuses requests with a field that rankd does not know. Otherwise it refuses only a name that looks like a slip of the
-	// keyboard, and ignores the others.
+	// Strict refuses requests with a field that rankd does not know. Otherwise the service refuses only names that
+	// look like typing mistakes, and ignores other unknown fields.
 	Strict bool
 	// Clock tells the log when a second is over. Nil means a real clock.
 	Clock clock.Clock
@@ -42,7 +42,7 @@ type Service struct {
 	format  rankd.Format
 	offer   atomic.Pointer[offer]
 	busy    chan struct{} // has a value while offer is replaced
-	unknown plan          // stands for all that the engine does not have
+	unknown plan          // counts requests for plans that the engine does not have
 	metrics *metrics
 	log     *failureLog
 	unsent  unsent
@@ -52,17 +52,17 @@ type Service struct {
 	connections atomic.Uint64 // opened so far
 }
 
-// offer is what a service has of one generation of its engine. Immutable.
+// offer is what a service offers of one generation of its engine. Immutable.
 type offer struct {
 	plans   map[string]*plan // by name
-	own     *plan            // of requests that name none; its name is empty if there is none
+	own     *plan            // for requests that do not name a plan; without one its name is empty
 	listing []rankd.Plan     // of plans, by name
 	aliases []rankd.Alias    // by name; plans has them, too
 }
 
 // plan is one plan that the service offers. Any goroutine.
 type plan struct {
-	name    string // empty: it stands for all that the engine does not have
+	name    string // empty: it counts requests for plans that the engine does not have
 	metrics planMetrics
 }
 
@@ -74,8 +74,8 @@ func (p *plan) label() string {
 	return p.name
 }
 
-// New returns the service of an engine. It loads all plans of the engine, so that no request waits for one to be loaded: the
-// service refuses other names, until Reload brings them. The error says that the plan folder cannot be read.
+// New returns the service of an engine. It loads all plans of the engine, so that no request has to wait for that.
+// The service refuses other names, until Reload brings them. An error means that the plan folder cannot be read.
 func New(e *rankd.Engine, o Options) (*Service, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -127,12 +127,12 @@ func (s *Service) follow() error {
 	return nil
 }
 
-// Reload is Engine.Reload, and offers what it brings.
+// Reload calls Engine.Reload, and offers what it brings.
 func (s *Service) Reload(ctx context.Context) (rankd.Generation, error) {
 	return s.change(ctx, s.engine.Reload)
 }
 
-// Back is Engine.Back, and offers what was before.
+// Back calls Engine.Back, and offers what was there before.
 func (s *Service) Back(ctx context.Context) (rankd.Generation, error) {
 	return s.change(ctx, s.engine.Back)
 }
@@ -175,8 +175,8 @@ func (s *Service) Aliases(c *access.Caller) (aliases []rankd.Alias) {
 	return aliases
 }
 
-// Refuse counts and logs a request that a front itself refuses, and returns the reply to it. detail is one line, and has nothing
-// unbounded that comes from input. An empty requestID is generated.
+// Refuse counts and logs a request that a front itself refuses, and returns the reply to it. detail is one line,
+// without unbounded text from the input. If requestID is empty, Refuse generates one.
 func (s *Service) Refuse(f Front, c outcome.Class, requestID, detail string) Reply {
 	if requestID == "" {
 		requestID = request.NewID()

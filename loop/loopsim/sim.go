@@ -50,9 +50,8 @@ func New(rng *rand.Rand, onPanic func(recovered any, stack []byte)) *Sim {
 // Now returns the present instant.
 func (s *Sim) Now() clock.Time { return s.Clock.Now() }
 
-// At has fn run once as an I/O callback, in the first poll at or after t. Events of one
-// instant run in random order. Events run outside the loop once it has ended, as other
-// goroutines go on without it.
+// At makes fn run once as an I/O callback, in the first poll at or after t. Events of one instant run in random
+// order. Once the loop has ended, events run outside it, as other goroutines would go on without it.
 func (s *Sim) At(t clock.Time, fn func()) {
 	s.seq++
 	s.events.push(event{at: t, tie: s.rand.Uint32(), seq: s.seq, fn: fn})

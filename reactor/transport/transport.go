@@ -39,10 +39,12 @@ type DialOptions struct {
 	ConnectTimeout time.Duration // zero means 1 s
 	UnsentMaxBytes int           // zero means 64 MiB
 	UnreadMaxBytes int           // zero means 64 MiB
-	// Prepare is called on a goroutine of the attempt before it connects. Its error is the attempt's. Nil: there is nothing to prepare.
+	// Prepare is called on a goroutine of the attempt before it connects. Its error fails the attempt. Nil: there is
+	// nothing to prepare.
 	Prepare func() error
-	// Secure makes a connection that was just made one with TLS, within ctx, and returns it; after an error the caller closes nc. It is called on a goroutine of
-	// the attempt. addr is the one that was dialed. Nil leaves the connection as it is.
+	// Secure adds TLS to a new connection, within ctx, and returns the result; after an error the caller closes nc.
+	// It is called on a goroutine of the attempt. addr is the one that was dialed. Nil leaves the connection as it
+	// is.
 	Secure Secure
 }
 
@@ -78,8 +80,8 @@ type Conn interface {
 // Enroll.
 type AcceptOptions struct {
 	UnsentMaxBytes int // zero means 64 MiB
-	// UnreadMaxBytes is how much the handler may leave before the connection reads no further. It reads on once half of that is left. Zero
-	// means 64 MiB.
+	// UnreadMaxBytes is how much the handler may leave unconsumed before the connection stops reading. It reads on
+	// once half of that is left. Zero means 64 MiB.
 	UnreadMaxBytes int
 }
 
@@ -89,13 +91,14 @@ type Accepted interface {
 	// Finish closes the connection once all that was written has gone to the kernel, for the reason
 	// ErrClosed. Later writes fail.
 	Finish()
-	// FinishWriting is Finish that goes on reading: it tells the peer that no more comes, as TCP does, and leaves it to Close or to the
-	// peer to end the connection. A peer that still sends may so read what was written before it hears of a reset.
+	// FinishWriting is Finish that goes on reading: it tells the peer that no more comes, as TCP does. Close or the
+	// peer then ends the connection. So a peer that still sends can read what was written before it gets a reset.
 	FinishWriting()
-	// Resume has OnData called again with the bytes that it has left, if there are any: later, never inside Resume.
+	// Resume makes OnData be called again with the bytes that it has left, if there are any: later, never inside
+	// Resume.
 	Resume()
-	// AwaitDrain has OnDrain called once nothing is unsent: later, never inside AwaitDrain. Several calls before that
-	// are one.
+	// AwaitDrain makes OnDrain be called once nothing is unsent: later, never inside AwaitDrain. Several calls before
+	// that count as one.
 	AwaitDrain()
 }
 
@@ -103,7 +106,7 @@ type Accepted interface {
 type AcceptedHandler interface {
 	Handler
 	// OnEOF says that the peer sends no more; bytes that OnData has left are still there. If it returns true, the
-	// connection stays open for writes until somebody closes it, or the peer turns out to have gone; otherwise
+	// connection stays open for writes until Close, or until the peer turns out to have gone. Otherwise
 	// OnClose(io.EOF) follows.
 	OnEOF() (stay bool)
 	// OnDrain answers AwaitDrain.

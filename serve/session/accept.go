@@ -15,7 +15,7 @@ import (
 	"github.com/rankd/rankd/serve"
 )
 
-// Pauses after an Accept that failed for a lack of descriptors or memory.
+// Pauses after an Accept that failed because descriptors or memory ran out.
 const (
 	pauseFirst = 5 * time.Millisecond
 	pauseMost  = time.Second
@@ -24,9 +24,10 @@ const (
 // goodbye is how long a client that is turned away may take to receive why.
 const goodbye = 100 * time.Millisecond
 
-// Serve accepts connections until Drain or Close closes the listener, and then returns nil. It returns any other error
-// of the listener, except a lack of descriptors, which it waits out. Several listeners may be served at a time. Connections of package
-// net go onto the loop; others, as those of package crypto/tls, have two goroutines each.
+// Serve accepts connections until Drain or Close closes the listener, and then returns nil. It returns any other
+// error of the listener, except that it waits while descriptors have run out. Several listeners may be served at a
+// time. Connections of package net go onto the loop; others, such as those of package crypto/tls, have two goroutines
+// each.
 func (v *Server) Serve(l net.Listener) error {
 	if !v.track(l) {
 		return l.Close()
@@ -172,7 +173,8 @@ func (v *Server) shakeHands(nc net.Conn) bool {
 	return false
 }
 
-// unreadMost returns how much a session may leave before its connection reads no further. Without HoldBack the session looks itself.
+// unreadMost returns how much a session may leave unread before its connection stops reading. Without HoldBack the
+// session checks by itself.
 func (o *Options) unreadMost() int {
 	if o.HoldBack {
 		return o.MaxBacklogBytes

@@ -8,21 +8,23 @@
 //	                           │                               │
 //	socket ◀── one write per iteration ◀── Codec.Encode, in order of the slots ◀─┘
 //
-// A [Server] accepts, drains and closes. A [Session] is one connection. Each of its requests takes the next place in a list of slots,
-// whether its reply is there at once or comes later. A reply leaves when all before it have left. A slot, its query and all buffers are used
-// again, so that a request allocates its answer and nothing else. No goroutine belongs to a connection or to a request.
+// A [Server] accepts, drains and closes. A [Session] is one connection. Each of its requests takes the next place in
+// a list of slots, whether its reply is there at once or comes later. A reply leaves when all earlier ones have left.
+// A slot, its query and all buffers are reused, so that a request allocates only its answer. No connection and no
+// request has a goroutine of its own.
 //
-// The loop is the engine's, so that no goroutine stands between socket and scheduler. An engine without a loop leaves the server a loop
-// of its own, to which each reply is posted.
+// The loop is the engine's, so that no other goroutine comes between socket and scheduler. For an engine without a
+// loop, the server has a loop of its own, to which each reply is posted.
 //
 // # What bounds a session
 //
-// A session that has as many requests under way as Options allow, or too many unsent bytes, leaves further requests unread in
-// the connection. It goes on once half of the slots are free and all bytes have gone. A client that sends far more than
-// that, that stalls within a request, or that does not read, loses its connection. One timer looks at all sessions by turns.
+// A session that has as many requests under way as Options allow, or too many unsent bytes, leaves further requests
+// unread in the connection. It goes on once half of the slots are free and all bytes have gone. A client that sends
+// far more than that, that stalls within a request, or that does not read, loses its connection. One timer checks all
+// sessions in turn.
 //
 // # TLS
 //
-// crypto/tls blocks, so a connection with TLS has two goroutines: one reads and posts what it has read to the loop, one writes what the
-// loop has left for it. A session does not know the difference.
+// crypto/tls blocks, so a connection with TLS has two goroutines. One reads, and posts the bytes to the loop; the
+// other writes what the loop leaves for it. A session does not notice the difference.
 package session

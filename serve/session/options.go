@@ -25,16 +25,16 @@ type Options struct {
 	MaxConnections int
 	// MaxRequestBytes bounds one request with its body; a longer one ends its connection. The most is 512 MiB.
 	MaxRequestBytes int
-	// MaxPipeline bounds the requests of one connection that run, or whose replies wait for their turn. Requests
-	// behind them wait unread.
+	// MaxPipeline bounds the requests of one connection that run, or whose replies wait for their turn. Later
+	// requests wait unread.
 	MaxPipeline int
 	// MaxBacklogBytes bounds what waits unread, beside one request. A client that sends more loses its connection.
 	MaxBacklogBytes int
-	// MaxUnreadBytes bounds what waits unread, or is half a request, on all connections together. Beyond it a client that has more
-	// than 16 KiB of it, and sends more, loses its connection.
+	// MaxUnreadBytes bounds unread bytes and incomplete requests on all connections together. Beyond it a client that
+	// has more than 16 KiB of them, and sends more, loses its connection.
 	MaxUnreadBytes int
-	// MaxUnsentBytes bounds the replies that wait for a client to read them. From there on no further request of that connection
-	// begins, and the replies of the requests that run wait. A single reply may be longer.
+	// MaxUnsentBytes bounds the replies that wait for a client to read them. Beyond it no further request of that
+	// connection begins, and replies of running requests wait. A single reply may be longer.
 	MaxUnsentBytes int
 	// IdleTimeout is how long a connection may stay without a request. A negative one means for ever.
 	IdleTimeout time.Duration
@@ -42,18 +42,18 @@ type Options struct {
 	FirstTimeout time.Duration
 	// ReadTimeout is how long a request may take from its first byte to its last, and a TLS handshake.
 	ReadTimeout time.Duration
-	// WriteTimeout is how long a client may take for PieceBytes of what waits for it, or for what is left of that.
+	// WriteTimeout is how long a client may take to read PieceBytes of its replies, or what is left of them.
 	WriteTimeout time.Duration
 	// PieceBytes is what WriteTimeout counts for. Zero means one byte.
 	PieceBytes int
-	// HoldBack has a client wait that sends more than MaxBacklogBytes ahead, instead of cutting it off.
+	// HoldBack makes a client that sends more than MaxBacklogBytes ahead wait, instead of cutting it off.
 	HoldBack bool
-	// CancelAtEOF cancels the requests of a client that stops sending. Otherwise it gets its replies: over TCP a client
-	// that has closed its socket looks the same, until it answers the first reply with a reset.
+	// CancelAtEOF cancels the requests of a client that stops sending. Otherwise the client gets its replies: over
+	// TCP a client that has closed its socket looks the same, until it answers the first reply with a reset.
 	CancelAtEOF bool
 	// Loops is the number of loops that the sessions have to themselves, from 1 to 64. Zero: they run on the engine's.
 	Loops int
-	// Logger receives what no reply reports, such as a lack of descriptors. Nil means slog.Default().
+	// Logger receives what no reply reports, such as that descriptors have run out. Nil means slog.Default().
 	Logger *slog.Logger
 }
 

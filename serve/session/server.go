@@ -22,7 +22,7 @@ type Server struct {
 
 	connections atomic.Int64  // accepted, and not closed
 	lastID      atomic.Int64  // of a session
-	unread      atomic.Int64  // bytes that sessions have left in their connections, or keep
+	unread      atomic.Int64  // bytes that sessions have left in their connections, or hold
 	next        atomic.Uint64 // chooses the lane of the next connection
 	accepting   sync.WaitGroup
 	streams     sync.WaitGroup
@@ -53,8 +53,8 @@ type lane struct {
 	emptied  bool          // empty is closed
 }
 
-// New returns a server of a service whose engine runs on the reactor r. Options may ask for loops of the server's own, and it starts one if
-// r is nil, since that engine has no loop.
+// New returns a server of a service whose engine runs on the reactor r. Options may ask for loops of the server's
+// own. If r is nil the engine has no loop, and the server starts one.
 func New(service *serve.Service, r *reactor.Reactor, p Protocol, o Options) (*Server, error) {
 	v := &Server{service: service, protocol: p, options: o.WithDefaults(), listeners: make(map[net.Listener]struct{})}
 	v.stopping, v.stop = context.WithCancel(context.Background())
@@ -103,15 +103,17 @@ func (v *Server) Entered() int64 { return v.lastID.Load() }
 // Unread returns how many bytes all sessions have left in their connections, or keep of requests that have not begun.
 func (v *Server) Unread() int { return int(v.unread.Load()) }
 
-// Leave has each connection end behind its next reply, so that clients go elsewhere before Drain. The server goes on accepting.
+// Leave makes each connection end after its next reply, so that clients go elsewhere before Drain. The server goes on
+// accepting.
 func (v *Server) Leave() {
 	for _, l := range v.lanes {
 		l.loop.Post(func() { l.leaving = true })
 	}
 }
 
-// Drain stops to accept. Connections close as soon as their clients have all replies that are due; requests that come
-// meanwhile are refused by their codec. Drain returns nil when none is left, and otherwise the cause of ctx when that ends.
+// Drain stops accepting. Connections close as soon as their clients have all replies that are due; their codec
+// refuses requests that come meanwhile. Drain returns nil when no connection is left, or the cause of ctx when ctx
+// ends first.
 func (v *Server) Drain(ctx context.Context) error {
 	v.stopAccepting()
 	posted := make([]bool, len(v.lanes))
@@ -131,7 +133,7 @@ func (v *Server) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Close closes all connections, whatever is due, and returns when nothing of the server runs any more.
+// Close closes all connections, even if replies are due, and returns when nothing of the server runs any more.
 func (v *Server) Close() error {
 	v.stopAccepting()
 	for _, l := range v.lanes {
@@ -219,7 +221,7 @@ func (l *lane) leave(s *Session) {
 	l.tellIfEmpty()
 }
 
-// trim gives a buffer back that a rare giant has left.
+// trim frees a buffer that has grown for a rare giant.
 func (l *lane) trim() {
 	if cap(l.encoded) > keepBytes {
 		l.encoded = nil

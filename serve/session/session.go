@@ -29,7 +29,7 @@ type Session struct {
 	told        int   // of waiting, what outbox counts
 	outbox      *serve.Outbox
 	asksRoom    bool   // outbox has no room for the first of these answers
-	farewell    []byte // the last reply, which leaves behind those of the pending requests; nil: none
+	farewell    []byte // the last reply, which leaves after those of the pending requests; nil: none
 	most        int    // replies that may be owed
 
 	within     bool // the codec has taken the beginning of a request
@@ -137,15 +137,15 @@ func (s *Session) keepsTooMuch(unread int) bool {
 	return true
 }
 
-// Keep says how many bytes of a request the codec keeps, which count as unread. Zero gives them back.
+// Keep says how many bytes of a request the codec holds, which count as unread. Zero releases them.
 func (s *Session) Keep(bytes int) { s.kept = bytes }
 
-// Within says whether the codec has taken the beginning of a request, or of a part of one, whose rest is missing: ReadTimeout counts,
-// and a session that should end waits for it.
+// Within says whether the codec has taken only the beginning of a request, or of a part of one. ReadTimeout then
+// runs, and a session that should end waits for the rest.
 func (s *Session) Within(within bool) { s.within = within }
 
-// Refuse counts and logs a request that is refused without a query, and returns the reply to it. detail is one line, and has nothing
-// unbounded that comes from input.
+// Refuse counts and logs a request that is refused without a query, and returns the reply to it. detail is one line,
+// without unbounded text from the input.
 func (s *Session) Refuse(c outcome.Class, detail string) []byte {
 	refused := s.refuse(c, detail)
 	reply, _ := s.codec.Encode(nil, &refused, nil, true)
@@ -156,8 +156,8 @@ func (s *Session) refuse(c outcome.Class, detail string) serve.Reply {
 	return s.server.service.Refuse(s.server.protocol.Front, c, "", detail)
 }
 
-// EndWith ends the session, which has broken a limit or the protocol, with one more reply. It comes behind those of the requests that are
-// pending.
+// EndWith ends a session that has broken a limit or the protocol, with one more reply. That reply follows those of
+// the pending requests.
 func (s *Session) EndWith(reply []byte) {
 	s.farewell, s.ending, s.within, s.kept, s.dropped = reply, true, false, 0, true
 	s.times.incomplete = 0
@@ -167,7 +167,7 @@ func (s *Session) EndWith(reply []byte) {
 // End ends the session once all replies that are owed have left. No further request begins.
 func (s *Session) End() { s.ending = true }
 
-// EndUnread is End for a client that may still be sending what nobody will look at.
+// EndUnread is End for a client that may still be sending bytes that nobody will read.
 func (s *Session) EndUnread() {
 	s.ending, s.within, s.kept, s.dropped = true, false, 0, true
 }
@@ -175,13 +175,14 @@ func (s *Session) EndUnread() {
 // Draining reports whether the server lets each session end.
 func (s *Session) Draining() bool { return s.server.draining }
 
-// Leaving reports whether the connection shall end behind the next reply: see Server.Leave.
+// Leaving reports whether the connection ends after the next reply: see Server.Leave.
 func (s *Session) Leaving() bool { return s.server.leaving || s.server.draining }
 
 // Running reports whether the reply that is due next is still being made.
 func (s *Session) Running() bool { return s.first != nil && !s.first.ready }
 
-// Probe writes text at once, ahead of all replies that are owed, which reaches a client that is still there. Call it only while Running.
+// Probe writes text at once, ahead of all replies that are owed, to see whether the client is still there. Call it
+// only while Running.
 func (s *Session) Probe(text []byte) { s.send(text) }
 
 // Abandon says that nobody waits for the replies any more.
@@ -249,8 +250,8 @@ func (s *Session) OnDrain() {
 	s.proceed()
 }
 
-// proceed goes on with what had to wait: pending requests, those that are left in the connection, the end. A session that
-// was full goes on when half of its slots are free, since each time moves all the bytes that are left.
+// proceed continues what had to wait: pending requests, those that are left in the connection, the end. A full
+// session continues when half of its slots are free, because each time moves all remaining bytes.
 func (s *Session) proceed() {
 	if s.closed || s.proceeding {
 		return
@@ -279,8 +280,8 @@ func (s *Session) proceed() {
 // fresh reports whether the client has just connected, so that its first request may be on its way.
 func (s *Session) fresh() bool { return s.turns == 0 && s.now().Sub(s.times.active) < freshGrace }
 
-// finish closes the connection once all is sent. A client that may still be sending reads what it gets before it hears of a reset: it has
-// lingerTimeout.
+// finish closes the connection once all is sent. A client that may still be sending has lingerTimeout to read its
+// replies before it gets a reset.
 func (s *Session) finish() {
 	if s.finished {
 		return
@@ -361,8 +362,8 @@ func (s *Session) Reply(text []byte) {
 	s.push(p)
 }
 
-// Request gives a request the next place in the order of the replies. It returns the query, whose fields the codec fills in before it calls
-// Ask: the context, the connection and the outbox are there.
+// Request gives a request the next place in the order of the replies. It returns the query, with context, connection
+// and outbox. The codec fills in the other fields and calls Ask.
 func (s *Session) Request() *serve.Query {
 	p := s.server.slot()
 	s.push(p)
@@ -375,8 +376,8 @@ func (s *Session) Annotate(note []byte) { s.last.note = append(s.last.note[:0], 
 // Ask has the service answer the query of the last Request.
 func (s *Session) Ask() { s.last.ask() }
 
-// deliver sends the replies whose turn it is, until too much is unsent. The others stay as they are: a long answer is encoded when its
-// turn has come, and all connections together have room for it.
+// deliver sends the replies whose turn it is, until too much is unsent. The others wait: a long answer is encoded
+// only when its turn has come, and when all connections together have room for it.
 func (s *Session) deliver() {
 	for p := s.first; p != nil && p.ready && !s.full(); p = s.first {
 		if p.long() {
@@ -421,7 +422,7 @@ func (s *Session) Room() {
 	})
 }
 
-// Cut implements serve.Sender. The client may have taken something that nobody has looked at.
+// Cut implements serve.Sender. The client may have taken something since the last check.
 func (s *Session) Cut() {
 	s.server.loop.Post(func() {
 		if s.closed {
@@ -433,7 +434,7 @@ func (s *Session) Cut() {
 	})
 }
 
-// settle has the outbox count what the session holds, unless it differs by little.
+// settle makes the outbox count what the session holds, unless it differs by little.
 func (s *Session) settle() {
 	change := s.waiting - s.told
 	if change >= serve.OutboxStep || change <= -serve.OutboxStep || s.waiting == 0 && s.told > 0 {

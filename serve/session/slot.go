@@ -10,7 +10,7 @@ type slot struct {
 	query   *serve.Query // of a request; made at the slot's first one
 	asked   bool         // query is in use
 	ready   bool
-	bytes   int    // about what the answer of query takes; 0 once it is text
+	bytes   int    // about the size of query's answer; 0 once it is text
 	text    []byte // the reply, if nobody needs to encode it any more
 	note    []byte // of the codec, for the answer of query
 
@@ -82,7 +82,7 @@ func (p *slot) request() *serve.Query {
 	return p.query
 }
 
-// answered has the reply sent when its turn comes. It is called once the service has the reply, inside ask or later.
+// answered sends the reply when its turn comes. It is called once the service has the reply, inside ask or later.
 func (p *slot) answered() {
 	s := p.session
 	if s.closed {
@@ -103,7 +103,7 @@ func (p *slot) answered() {
 // long reports whether a goroutine must encode the reply before it can leave.
 func (p *slot) long() bool { return p.asked && len(p.text) == 0 && p.query.Long() }
 
-// encode has a goroutine encode the answer, whose turn has come and for which there is room.
+// encode lets a goroutine encode the answer, whose turn has come and for which there is room.
 func (p *slot) encode() {
 	p.encoding = true
 	last := p.session.ends(p)
@@ -113,7 +113,7 @@ func (p *slot) encode() {
 	}()
 }
 
-// encoded has the answer sent, which is text now.
+// encoded sends the answer, which is text now.
 func (p *slot) encoded(text []byte) {
 	s := p.session
 	p.encoding = false

@@ -13,7 +13,7 @@ type times struct {
 	incomplete clock.Time // a request began whose end is missing; zero: none
 	written    int64      // bytes given to the connection
 	gone       int64      // of these, taken by the client's socket when somebody looked last
-	stuck      clock.Time // since when gone has not grown by a piece; zero: nothing is unsent
+	stuck      clock.Time // since when the client has not taken a piece; zero: nothing is unsent
 	lingers    clock.Time // the connection waits for the client to end it; zero: it does not
 }
 
@@ -34,8 +34,8 @@ func (t *times) sent(now clock.Time, bytes int) {
 	t.written += int64(bytes)
 }
 
-// A sweep looks at each session this often before a timeout is over, and at so many portions of the sessions one after
-// the other: ten thousand at once would hold up the loop for a millisecond.
+// A sweep checks each session so many times within a timeout. It checks the sessions in so many portions, because ten
+// thousand at once would hold up the loop for a millisecond.
 const (
 	looks    = 16
 	portions = 8
@@ -52,8 +52,8 @@ func (o *Options) sweepEvery() time.Duration {
 	return min(max(shortest/looks/portions, time.Millisecond), time.Second/portions)
 }
 
-// sweep cuts off the sessions that have waited too long for their clients, as far as they are in the next portion. A timer for
-// each session would be moved at each command.
+// sweep cuts off the sessions in the next portion that have waited too long for their clients. A timer for each
+// session would have to be moved at each command.
 func (v *lane) sweep() {
 	now := v.loop.Now()
 	for range (len(v.sessions) + portions - 1) / portions {
@@ -65,8 +65,8 @@ func (v *lane) sweep() {
 	}
 }
 
-// freshGrace is how long a connection without a request stays when the server drains: it may have come from the backlog just before, and a
-// client takes some time to send.
+// freshGrace is how long a connection without a request stays when the server drains: it may have just come from the
+// backlog, and its client needs some time to send.
 const freshGrace = 100 * time.Millisecond
 
 // lingerTimeout bounds the wait for a client to read the last reply, and to end the connection.
