@@ -13,7 +13,7 @@ import (
 )
 
 func TestDecodeRefuses(t *testing.T) {
-	good, err := json.Marshal(mixedPipelineReactor())
+	good, err := json.Marshal(fixture(t, "mixed_pipeline.reactor"))
 	require.NoError(t, err)
 	for want, doc := range map[string]string{
 		"unexpected end of JSON input":                `{"version":1`,

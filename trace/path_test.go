@@ -76,17 +76,17 @@ func TestCriticalPath(t *testing.T) {
 // A gap takes more than a tenth of the request, and says what the path waited for.
 func TestGaps(t *testing.T) {
 	for _, tc := range []struct {
-		build func() *Trace
-		want  []Segment
+		name string
+		want []Segment
 	}{
-		{mixedPipelineReactor, []Segment{
+		{"mixed_pipeline.reactor", []Segment{
 			{0, ForRedis, us(52), us(10050)}, {1, ForRedis, us(10080), us(18000)}, {1, ForRedis, us(18040), us(25020)}}},
-		{mixedPipelinePool, []Segment{
+		{"mixed_pipeline.pool", []Segment{
 			{0, ForRedis, us(70), us(10050)}, {1, ForRedis, us(10120), us(18000)}, {1, ForRedis, us(18040), us(25020)}}},
-		{parallelSleep, []Segment{{2, ForTimer, us(2018), us(27020)}, {-1, ForLoop, us(30040), us(36000)}}},
-		{deadline, []Segment{{0, ForRedis, us(52), us(10050)}, {1, ForRedis, us(10080), ms(20)}}},
+		{"parallel_sleep", []Segment{{2, ForTimer, us(2018), us(27020)}, {-1, ForLoop, us(30040), us(36000)}}},
+		{"deadline", []Segment{{0, ForRedis, us(52), us(10050)}, {1, ForRedis, us(10080), ms(20)}}},
 	} {
-		assert.Equal(t, tc.want, tc.build().Gaps())
+		assert.Equal(t, tc.want, fixture(t, tc.name).Gaps())
 	}
 	exact := shape(100, node(10, 100))
 	assert.Empty(t, exact.Gaps(), "a tenth is not more than a tenth")
@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 		"node n0: no node 9":          func(t *Trace) { t.Nodes[0].Parent = 9 },
 		"node n0: no track 9":         func(t *Trace) { t.Nodes[0].Track = 9 },
 	} {
-		trace := mixedPipelineReactor()
+		trace := fixture(t, "mixed_pipeline.reactor")
 		require.NoError(t, trace.Check())
 		spoil(trace)
 		assert.ErrorContains(t, trace.Check(), want)

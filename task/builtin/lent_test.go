@@ -105,9 +105,7 @@ func TestSourcesInUsedMemory(t *testing.T) {
 	for _, s := range sourceCases {
 		t.Run(s.op+" "+s.params, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(14, 7))
-			pool := rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true})
-			m := rowset.NewMemory(pool)
-			m.SetLending(true)
+			pool, both := usedMemory(t)
 			c := s.ctx(t)
 			for range 25 {
 				c.Inputs, c.Refs = nil, nil
@@ -117,15 +115,7 @@ func TestSourcesInUsedMemory(t *testing.T) {
 				for range c.Node.Refs {
 					c.Refs = append(c.Refs, rowsettest.RowSet(rng, 330))
 				}
-				c.Memory = nil
-				want, err := invoke(c)
-				require.NoError(t, err)
-				c.Memory = m
-				got, err := invoke(c)
-				require.NoError(t, err)
-				require.NoError(t, got.Validate())
-				require.True(t, rowsettest.Equal(want, got))
-				m.Release(nil)
+				both(c, func(want, got rowset.RowSet) { require.True(t, rowsettest.Equal(want, got)) })
 			}
 			assert.Positive(t, pool.Bytes(), "the pool was used")
 		})

@@ -58,9 +58,7 @@ func TestUsedMemoryChangesNoResult(t *testing.T) {
 	for _, n := range nodes {
 		t.Run(fmt.Sprintf("%s %s limit %d", n.op, n.params, n.limit), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(9, 9))
-			pool := rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true})
-			m := rowset.NewMemory(pool)
-			m.SetLending(true)
+			pool, both := usedMemory(t)
 			c := ctxOf(t, n.op, n.params)
 			c.Limit = n.limit
 			for range 50 {
@@ -74,17 +72,28 @@ func TestUsedMemoryChangesNoResult(t *testing.T) {
 				if n.op == "concat" {
 					c.Refs = []rowset.RowSet{ref}
 				}
-				c.Memory = nil
-				want, err := invoke(c)
-				require.NoError(t, err)
-				c.Memory = m
-				got, err := invoke(c)
-				require.NoError(t, err)
-				requireSame(t, want, got)
-				require.NoError(t, got.Validate())
-				m.Release(nil)
+				both(c, func(want, got rowset.RowSet) { requireSame(t, want, got) })
 			}
 			assert.Equal(t, n.op != "take", pool.Bytes() > 0, "the pool was used")
 		})
+	}
+}
+
+// usedMemory returns a function that invokes a body in fresh memory and in memory that earlier bodies have used and filled with other
+// values, and the pool of that.
+func usedMemory(t *testing.T) (*rowset.Pool, func(c *task.Ctx, compare func(want, got rowset.RowSet))) {
+	pool := rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true})
+	m := rowset.NewMemory(pool)
+	m.SetLending(true)
+	return pool, func(c *task.Ctx, compare func(want, got rowset.RowSet)) {
+		c.Memory = nil
+		want, err := invoke(c)
+		require.NoError(t, err)
+		c.Memory = m
+		got, err := invoke(c)
+		require.NoError(t, err)
+		require.NoError(t, got.Validate())
+		compare(want, got)
+		m.Release(nil)
 	}
 }

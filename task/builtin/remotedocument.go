@@ -57,33 +57,28 @@ func (r *remoteNode) appendRequest(dst []byte, c *task.Ctx) ([]byte, error) {
 func appendParam(dst []byte, c *task.Ctx, p *registry.Param) []byte {
 	switch p.Type {
 	case registry.Int:
-		if v, ok := c.Params.Int(p.ID); ok {
-			return strconv.AppendInt(dst, v, 10)
-		}
+		return appendGiven(dst, p, c.Params.Int, func(dst []byte, v int64) []byte { return strconv.AppendInt(dst, v, 10) })
 	case registry.Float:
-		if v, ok := c.Params.Float(p.ID); ok && isFinite(v) {
-			return jsondoc.AppendNumber(dst, v)
+		if v, _ := c.Params.Float(p.ID); isFinite(v) {
+			return appendGiven(dst, p, c.Params.Float, jsondoc.AppendNumber)
 		}
 	case registry.Bool:
-		if v, ok := c.Params.Bool(p.ID); ok {
-			return strconv.AppendBool(dst, v)
-		}
+		return appendGiven(dst, p, c.Params.Bool, strconv.AppendBool)
 	case registry.String:
-		if v, ok := c.Params.String(p.ID); ok {
-			return jsondoc.AppendString(dst, v)
-		}
+		return appendGiven(dst, p, c.Params.String, jsondoc.AppendString)
 	case registry.IntList:
-		if list, ok := c.Params.IntList(p.ID); ok {
-			return jsondoc.AppendInts(dst, list)
-		}
+		return appendGiven(dst, p, c.Params.IntList, jsondoc.AppendInts)
 	case registry.Vector:
-		if v, ok := c.Params.Vector(p.ID); ok {
-			return appendVector(dst, v)
-		}
+		return appendGiven(dst, p, c.Params.Vector, appendVector)
 	case registry.StringList:
-		if list, ok := c.Params.StringList(p.ID); ok {
-			return jsondoc.AppendStrings(dst, list)
-		}
+		return appendGiven(dst, p, c.Params.StringList, jsondoc.AppendStrings)
+	}
+	return append(dst, "null"...)
+}
+
+func appendGiven[T any](dst []byte, p *registry.Param, given func(registry.ParamID) (T, bool), appendValue func([]byte, T) []byte) []byte {
+	if v, ok := given(p.ID); ok {
+		return appendValue(dst, v)
 	}
 	return append(dst, "null"...)
 }
