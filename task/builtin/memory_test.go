@@ -12,6 +12,7 @@ import (
 
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
+	"github.com/rankd/rankd/task"
 )
 
 // requireSame compares all that two row sets have, active or not, NaNs by their bits.

@@ -226,7 +226,7 @@ func (d *drawing) follow() {
 // write writes the heading and the lines, without the middle of a long timeline.
 func (d *drawing) write(out *strings.Builder, o Options) {
 	heading := new(gridLine)
-	unit, digits := scale(d.Request.Ended)
+	unit, size, digits := scale(d.Request.Ended)
 	heading.put(timeWidth-uniseg.StringWidth(unit), unit)
 	for _, c := range d.columns {
 		heading.put(c.left, c.name)
@@ -242,26 +242,23 @@ func (d *drawing) write(out *strings.Builder, o Options) {
 		}
 		r := d.drawn(k)
 		if l := &d.lines[k]; l.gap == "" {
-			r.put(0, fmt.Sprintf("%*.*f", timeWidth, digits, float64(l.at)/float64(units[unit])))
+			r.put(0, fmt.Sprintf("%*.*f", timeWidth, digits, float64(l.at)/float64(size)))
 		}
 		r.write(out)
 	}
 }
 
-// units are the units of the time column.
-var units = map[string]time.Duration{"µs": time.Microsecond, "ms": time.Millisecond, "s": time.Second}
-
-// scale returns the unit of the time column, and how many digits follow the point.
-func scale(total time.Duration) (unit string, digits int) {
+// scale returns the unit of the time column, its size, and how many digits follow the point.
+func scale(total time.Duration) (unit string, size time.Duration, digits int) {
 	switch {
 	case total < time.Millisecond:
-		return "µs", 1
+		return "µs", time.Microsecond, 1
 	case total < 100*time.Millisecond:
-		return "ms", 3
+		return "ms", time.Millisecond, 3
 	case total < 10*time.Second:
-		return "ms", 2
+		return "ms", time.Millisecond, 2
 	default:
-		return "s", 3
+		return "s", time.Second, 3
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/rankd/rankd/trace"
@@ -61,12 +62,9 @@ type process struct {
 	*chromeTrace
 	*scene
 	pid   int
-	first int         // id of the first thread
-	drawn [][]stretch // of each row, its spans as drawn
+	first int      // id of the first thread
+	drawn [][]span // of each row: the end of each lies after its start
 }
-
-// stretch is a span as drawn: its end lies after its start.
-type stretch struct{ start, end time.Duration }
 
 func (p *process) add(e event) {
 	e.PID = p.pid
@@ -97,28 +95,29 @@ func (p *process) thread(k int, r row) {
 	tid := p.first + k
 	p.add(event{Phase: "M", Name: "thread_name", TID: tid, Args: map[string]any{"name": r.name}})
 	p.add(event{Phase: "M", Name: "thread_sort_index", TID: tid, Args: map[string]any{"sort_index": tid}})
-	p.drawn = append(p.drawn, stretches(r.spans))
+	p.drawn = append(p.drawn, stretched(r.spans))
 	for i, s := range r.spans {
 		e := event{Phase: "X", Category: string(s.Kind), Name: p.name(s.Node), TID: tid, Args: p.args(s.Slice)}
 		if k == 0 {
 			e.Category, e.Name, e.Args = string(r.kind), p.segmentName(p.segments[i]), nil
 		}
 		drawn := p.drawn[k][i]
-		took := micros(drawn.end - drawn.start)
-		e.At, e.Duration = micros(drawn.start), &took
+		took := micros(drawn.End - drawn.Start)
+		e.At, e.Duration = micros(drawn.Start), &took
 		p.add(e)
 	}
 }
 
-// stretches returns spans as drawn. A flow cannot be bound to an empty slice, since a slice ends before its end. So an empty
+// stretched returns spans as drawn. A flow cannot be bound to an empty slice, since a slice ends before its end. So an empty
 // span takes 1 ns, and those that follow directly give way.
-func stretches(spans []span) []stretch {
-	all := make([]stretch, len(spans))
+func stretched(spans []span) []span {
+	all := slices.Clone(spans)
 	var free time.Duration
-	for i, s := range spans {
-		start := max(s.Start, free)
-		all[i] = stretch{start, max(s.End, start+1)}
-		free = all[i].end
+	for i := range all {
+		s := &all[i]
+		s.Start = max(s.Start, free)
+		s.End = max(s.End, s.Start+1)
+		free = s.End
 	}
 	return all
 }
@@ -193,7 +192,7 @@ func (p *process) inside(point trace.Point) time.Duration {
 			continue
 		}
 		drawn := p.drawn[1+point.Track][i]
-		at = max(drawn.start, min(point.At, drawn.end-1))
+		at = max(drawn.Start, min(point.At, drawn.End-1))
 		if !begins || point.At < s.End {
 			break
 		}
