@@ -85,8 +85,10 @@ func (r *run) skipKept() {
 func (r *run) runInline(node int, start clock.Time) {
 	in := &r.engine.inliner
 	in.run, in.parent, in.depth = r, -1, 0
+	r.lend(&in.job)
 	in.load(node, start)
 	in.job.Steps(in.step)
+	in.job.clear()
 	in.run = nil
 }
 
@@ -96,8 +98,10 @@ func (in *inliner) load(node int, start clock.Time) {
 	rows := r.State.Rows(node)
 	in.rows = rows + p.makes
 	r.Journal.Spawn(node, trace.Inline, rows)
-	r.Load(&in.job, node, p.spec, r.limitOf(node), start)
-	in.try.begin(in, p.mayRecall)
+	r.load(&in.job, node, p.spec, r.limitOf(p), start)
+	if p.mayRecall || in.try.on {
+		in.try.begin(in, p.mayRecall)
+	}
 	in.engine.noteRunning(in.job.Ctx.Node)
 }
 
@@ -124,11 +128,11 @@ func (in *inliner) nextStep() bool {
 	}
 	if err != nil {
 		r.Fail(node.Index, err, end, end)
-		in.clear()
+		in.drop()
 		return false
 	}
 	r.note(j)
-	in.clear()
+	in.drop()
 	r.State.Tell(end)
 	next, ok := r.State.Follower(node.Index)
 	if !ok || !r.policy.chains || in.depth == e.placement.MaxInlineDepth || !r.Proceed(end) {
@@ -164,9 +168,9 @@ func (in *inliner) measure() {
 	p.inlineTime.Add(took)
 }
 
-// clear ends the use of the arguments.
-func (in *inliner) clear() {
-	in.job.clear()
+// drop ends the use of the rows of the node that has run.
+func (in *inliner) drop() {
+	in.job.drop()
 	tasks.Env(&in.job.Ctx).Cancellation = nil // The body has made it, if it has asked for its context.
 }
 

@@ -93,11 +93,22 @@ func (r *Run) expireAs(now clock.Time, gone error) {
 // Load has j run a node that Next has handed out. It fills in the arguments of the body, whose timeout counts from start. limit is the
 // node's task.Ctx.Limit, if all may be left out that its reader does not look at.
 func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Time) {
-	x, s, c, env := r.Req, r.Shared, &j.Ctx, tasks.Env(&j.Ctx)
-	c.Registry, c.Node, c.UserID, c.RequestID, c.Params = x.Graph.Registry, x.Graph.Nodes[node], x.UserID, x.RequestID, &s.Params
-	c.Memory, c.Limit = s.Memory, r.State.notes.limit(limit)
+	r.lend(j)
+	r.load(j, node, spec, limit, start)
+}
+
+// lend gives j what all nodes of the request share.
+func (r *Run) lend(j *Job) {
+	x, s, c := r.Req, r.Shared, &j.Ctx
+	c.Registry, c.UserID, c.RequestID, c.Params, c.Memory, tasks.Env(c).Request = x.Graph.Registry, x.UserID, x.RequestID, &s.Params, s.Memory, &s.Given
+}
+
+// load is Load for a job that was lent the rest.
+func (r *Run) load(j *Job, node int, spec *task.Spec, limit int, start clock.Time) {
+	c, env := &j.Ctx, tasks.Env(&j.Ctx)
+	c.Node, c.Limit = r.Req.Graph.Nodes[node], r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
-	env.Request, env.Deadline = &s.Given, j.Deadline
+	env.Deadline = j.Deadline
 	if r.State.ahead != nil { // Usually nobody reads ahead, and clear has left no Ahead.
 		env.Keep().Ahead = r.State.takeAhead(node)
 	}
@@ -154,15 +165,17 @@ func (r *Run) Succeed(j *Job) {
 // note notes the outcome of a node that is about to succeed, and what its result lacks.
 func (r *Run) note(j *Job) {
 	c := &j.Ctx
-	if shortfall := c.Shortfall(); shortfall != (task.Shortfall{}) {
-		r.State.ReportShortfall(c.Node.Index, shortfall)
-		if shortfall.Err != nil {
-			r.Journal.Shortfall(c.Node.Index, shortfall.Err, shortfall.Dropped)
+	if !tasks.Env(c).Usual() {
+		if shortfall := c.Shortfall(); shortfall != (task.Shortfall{}) {
+			r.State.ReportShortfall(c.Node.Index, shortfall)
+			if shortfall.Err != nil {
+				r.Journal.Shortfall(c.Node.Index, shortfall.Err, shortfall.Dropped)
+			}
 		}
-	}
-	if use := tasks.Env(c).Rare().Cached; use.Values > 0 {
-		r.State.noteCached(c.Node.Index, use)
-		r.Journal.Cached(c.Node.Index, use.Values, use.Age)
+		if use := tasks.Env(c).Rare().Cached; use.Values > 0 {
+			r.State.noteCached(c.Node.Index, use)
+			r.Journal.Cached(c.Node.Index, use.Values, use.Age)
+		}
 	}
 	if notes := r.State.notes; notes != nil {
 		notes.take(c.Node, c.Inputs, c.Refs, j.Out, tasks.Env(c).Rare().Cached)
@@ -236,12 +249,16 @@ func dropRows(rows []rowset.RowSet) {
 // outOfTime reports whether a body has ended because of its deadline, or early for another reason.
 func outOfTime(err error) bool { return stoppedEarly(err) || errors.Is(err, context.DeadlineExceeded) }
 
-// clear ends the use of the arguments: a kept slice must not keep rows alive, and what is the caller's is its own again.
+// clear ends the use of the arguments: what is the caller's is its own again.
 func (j *Job) clear() {
-	c, env := &j.Ctx, tasks.Env(&j.Ctx)
-	dropRows(c.Inputs)
-	dropRows(c.Refs)
-	c.Registry, c.Node, c.Params, env.Request = nil, nil, nil, nil
-	env.Forget()
+	j.drop()
+	j.Ctx.Registry, j.Ctx.Node, j.Ctx.Params, tasks.Env(&j.Ctx).Request = nil, nil, nil, nil
+}
+
+// drop ends the use of the rows of one node, which a kept slice must not keep alive.
+func (j *Job) drop() {
+	dropRows(j.Ctx.Inputs)
+	dropRows(j.Ctx.Refs)
+	tasks.Env(&j.Ctx).Forget()
 	j.Out, j.Err = rowset.RowSet{}, nil
 }

@@ -163,9 +163,15 @@ func (r *run) isCheap(index int) bool {
 }
 
 // limitOf returns the task.Limit of a node of r, and counts a node that has one.
-func (r *run) limitOf(node int) int {
-	limit := r.profile.nodes[node].limit
-	if limit == 0 || !r.policy.topK || r.State.notes.limit(limit) == 0 {
+func (r *run) limitOf(n *nodeProfile) int {
+	if n.limit == 0 { // Usually.
+		return 0
+	}
+	return r.countLimit(n.limit)
+}
+
+func (r *run) countLimit(limit int) int {
+	if !r.policy.topK || r.State.notes.limit(limit) == 0 {
 		return 0
 	}
 	r.profile.counts.TopK++

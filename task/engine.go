@@ -69,6 +69,9 @@ func (e *env) Keep() *rare {
 	return e.rare
 }
 
+// Usual reports whether there is none: no body of this Ctx has needed it yet.
+func (e *env) Usual() bool { return e.rare == nil }
+
 // Forget drops what one body would leave to the next.
 func (e *env) Forget() {
 	if e.rare != nil {
@@ -173,7 +176,7 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	if kept := c.env.rare; kept != nil {
 		kept.shortfall, kept.Cached = Shortfall{}, rowcache.Use{}
 	}
-	var given inputsCopy
+	var given *inputsCopy // nil: nobody checks them
 	if spec.guardsInputs {
 		given = copyInputs(c)
 	}
@@ -181,8 +184,8 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	if err == nil {
 		err = c.countResult(out)
 	}
-	if shortfall := c.Shortfall(); err == nil && shortfall.Err != nil && !c.mayFallShort() {
-		err = shortfall.Err
+	if kept := c.env.rare; kept != nil && err == nil && kept.shortfall.Err != nil && !c.mayFallShort() {
+		err = kept.shortfall.Err
 	}
 	if err == rowset.ErrStopped {
 		err = ErrCancelled
@@ -193,8 +196,10 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	if spec.unchecked {
 		return out, nil
 	}
-	if err := given.check(c); err != nil {
-		return rowset.RowSet{}, err
+	if given != nil {
+		if err := given.check(c); err != nil {
+			return rowset.RowSet{}, err
+		}
 	}
 	if err := check(spec, c, out); err != nil {
 		return rowset.RowSet{}, err

@@ -17,7 +17,8 @@ type inputsCopy struct {
 const guardedRows = 100_000
 
 // copyInputs copies what c gives to a body.
-func copyInputs(c *Ctx) (k inputsCopy) {
+func copyInputs(c *Ctx) *inputsCopy {
+	k := new(inputsCopy)
 	if len(c.Inputs)+len(c.Refs) == 0 {
 		return k
 	}
