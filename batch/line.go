@@ -56,15 +56,28 @@ func (l *Line) Read(next func(*Entry) (join, more bool)) {
 	defer close(l.line)
 	for p := range l.free {
 		join, more := next(p)
-		if !join || !l.join(p) || !more {
+		if !join || !l.Join(p) || !more {
 			return
 		}
 	}
 }
 
-// join puts p at the end of the line and starts it. It reports false, having
-// done neither, if the line is stopped.
-func (l *Line) join(p *Entry) bool {
+// Take returns an entry that is free, or nil: for a caller that reads and writes on one goroutine, without Read. It calls Next then.
+func (l *Line) Take() *Entry {
+	select {
+	case p := <-l.free:
+		return p
+	default:
+		return nil
+	}
+}
+
+// Waiting returns how many entries are in line. The goroutine that calls Next.
+func (l *Line) Waiting() int { return len(l.line) }
+
+// Join puts p at the end of the line and starts its request, unless it has an Err. It reports false, having
+// done neither, if the line is stopped. The goroutine that Read or Take gave p to.
+func (l *Line) Join(p *Entry) bool {
 	l.mu.Lock()
 	stopped := l.stopped
 	if !stopped {

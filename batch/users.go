@@ -132,6 +132,15 @@ func (u *Users) Next() ([]byte, error) {
 	}
 }
 
+// Document returns the document of a user in a line of text: the line itself if it begins with a brace, as a request on stdin, and otherwise
+// one for the user with that id.
+func Document(line string) []byte {
+	if line = strings.TrimSpace(line); strings.HasPrefix(line, "{") {
+		return []byte(line)
+	}
+	return appendUser(nil, line)
+}
+
 // appendUser appends the document of a user without more.
 func appendUser(dst []byte, id string) []byte {
 	text, _ := json.Marshal(id) // Strings have a JSON form.

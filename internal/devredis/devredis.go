@@ -108,11 +108,14 @@ func (s *Server) Close() { s.redis.Close() }
 
 // Load fills the Redis that server names, as in rankd.Options.Redis, with the data set. It replaces
 // the keys of the same name. The error names the address.
-func Load(ctx context.Context, server string) error {
+func Load(ctx context.Context, server string) error { return LoadUsers(ctx, server, Users) }
+
+// LoadUsers is Load for so many users. Their lists name the users of the data set.
+func LoadUsers(ctx context.Context, server string, users int) error {
 	at, err := registry.ParseServer(server)
 	if err == nil {
 		err = Write(ctx, server, func(write func(command ...string) error) error {
-			for id := 1; id <= Users; id++ {
+			for id := 1; id <= users; id++ {
 				for _, c := range makeUser(id).commands() {
 					if err := errors.Join(write("DEL", c.Key), write(append([]string{c.Name, c.Key}, c.Args...)...)); err != nil {
 						return err

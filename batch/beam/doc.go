@@ -1,0 +1,7 @@
+// Package rankdbeam ranks many users in pipelines of Apache Beam, on many machines: [Rank] is a transform from users to answers. It is to
+// machines what package batch is to one, whose line to the engine it has.
+//
+//	users ──▶ Rank: an engine per process, 64 users of a bundle at a time ──▶ answers, and users that failed
+//
+// transform.go has the transform, and config.go what travels with a pipeline to its workers.
+package rankdbeam
