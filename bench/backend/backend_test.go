@@ -3,6 +3,7 @@ package backend
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -130,4 +131,23 @@ func TestABrokenServerIsQuoted(t *testing.T) {
 func TestFindVersion(t *testing.T) {
 	assert.Equal(t, "redis-server 7.0.15", findVersion("# Server\r\nredis_version:7.0.15\r\nredis_mode:x\r\n"))
 	assert.Equal(t, "unknown", findVersion("hello"))
+}
+
+func TestCluster(t *testing.T) {
+	testworld.StartRedis(t) // skips where there is none
+	c, err := StartCluster(t.Context(), os.Getenv("RANKD_REDIS_SERVER"), 2, devredis.Load)
+	require.NoError(t, err)
+	defer c.Close()
+	assert.Len(t, c.PIDs, 2)
+	assert.Regexp(t, `^redis\+cluster://127\.0\.0\.1:\d+,127\.0\.0\.1:\d+$`, c.Addr)
+	folders := c.folders
+	_, err = StartCluster(t.Context(), "/nowhere/redis-server", 2, devredis.Load)
+	assert.ErrorContains(t, err, "/nowhere/redis-server")
+	lost := errors.New("lost")
+	_, err = StartCluster(t.Context(), os.Getenv("RANKD_REDIS_SERVER"), 2, func(context.Context, string) error { return lost })
+	assert.ErrorIs(t, err, lost)
+	c.Close()
+	for _, folder := range folders {
+		assert.NoDirExists(t, folder)
+	}
 }

@@ -24,7 +24,7 @@ type want struct {
 const yardstick = "redis-benchmark"
 
 // wantFigures are the figures of rounds by the words of a want.
-var wantFigures = map[string]string{"requests": throughput, "commands": perSecond, "p50": p50, "p99": p99}
+var wantFigures = map[string]string{"requests": throughput, "commands": perSecond, "p50": p50, "p99": p99, "cpu": "cpu_us", "redis_cpu": "redis_cpu_us"}
 
 // parseWant reads a want, such as "p99 reactor <= 1 peer:rueidis at 1,64". Without "at" it is for
 // all loads. It leaves the names of engines as they are written.
@@ -35,7 +35,7 @@ func parseWant(text string) (want, error) {
 	}
 	w := want{figure: fields[0], engine: fields[1], bound: harness.Bound{Op: fields[2]}, to: fields[4]}
 	if wantFigures[w.figure] == "" {
-		return want{}, fmt.Errorf("%q: the figure is requests, commands, p50 or p99, not %q", text, w.figure)
+		return want{}, fmt.Errorf("%q: the figure is requests, commands, p50, p99, cpu or redis_cpu, not %q", text, w.figure)
 	}
 	if w.bound.Op != ">=" && w.bound.Op != "<=" {
 		return want{}, fmt.Errorf("%q: the comparison is >= or <=, not %q", text, w.bound.Op)

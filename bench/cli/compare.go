@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/rankd/rankd/bench/scenario"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
@@ -70,6 +72,7 @@ either server, its users and the context of requests. An engine is written
   pool:redis_pool=16               the same with 16 connections
   pool:io_threads=64,redis_pool=64
   sequential                       one node at a time
+  reactor:cluster=3                any of these, and peers, on a Redis Cluster of so many masters
   peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir)
   peer:rueidis-cache               the same on rueidis with its client-side cache
   peer:rueidis:procs=2             the same with settings of the peer, each behind a colon
@@ -258,6 +261,14 @@ func (o *compareOptions) chooseScenario(given *pflag.FlagSet) (err error) {
 
 // checkRedis checks --redis, and that all engines understand it.
 func (o *compareOptions) checkRedis() error {
+	if i := slices.IndexFunc(o.specs, func(s engines.Spec) bool { return s.Cluster > 0 }); i >= 0 {
+		switch {
+		case o.redis != "":
+			return fmt.Errorf("the engine %s asks a Redis Cluster of the benchmark's own, so there can be no --redis", o.specs[i])
+		case slices.Max(o.latencies) > 0 || slices.Max(o.writes) > 0:
+			return fmt.Errorf("the engine %s asks a Redis Cluster, to which --redis_latency and --foreign_writes add nothing", o.specs[i])
+		}
+	}
 	if o.redis == "" {
 		return nil
 	}
@@ -399,7 +410,11 @@ func (p *Program) compare(ctx context.Context, o *compareOptions) (c *comparison
 	if err != nil {
 		return nil, facts, err
 	}
-	m := comparing{compareOptions: o, back: back, workers: workers, points: c.points}
+	m := comparing{compareOptions: o, back: back, workers: workers, points: c.points, clusters: map[int]*backend.Cluster{}}
+	defer m.closeClusters()
+	if err := m.startClusters(ctx, p.Stderr, from.Data); err != nil {
+		return nil, facts, err
+	}
 	if slices.Max(o.writes) > 0 {
 		if m.rewriter, err = back.NewRewriter(ctx); err != nil {
 			return nil, facts, fmt.Errorf("--foreign_writes: %w", err)
@@ -428,7 +443,32 @@ type comparing struct {
 	back     *backend.Backend
 	workers  []*worker.Process
 	points   []point
-	rewriter *backend.Rewriter // nil: no point has foreign writes
+	rewriter *backend.Rewriter        // nil: no point has foreign writes
+	clusters map[int]*backend.Cluster // by number of masters; engines share them
+}
+
+// startClusters starts the Redis Clusters that engines ask, with the data that the server has.
+func (m *comparing) startClusters(ctx context.Context, stderr io.Writer, fill func(context.Context, string) error) (err error) {
+	if fill == nil {
+		fill = devredis.Load
+	}
+	for _, s := range m.specs {
+		if s.Cluster > 0 && m.clusters[s.Cluster] == nil {
+			fmt.Fprintf(stderr, "rankd: starting a Redis Cluster of %d masters\n", s.Cluster)
+			if m.clusters[s.Cluster], err = backend.StartCluster(ctx, m.redisServer, s.Cluster, fill); err != nil {
+				return fmt.Errorf("a Redis Cluster of %d masters: %w", s.Cluster, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *comparing) closeClusters() {
+	for _, c := range m.clusters {
+		if c != nil {
+			c.Close()
+		}
+	}
 }
 
 // run has an engine, or redis-benchmark, run one round. With the last round of an engine that keeps what somebody else writes comes another, which tells
@@ -444,6 +484,9 @@ func (m *comparing) run(ctx context.Context, scenario, subject, round int) (harn
 			Redis: m.back.Addr(at.latency), Plan: m.name, Fanout: m.fanout, Artifact: string(m.text), Context: m.context, UserName: m.chosen.Name,
 		},
 		Users: m.chosen.IDs, Duration: m.duration, Warmup: m.warmup, RedisPID: m.back.PID, Concurrency: at.concurrency, Rate: at.rate,
+	}
+	if c := m.clusters[m.specs[subject].Cluster]; c != nil {
+		r.Redis, r.RedisPID, r.RedisPIDs = c.Addr, 0, c.PIDs
 	}
 	report, written, err := m.beside(ctx, subject, &r, at)
 	if err != nil {

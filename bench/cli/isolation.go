@@ -92,6 +92,9 @@ func (o *isolation) check() error {
 	if slices.ContainsFunc(o.specs, isPeer) {
 		problem("--engines: peers know none of the plans")
 	}
+	if slices.ContainsFunc(o.specs, func(s engines.Spec) bool { return s.Cluster > 0 }) {
+		problem("--engines: the data is on one server, and on no Redis Cluster")
+	}
 	if !(o.Share > 0 && o.Share <= 10) {
 		problem("--share is a number above 0 and up to 10, not %v", o.Share)
 	}

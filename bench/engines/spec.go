@@ -27,6 +27,12 @@ const (
 	Peer       = Kind("peer")
 )
 
+// clusterSetting begins the only setting of a peer that the peer does not read, and clusterMost bounds it.
+const (
+	clusterSetting = "cluster="
+	clusterMost    = 100
+)
+
 // foreign begins the spec of an engine in another build of rankd.
 const foreign = "binary"
 
@@ -59,6 +65,8 @@ type Spec struct {
 	NoInline bool
 	// NoBusyPoll has the loop sleep at once; reactor only.
 	NoBusyPoll bool
+	// Cluster is the number of masters of a Redis Cluster of the benchmark's own that the engine asks. Zero means one server.
+	Cluster int
 }
 
 // Options returns o with the model and the sizes of the spec, which is not a peer.
@@ -152,17 +160,22 @@ func (s Spec) Reads() string {
 
 // Local returns the spec as the program that runs the engine reads it.
 func (s Spec) Local() Spec {
-	s.Binary = ""
+	s.Binary, s.Cluster = "", 0 // the address of the server says so
 	return s
 }
 
 // String returns the spec in the form that ParseSpec reads.
 func (s Spec) String() string {
 	if s.Kind == Peer {
+		if s.Cluster > 0 {
+			return fmt.Sprintf("%s:%s:%s%d", Peer, s.Peer, clusterSetting, s.Cluster)
+		}
 		return string(Peer) + ":" + s.Peer
 	}
 	if s.Binary != "" {
-		return foreign + ":" + s.Binary + ":" + s.Local().String()
+		path := s.Binary
+		s.Binary = ""
+		return foreign + ":" + path + ":" + s.String()
 	}
 	var options []string
 	for _, o := range s.options() {
@@ -190,7 +203,7 @@ type option struct {
 // options returns the sizes that may follow a kind, in the order in which it is printed.
 func (s *Spec) options() []option {
 	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}, {"trace", &s.Trace, 1 << 30},
-		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}, {"inline_threshold_ns", &s.InlineThreshold, 1 << 30}}
+		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}, {"inline_threshold_ns", &s.InlineThreshold, 1 << 30}, {"cluster", &s.Cluster, clusterMost}}
 	if s.Kind == Pool {
 		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
 	}
@@ -260,6 +273,15 @@ func ParseSpec(text string) (Spec, error) {
 	case Peer:
 		if !isPeer(rest) {
 			return Spec{}, fmt.Errorf("engine %q: a peer is written peer:<name> or peer:<name>:<key>=<value>…", text)
+		}
+		if before, masters, found := strings.Cut(rest, ":"+clusterSetting); found {
+			masters, after, more := strings.Cut(masters, ":")
+			if err := s.set(clusterSetting + masters); err != nil {
+				return Spec{}, fmt.Errorf("engine %q: %w", text, err)
+			}
+			if rest = before; more {
+				rest += ":" + after
+			}
 		}
 		s.Peer = rest
 		return s, nil

@@ -27,7 +27,7 @@ type Figure struct {
 	Fold   Fold // nil: Median
 }
 
-// A Fold computes a figure of a subject from the samples of its rounds, and from those of all subjects. ok is false if it is unknown.
+// A Fold computes a figure of a subject from the samples of its rounds, and from those of all subjects. ok is false if it is unknown. Immutable.
 type Fold func(key string, own []Sample, all [][]Sample) (e Estimate, ok bool)
 
 // values returns the values of the rounds that have one.

@@ -62,7 +62,7 @@ func (c GoRedisConfig) withDefaults() GoRedisConfig {
 
 // goRedisStore is immutable once built, but for its counters.
 type goRedisStore struct {
-	client    *redis.Client
+	client    redis.UniversalClient
 	auto      *redis.AutoPipeliner // nil in GoRedisPipeline
 	mode      GoRedisMode
 	threshold int64
@@ -70,13 +70,14 @@ type goRedisStore struct {
 	meter     meter
 }
 
-// OpenGoRedis connects to the server at addr, "host:port".
+// OpenGoRedis connects to the server at addr, "host:port", or to a cluster: see clusterOf.
 func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
 	cfg = cfg.withDefaults()
 	s := &goRedisStore{mode: cfg.Mode, threshold: int64(cfg.Threshold)}
 	dialer := net.Dialer{Timeout: 5 * time.Second}
-	s.client = redis.NewClient(&redis.Options{
-		Addr: addr,
+	addrs, cluster := clusterOf(addr)
+	s.client = redis.NewUniversalClient(&redis.UniversalOptions{
+		Addrs: addrs, IsClusterMode: cluster,
 		// In RESP2 a hash is an array, which can be read as a slice. In RESP3 it is a map, for
 		// which this library builds a Go map per user.
 		Protocol: 2,

@@ -68,15 +68,16 @@ type rueidisStore struct {
 	meter     meter
 }
 
-// OpenRueidis connects to the server at addr, "host:port".
+// OpenRueidis connects to the server at addr, "host:port", or to a cluster: see clusterOf.
 func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 	cfg = cfg.withDefaults()
 	s := &rueidisStore{threshold: int64(cfg.Threshold), ttl: cfg.CacheTTL}
 	s.meter.keeps = cfg.Cache
+	addrs, cluster := clusterOf(addr)
 	options := rueidis.ClientOption{
-		InitAddress: []string{addr},
-		// The client does not ask the server whether it is a cluster.
-		ForceSingleClient: true,
+		InitAddress: addrs,
+		// The client does not ask a single server whether it is a cluster.
+		ForceSingleClient: !cluster,
 		PipelineMultiplex: multiplex(cfg.Conns),
 		AlwaysPipelining:  cfg.AlwaysPipelining,
 		RingScaleEachConn: cfg.RingScale,
@@ -134,10 +135,13 @@ func (s *rueidisStore) Read(ctx context.Context, b *Batch) {
 	for i := range b.commands {
 		c := &b.commands[i]
 		built := s.prompt.B().Arbitrary(c.name)
-		for range c.words {
+		for j := range c.words {
 			start, end := b.keys.bounds(word)
+			if word++; j == 0 {
+				built = built.Keys(text[start:end]) // which chooses the node of a cluster
+				continue
+			}
 			built = built.Args(text[start:end])
-			word++
 		}
 		b.completed = append(b.completed, built.Args(c.args...).Build())
 	}
@@ -165,7 +169,7 @@ func (s *rueidisStore) readKept(ctx context.Context, b *Batch) {
 			name, args = "HMGET", userFields
 		}
 		start, end := b.keys.bounds(i)
-		built := s.prompt.B().Arbitrary(name).Args(text[start:end]).Args(args...).Build()
+		built := s.prompt.B().Arbitrary(name).Keys(text[start:end]).Args(args...).Build()
 		b.cacheable = append(b.cacheable, rueidis.CT(rueidis.Cacheable(built).ToStaticTTL(), s.ttl))
 	}
 	replies := s.prompt.DoMultiCache(ctx, b.cacheable...)

@@ -80,7 +80,7 @@ func ParseSpec(text string) (Spec, error) {
 	return s, nil
 }
 
-// Open opens the store that the spec describes, on the server at addr.
+// Open opens the store that the spec describes, on the server or the cluster at addr.
 func (s Spec) Open(addr string) (Store, error) {
 	if s.Rueidis != nil {
 		return OpenRueidis(addr, *s.Rueidis)

@@ -1,6 +1,9 @@
 package peers
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Store reads from Redis. Any goroutine.
 type Store interface {
@@ -11,6 +14,12 @@ type Store interface {
 	Traffic() Traffic
 	// Close frees all that the store holds. Nothing may be in flight.
 	Close()
+}
+
+// clusterOf returns the addresses of an address, "host:port", or of a Redis Cluster, "redis+cluster://host:port,host:port".
+func clusterOf(addr string) (addrs []string, cluster bool) {
+	addr, cluster = strings.CutPrefix(addr, "redis+cluster://")
+	return strings.Split(addr, ","), cluster
 }
 
 // Lists are the lists prefix+id of some rows. One goroutine at a time.

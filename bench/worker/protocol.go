@@ -62,6 +62,8 @@ type Round struct {
 	// RedisPID is the server's process if the worker shall report its CPU time; absent
 	// means that it shall not.
 	RedisPID int `json:"redis_pid,omitempty"`
+	// RedisPIDs are those of several servers, in place of RedisPID, whose time is added up.
+	RedisPIDs []int `json:"redis_pids,omitempty"`
 	// ServerPID is likewise the process behind Setup.Front.
 	ServerPID int `json:"server_pid,omitempty"`
 }

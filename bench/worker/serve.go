@@ -135,6 +135,10 @@ func (w *server) count(r *Round) (c counters, err error) {
 	}
 	var serverErr error
 	c.redis, err = processCPU(r.RedisPID)
+	for _, pid := range r.RedisPIDs {
+		one, failed := processCPU(pid)
+		c.redis, err = c.redis+one, errors.Join(err, failed)
+	}
 	c.server, serverErr = processCPU(r.ServerPID)
 	c.used = load.ReadUsage()
 	return c, errors.Join(err, serverErr)

@@ -45,6 +45,7 @@ type report struct {
 		FirstErrors                                                        map[string]string `json:"first_errors"`
 		Throughput                                                         harness.Estimate  `json:"throughput_rps"`
 		CPU                                                                harness.Estimate  `json:"cpu_us"`
+		RedisCPU                                                           harness.Estimate  `json:"redis_cpu_us"`
 		Asked                                                              harness.Estimate  `json:"commands_asked"`
 		Commands                                                           harness.Estimate
 		Written                                                            harness.Estimate `json:"foreign_writes_per_second"`
@@ -146,6 +147,32 @@ func TestBenchCompareSharesReadsOfSeveralUsers(t *testing.T) {
 				assert.Equal(t, asked, sent, "%s, users %s", cell.Engine, c.users)
 			}
 		}
+	}
+}
+
+// Engines on a Redis Cluster of three masters stand beside one on a server, with the time of all its redis-servers.
+func TestBenchCompareCluster(t *testing.T) {
+	server := os.Getenv("RANKD_REDIS_SERVER")
+	if server == "" {
+		testworld.StartRedis(t) // skips, or fails where there must be one
+	}
+	o := measure(t, "compare", "--plan_name", "concat_plan", "--users", "1-1000", "--json", "--engines", "reactor,reactor:cluster=3,pool:cluster=3", "--concurrency", "8",
+		"--rounds", "1", "--duration", "50ms", "--warmup", "10ms", "--redis_server", server, "--want", "cpu reactor:cluster=3 <= 1.5 reactor")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	r := reportOf(t, o)
+	require.Len(t, r.Results, 3)
+	for i, cell := range r.Results {
+		assert.Equal(t, []string{"reactor", "reactor:cluster=3", "pool:cluster=3"}[i], cell.Engine)
+		assert.Positive(t, cell.Requests)
+		assert.InDelta(t, 11, cell.Commands.Median, 2)
+		assert.Positive(t, cell.RedisCPU.Median)
+	}
+	assert.Equal(t, "cpu of reactor:cluster=3 to reactor's, 8 in flight", r.Verdicts[0].Aim)
+	assert.Positive(t, r.Verdicts[0].Estimate.Median)
+	for _, flags := range [][]string{{"--redis", "h:1"}, {"--redis_latency", "0,1ms"}, {"--foreign_writes", "9"}} {
+		o := measure(t, append([]string{"compare", "--plan_name", "concat_plan", "--engines", "reactor:cluster=3"}, flags...)...)
+		assert.Equal(t, exitUsage, o.status)
+		assert.Contains(t, o.stderr, "the engine reactor:cluster=3 asks a Redis Cluster")
 	}
 }
 

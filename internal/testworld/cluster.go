@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/internal/process"
 )
 
 // slots is the number of hash slots of a Redis Cluster.
@@ -46,35 +48,21 @@ func StartRedisSecureCluster(t testing.TB, masters int, cert, key string) *Clust
 func startCluster(t testing.TB, c *Cluster) *Cluster {
 	t.Helper()
 	masters := c.masters
-	ports := make([]int, masters)
+	nodes := make([]process.ClusterNode, masters)
 	for i := range masters {
-		ports[i] = c.start(t)
-		c.Do(t, i, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slots/masters), strconv.Itoa((i+1)*slots/masters-1))
-		c.Do(t, i, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
+		bus := c.start(t)
+		nodes[i] = process.ClusterNode{Port: c.port(i), Bus: bus, Do: func(words ...string) (string, error) { return c.Do(t, i, words...), nil }}
 	}
-	for i := range c.Nodes[1:] {
-		c.Do(t, 0, "CLUSTER", "MEET", "127.0.0.1", c.port(i+1), strconv.Itoa(ports[i+1]))
-	}
-	require.Eventually(t, func() bool {
-		for i := range c.Nodes {
-			info := c.Do(t, i, "CLUSTER", "INFO")
-			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprint("cluster_slots_ok:", slots)) {
-				return false
-			}
-		}
-		return true
-	}, formed, 20*time.Millisecond)
+	require.NoError(t, process.FormCluster(nodes))
 	return c
 }
 
 // start starts a node that knows no others, and returns the port on which nodes talk to it.
 func (c *Cluster) start(t testing.TB) (port int) {
 	t.Helper()
-	port = freePort(t)
-	args := append([]string{
-		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(port), "--cluster-node-timeout", "1000",
-		"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
-	}, c.args...)
+	args, port, err := process.ClusterArgs()
+	require.NoError(t, err)
+	args = append(args, c.args...)
 	if c.secure != nil {
 		c.secure = append(c.secure, freePort(t))
 		args = append(args, "--tls-port", c.port(len(c.Nodes)))
