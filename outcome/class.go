@@ -1,5 +1,5 @@
-// Package outcome, which follows the engine's needs, says how a request ended. Its one table leads from a [Class] to what
-// RESP, HTTP, metrics, logs and the documentation call it. Package rankd gives each of its errors a class.
+// Package outcome, which follows the engine's needs, says how a request ended. Its one table maps a [Class] to its
+// names in RESP, HTTP, metrics, logs and the documentation. Package rankd gives each of its errors a class.
 package outcome
 
 import "log/slog"
@@ -27,10 +27,11 @@ const (
 	Count int = iota
 )
 
-// retryAfterSeconds is the Retry-After of classes that a retry may help. A second is the least that the header can say.
+// retryAfterSeconds is the Retry-After of classes for which a retry may help. A second is the least that the header
+// can say.
 const retryAfterSeconds = 1
 
-// table has what each class is called, and what a client is told.
+// table has the names of each class, and what clients get.
 var table = [Count]struct {
 	code       string // of RESP
 	status     int    // of HTTP
@@ -76,10 +77,10 @@ func (c Class) RetryAfter() int { return table[c].retryAfter }
 // Label returns the name of the class in metrics and logs.
 func (c Class) Label() string { return table[c].label }
 
-// Level returns how loud the log tells of the class: by who has to act.
+// Level returns the log level of the class. It depends on who has to act.
 func (c Class) Level() slog.Level { return table[c].level }
 
-// Sentence returns the "error" of a refusal that has no closer one. OK has none.
+// Sentence returns the "error" of a refusal without a more specific text. OK has none.
 func (c Class) Sentence() string { return table[c].sentence }
 
 // Text says what the class means, for the documentation.

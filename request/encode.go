@@ -28,13 +28,13 @@ type Response struct {
 	EngineRequestID string               // new for each answer
 	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
 	OutputNames     []string             // in the order of Outputs, each then shown under its name; nil: they have none
-	IDTexts         [][]string           // of each output the ids that are texts, by the numbers that rows have in their place; nil: they are integers
-	PlanVersion     *plan.Version        // nil: the answer does not speak of it
+	IDTexts         [][]string           // for each output its text ids, by the numbers that rows have in their place; nil: the ids are integers
+	PlanVersion     *plan.Version        // nil: the answer does not have it
 	Deltas          []rowset.SchemaDelta // shown if ShowDeltas
 	ShowDeltas      bool
 	Explanation     []byte             // a JSON value; nil: none
 	Trace           []byte             // a JSON value; nil: none
-	Completeness    []NodeCompleteness // nil: the answer does not speak of it
+	Completeness    []NodeCompleteness // nil: the answer does not have it
 }
 
 // NodeCompleteness says what one node contributed to an answer. The JSON form leaves out what is empty. Immutable; any goroutine.
@@ -42,11 +42,11 @@ type NodeCompleteness struct {
 	Node, Op string // id, and op with namespace
 	Label    string // the common parameter "trace"; empty: none
 	Status   scheduler.NodeStatus
-	Fallback string // id of the node whose result took the place of this one's, if Status is NodeFallback
+	Fallback string // id of the node whose result replaced this one's, if Status is NodeFallback
 	Dropped  int    // rows left out because their keys failed
 	Reason   string // one of a few known sentences, as rankd.Error.Text; empty if Status is NodeOK
 	Err      error  // why the node, or the first key, failed; nil if Status is NodeOK
-	// Malformed says which ids the node could not read; nil: none. It leaves the status as it is.
+	// Malformed says which ids the node could not read; nil: none. It does not affect the status.
 	Malformed *task.MalformedIDs
 	Cached    rowcache.Use // which of what the node read was in memory
 }
@@ -142,7 +142,7 @@ func appendVersion(dst []byte, v *plan.Version) []byte {
 	return append(dst, '}')
 }
 
-// appendOutput appends the candidates of the i-th output, behind n others of their list.
+// appendOutput appends the candidates of the i-th output, after n others in their list.
 func (e *Encoder) appendOutput(dst []byte, r *Response, i, n int) []byte {
 	output := &r.Outputs[i]
 	// Look names up once per output, not once per row.
@@ -219,7 +219,7 @@ type candidates struct {
 	names   []string // of the columns
 }
 
-// look gives c the rows of b. names is empty before.
+// look gives c the rows of b. names must be empty.
 func (e *Encoder) look(c *candidates, b *rowset.Batch) {
 	c.ids, c.columns = b.IDs, b.Columns()
 	for _, column := range c.columns {

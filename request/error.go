@@ -21,7 +21,7 @@ const (
 
 // Error says why a request was refused before it ran. Immutable once built; any goroutine.
 type Error struct {
-	RequestID string // the request's own if Parse could read it, otherwise generated
+	RequestID string // the request's own id if Parse could read it, otherwise generated
 	Code      string // the answer's "error"
 	Detail    string // the answer's "detail"; one line
 	Offset    int64  // in bytes from the start of the document; -1 if the fault has no place
@@ -41,8 +41,8 @@ func (e *Error) Class() outcome.Class {
 	return outcome.BadRequest
 }
 
-// NewID returns a new random id (a version 4 UUID). It must be unique, and need not be secret: so it comes from the generator of
-// the runtime, which costs no system call. Any goroutine.
+// NewID returns a new random id (a version 4 UUID). It must be unique but need not be secret, so it comes from the
+// runtime's generator, which needs no system call. Any goroutine.
 func NewID() string {
 	var id uuid.UUID
 	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())

@@ -27,10 +27,10 @@ func ParseGrant(name string) (g Grant, ok bool) {
 	return Grant(max(i, 0)), i >= 0
 }
 
-// Grants are the fields that somebody may set. Immutable once in use; any goroutine.
+// Grants are the fields that a caller may set. Immutable once in use; any goroutine.
 type Grants [GrantCount]bool
 
-// Lacking returns a field that the request sets and that is not granted; ok is false if there is none.
+// Lacking returns a field that the request sets without a grant; ok is false if there is none.
 func (all *Grants) Lacking(r *Request) (g Grant, ok bool) {
 	for g := range GrantCount {
 		if g.AskedBy(r) && !all[g] {

@@ -22,7 +22,7 @@ type Member struct {
 	Schema map[string]any // of JSON Schema; nobody changes it
 	Text   string         // one or more sentences for the documentation
 
-	read func(*reading, *jsondoc.Value) *Error // of a value that is not null, or of a required one; nil: it was read before the others
+	read func(*reading, *jsondoc.Value) *Error // reads a value that is not null, or a required one; nil: it was read before the others
 }
 
 // The name of the one member that a document must have, unless the user is given.
@@ -31,7 +31,8 @@ const requiredMember = "user_id"
 // Required reports whether the document must have the member.
 func (m *Member) Required() bool { return m.Name == requiredMember }
 
-// members are all that Parse reads, in the order in which it checks them. A new one needs a row here and a field of Request.
+// members are all members that Parse reads, in the order in which it checks them. A new one needs a row here and a
+// field of Request.
 var members = [...]Member{
 	{requiredMember, map[string]any{"oneOf": []map[string]any{
 		{"type": "integer", "minimum": 1, "maximum": int64(UserIDMax)}, {"type": "string", "minLength": 1},
@@ -62,7 +63,7 @@ var memberNames = func() (names []string) {
 // Members returns the members of a request's document in the order in which Parse checks them. Any goroutine.
 func Members() []Member { return slices.Clone(members[:]) }
 
-// reading is a document being read. It is used again. One goroutine at a time.
+// reading is a document being read. It is reused. One goroutine at a time.
 type reading struct {
 	document jsondoc.Parser
 	root     jsondoc.Value
@@ -92,10 +93,10 @@ func (r *reading) members() *Error {
 	return r.unknown()
 }
 
-// slip is how many edits make a known name of a mistyped one.
+// slip is the most edits between a mistyped name and a known one.
 const slip = 2
 
-// unknown refuses the first unknown member that may not be there.
+// unknown refuses the first unknown member that is not permitted.
 func (r *reading) unknown() *Error {
 	if r.given.Unknown == IgnoreUnknown {
 		return nil
@@ -117,7 +118,7 @@ func (r *reading) unknown() *Error {
 
 func (r *reading) context(v *jsondoc.Value) *Error { return r.values(v, &byContext) }
 
-// overrides come on top of the context.
+// overrides take precedence over the context.
 func (r *reading) overrides(v *jsondoc.Value) *Error { return r.values(v, &byOverride) }
 
 // values sets the parameters of a member of the request: its context or its param_overrides.
@@ -125,9 +126,8 @@ func (r *reading) values(v *jsondoc.Value, by *setter) *Error {
 	if v.Kind != jsondoc.Object {
 		return refuse(by.code, v, "%s must be an object or null, got %s", by.member, v.Describe())
 	}
-	// Only the last of several members with one name is checked, so find those first.
-	// There are few parameters, so a list serves: an unknown name ends the search,
-	// however long the object is.
+	// Only the last of several members with one name is checked, so find those first. There are few parameters, so a
+	// list is enough: an unknown name ends the search, however long the object is.
 	type given struct {
 		param *registry.Param
 		value *jsondoc.Value
@@ -241,7 +241,8 @@ func (r *reading) now(v *jsondoc.Value) (refused *Error) {
 	return nil
 }
 
-// The instants that a request may be dated at: numbers of seconds that a double holds to the microsecond, and years that dates can show.
+// The range of instants for a request: a double holds their seconds to the microsecond, and dates can show their
+// years.
 var (
 	nowLeast = time.Date(1, time.January, 2, 0, 0, 0, 0, time.UTC)
 	nowMost  = time.Date(2200, time.January, 1, 0, 0, 0, 0, time.UTC)

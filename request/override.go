@@ -10,9 +10,9 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// values returns a copy of base with these values set; a nil value makes one null. It applies the rules of Parse to Go values. A
-// number may have any integer or float type, or be a json.Number; a list is a slice. The error names the alphabetically first value
-// that breaks a rule.
+// values returns a copy of base with these values set; a nil value means null. It applies the rules of Parse to Go
+// values. A number may have any integer or float type, or be a json.Number; a list is a slice. The error names the
+// alphabetically first value that breaks a rule.
 func (s *setter) values(base expr.Params, values map[string]any, reg *registry.Registry) (expr.Params, error) {
 	params := base.Clone()
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -9,41 +9,41 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Given has what is known of a request beside its document, such as the path or the command that it came with. A zero field is
-// not known. Immutable; any goroutine.
+// Given has what is known about a request besides its document, for example from the path or the command. A zero
+// field is not known. Immutable; any goroutine.
 type Given struct {
-	UserID     int64  // the document need not say it then, and must not say another one; see SetUserID
+	UserID     int64  // the document may then omit it, and must not have another one; see SetUserID
 	UserIDText string // as UserID, where the registry's users have texts as ids
 	Plan       string // as UserID
 	RequestID  string // of a document that has none
-	// Overrides says which parameters may stand in param_overrides. The error about another one is the same whether that exists or not.
-	// Nil: all may.
+	// Overrides says which parameters param_overrides may have. The error about another one is the same whether that
+	// exists or not. Nil: all are allowed.
 	Overrides interface{ MayOverride(param string) bool }
-	// Unknown says what becomes of a document with members that Parse does not know.
+	// Unknown says how to treat a document with members that Parse does not know.
 	Unknown Unknown
 }
 
-// Unknown says what becomes of a document with a member that is not one of Members. Immutable; any goroutine.
+// Unknown says how to treat a document with a member that is not one of Members. Immutable; any goroutine.
 type Unknown uint8
 
-// The ways to take an unknown member.
+// The ways to treat an unknown member.
 const (
 	IgnoreUnknown Unknown = iota // as the original does
-	RefuseNear                   // refuse a name that a slip makes of a known one: within two edits
+	RefuseNear                   // refuse a name within two edits of a known one
 	RefuseUnknown                // refuse all
 )
 
-// hides reports whether nobody may learn from an error whether there is such a parameter.
+// hides reports whether errors must not reveal if such a parameter exists.
 func (g *Given) hides(param string) bool {
 	return g.Overrides != nil && !g.Overrides.MayOverride(param)
 }
 
-// Parse checks one document of which nothing else is known. Any goroutine.
+// Parse checks one document about which nothing else is known. Any goroutine.
 func Parse(doc []byte, reg *registry.Registry) (Request, error) {
 	return (&reading{registry: reg}).parse(doc, Given{})
 }
 
-// A Parser checks requests against one registry, with memory that it uses again. Any goroutine.
+// A Parser checks requests against one registry, with memory that it reuses. Any goroutine.
 type Parser struct {
 	readings sync.Pool // of *reading
 }
@@ -55,8 +55,8 @@ func NewParser(reg *registry.Registry) *Parser {
 	return p
 }
 
-// Understands reports whether p may read a request: p has parsed it, or a program has filled it in. Another one has numbers of parameters
-// that may mean something else for p's registry.
+// Understands reports whether p may read a request: p has parsed it, or a program has filled it in. A request of
+// another Parser has parameter numbers that may mean something else in p's registry.
 func (p *Parser) Understands(r *Request) bool { return r.parser == nil || r.parser == p }
 
 // Parse checks one document. It may be empty if the user is given.
@@ -64,8 +64,8 @@ func (p *Parser) Understands(r *Request) bool { return r.parser == nil || r.pars
 // Parse checks the syntax, then the members in the order of Members, and reports the first fault. The error is an *Error.
 // Stream.Locate adds the line of the input to a syntax error.
 //
-// The last of several members with the same name counts. Given.Unknown says what becomes of unknown members. Null is the same as
-// none, except for user_id.
+// The last of several members with the same name counts. Given.Unknown says how to treat unknown members. A null
+// member counts as absent, except for user_id.
 func (p *Parser) Parse(doc []byte, g Given) (Request, error) {
 	if len(doc) == 0 && g.hasUser() {
 		return g.request(g.requestID()), nil

@@ -9,17 +9,17 @@ import (
 	"github.com/rankd/rankd/scheduler"
 )
 
-// Request asks for one ranking, and is one from the front to the answer: a program fills it in, or Parse does. The engine does not
-// change it. One goroutine at a time.
+// Request asks for one ranking. The same object goes from the front to the answer: a program fills it in, or Parse
+// does. The engine does not change it. One goroutine at a time.
 type Request struct {
 	// Plan names the plan. Empty means the engine's own choice, Options.Plan or PlanFile.
 	Plan string
 	// UserID is the user to rank for, from 1 to 2^32-1. It is zero where the registry's entity registry.UserEntity has strings as ids.
 	UserID int64
-	// UserIDText is the user there: 1 to 256 bytes of UTF-8.
+	// UserIDText is the user if users have strings as ids: 1 to 256 bytes of UTF-8.
 	UserIDText string
-	// Context has what the caller knows about this request, such as the hour or the items that the user has seen: the
-	// parameters that the registry marks with context, by name. Values are as in Params.
+	// Context has what the caller knows about this request, such as the hour or the items that the user has seen. It
+	// has parameters that the registry marks with context, by name. Values are as in Params.
 	Context map[string]any
 	// Params override request parameters by name, on top of the context. A value is a number (of any integer or
 	// float type, or a json.Number), a string, a bool, a slice of integers or strings, or nil for null.
@@ -34,7 +34,8 @@ type Request struct {
 	ID string
 	// SchemaDeltas asks for Answer.SchemaDeltas.
 	SchemaDeltas bool
-	// PlanVersion has the JSON of the answer show Answer.Version. An answer to a request for an alias shows it anyway.
+	// PlanVersion makes the JSON of the answer show Answer.Version. An answer to a request for an alias always shows
+	// it.
 	PlanVersion bool
 	// Trace asks for a trace of the run: Answer.Trace and Error.Trace. Options.AllowRequestTrace permits it;
 	// otherwise the request fails with ErrInvalidRequest.
@@ -47,21 +48,22 @@ type Request struct {
 	// clocks. Options.AllowRequestNow permits it; otherwise the request fails with ErrInvalidRequest.
 	Now time.Time
 
-	// Require names nodes of the plan by their ids or labels (the common parameter "trace"). If such a node fails, or lacks
-	// rows, the request fails, though the plan would go on without it. The plan waits for it even if it is optional.
+	// Require names nodes of the plan by their ids or labels (the common parameter "trace"). If such a node fails, or
+	// has a shortfall, the request fails, even though the plan would go on. The plan waits for it even if it is
+	// optional.
 	Require []string
 
-	// Flow says whose request this is, if it has to wait for Options.MaxInflight: callers take turns, and so do the connections
-	// of each. Two requests of one user of the library need not wait in line if they have different flows. The zero value is a flow
-	// like any other.
+	// Flow says whose request this is, in case it has to wait for Options.MaxInflight: callers take turns, and so do
+	// the connections of each. Two requests of one user of the library do not wait for each other if they have
+	// different flows. The zero value is a flow like any other.
 	Flow scheduler.Flow
 
-	parsed expr.Params // what the document sets; Context and Params come on top
-	parser *Parser     // that has set parsed; nil: that is empty
+	parsed expr.Params // what the document sets; Context and Params take precedence
+	parser *Parser     // the one that has filled in parsed; nil: parsed is empty
 }
 
-// Values returns the values of a request's parameters: those of its document, its Context and its Params, and the registry's defaults of the
-// others. They tell the user if a text does.
+// Values returns the values of a request's parameters: those of its document, its Context and its Params, and the
+// registry's defaults of the others. They include the user's id if that is a text.
 func Values(r *Request, reg *registry.Registry) (expr.Params, *Error) {
 	params := r.parsed
 	params.SetUser(r.UserIDText)
@@ -87,7 +89,7 @@ func withDefaults(params expr.Params, reg *registry.Registry) expr.Params {
 		if p.Default == nil || params.Has(p.ID) {
 			continue
 		}
-		if !cloned { // The document's belong to the request, which may run again.
+		if !cloned { // The document's values belong to the request, which may run again.
 			params, cloned = params.Clone(), true
 		}
 		switch v := p.Default.(type) {
@@ -104,7 +106,7 @@ func withDefaults(params expr.Params, reg *registry.Registry) expr.Params {
 	return params
 }
 
-// Check returns an error if a request has a value that no engine of that registry accepts.
+// Check returns an error if a request has a value that no engine with that registry accepts.
 func Check(r *Request, reg *registry.Registry) *Error {
 	detail := userFault(r, reg)
 	switch n := len(r.Explain.IDs) + len(r.Explain.Items); {

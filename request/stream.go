@@ -10,8 +10,7 @@ import (
 	"github.com/rankd/rankd/internal/jsondoc"
 )
 
-// DefaultMaxBytes is the longest document that a Stream accepts unless told
-// otherwise: 16 MiB.
+// DefaultMaxBytes is the default bound of a document in a Stream: 16 MiB.
 const DefaultMaxBytes = 16 << 20
 
 // readBufferBytes is the size of one read: a pipe's capacity on Linux.
@@ -22,11 +21,10 @@ const readBufferBytes = 64 << 10
 // Line ends separate documents. A document may span lines, and only white space may
 // follow it on its last line. The stream skips blank lines between documents.
 //
-// The stream reports a fault of the grammar as an *Error and goes on at the line after
-// the faulty byte's, with one exception. If the faulty byte is a '{' that begins a later
-// line of the document, the document was cut off on the line before. That '{' begins the
-// next document, so a truncated line does not swallow its healthy neighbour. (A document
-// cut off where a value may follow does swallow it: the two are then one valid text.)
+// The stream reports a fault of the grammar as an *Error and goes on with the line after the faulty byte, with one
+// exception. If the faulty byte is a '{' that begins a later line of the document, the document was cut off on the
+// line before. That '{' begins the next document, so a truncated line does not swallow the next one. (A document cut
+// off where a value may follow does swallow it: the two are then one valid text.)
 //
 // Each line of a line stream (JSON Lines) is one document: a line end within a document
 // is a fault, and no line affects another.
@@ -84,8 +82,9 @@ func (s *Stream) Next() ([]byte, error) {
 	return doc, err
 }
 
-// Line is Next for a caller that reads the input of a line stream, and cuts it, itself: text is the line of that number, with its line end
-// if it has one. The error of a blank line is io.EOF. The document is valid as long as text.
+// Line is Next for a caller that itself reads the input of a line stream and splits it into lines. text is the line
+// of that number, with its line end if it has one. The error of a blank line is io.EOF. The document is valid as long
+// as text.
 func (s *Stream) Line(text []byte, number int) ([]byte, error) {
 	answered := s.answered
 	s.buf, s.end, s.readErr, s.line, s.answered = text, len(text), io.EOF, number, true
@@ -116,8 +115,8 @@ func (s *Stream) Locate(err error, doc []byte) error {
 	return &located
 }
 
-// Locate returns what a stream says of an input that is this document alone, of which Parse has returned err, a syntax error. The error
-// keeps its RequestID. Any goroutine.
+// Locate returns the error that a stream reports for an input with only this document. err is the syntax error that
+// Parse has returned. The error keeps its RequestID. Any goroutine.
 func Locate(err *Error, input []byte) error {
 	s := &Stream{maxBytes: len(input) + 1, buf: input, end: len(input), line: 1, readErr: io.EOF}
 	doc, fault := s.Next()
@@ -236,7 +235,7 @@ func (s *Stream) fault() *Error {
 	c, line := s.buf[s.pos], s.line+s.scan.Lines
 	err := faultError(c, int64(s.scan.Bytes), line, s.scan.Expected())
 	if c == '{' && s.scan.LineFresh {
-		// The blanks before it may be gone from buf, but they mean nothing.
+		// The blanks before it may no longer be in buf, but they mean nothing.
 		s.line = line
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// A user is named by an integer, or by a text where the registry's entity of users has such ids: by UserID or UserIDText.
+// UserID names a user by an integer. If the registry's entity of users has text ids, UserIDText names the user.
 
-// SetUserID reads the user from text, such as an argument of a command: as "user_id" of a document may be a string. The error is an
-// *Error without a RequestID.
+// SetUserID reads the user from text, such as an argument of a command. It takes the same strings as "user_id" of a
+// document. The error is an *Error without a RequestID.
 func (g *Given) SetUserID(text []byte, reg *registry.Registry) error {
 	if reg.User().TextIDs() {
 		if !validUserText(string(text)) {
@@ -54,7 +54,7 @@ func (r *reading) userID(v *jsondoc.Value) *Error {
 		r.req.UserID = id
 	case jsondoc.Float:
 		if v.Float < 1 || v.Float > UserIDMax {
-			// An integer literal beyond 64 bits is a Float, too, so the text does not speak of literals.
+			// An integer literal beyond 64 bits is a Float, too, so the text does not mention literals.
 			return refuse(CodeInvalid, v, "%s", badUserID("a number out of that range"))
 		}
 		fallthrough
@@ -113,7 +113,7 @@ func badDecimal(text string) string {
 	return fmt.Sprintf("user_id as a string must be decimal digits for an integer from 1 to %d, got %s", int64(UserIDMax), errtext.Quote(text))
 }
 
-// badUserText says what is wrong with what is not the id of a user whose ids are strings.
+// badUserText says what is wrong with a string user id.
 func badUserText(got string) string {
 	return fmt.Sprintf("user_id must be a string of 1 to %d bytes of UTF-8, got %s", rowset.IDBytesMax, got)
 }

@@ -14,7 +14,7 @@ import (
 
 // Bounds of the values that a request brings, besides that of the request itself.
 const (
-	// ListItemsMax is the longest list: a history of what a user has seen, not a catalog.
+	// ListItemsMax is the longest list: enough for what a user has seen, but not for a catalog.
 	ListItemsMax = 1 << 16
 	// TextBytesMax bounds a string of the context, and the strings of one list together.
 	TextBytesMax = 1 << 20
@@ -29,7 +29,7 @@ type setter struct {
 	noun   string // what the errors call one value
 	code   string // of the errors
 	allows func(p *registry.Param) bool
-	// refusal says why a parameter that it does not allow is not one of its.
+	// refusal says why the setter does not allow a parameter.
 	refusal string
 }
 
@@ -70,7 +70,7 @@ func (s *setter) set(params *expr.Params, p *registry.Param, v *jsondoc.Value) e
 	return nil
 }
 
-// setValue checks the type of a value. Its error goes on after the parameter's name.
+// setValue checks the type of a value. Its error continues after the parameter's name.
 func setValue(params *expr.Params, p *registry.Param, v *jsondoc.Value) error {
 	if v.Kind == jsondoc.Null {
 		if !p.Nullable {
@@ -186,8 +186,8 @@ func integer(v *jsondoc.Value) (int64, bool) {
 	return 0, false
 }
 
-// documentValue returns a Go value as a JSON document would bring it: nil, a bool, a string, a number of any type
-// (json.Number, too), or a slice of such. The error says which value that is not.
+// documentValue returns a Go value as a JSON document would have it: nil, a bool, a string, a number of any type
+// (json.Number, too), or a slice of these. The error names a value that is none of these.
 func documentValue(value any) (jsondoc.Value, error) {
 	if value == nil {
 		return jsondoc.Value{Kind: jsondoc.Null}, nil

@@ -31,8 +31,8 @@ type Rules struct {
 // Anonymous is the name of the caller without a token.
 const Anonymous = "anonymous"
 
-// Caller is who asks, and what it may ask. Immutable, except that the store marks a caller whose entry has changed, and
-// that its requests under way are counted; any goroutine.
+// Caller says who asks, and what it may ask. Immutable, except that the store marks a caller whose entry has changed,
+// and that its requests under way are counted; any goroutine.
 type Caller struct {
 	name             string
 	plans, overrides patterns
@@ -41,10 +41,10 @@ type Caller struct {
 	inflight         *atomic.Int64 // requests under way, of all entries that the token has had
 
 	digest     [sha256.Size]byte // of its token; zero if it has none
-	superseded atomic.Bool       // The file has another entry for the token, or none any more.
+	superseded atomic.Bool       // The file now has another entry for the token, or none.
 }
 
-// nameForm is how names look. It bounds what logs and metrics show of a file.
+// nameForm is the form of names. It limits what logs and metrics show of a file.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // NewCaller returns a caller without a token. The error says what is wrong with the rules, and quotes nothing
@@ -84,8 +84,8 @@ func (c *Caller) MayPlan(plan string) bool { return c.plans.match(plan) }
 // MayOverride reports whether the caller may set the parameter in "param_overrides".
 func (c *Caller) MayOverride(param string) bool { return c.overrides.match(param) }
 
-// Begin counts a request of the caller. It reports false, and counts nothing, if as many are under way as it may have. Each Begin
-// that succeeds needs one End, on the same Caller.
+// Begin counts a request of the caller. If as many are under way as the caller may have, Begin counts nothing and
+// reports false. Each Begin that succeeds needs one End, on the same Caller.
 func (c *Caller) Begin() bool {
 	if c.inflight.Add(1) > c.maxInflight && c.maxInflight > 0 {
 		c.inflight.Add(-1)
@@ -128,5 +128,5 @@ func (p patterns) match(name string) bool {
 	return false
 }
 
-// Format prints the name of the caller, for every verb: a digest belongs in no log.
+// Format prints the name of the caller, for every verb: a digest must not be in a log.
 func (c *Caller) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.name) }

@@ -43,8 +43,8 @@ type tokenEntry struct {
 	MaxInflight int      `toml:"max_inflight"`
 }
 
-// parse returns the callers in the text of a file of tokens. The error has a line for each problem, and quotes
-// nothing but names that are sound: a token may stand where it does not belong.
+// parse returns the callers in the text of a file of tokens. The error has a line for each problem, and quotes only
+// valid names, because a token may be in the wrong place.
 func parse(text []byte) ([]*Caller, error) {
 	var file tokenFile
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
@@ -83,7 +83,7 @@ func parse(text []byte) ([]*Caller, error) {
 	return callers, errors.Join(problems...)
 }
 
-// withoutText returns an error of the decoder without the pieces of the file that it quotes.
+// withoutText returns an error of the decoder without its quotes from the file.
 func withoutText(err error) error {
 	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) {
@@ -98,7 +98,7 @@ func withoutText(err error) error {
 	return errors.New("malformed TOML, or a value of the wrong type")
 }
 
-// label names the entry by its position, and by its name if that is sound.
+// label names the entry by its position, and by its name if that is valid.
 func (e *tokenEntry) label(i int) string {
 	if nameForm.MatchString(e.Name) {
 		return fmt.Sprintf("token %d (%s)", i+1, e.Name)
@@ -133,8 +133,8 @@ func (e *tokenEntry) caller() (*Caller, error) {
 	return c, nil
 }
 
-// readFile returns the content of a regular file. It refuses a file whose mode has a bit of refused, because
-// others could then change or read what they must not.
+// readFile returns the content of a regular file. It refuses a file whose mode has a bit of refused: others could
+// change or read it.
 func readFile(path string, refused fs.FileMode) ([]byte, error) {
 	info, err := os.Stat(path) // before it is opened: opening a pipe waits for a writer
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/rankd/rankd/internal/errtext"
 )
 
-// Hosts are the names under which a listener may be asked over HTTP. They keep web pages out: a page whose name its owner has
-// made the name of this machine (DNS rebinding) may read what the listener answers, but its browser sends that name. Nil
-// allows every name. Immutable; any goroutine.
+// Hosts are the host names that HTTP requests to a listener may have. They keep web pages out. The owner of a page
+// can point its name at this machine (DNS rebinding) and then read the listener's answers, but the browser sends that
+// name. Nil allows every name. Immutable; any goroutine.
 type Hosts struct{ names patterns }
 
 // NewHosts returns the hosts that patterns of names allow, as path.Match reads them: "*.example.com". "localhost" and addresses
@@ -44,7 +44,7 @@ func refusedName(header, value string) error {
 	return errors.New("the header " + header + " has the name " + errtext.Quote(value) + ", which --allow_hosts does not list")
 }
 
-// allows reports whether the listener may be asked by a name, which a port may follow.
+// allows reports whether a request may have this host name. A port may follow it.
 func (h *Hosts) allows(name string) bool {
 	if host, _, err := net.SplitHostPort(name); err == nil {
 		name = host

@@ -41,15 +41,15 @@ func Anyone(c *Caller) *Store {
 // Anonymous returns the caller who shows no token. It returns nil if a token is required.
 func (s *Store) Anonymous() *Caller { return s.anyone }
 
-// Lookup returns the caller with that token. It keeps nothing of the token. The time that it takes
-// depends on the length of the token alone, and on bits of its digest, from which nobody can compute a token.
+// Lookup returns the caller with that token. It keeps nothing of the token. Its time depends only on the length of
+// the token, and on bits of the digest, from which nobody can compute a token.
 func (s *Store) Lookup(token []byte) (*Caller, bool) {
 	digest := sha256.Sum256(token)
 	return s.table.Load().find(&digest)
 }
 
-// Login returns the caller with that token if name is its name, or "default", which clients of Redis
-// send for no name.
+// Login returns the caller with that token if name is its name, or "default", which Redis clients send if they have
+// no name.
 func (s *Store) Login(name, token []byte) (*Caller, bool) {
 	c, ok := s.Lookup(token)
 	if !ok || string(name) != "default" && string(name) != c.name {
@@ -109,7 +109,7 @@ func (s *Store) Reload() (changed bool, err error) {
 	}
 	s.text = text
 	s.table.Store(&after)
-	for k, c := range before { // after the new table is there, for Renew to find
+	for k, c := range before { // after the new table is in place, so that Renew finds it
 		if after[k] != c {
 			c.superseded.Store(true)
 		}

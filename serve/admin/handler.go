@@ -24,13 +24,14 @@ type Options struct {
 	Service *serve.Service
 	// Registry is what /metrics shows. Handler registers the metrics of the engine, the process and the Go runtime.
 	Registry *prometheus.Registry
-	// Ready says why the process should get no requests now, for /readyz. Nil, or a nil error: it should. Any goroutine.
+	// Ready says why the process should not get requests now, for /readyz. Nil, or a nil error: it should get them.
+	// Any goroutine.
 	Ready func() error
-	// Stuck says for how long a callback has held up the loop. Nil asks the engine. Any goroutine.
+	// Stuck returns how long a callback has held up the loop. Nil asks the engine. Any goroutine.
 	Stuck func() time.Duration
 	// Hosts are the names that operators may ask for. Nil: all. Another one: 403.
 	Hosts *access.Hosts
-	// Outputs are what leaves the process beside answers, by the label of their metrics.
+	// Outputs are the process's outputs besides answers, by the label of their metrics.
 	Outputs map[string]Output
 	// Reload reads plans, models and tables again, or returns to those before. Nil asks the service. Any goroutine.
 	Reload func(ctx context.Context, back bool) (rankd.Generation, error)
@@ -38,13 +39,13 @@ type Options struct {
 	Caller *access.Caller
 }
 
-// An Output is a log or a file that takes what comes without holding up the server. Any goroutine.
+// An Output is a log or a file that never holds up the server. Any goroutine.
 type Output interface {
 	Dropped() uint64  // lines that came faster than they could be written
 	Failures() uint64 // writes that ended with an error
 }
 
-// deadAfter is how long a callback may hold up the loop before /livez says so: whoever asks there restarts the process.
+// deadAfter is how long a callback may hold up the loop before /livez reports it and the process is restarted.
 const deadAfter = 10 * time.Second
 
 // stuckFor returns how long a callback has held up the loop.
@@ -133,7 +134,7 @@ func (o *Options) reload(w http.ResponseWriter, r *http.Request) {
 		say(w, http.StatusUnprocessableEntity, err.Error())
 		return
 	}
-	body, _ := json.Marshal(Reloaded{g.Number, g.Digest, g.Plans}) // Strings and a number alone have a JSON form.
+	body, _ := json.Marshal(Reloaded{g.Number, g.Digest, g.Plans}) // Strings and numbers always have a JSON form.
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(append(body, '\n')) // The client may have gone.
 }
@@ -145,7 +146,7 @@ type Reloaded struct {
 	Plans      []rankd.PlanVersion `json:"plans"`
 }
 
-// versions says what an engine has loaded, and what became of its reloads.
+// versions says what an engine has loaded, and how its reloads went.
 func versions(e *rankd.Engine) string {
 	g, reloads := e.Generation(), e.Reloads()
 	text := fmt.Sprintf("generation %d, digest %s, loaded at %s", g.Number, g.Digest, g.Loaded.UTC().Format(time.RFC3339))

@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd/trace/draw"
 )
 
-// traceTimeout bounds a request that is traced: somebody waits in front of a browser.
+// traceTimeout bounds a traced request: a person waits for it in a browser.
 const traceTimeout = 30 * time.Second
 
 // bodyMax bounds the body of a request that is traced.

@@ -96,7 +96,7 @@ type options struct {
 	// Of both fronts.
 	maxConnections, maxRequestBytes int
 	readTimeout, writeTimeout       time.Duration
-	// Of one, without what is of both.
+	// Of one front alone.
 	http        httpfront.Options
 	respOptions respfront.Options
 }
@@ -312,8 +312,8 @@ func (o *options) store() (*access.Store, error) {
 	return access.Anyone(anyone), nil
 }
 
-// hosts returns the names under which a listener may be asked, nil for all. A web page must not get at a listener that needs no token
-// through the name of this machine's loopback address.
+// hosts returns the host names that a listener accepts, nil for all. A web page must not reach a listener without
+// tokens through a name of this machine's loopback address.
 func (o *options) hosts(a address, tokens bool) (*access.Hosts, error) {
 	if len(o.allowHosts) == 0 && (tokens || !a.local()) {
 		return nil, nil

@@ -16,12 +16,12 @@ import (
 	"github.com/rankd/rankd/serve/admin"
 )
 
-// tracesPatience is how long the end waits for the file of --trace_file to take the traces that wait.
+// tracesPatience is how long shutdown waits for the file of --trace_file to take the waiting traces.
 const tracesPatience = time.Second
 
 // serve runs a server from its start to its end.
 func (p *Program) serve(ctx context.Context, o *options) (failure error) {
-	signal.Ignore(syscall.SIGPIPE) // Otherwise the next line of the log ends the server once stderr has no reader.
+	signal.Ignore(syscall.SIGPIPE) // Without this, the next line of the log would end the server once stderr has no reader.
 	log := p.logger(o.log)
 	store, err := o.store()
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *server) serveOperators() error {
 	return nil
 }
 
-// leave tells load balancers that the server ends, and serves on for as long as they may need to see it.
+// leave tells load balancers that the server ends, and keeps serving for as long as they may need to notice.
 func (s *server) leave(o *options) {
 	s.ready.Store(false)
 	s.log.Info("draining", "delay_ms", o.drainDelay.Milliseconds(), "grace_ms", o.ShutdownGrace.Milliseconds())
@@ -125,11 +125,11 @@ func (s *server) leave(o *options) {
 	time.Sleep(o.drainDelay)
 }
 
-// lastWords is how long HTTP clients have to take the answer that their requests were left.
+// lastWords is how long HTTP clients have to read that their requests were given up.
 const lastWords = time.Second
 
-// end stops accepting, lets requests in flight have their answers for as long as grace, and closes everything. The error says that
-// requests were left.
+// end stops accepting, waits up to grace for the answers of requests in flight, and closes everything. The error says
+// that requests were given up.
 func (s *server) end(grace time.Duration) error {
 	s.ready.Store(false)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)

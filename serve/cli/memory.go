@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// memoryLeast is what the process may take before the collector of Go works harder than usual. It has room for
-// 10,000 idle connections and 1,000 slow ones.
+// memoryLeast is how much memory the process may take before Go's garbage collector works harder than usual. It has
+// room for 10,000 idle connections and 1,000 slow ones.
 const memoryLeast = 256 << 20
 
-// memoryPeriod is how often the limit follows the heap. The collector may work too hard for as long.
+// memoryPeriod is how often the limit follows the heap. For that long, the collector may work too hard.
 const memoryPeriod = time.Second
 
-// memoryLimit returns the limit for a heap of which so many bytes live on. Twice as much leaves the collector idle for as many
-// new bytes as live ones.
+// memoryLimit returns the limit for a heap with so many live bytes. Twice as much lets the program allocate as many
+// new bytes as live ones between collections.
 func memoryLimit(live uint64) int64 { return max(memoryLeast, 2*int64(live)) }
 
-// boundMemory keeps the memory limit of the process low, but well above what lives on, until stop is called. A limit in the
-// environment stays as it is.
+// boundMemory keeps the memory limit of the process low, but well above the live heap, until stop is called. It
+// leaves a limit from the environment alone.
 func boundMemory() (stop func()) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}

@@ -7,8 +7,8 @@ import (
 	"github.com/rankd/rankd/internal/fileio"
 )
 
-// Program is the program whose command this is. Its errors tell the exit status, as in package
-// command. One goroutine.
+// Program is the program whose command this is. Its errors determine the exit status, as in package cmdline. One
+// goroutine.
 type Program struct {
 	Stderr   *fileio.Writer       // takes the log
 	Tune     func(cpuThreads int) // sets the process up before the engine is opened

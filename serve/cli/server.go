@@ -24,7 +24,7 @@ import (
 	"github.com/rankd/rankd/serve/respfront"
 )
 
-// front is a way in. Any goroutine.
+// front is a listener for requests, over HTTP or RESP. Any goroutine.
 type front interface {
 	// Serve takes connections until Drain closes the listener; it then returns nil.
 	Serve(net.Listener) error
@@ -60,7 +60,7 @@ type server struct {
 	ready atomic.Bool // read by /readyz, on any goroutine
 }
 
-// openEngine opens the engine, which lets requests choose whatever their callers may.
+// openEngine opens the engine. The engine lets requests choose everything; the callers' rights limit that.
 func (p *Program) openEngine(o *options, log *slog.Logger, redis *cmdline.EmbeddedRedis, traces *cmdline.TraceFile) (*rankd.Engine, error) {
 	options, err := o.EngineOptions()
 	if err != nil {
@@ -168,7 +168,7 @@ const (
 // errNotReady is what /readyz says before the fronts listen and once the server drains.
 var errNotReady = errors.New("starting or draining")
 
-// readiness says why load balancers should send nothing. Any goroutine.
+// readiness says why load balancers should not send requests. Any goroutine.
 func (s *server) readiness() error {
 	if !s.ready.Load() {
 		return errNotReady

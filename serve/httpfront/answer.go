@@ -15,14 +15,15 @@ const (
 	typeJSONLines = "application/x-ndjson"
 )
 
-// problem is a refusal of the front itself: the request does not get as far as the service. Immutable.
+// problem is a refusal of the front itself: the request does not reach the service. Immutable.
 type problem struct {
 	class  outcome.Class // for the metrics and the log
 	status int           // 0: the status of the class
 	detail string
 }
 
-// The problems whose details do not depend on the request. malformed and manyBytes stand for those that faults and sessions word.
+// The problems whose details do not depend on the request. malformed and manyBytes get their details from faults and
+// sessions.
 var (
 	malformed  = &problem{outcome.BadRequest, 0, "the request line, a header or the end of the body is malformed"}
 	manyBytes  = &problem{outcome.Overloaded, 0, "all connections together have too many bytes unread"}
@@ -97,7 +98,7 @@ func (c *codec) Encode(buf []byte, r *serve.Reply, note []byte, last bool) (repl
 		buf = appendLine(buf[:0], r)
 		return buf, buf
 	}
-	// The length of the body stands in front of it, and is known last.
+	// The length of the body precedes the body, but is known last.
 	room := headRoom + len(note)
 	if cap(buf) < room {
 		buf = make([]byte, room, 4*room)
@@ -130,8 +131,8 @@ func (f *Front) appendReply(dst []byte, r *serve.Reply, status int, allow string
 	return append(f.appendReplyHead(dst, r, status, allow, len(body), note, last), body...)
 }
 
-// appendReplyHead appends the head of a reply with so many bytes of body. An id of the front's own, or of the body, stands in for a missing
-// one.
+// appendReplyHead appends the head of a reply with so many bytes of body. If the request's header has no id, the
+// front's own id, or the body's, is used.
 func (f *Front) appendReplyHead(dst []byte, r *serve.Reply, status int, allow string, length int, note []byte, last bool) []byte {
 	end := len("\r\n")
 	dst = f.appendHead(dst, status, typeJSON, length, note, last)

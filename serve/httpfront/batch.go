@@ -9,15 +9,15 @@ import (
 	"github.com/rankd/rankd/serve"
 )
 
-// batch is one POST /v1/batch: a stream of lines in, a stream of lines out. Each line is a request of the session, and each answer a chunk,
-// in the order of the lines. As many run as Options allow; the session leaves the others unread, so that a slow request, or a client that
-// does not read, holds up the client. Loop only.
+// batch is one POST /v1/batch: a stream of lines in, a stream of lines out. Each line is a request of the session,
+// and each answer a chunk, in the order of the lines. As many run as Options allow. The session leaves the others
+// unread, so that a slow request, or a client that does not read, makes the client wait. Loop only.
 type batch struct {
 	*codec
 	stream  *request.Stream
 	lines   int    // that have ended
-	long    bool   // the line at hand is too long, and its rest is dropped
-	leaving bool   // the batch ends with the line at hand
+	long    bool   // the present line is too long, and its rest is dropped
+	leaving bool   // the batch ends with the present line
 	doc     []byte // the line that is asked for
 	locate  func(error) error
 }
@@ -58,7 +58,7 @@ func (c *codec) takeLine(data []byte) (consumed int) {
 	return framing + len(content)
 }
 
-// add adds a piece to the line at hand, which may be its last one.
+// add adds a piece to the present line. It may be the last piece.
 func (b *batch) add(piece []byte, last bool) {
 	switch {
 	case len(piece) == 0:
@@ -102,7 +102,7 @@ func (b *batch) line(text []byte) {
 	}
 }
 
-// rank asks the engine for a line. The batch ends behind it if the token of its caller has been revoked.
+// rank asks the engine for a line. If the token of the caller has been revoked, the batch ends after it.
 func (b *batch) rank(doc []byte) {
 	b.doc = doc
 	q := b.Request()
@@ -134,21 +134,21 @@ func (b *batch) finish() {
 	}
 }
 
-// drain ends the batch with the line at hand, or now if there is none.
+// drain ends the batch with the present line, or now if there is none.
 func (b *batch) drain() {
 	if b.leaving = true; len(b.content) == 0 {
 		b.end()
 	}
 }
 
-// end ends the answer behind all lines, and the connection behind that: the client may have more to send.
+// end ends the answer after all lines, and then the connection: the client may have more to send.
 func (b *batch) end() {
 	b.phase, b.content, b.kept = over, nil, nil
 	b.Reply([]byte(lastChunk))
 	b.EndUnread()
 }
 
-// fail ends the batch with a problem, behind the answers of all lines.
+// fail ends the batch with a problem, after the answers of all lines.
 func (b *batch) fail(p *problem) {
 	refused := b.front.service.Refuse(serve.HTTP, p.class, "", p.detail)
 	b.endWith(&refused)

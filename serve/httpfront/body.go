@@ -32,8 +32,9 @@ func (h *head) frame(most int) framing {
 // ended reports whether the body has ended.
 func (f *framing) ended() bool { return f.part == plain && f.left == 0 }
 
-// next returns how many bytes at the head of data are framing, and the content behind them, of which take says how much is used. Both
-// are empty if more must come first. ok is false if the framing is broken.
+// next returns how many bytes at the head of data are framing, and the content behind them. The caller reports with
+// take how much of the content it has used. Both are empty if more must come first. ok is false if the framing is
+// broken.
 func (f *framing) next(data []byte) (framing int, content []byte, ok bool) {
 	for {
 		rest := data[framing:]
@@ -74,7 +75,7 @@ func (f *framing) read(line []byte, n int) (ok bool) {
 	return fault == "" && f.trailer <= f.most
 }
 
-// take says that so many bytes of the content are used.
+// take reports that so many bytes of the content are used.
 func (f *framing) take(n int) {
 	f.left -= int64(n)
 	if f.left == 0 && f.part == chunk {
@@ -98,7 +99,7 @@ func cutLine(data []byte) (line []byte, n int, whole bool) {
 // chunkDigits is how many digits the size of a chunk may have.
 const chunkDigits = 15
 
-// chunkSize reads the line in front of a chunk: hexadecimal digits, and extensions, which mean nothing here.
+// chunkSize reads the line before a chunk: hexadecimal digits, and extensions, which are ignored.
 func chunkSize(line []byte) (n int64, ok bool) {
 	digits := 0
 	for digits < len(line) && isHexDigit(line[digits]) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rankd/rankd/serve/session"
 )
 
-// bodyBytesFree is how long a body may be that the front reads only to be rid of it.
+// bodyBytesFree is how long a body may be that the front reads only to discard it.
 const bodyBytesFree = 8 << 10
 
 // phase says what the next bytes of a connection are.
@@ -42,9 +42,9 @@ type codec struct {
 	kept    []byte // the head, while the body arrives
 	content []byte // of the body, or of a line of a batch, as far as it has come
 
-	// Of a head that is not there whole.
+	// Of an incomplete head.
 	line   int  // where its last line begins
-	looked int  // how far its end has been looked for
+	looked int  // how far the search for its end has come
 	blank  bool // an empty line stood before it
 
 	old    bool   // the client has spoken HTTP/1.0
@@ -77,8 +77,8 @@ func (c *codec) Begin(data []byte) (consumed int) {
 // Proceed implements session.Codec. Nothing is ever pending.
 func (c *codec) Proceed() {}
 
-// probe finds out whether a client that has stopped sending is still there: an answer to nothing, which all clients ignore, brings a
-// reset from one that is not.
+// probe finds out whether a client that has stopped sending is still there. It sends an interim answer, which all
+// clients ignore; a client that has gone replies with a reset.
 const probe = "HTTP/1.1 100 Continue\r\n\r\n"
 
 // Stop implements session.Codec.
@@ -107,7 +107,7 @@ func (c *codec) Stop(why session.Stop) {
 // arriving reports whether a request has begun to arrive.
 func (c *codec) arriving() bool { return c.phase == inBody || c.phase == atHead && c.looked > 0 }
 
-// beginHead takes a head, if it is there whole.
+// beginHead takes a head, if it is complete.
 func (c *codec) beginHead(data []byte) (consumed int) {
 	if !c.blank && c.line == 0 && bytes.HasPrefix(data, []byte("\r\n")) { // Old clients send one behind a body.
 		c.blank, c.looked = true, 0
@@ -134,7 +134,7 @@ func (c *codec) beginHead(data []byte) (consumed int) {
 	return n + c.begin(data[:n], data[n:])
 }
 
-// findEnd returns the length of the head at the head of data, and otherwise how many bytes of it are there.
+// findEnd returns the length of the request's head at the start of data, or how many bytes of it are there.
 func (c *codec) findEnd(data []byte) (n int, whole bool) {
 	for {
 		end := bytes.IndexByte(data[c.looked:], '\n')
@@ -151,7 +151,8 @@ func (c *codec) findEnd(data []byte) (n int, whole bool) {
 	}
 }
 
-// begin begins the request whose head has been parsed from text. data is what has come of its body; begin takes that if it is whole.
+// begin begins the request whose head has been parsed from text. data is what has come of its body; begin takes the
+// body if it is complete.
 func (c *codec) begin(text, data []byte) (consumed int) {
 	r, p := c.judge()
 	if p != nil {
@@ -191,14 +192,14 @@ func (c *codec) keep(text []byte) {
 	c.Within(true)
 }
 
-// grant has a client send its body that waits for the word.
+// grant tells a client that waits for 100 Continue to send its body.
 func (c *codec) grant() {
 	if c.head.expects() {
 		c.Reply([]byte(probe))
 	}
 }
 
-// judge returns the route of the request, and why it is refused. The steps stand in the order in which they refuse.
+// judge returns the route of the request, and why it is refused. The first step that refuses decides.
 func (c *codec) judge() (*route, *problem) {
 	if err := c.checkHost(); err != nil {
 		return nil, &problem{class: outcome.Forbidden, detail: err.Error()}
@@ -234,7 +235,7 @@ func (c *codec) judge() (*route, *problem) {
 	return r, nil
 }
 
-// checkHost says why the name that the client asked for keeps it out.
+// checkHost says why the host name in the request is refused.
 func (c *codec) checkHost() error {
 	host, origin := c.head.server(), c.head.get(origin)
 	hosts := c.front.options.Hosts
@@ -287,7 +288,7 @@ func (c *codec) takeBody(data []byte) (consumed int) {
 	return framing + len(content)
 }
 
-// dropRest takes what has come of a body that nobody needs.
+// dropRest discards what has come of a body that nobody needs.
 func (c *codec) dropRest(data []byte) (consumed int) {
 	_, content, _ := c.framing.next(data)
 	c.framing.take(len(content))
@@ -298,8 +299,9 @@ func (c *codec) dropRest(data []byte) (consumed int) {
 	return len(content)
 }
 
-// endHead gets rid of the body of a request that has its answer: a short one is dropped as it comes; behind any other the connection ends,
-// since the rest would be taken for the next request. A client that waits for the word to send its body may never send it.
+// endHead discards the body of a request that has its answer. It drops a short body as it comes. With any other body
+// the connection ends, since its rest would be taken for the next request. A client that waits for 100 Continue may
+// never send its body.
 func (c *codec) endHead(waits bool) {
 	switch {
 	case c.framing.ended():
@@ -318,7 +320,7 @@ func (c *codec) endHead(waits bool) {
 	c.Keep(0)
 }
 
-// ask has the service answer the request with that body.
+// ask lets the service answer the request with that body.
 func (c *codec) ask(body []byte) {
 	q := c.Request()
 	q.Caller, q.Plan, q.Body, q.Timeout = c.caller, c.plan, body, c.timeout
@@ -378,7 +380,7 @@ func (c *codec) refuse(p *problem, r *route) {
 	c.send(reply, closes)
 }
 
-// send owes the client an answer of the front's own.
+// send queues an answer of the front's own.
 func (c *codec) send(answer []byte, closes bool) {
 	if string(c.head.method) == "HEAD" {
 		answer = answer[:bytes.Index(answer, []byte("\r\n\r\n"))+4]

@@ -7,12 +7,12 @@
 //
 // # Files
 //
-// codec.go is the way of a request through its phases. head.go reads heads, and body.go finds the end of bodies, both by the grammar of RFC
-// 9112. batch.go is a batch, and rank.go has the lists. answer.go writes. routes.go has the table of endpoints; openapi.go describes that
-// table. front.go puts it together.
+// codec.go takes a request through its phases. head.go reads heads, and body.go finds the end of bodies, both by the
+// grammar of RFC 9112. batch.go runs batches, and rank.go has the lists. answer.go writes answers. routes.go has the
+// table of endpoints; openapi.go describes that table. front.go puts everything together.
 //
 // # Goroutines
 //
-// No goroutine belongs to a connection or a request: all runs on the loop of the sessions. TLS and answers of thousands of rows are the
-// exceptions, as package session says.
+// No connection and no request has a goroutine of its own: everything runs on the loop of the sessions. TLS and
+// answers of thousands of rows are the exceptions, as package session says.
 package httpfront

@@ -34,7 +34,7 @@ func New(s *serve.Service, store *access.Store, r *reactor.Reactor, o Options) (
 	return f, err
 }
 
-// turnAway returns the answer to a connection that is one too many.
+// turnAway returns the answer to a connection beyond the limit.
 func (f *Front) turnAway() []byte {
 	reply := f.service.Refuse(serve.HTTP, outcome.Overloaded, "", fmt.Sprintf("%d connections are open", f.options.MaxConnections))
 	return f.appendReply(nil, &reply, reply.Class.Status(), "", nil, true)

@@ -10,7 +10,7 @@ import (
 type head struct {
 	method  []byte
 	path    []byte // without query
-	name    []byte // the host of an absolute target; nil: the header Host counts
+	name    []byte // the host of an absolute target; nil: use the header Host
 	http11  bool
 	fields  [len(fieldNames)][]byte // by field; nil: not given
 	length  int64                   // of the body
@@ -43,12 +43,11 @@ var fieldNames = [...]string{
 
 func (h *head) get(f field) []byte { return h.fields[f] }
 
-// fault says why a request cannot be trusted to end where the front believes that it ends, or to mean what
-// it seems to mean. Empty: none.
+// fault says why the end or the meaning of a request is in doubt. Empty: neither is.
 type fault string
 
-// The faults. RFC 9112 leaves no doubt about each, or lets a server refuse it. A proxy in front may read such a
-// request in another way.
+// The faults. RFC 9112 forbids each, or lets a server refuse it. A proxy in front may read such a request in another
+// way.
 const (
 	faultRequest   fault = "the request line is malformed"
 	faultVersion   fault = "the version must be HTTP/1.1 or HTTP/1.0"
@@ -114,7 +113,7 @@ func (h *head) parseRequest(line []byte) fault {
 	return ""
 }
 
-// setTarget takes the path out of a target, which is one itself, or begins with the scheme and the name of a server.
+// setTarget takes the path out of a target. The target is a path, or begins with the scheme and the name of a server.
 func (h *head) setTarget(target []byte) {
 	for _, scheme := range [...]string{"http://", "https://"} {
 		if len(target) >= len(scheme) && target[0] != '/' && bytes.EqualFold(target[:len(scheme)], []byte(scheme)) {
@@ -232,12 +231,12 @@ func fieldOf(name []byte) (field, bool) {
 
 // kinds of bytes.
 const (
-	tokenByte  = 1 << iota // may stand in a method and in the name of a header
+	tokenByte  = 1 << iota // may be in a method and in the name of a header
 	targetByte             // may stand in a target
-	textByte               // may stand in the value of a header
+	textByte               // may be in the value of a header
 )
 
-// kindsOf says of each byte of which kinds it is.
+// kindsOf has the kinds of each byte.
 var kindsOf = func() (table [256]uint8) {
 	const marks = "!#$%&'*+-.^_`|~"
 	for i := range table {
@@ -300,8 +299,8 @@ func (h *head) bearer() []byte {
 // idBytesMax bounds an id of a header.
 const idBytesMax = 128
 
-// id returns the request's id of the header X-Request-Id. It is nil if the header has none that may stand in a header and in a
-// log.
+// id returns the request's id from the header X-Request-Id. It is nil if there is none, or if it must not be in a
+// header and a log.
 func (h *head) id() []byte {
 	if value := h.get(requestID); isID(value) {
 		return value
@@ -309,7 +308,7 @@ func (h *head) id() []byte {
 	return nil
 }
 
-// isID reports whether s may stand in a header and in a log: printable ASCII without spaces, of bounded length.
+// isID reports whether s may be in a header and in a log: printable ASCII without spaces, of bounded length.
 func isID[S []byte | string](s S) bool {
 	if len(s) == 0 || len(s) > idBytesMax {
 		return false
@@ -322,8 +321,8 @@ func isID[S []byte | string](s S) bool {
 	return true
 }
 
-// trace returns the header traceparent. It is nil if it is not of the form that W3C Trace Context gives: version 00, or a
-// later one that begins as version 00 does.
+// trace returns the header traceparent. It is nil unless it has the form of W3C Trace Context: version 00, or a later
+// version that begins like version 00.
 func (h *head) trace() []byte {
 	const form = len("00-0123456789abcdef0123456789abcdef-0123456789abcdef-01")
 	v := h.get(traceParent)
@@ -349,8 +348,8 @@ func isHex(s []byte) bool {
 
 func allZero(s []byte) bool { return len(bytes.Trim(s, "0")) == 0 }
 
-// timeout returns the duration of the header X-Request-Timeout-Ms, 0 if it is not given. ok is false if it is not a number
-// of milliseconds from 1 on.
+// timeout returns the duration of the header X-Request-Timeout-Ms, or 0 without one. ok is false unless it is a
+// number of milliseconds, at least 1.
 func (h *head) timeout() (d time.Duration, ok bool) {
 	value := h.get(requestTimeout)
 	if value == nil {
@@ -358,7 +357,7 @@ func (h *head) timeout() (d time.Duration, ok bool) {
 	}
 	const most = uint64(1<<63-1) / uint64(time.Millisecond)
 	for _, c := range value {
-		if c < '0' || c > '9' { // ParseUint takes a sign in no base, and underscores in base 0 alone; be sure
+		if c < '0' || c > '9' { // ParseUint accepts no signs, and underscores only in base 0; be sure
 			return 0, false
 		}
 	}

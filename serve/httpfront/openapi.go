@@ -76,7 +76,7 @@ func schemaOf(text string, members []member) object {
 	return object{"type": "object", "description": text, "properties": properties, "required": required}
 }
 
-// headerParameters are the headers of a request that the description names. It has Authorization as a security scheme.
+// headerParameters are the headers of a request in the description. Authorization is there as a security scheme.
 var headerParameters = []struct {
 	field  field
 	asks   bool // only routes that ask read it
@@ -197,7 +197,7 @@ func openAPI() []byte {
 		"openapi": "3.1.0",
 		"info":    object{"title": "rankd", "version": version.Read().Module, "description": "A request is the document that `rankd` reads on stdin, and an answer is what it prints."},
 		"paths":   paths,
-		// A server without tokens asks for none: the second alternative.
+		// The second alternative is for a server without tokens.
 		"security": []object{{"token": []string{}}, {}},
 		"components": object{
 			"parameters": parameters,

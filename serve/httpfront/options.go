@@ -13,11 +13,11 @@ import (
 // The defaults of Options.
 const (
 	DefaultMaxConnections  = 10_000
-	DefaultMaxHeaderBytes  = 4 << 10 // each connection that has asked once keeps as much
+	DefaultMaxHeaderBytes  = 4 << 10 // each connection keeps as much after its first request
 	DefaultMaxRequestBytes = 1 << 20
 	DefaultMaxBodyBytes    = 64 << 20
 	DefaultBatchInflight   = 16
-	DefaultIdleTimeout     = 75 * time.Second // longer than proxies keep a connection that nobody uses
+	DefaultIdleTimeout     = 75 * time.Second // longer than proxies keep an unused connection
 	DefaultReadTimeout     = 10 * time.Second
 	DefaultWriteTimeout    = 10 * time.Second
 )
@@ -30,8 +30,8 @@ type Options struct {
 	MaxHeaderBytes int
 	// MaxRequestBytes bounds the body of a request, and each line of a batch. Beyond: 413.
 	MaxRequestBytes int
-	// MaxBodyBytes bounds what all connections together hold of requests that have not begun, most of it bodies on their way, apart from
-	// 16 KiB a connection. Beyond: 503. It is what bounds the memory that slow senders take.
+	// MaxBodyBytes bounds the bytes of requests that have not begun, over all connections, apart from 16 KiB for
+	// each. Most of these are incomplete bodies. Beyond: 503. So it bounds the memory that slow senders take.
 	MaxBodyBytes int
 	// BatchInflight bounds the requests of one batch that run at the same time.
 	BatchInflight int
@@ -41,7 +41,7 @@ type Options struct {
 	// ReadTimeout bounds the arrival of one request, or of one line of a batch, from its first byte to its last. It also bounds
 	// the wait for the first byte of a connection, with the handshake of TLS.
 	ReadTimeout time.Duration
-	// WriteTimeout bounds the time in which a client takes 64 KiB of its answer, or what is left of it.
+	// WriteTimeout bounds the time that a client takes to read 64 KiB of its answer, or what is left of it.
 	WriteTimeout time.Duration
 
 	// Loops is the number of loops that the connections have to themselves, at most 64. Zero: they run on the engine's.
@@ -54,7 +54,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// backlogBytes is how much of what a client has sent ahead a connection holds, beside a head that is not whole.
+// backlogBytes is how many bytes that a client has sent ahead a connection holds, besides an incomplete head.
 const backlogBytes = 64 << 10
 
 // pieceBytes is what WriteTimeout counts for.

@@ -9,20 +9,20 @@ import (
 // route is an endpoint. The front serves by this table, and GET /openapi.json describes it. Immutable.
 type route struct {
 	method  string
-	path    string       // as OpenAPI writes it; {plan} may stand at its end
+	path    string       // as OpenAPI writes it; it may end with {plan}
 	open    bool         // it needs no token
-	handle  func(*codec) // answers a request whose body nobody needs; nil: the body counts
+	handle  func(*codec) // answers a request whose body is not needed; nil: the body is needed
 	id      string       // its name in the description
 	summary string
-	asks    bool // it runs requests, so that a body, a deadline and all classes of outcomes belong to it
+	asks    bool // it runs requests, so it has a body, a deadline and all classes of outcomes
 	reads   bool // it runs one request, which is the body
 	lines   bool // body and answer are JSON Lines, a request each
 }
 
-// planParameter stands in a path for the name of a plan.
+// planParameter is the placeholder in a path for the name of a plan.
 const planParameter = "{plan}"
 
-// routes are the endpoints, those that are used most first.
+// routes are the endpoints, the most used first.
 var routes = [...]route{
 	{
 		method: http.MethodPost, path: "/v1/rank/" + planParameter, asks: true, reads: true,

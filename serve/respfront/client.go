@@ -9,7 +9,7 @@ import (
 	"github.com/rankd/rankd/internal/errtext"
 )
 
-// What a client may say of itself: the places in session.about.
+// What a client may say about itself: the indices of session.about.
 const (
 	aboutName = iota
 	aboutLib
@@ -22,7 +22,7 @@ const aboutMax = 64
 
 const textName = "ERR Client names cannot contain spaces, newlines or special characters, and have at most 64 bytes"
 
-// fitsAbout reports whether a client may call itself so.
+// fitsAbout reports whether a client may use this name.
 func fitsAbout(text []byte) bool {
 	for _, b := range text {
 		if b <= ' ' || b > '~' {
@@ -32,7 +32,8 @@ func fitsAbout(text []byte) bool {
 	return len(text) <= aboutMax
 }
 
-// runClient is CLIENT with a subcommand. Those that concern Redis's keys have nothing to do here: their clients are content with OK.
+// runClient is CLIENT with a subcommand. Subcommands about Redis's keys do nothing here but reply OK, which is what
+// clients expect.
 func runClient(c *codec, args [][]byte, dst []byte) []byte {
 	sub := strings.ToUpper(errtext.Text(string(args[1])))
 	rest := args[2:]
@@ -66,7 +67,7 @@ func runClient(c *codec, args [][]byte, dst []byte) []byte {
 	return redcon.AppendError(dst, "ERR unknown subcommand or wrong number of arguments for '"+strings.ToLower(sub)+"'")
 }
 
-// setAbout notes what the client says of itself.
+// setAbout notes what the client says about itself.
 func (c *codec) setAbout(field int, text, dst []byte) []byte {
 	if !fitsAbout(text) {
 		return redcon.AppendError(dst, textName)

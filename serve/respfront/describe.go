@@ -28,7 +28,7 @@ func runSelect(_ *codec, args [][]byte, dst []byte) []byte {
 	return redcon.AppendOK(dst)
 }
 
-// runConfig is CONFIG GET name... redis-benchmark asks what Redis keeps on disk; rankd keeps nothing.
+// runConfig is CONFIG GET name... redis-benchmark asks what Redis keeps on disk; rankd stores nothing.
 func runConfig(c *codec, args [][]byte, dst []byte) []byte {
 	if !strings.EqualFold(string(args[1]), "GET") || len(args) < 3 {
 		return redcon.AppendError(dst, "ERR only CONFIG GET name is known")
@@ -129,7 +129,7 @@ func (cmd *command) appendInfo(dst []byte) []byte {
 	return dst
 }
 
-// appendDocs appends what COMMAND DOCS says; redis-cli shows it to a person who types.
+// appendDocs appends what COMMAND DOCS says; redis-cli shows it as a hint.
 func (c *codec) appendDocs(dst []byte, commands []*command) []byte {
 	known := commands[:0]
 	for _, cmd := range commands {

@@ -4,7 +4,7 @@
 //	bytes ──▶ session ──▶ codec: reader, redcon ──▶ command ──▶ session.Request, Ask ──▶ engine
 //	socket ◀── session ◀── codec: bulk string or error ◀───────────────────────────────────┘
 //
-// Package session has the connections, their bounds, the order of their replies, TLS and draining. A codec finds the commands in the bytes of
-// one connection, does them, and gives each reply its form. It keeps what the connection has said of itself: the login, the protocol, the
-// name, and the RANK.MANY under way. A command is a row of one table.
+// Package session has the connections, their bounds, the order of their replies, TLS and draining. A codec finds the
+// commands in the bytes of one connection, does them, and gives each reply its form. It keeps the state of the
+// connection: the login, the protocol, the name, and the RANK.MANY under way. A command is a row of one table.
 package respfront

@@ -14,7 +14,7 @@ func (c *codec) appendMap(dst []byte, pairs int) []byte {
 	return append(strconv.AppendInt(append(dst, '%'), int64(pairs), 10), '\r', '\n')
 }
 
-// appendNull appends the reply that stands for nothing.
+// appendNull appends the reply for nothing.
 func (c *codec) appendNull(dst []byte) []byte {
 	if c.proto3 {
 		return append(dst, "_\r\n"...)
@@ -22,7 +22,7 @@ func (c *codec) appendNull(dst []byte) []byte {
 	return redcon.AppendNull(dst)
 }
 
-// appendNullArray appends the reply that stands for no array.
+// appendNullArray appends the reply for no array.
 func (c *codec) appendNullArray(dst []byte) []byte {
 	if c.proto3 {
 		return append(dst, "_\r\n"...)

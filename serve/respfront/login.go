@@ -8,14 +8,14 @@ import (
 	"github.com/rankd/rankd/outcome"
 )
 
-// imitated is the version of Redis whose commands about connections a session mirrors. Clients read it in the reply to
-// HELLO, and choose by it what they may ask.
+// imitated is the version of Redis whose connection commands a session mirrors. Clients read it in the reply to
+// HELLO, and choose their commands by it.
 const imitated = "7.2.0"
 
 // refusedLoginsMax is how many wrong tokens a connection may show.
 const refusedLoginsMax = 8
 
-// Errors about a login, worded as Redis does: clients look for the words.
+// Errors about a login, worded as in Redis: clients look for the words.
 const (
 	textWrongPass  = "WRONGPASS invalid token, or one of another name"
 	textNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
@@ -23,7 +23,7 @@ const (
 	textSyntax     = "ERR syntax error"
 )
 
-// renew refreshes what the client may ask. It reports whether the client has logged in, or need not.
+// renew refreshes the client's rights. It reports whether the client has logged in, or need not.
 func (c *codec) renew() bool {
 	store := c.front.store
 	if c.caller != nil {
@@ -127,7 +127,7 @@ func (c *codec) appendHello(dst []byte) []byte {
 	return redcon.AppendArray(redcon.AppendBulkString(dst, "modules"), 0)
 }
 
-// runReset is RESET: the connection is as new.
+// runReset is RESET: the connection becomes like a new one.
 func runReset(c *codec, _ [][]byte, dst []byte) []byte {
 	c.proto3, c.caller = false, nil
 	c.about[aboutName] = ""

@@ -14,7 +14,7 @@ const inlineMax = 1 << 10
 // digitsMax is how many digits a number in a header may have.
 const digitsMax = 9
 
-// Errors of what a client sends. None can be mended by more bytes.
+// Errors in what a client sends. More bytes cannot mend any of them.
 var (
 	errCount    = errors.New("invalid multibulk length")
 	errLength   = errors.New("invalid bulk length")
@@ -25,21 +25,21 @@ var (
 	errBytesMax = errors.New("the command is too long")
 )
 
-// A reader finds the commands in what a client has sent. redcon parses each one, once it is there whole. The reader finds
-// its end before that, since redcon has no limits, panics at a negative or a huge length, and begins anew
-// whenever more bytes arrive. Loop only.
+// A reader finds the commands in what a client has sent. redcon parses each command once it is complete. The reader
+// finds its end first, because redcon has no limits, panics at a negative or a huge length, and begins anew whenever
+// more bytes arrive. Loop only.
 type reader struct {
 	argsMax, bytesMax int
 
-	// Of the command at the head of the data, which is not there whole:
+	// Of the incomplete command at the head of the data:
 	array bool // its number of arguments is known
 	args  int  // arguments whose length is not known yet
 	known int  // bytes that belong to it; the data may end before
 }
 
-// next returns the arguments of the command at the head of data, and its length. The length is 0 if the command is not
-// there whole; data then begins with the same bytes in the next call. A command may have no arguments.
-// argv is memory for args, which point into data. No call follows an error.
+// next returns the arguments of the command at the head of data, and its length. If the command is incomplete, the
+// length is 0, and data begins with the same bytes in the next call. A command may have no arguments. argv is memory
+// for args, which point into data. No call follows an error.
 func (r *reader) next(data []byte, argv [][]byte) (args [][]byte, size int, err error) {
 	if len(data) == 0 {
 		return nil, 0, nil
