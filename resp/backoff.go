@@ -7,15 +7,14 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// A Backoff says when one place for a connection may be dialed again. The loop's client and the
-// blocking one follow it alike. One goroutine at a time.
+// A Backoff says when a client may dial one of its connections again. The loop's client and the blocking one both
+// follow it. One goroutine at a time.
 //
-// A connection proves itself when it has answered a call and has been ready for
-// BackoffMax. A proven connection is replaced at once, and the pauses start anew. Every
-// other end is a failure: a refused dial, a failed greeting, a server that answers
-// once and hangs up. The pause after a failure doubles from BackoffMin to BackoffMax, and the
-// jitter cuts it by up to half. So no server can make a place connect more often than every
-// BackoffMax/2 in the long run.
+// A connection proves itself when it has answered a call and has been ready for BackoffMax. A proven connection is
+// replaced at once, and the pauses start anew. Every other end is a failure: a refused dial, a failed greeting, a
+// server that answers once and hangs up. The pause after a failure doubles from BackoffMin to BackoffMax, and the
+// jitter cuts it by up to half. So no server can make a client connect more often than every BackoffMax/2 in the long
+// run.
 type Backoff struct {
 	min, max time.Duration
 	rand     *rand.Rand

@@ -5,13 +5,12 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// A Call is one batch on its way to a server and back. Its owner fills in the exported fields
-// down to Done, gives the call to Client.Do, and may use it again from Done on, even inside it; a
-// call that is reused allocates nothing, unless its replies come in several parts. The zero value
-// is ready. Loop only.
+// A Call is one batch on its way to a server and back. Its owner fills in the exported fields down to Done, gives the
+// call to Client.Do, and may reuse it from Done on, even inside Done. A reused call allocates nothing, unless its
+// replies come in several parts. The zero value is ready. Loop only.
 type Call struct {
-	// Batch holds the commands. It must not change while the call is under way. The client does not look at it any more once it
-	// has accepted a Cancel.
+	// Batch holds the commands. It must not change while the call is under way. Once the client has accepted a
+	// Cancel, it no longer reads the batch.
 	Batch Batch
 	// Deadline is the instant at which the caller loses interest; the call never waits past it.
 	// Zero means none.
@@ -28,7 +27,7 @@ type Call struct {
 	// Done is invoked exactly once for each accepted Do, on the loop, never inside a
 	// call to the client.
 	Done func(*Call)
-	// Watch sees the commands on their way. Nil: nobody looks.
+	// Watch observes the commands. Nil: nobody does.
 	Watch Watch
 
 	// Replies holds one reply for each command from From on, valid only during Done, and during
@@ -40,8 +39,8 @@ type Call struct {
 	// if all replies are there, errors of the server among them.
 	Err error
 
-	// generation tells the parts of this use of the call from the parts of earlier
-	// ones: a part whose number differs belongs to nobody any more.
+	// generation tells the parts of this use of the call from the parts of earlier uses: replies to a part with
+	// another number are dropped.
 	generation uint64
 	conn       *conn      // carries the commands gathered so far; nil before the first
 	waitsIn    *flowQueue // nil if all commands are gathered
@@ -54,7 +53,7 @@ type Call struct {
 	paced    bool       // its replies are long or many
 	received int        // bytes of the replies so far
 	since    clock.Time // when Do accepted it
-	sentAt   clock.Time // since when commands have been out without a pause
+	sentAt   clock.Time // since when commands have been out without interruption
 	state    callState
 	place    list.Link[Call] // among those under way, or settled
 	queued   list.Link[Call] // in waitsIn
@@ -69,8 +68,8 @@ const (
 	callSettled                   // Done is due
 )
 
-// pieces is what only a call needs whose replies are not in a row on one tape: a small call fits into
-// few cache lines without it.
+// pieces is for a call whose replies are not in a row on one tape. It is apart so that a small call fits into few
+// cache lines.
 type pieces struct {
 	places []uint32  // of the commands in their flights; only scattered parts use it
 	view   tape      // lists scattered replies, while Part or Done sees them
@@ -85,13 +84,13 @@ func (c *Call) inPieces() *pieces {
 	return c.pieces
 }
 
-// A Watch sees the commands of a call on their way. On the goroutine that drives the connection: the loop or, in a
-// client that blocks, the caller.
+// A Watch observes the commands of a call. It is called on the goroutine that drives the connection: the loop or, in
+// a client that blocks, the caller.
 type Watch interface {
-	// Sent says that n commands of the call, bytes long, left on the client's connection of that
-	// number, or that others asked for the same and theirs left.
+	// Sent says that n commands of the call left, bytes long, on the client's connection of that number. If the call
+	// shares commands with others, theirs count.
 	Sent(conn, n, bytes int, at clock.Time)
-	// Replied says that the replies to the oldest n of these commands were read. Nobody says so about
-	// commands whose call has given up.
+	// Replied says that the replies to the oldest n of these commands were read. It is not called for a call that has
+	// given up.
 	Replied(conn, n, bytes int)
 }

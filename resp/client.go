@@ -21,11 +21,10 @@ import (
 // Commands gathered in an iteration leave at its end, or as soon as they fill 2 KiB. Until then equal
 // reads are one command.
 //
-// The client connects when it has calls. Calls wait without a connection for the next
-// attempt, which is at most BackoffMax away, and fail with it. They also fail once they
-// have waited for ConnectTimeout. When a connection is lost, the calls that have sent
-// something on it fail with ErrConnectionLost: the server may or may not have run
-// it. Calls that have sent nothing go out on the next connection.
+// The client connects when it has calls. Without a connection, calls wait for the next attempt, which is at most
+// BackoffMax away. If it fails, so do they. They also fail once they have waited for ConnectTimeout. When a
+// connection is lost, the calls that have sent something on it fail with ErrConnectionLost: the server may or may not
+// have run their commands. Calls that have sent nothing go out on the next connection.
 type Client struct {
 	loop   *loop.Loop
 	dialer transport.Dialer
@@ -45,16 +44,16 @@ type Client struct {
 	pumpFn          func() // pump, bound once
 	pumpDeferred    bool   // pump is to run, or runs
 
-	// One timer serves all calls and connections. It fires at the first instant at which
-	// something may be due, or before; a call that is answered in time does not touch it.
+	// One timer serves all calls and connections. It fires no later than the first instant at which something may be
+	// due. A call that is answered in time does not touch it.
 	timer     *loop.Timer
 	ticked    clock.Time  // when tick last ran: what had arrived by then has been read since
 	restTimer *loop.Timer // fires when a burst that waits may begin
 	closed    bool
 	cancelled error // of every call that was cancelled
 
-	redirectTo int64  // the id of the connection that is told of changes of what is read; 0: none
-	forgotten  func() // says that the server does not tell of changes of what was read before; nil: nobody is told
+	redirectTo int64  // the id of the connection that learns of changes of what is read; 0: none
+	forgotten  func() // is invoked when the server no longer reports changes of what was read before; nil: nobody needs it
 
 	shedBytes int // the constant, except in tests
 
@@ -75,9 +74,9 @@ type Stats struct {
 	TooLarge      uint64 // of these, with ErrTooLarge
 	Connects      uint64 // attempts to connect
 	Reconnects    uint64 // connections made after the first of their kind
-	Redirected    uint64 // commands that left again, for another node of a Redis Cluster or later for the same
-	Refreshes     uint64 // maps of a Redis Cluster that its nodes were asked for
-	Nodes         int    // of a Redis Cluster, to which there is a client, now
+	Redirected    uint64 // commands that left again, to another node of a Redis Cluster or later to the same one
+	Refreshes     uint64 // requests for the map of a Redis Cluster
+	Nodes         int    // of a Redis Cluster, with a client, now
 	Inflight      int    // commands gathered or sent, and not answered, now
 	Waiting       int    // calls not sent or sent in part, now
 	Ready         int    // connections that can take calls, now
@@ -105,7 +104,8 @@ func (s *Stats) Add(o Stats) {
 	s.Ready += o.Ready
 }
 
-// OfNode returns the counters of a node of a Redis Cluster without its calls: those are parts of other calls, or ask for the map.
+// OfNode returns the counters of a node of a Redis Cluster, without its calls: these are parts of other calls, or
+// requests for the map.
 func (s Stats) OfNode() Stats {
 	s.Batches, s.Failed, s.TimedOut, s.TooLarge = 0, 0, 0, 0
 	return s
@@ -183,7 +183,7 @@ func (c *Client) Do(call *Call) error {
 	return nil
 }
 
-// Cancel ends the call early, by the contract of loop.ErrCancelled. Its unsent commands are not sent, and replies
+// Cancel ends the call early, under the contract of loop.ErrCancelled. Its unsent commands are not sent, and replies
 // to the sent ones are dropped when they come.
 func (c *Client) Cancel(call *Call) error {
 	if call.state != callUnderWay {
@@ -222,8 +222,8 @@ func (c *Client) Stats() Stats {
 // Addr returns the server's address: see Options.
 func (c *Client) Addr() string { return c.opts.Addr }
 
-// forget takes a call under way out of the client: replies to it that are still to come reach nobody,
-// and commands that only it has asked for do not leave any more.
+// forget takes a call under way out of the client. Replies that come later are dropped, and commands that no other
+// call shares are not sent.
 func (c *Client) forget(call *Call) {
 	call.state = callIdle
 	c.underWay.Remove(&call.place)
@@ -256,7 +256,7 @@ func (c *Client) failLater(call *Call, err error) {
 	c.stats.CountFailure(err)
 }
 
-// deferDeliver has deliverSettled run at the end of this iteration or the next.
+// deferDeliver makes deliverSettled run at the end of this iteration or the next.
 func (c *Client) deferDeliver() {
 	if !c.deliverDeferred {
 		c.deliverDeferred = true
@@ -264,8 +264,8 @@ func (c *Client) deferDeliver() {
 	}
 }
 
-// deliverSettled invokes Done of the settled calls. It takes those that were there when it
-// began: calls that are settled meanwhile wait for the next iteration.
+// deliverSettled invokes Done of the calls that were settled when it began. Calls that are settled meanwhile wait for
+// the next iteration.
 func (c *Client) deliverSettled() {
 	c.deliverDeferred = false
 	defer func() { // also if a Done panics
@@ -308,8 +308,8 @@ func (c *Client) connect(now clock.Time) {
 	}
 }
 
-// limit returns the instant at which a call under way fails, as far as is known now; 0 if nothing bounds it. While none of its
-// commands are out, only its deadline and the wait for a connection do.
+// limit returns the instant at which a call under way will fail unless something changes; 0 if nothing bounds it.
+// While none of its commands are out, only its deadline and the wait for a connection bound it.
 func (c *Client) limit(call *Call) clock.Time {
 	return c.silentBy(call).Earlier(c.connectBy(call)).Earlier(call.Deadline)
 }
@@ -323,7 +323,7 @@ func (c *Client) silentBy(call *Call) clock.Time {
 	return max(call.sentAt, call.conn.heardAt).Add(c.opts.RequestTimeout)
 }
 
-// connectBy returns when a call will have waited for ConnectTimeout without a connection, or 0.
+// connectBy returns when a call will have waited without a connection for ConnectTimeout, or 0.
 func (c *Client) connectBy(call *Call) clock.Time {
 	return c.unconnected(call).Add(c.opts.ConnectTimeout)
 }
@@ -336,7 +336,7 @@ func (c *Client) unconnected(call *Call) clock.Time {
 	return max(call.since, c.downSince)
 }
 
-// schedule has tick run at an instant, or before; 0: it need not.
+// schedule makes tick run at an instant, or before; 0: it need not.
 func (c *Client) schedule(at clock.Time) {
 	if at != 0 && !c.closed && c.timer.StartBy(at) != nil {
 		// The loop is stopping, and nothing would end a call that waits. Close is deferred
@@ -345,9 +345,9 @@ func (c *Client) schedule(at clock.Time) {
 	}
 }
 
-// tick does everything that is due and sets the timer for the next instant. A silence is one only if the loop has looked at
-// its sockets since it was over: on a busy machine, bytes may be there unread. So the next iteration decides. The transport decides in
-// the same way whether an attempt to connect took too long.
+// tick does everything that is due and sets the timer for the next instant. A silence counts only if the loop has
+// read its sockets after the limit: on a busy machine, bytes may be there unread. So the next iteration decides. The
+// transport decides in the same way whether an attempt to connect took too long.
 func (c *Client) tick() {
 	now, looked := c.loop.Now(), c.ticked
 	c.ticked = now
@@ -373,7 +373,7 @@ func (c *Client) tick() {
 	}
 }
 
-// timeout returns the error of a call that has waited beyond a limit, saying for what.
+// timeout returns the error of a call that has waited beyond a limit. The error says for what.
 func (c *Client) timeout(call *Call, limit error) error {
 	switch {
 	case call.launched > 0:

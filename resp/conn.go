@@ -17,8 +17,8 @@ const (
 	connClosing                   // given up; OnClose is to come
 )
 
-// A conn is one of a client's places for a connection. It connects again and again,
-// and while it is ready it holds what was gathered and what is in flight. Loop only.
+// A conn is one of a client's connections. It reconnects whenever it is lost. While it is ready it holds what was
+// gathered and what is in flight. Loop only.
 //
 //	down ──dial──▶ dialing ──▶ greeting ──▶ ready ──▶ closing
 //	  ▲               │           └───────────┴──shut──▶ │
@@ -37,7 +37,7 @@ type conn struct {
 	// decoding says that the decoder has been set to the first flight.
 	decoding bool
 	unread   int // bytes that the transport keeps for later
-	// shed is the number of its replies that the decoder has let go of.
+	// shed is the number of its replies that the decoder has dropped.
 	shed int
 	// delivering is set while a callback sees replies. If OnData finds it set, the callback
 	// has panicked, and the count of consumed bytes is lost.
@@ -154,8 +154,8 @@ func (cn *conn) read(data []byte) (consumed int) {
 	return len(data) // The rest of a closed connection is ignored.
 }
 
-// readGreeting reads the answers to AUTH and the like, one by one: the first that refuses the
-// connection may be the last that comes.
+// readGreeting reads the answers to AUTH and the like, one by one: after the first that refuses the connection, no
+// other may come.
 func (cn *conn) readGreeting(data []byte) (consumed int) {
 	hello := cn.hellos.now
 	for cn.greeted < hello.Batch.Len() {
@@ -213,7 +213,7 @@ func (cn *conn) leaveReady() {
 	}
 }
 
-// boundWait has tick run when calls will have waited too long for a connection, if any wait and there is none.
+// boundWait makes tick run when calls will have waited too long for a connection, if any wait and there is none.
 func (c *Client) boundWait() {
 	if c.ready == 0 && c.queue.waiting() > 0 {
 		c.schedule(c.downSince.Add(min(c.opts.RequestTimeout, c.opts.ConnectTimeout)))
@@ -246,9 +246,8 @@ func (cn *conn) lost(reason error) {
 	}
 }
 
-// failSent fails every call that has sent a command on this connection. Calls of which all was
-// only gathered wait for the next one, unless they did not fit into the buffer: they would not fit
-// there either.
+// failSent fails every call that has sent a command on this connection. Calls that were only gathered wait for the
+// next connection, unless they did not fit into the buffer: they would not fit there either.
 func (cn *conn) failSent(err error) {
 	c := cn.client
 	for cn.flights.len > 0 {
@@ -269,7 +268,7 @@ func (cn *conn) failSent(err error) {
 	cn.ungather()
 }
 
-// ungather has the calls of the outbox wait again.
+// ungather makes the calls of the outbox wait again.
 func (cn *conn) ungather() {
 	c, o := cn.client, &cn.outbox
 	c.queue.answered(o.len)

@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// parse3 reads the value at d.pos, whose type RESP2 does not have. It returns the value, or none for the header of one that holds
-// others, which it puts on the tape. It leaves d.pos as it is if the value, or the header, has not arrived.
+// parse3 reads the value at d.pos, whose type RESP2 does not have, and returns it. For a value that holds others, it
+// puts the header on the tape and returns none. If the value, or the header, has not arrived, it leaves d.pos as it
+// is.
 //
 // Redis sends neither attributes nor values in chunks; the decoder takes them for malformed.
 func (d *Decoder) parse3(data []byte) (value, error) {
@@ -51,7 +52,7 @@ func (d *Decoder) line3(data []byte) (value, error) {
 	return v, nil
 }
 
-// verbatimFormat is the length of what a verbatim string begins with, such as "txt:".
+// verbatimFormat is the length of the prefix of a verbatim string, such as "txt:".
 const verbatimFormat = 4
 
 // bulk3 reads a verbatim string, or an error with a length.

@@ -2,11 +2,11 @@ package resp
 
 import "fmt"
 
-// shedBytes is how much of an incomplete flight a connection keeps unread before it looks whether
-// somebody wants it: the largest piece that it reads at once. Tests set a client's less.
+// shedBytes is how much of an incomplete flight a connection keeps before it checks whether a call wants it: the
+// largest piece that it reads at once. Tests set a client's lower.
 const shedBytes = 64 << 10
 
-// load returns how much the connection has to do.
+// load returns the number of parts that the connection has to serve.
 func (cn *conn) load() int { return cn.parts.len + len(cn.outbox.parts) }
 
 // deliver hands the replies that are complete to the calls that asked for them, part by part.
@@ -28,7 +28,7 @@ func (cn *conn) deliver() {
 	}
 }
 
-// flightAnswered takes the oldest flight out, all of which is delivered.
+// flightAnswered takes out the oldest flight, which is fully delivered.
 func (cn *conn) flightAnswered() {
 	f, c := cn.flights.pop(), cn.client
 	cn.decoding = false
@@ -137,10 +137,10 @@ func (call *Call) keep(k int, r Reply) {
 // has reports whether a copy of the reply to command k is kept.
 func (call *Call) has(k int) bool { return call.pieces != nil && call.pieces.kept.has(k) }
 
-// shedReplies frees the bytes of a flight that is large or mispredicted, and incomplete: calls
-// keep copies of the complete replies that they want. It returns how many bytes are
-// done with. unread is the number of bytes that are there or have been announced. A call for which the
-// rest is too large fails; a reply that nobody wants is skipped from now on.
+// shedReplies frees the bytes of a flight that is large or mispredicted, and incomplete: calls keep copies of the
+// complete replies that they want. It returns how many bytes are no longer needed. unread is the number of bytes that
+// are there or have been announced. A call for which the rest is too large fails; a reply that nobody wants is
+// skipped from now on.
 func (cn *conn) shedReplies(unread int) (consumed int) {
 	d := cn.decoder
 	if d.skipping {
@@ -181,8 +181,8 @@ func (cn *conn) keepFor(p *part, complete int) {
 	}
 }
 
-// nextIsWanted reports whether some call wants the reply of which so many bytes are known, and
-// fails those for which it is too large already.
+// nextIsWanted reports whether some call wants the reply that has at least so many bytes. It fails the calls for
+// which the reply is already too large.
 func (cn *conn) nextIsWanted(bytes int) (wanted bool) {
 	c := cn.client
 	for i := range cn.flights.front().parts {

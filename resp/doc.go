@@ -1,8 +1,7 @@
-// Package resp, which follows the engine's needs, speaks RESP, the protocol of Redis: it
-// encodes batches of commands, decodes their replies without copying, and has a client for
-// the loop, which never blocks. It reads by RESP2. Only a Tracker, whom a server tells of changed keys,
-// has a connection of its own with RESP3. Package resp/blocking has a client for ordinary goroutines,
-// built from the same parts.
+// Package resp, which follows the engine's needs, speaks RESP, the protocol of Redis: it encodes batches of commands,
+// decodes their replies without copying, and has a client for the loop, which never blocks. It uses RESP2. Only a
+// Tracker, which learns of changed keys from a server, has a connection of its own with RESP3. Package resp/blocking
+// has a client for ordinary goroutines, built from the same parts.
 //
 //	Batch ──▶ Client.Do ──▶ queue ──▶ outbox ──Write──▶ transport.Conn ──▶ server
 //	                                                                        │
@@ -10,14 +9,14 @@
 //	                                    ▼                                   ▼
 //	Call.Done ◀──Replies── part at the front ◀── Decoder ◀──OnData── bytes as read
 //
-// A Call is what somebody asks for; a part is a span of its commands that leaves in one flight. A client has three
-// stages. The queue decides what leaves next: calls wait in a fair queue by request (Flow), and large ones leave room to
-// small ones. An outbox gathers what leaves on a connection, and finds equal reads, so a part may share commands with
-// others. The wire (conn, flight, deliver) carries flights and hands replies to calls. The pump moves commands through
-// the stages once an iteration of the loop.
+// A Call is a batch of commands that somebody asks for; a part is a span of its commands that leaves in one flight. A
+// client has three stages. The queue decides what leaves next: calls wait in a fair queue by request (Flow), and
+// large ones leave room for small ones. An outbox gathers what leaves on a connection, and finds equal reads, so a
+// part may share commands with others. The wire (conn, flight, deliver) carries flights and hands replies to calls.
+// The pump moves commands through the stages once an iteration of the loop.
 //
-// What answers a command without a server stands before the queue. What sends a command again elsewhere stands where
-// the wire delivers its reply.
+// Code that answers a command without a server comes before the queue. Code that sends a command again, to another
+// server, comes where the wire delivers the reply.
 //
 // Replies carry no number: the server answers in the order of the commands, so the
 // n-th reply belongs to the n-th command sent on that connection and to nothing

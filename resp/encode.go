@@ -17,8 +17,8 @@ const batchKeepBytes = 1 << 20
 // together. The zero value is empty and ready. It belongs
 // to its owner, who changes it only while no call carries it.
 //
-// A command that is begun and not given all its arguments, or given too many, is
-// a bug of the caller and panics: on the wire it would shift every later reply.
+// A command with too few or too many arguments is a bug of the caller and panics: on the wire it would shift every
+// later reply.
 type Batch struct {
 	buf    []byte
 	starts []int // starts[i] is where command i begins in buf; ascending.
@@ -39,9 +39,9 @@ func (b *Batch) Shrink(keepBytes int) {
 	b.buf, b.starts, b.missing, b.replyBytes = b.buf[:0], b.starts[:0], 0, 0
 }
 
-// ExpectReplies says how many bytes the reply to each command has at most, as far as the caller can tell. A client
-// sends a call whose replies may be long in parts, of which the first is small, so that others need not wait
-// long behind it. Zero means that nobody knows.
+// ExpectReplies sets the caller's estimate of the longest reply to each command, in bytes. A client sends a call
+// whose replies may be long in parts. The first part is small, so that other calls need not wait long behind it. Zero
+// means unknown.
 func (b *Batch) ExpectReplies(bytes int) { b.replyBytes = bytes }
 
 // Len returns the number of commands, which is the number of replies to expect.
@@ -79,8 +79,8 @@ func (b *Batch) ArgBytes(p []byte) {
 // ArgInt appends n in decimal as one argument.
 func (b *Batch) ArgInt(n int64) { b.ArgKey("", n) }
 
-// ArgKey appends one argument made of prefix and id in decimal: "user:" and 42
-// give user:42. Redcon's AppendBulkInt would allocate the digits first.
+// ArgKey appends one argument made of prefix and id in decimal: "user:" and 42 give user:42. redcon's AppendBulkInt
+// would allocate the digits first.
 func (b *Batch) ArgKey(prefix string, id int64) {
 	b.arg()
 	buf := append(b.buf, '$')
@@ -107,7 +107,7 @@ func (b *Batch) CmdID(t *Template, id int64) {
 	b.buf = append(buf, t.tail...)
 }
 
-// CmdText appends one whole command: t with a text, of any bytes, in the place of its number.
+// CmdText appends one whole command: t with a text, of any bytes, in place of its number.
 func (b *Batch) CmdText(t *Template, text string) {
 	b.start(0)
 	var buf []byte
@@ -134,15 +134,14 @@ func (b *Batch) arg() {
 	b.missing--
 }
 
-// MustBeWhole panics unless the last command has all its arguments. A client calls it before it
-// sends anything.
+// MustBeWhole panics unless the last command is complete. A client calls it before it sends anything.
 func (b *Batch) MustBeWhole() {
 	if b.missing > 0 {
 		panic(fmt.Sprintf("resp: command %d lacks %d arguments", len(b.starts)-1, b.missing))
 	}
 }
 
-// Copy appends command i of another batch, and expects its reply to be as long as there.
+// Copy appends command i of another batch, and expects as long a reply as that batch.
 func (b *Batch) Copy(from *Batch, i int) {
 	b.start(0)
 	b.buf = append(b.buf, from.buf[from.begin(i):from.begin(i+1)]...)
@@ -167,10 +166,9 @@ const idMark = "{id}"
 // maxDecimalLen is the length of the longest int64, -9223372036854775808.
 const maxDecimalLen = 20
 
-// A Template is a command that differs from call to call in one number only, such
-// as HGETALL user:{id}. All but the number is encoded once, for each length that
-// the number can have (the length of an argument stands before it on the wire).
-// Immutable once built; any goroutine.
+// A Template is a command that differs from call to call in one number only, such as HGETALL user:{id}. Everything
+// but the number is encoded once, for each length that the number can have (the length of an argument precedes it on
+// the wire). Immutable once built; any goroutine.
 type Template struct {
 	heads [maxDecimalLen + 1][]byte // heads[n]: all that precedes a number of n characters; heads[0] is unused.
 	tail  []byte                    // all that follows the number
@@ -187,8 +185,8 @@ func (t *Template) head(dst []byte, n int) []byte {
 	return append(append(dst, '\r', '\n'), t.before...)
 }
 
-// NewTemplate encodes a command in whose arguments the mark {id} occurs exactly
-// once. Anything else is a bug of the caller and panics.
+// NewTemplate encodes a command in whose arguments the mark {id} occurs exactly once. Otherwise it panics, since that
+// is a bug of the caller.
 func NewTemplate(args ...string) *Template {
 	marked := -1
 	for i, a := range args {

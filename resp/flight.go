@@ -55,8 +55,7 @@ type flight struct {
 	bulk     bulk // what large calls have in it
 }
 
-// bulk is a share of the room for large calls: commands, and the bytes of their replies as far
-// as these can be told.
+// bulk is a share of the room for large calls: commands, and the estimated bytes of their replies.
 type bulk struct{ commands, bytes int }
 
 func (b *bulk) add(o bulk) { b.commands, b.bytes = b.commands+o.commands, b.bytes+o.bytes }

@@ -2,11 +2,11 @@ package resp
 
 import "slices"
 
-// Gathered holds copies of replies, on as many tapes as they need, so that no buffer that
-// grows large is ever copied. The zero value is empty and ready. One goroutine at a time.
+// Gathered holds copies of replies, on as many tapes as they need, so that no large buffer is ever copied to grow.
+// The zero value is empty and ready. One goroutine at a time.
 type Gathered struct {
 	tapes []*tape // the last of them takes what is added
-	all   tape    // its list holds the replies, which stand on these tapes
+	all   tape    // its list holds the replies, which are on these tapes
 	size  int     // bytes on them
 }
 
@@ -33,7 +33,7 @@ func (g *Gathered) Set(i, n int, r Reply) {
 	g.all.list[i] = g.copyOf(r)
 }
 
-// Fail puts an error into the place of the reply to command i of n, which has none: its Err returns err.
+// Fail puts an error in place of the missing reply to command i of n: its Err returns err.
 func (g *Gathered) Fail(i, n int, err error) {
 	g.room(n)
 	t := g.last()

@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 )
 
-// A Hello opens connections: it has what Greeting returns, and what its replies are checked by. Immutable; any goroutine.
+// A Hello opens connections: it has the commands of Greeting, and checks their replies. Immutable; any goroutine.
 type Hello struct {
 	Batch   *Batch // may be empty
 	options *Options
 }
 
-// Hello returns how the next connection is opened. With a Login it asks that, and may wait: not on a loop.
+// Hello returns how the next connection is opened. It calls Login, which may wait, so it must not run on a loop.
 func (o *Options) Hello() (*Hello, error) {
 	if o.Login == nil {
 		return &Hello{o.Greeting(), o}, nil
@@ -90,11 +90,10 @@ func (o *Options) Greeting() *Batch {
 	return &b
 }
 
-// CheckGreeting returns the reason why the reply to the i-th command of Greeting forbids the use of
-// the connection, or nil. A client asks as each reply comes: a server that is full answers
-// one command and hangs up. The names, always last, are a courtesy, and old or partial
-// servers do not know them, or do not permit them to the user: they may refuse them. But a server that
-// wants a password or is full says so in answer to a name, and would say the same to every command.
+// CheckGreeting returns the reason why the reply to the i-th command of Greeting forbids the use of the connection,
+// or nil. A client calls it as each reply comes: a server that is full answers one command and hangs up. The names
+// come last and are a courtesy: old or partial servers may refuse them. But if a server answers a name by asking for
+// a password, or by saying that it is full, it would answer every command so.
 func (o *Options) CheckGreeting(i int, reply Reply) error {
 	required := 0 // commands before the names
 	if o.Password != "" {
@@ -134,8 +133,8 @@ var (
 	errNoUsers        = errors.New("servers know users (ACL) from Redis 6 on")
 )
 
-// loginError returns the error for a refused AUTH. A server that does not know the command quotes
-// its arguments, and so the password.
+// loginError returns the error for a refused AUTH. A server that does not know the command quotes its arguments,
+// including the password.
 func (o *Options) loginError(refusal *ServerError) error {
 	switch {
 	case refusal.Code() == "WRONGPASS":

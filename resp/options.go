@@ -17,11 +17,11 @@ const MaxReplyBytesLimit = math.MaxInt32
 // may be zero, which means the default. Immutable once given to a client.
 type Options struct {
 	Addr string // "host:port", or "unix:/path" for a unix socket
-	// Master says that Addr lists sentinels, "host:port,host:port", and that the server is the master which they know by this name. A connection to a
-	// server that is no master is refused. Empty: Addr is the server.
+	// Master says that Addr lists sentinels, "host:port,host:port", and that the server is the master which they know
+	// by this name. A connection to a server that is not a master is refused. Empty: Addr is the server.
 	Master string
 
-	// Secure makes each new connection one with TLS: see transport.DialOptions. Nil means none.
+	// Secure adds TLS to each new connection: see transport.DialOptions. Nil means no TLS.
 	Secure transport.Secure
 
 	// ClientName is shown by CLIENT LIST. Empty means none.
@@ -31,8 +31,8 @@ type Options struct {
 	// Username and Password go into AUTH on each new connection. Without a password
 	// there is no AUTH. No username means the default user.
 	Username, Password string
-	// Login gives both in their place, for each new connection: for passwords that change. It is called off the loop, and may take as long as ConnectTimeout
-	// allows. Its error fails the attempt to connect. Nil: they stay.
+	// Login, if set, returns both for each new connection instead: for passwords that change. It is called off the
+	// loop, and may take as long as ConnectTimeout allows. Its error fails the attempt to connect.
 	Login func() (username, password string, err error)
 	// Database is selected on each new connection, if it is not 0.
 	Database int
@@ -52,19 +52,18 @@ type Options struct {
 	// ConnectTimeout bounds one attempt to connect, with AUTH and SELECT, and how
 	// long a call waits while there is no connection, pauses included. Zero means 1 s.
 	ConnectTimeout time.Duration
-	// RequestTimeout bounds how long the server may send no byte while commands of a call are out, or while
-	// there is no connection. What waits behind others has only its Deadline. Zero means 1 s.
+	// RequestTimeout bounds how long the server may send no byte while commands of a call are out, or while there is
+	// no connection. A call that waits behind others has only its Deadline. Zero means 1 s.
 	RequestTimeout time.Duration
-	// StallTimeout bounds how long the server may send no byte while any command is out. Then the
-	// client gives up the connection, so that a hung server does not hold the in-flight slots for
-	// ever. Zero means twice RequestTimeout: all calls with commands there have timed out before.
+	// StallTimeout bounds how long the server may send no byte while any command is out. Then the client gives up the
+	// connection, so that a hung server does not hold the in-flight slots forever. Zero means twice RequestTimeout:
+	// by then all calls with commands there have timed out.
 	StallTimeout time.Duration
 
-	// BackoffMin and BackoffMax bound the pause after a failure: an attempt that made
-	// no connection, or a connection that ended before it had answered a call and been
-	// ready for BackoffMax. The pause doubles from failure to failure. Zero means
-	// 10 ms and 250 ms. The upper bound is low on purpose: a server may be back for so long
-	// before the client notices.
+	// BackoffMin and BackoffMax bound the pause after a failure: an attempt that made no connection, or a connection
+	// that ended before it had answered a call and been ready for BackoffMax. The pause doubles from failure to
+	// failure. Zero means 10 ms and 250 ms. The upper bound is low on purpose: a client may notice that late that a
+	// server is back.
 	BackoffMin, BackoffMax time.Duration
 	// Seed seeds the jitter of the pauses. Jitter cuts each by up to half, so that
 	// many processes do not return at once. One seed gives one sequence.
@@ -76,8 +75,8 @@ type Options struct {
 	// MaxReplyBytes bounds the replies to one call. A call whose replies grow beyond it fails with
 	// ErrTooLarge. Zero means DefaultMaxReplyBytes; the most is 2 GiB.
 	MaxReplyBytes int
-	// NoCoalesceReads sends every command that is asked for. Otherwise equal reads that are
-	// asked for in the same iteration, and have not been sent, are one command.
+	// NoCoalesceReads sends every command. Otherwise equal reads of the same iteration that have not been sent are
+	// one command.
 	NoCoalesceReads bool
 
 	// Limits bound what a reply may look like.

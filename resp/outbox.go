@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 )
 
-// outboxBytes is when an outbox is full: it leaves before more is gathered. Loop and server work
-// at the same time if pieces have some 50 commands; see package reactor.
+// outboxBytes is the size at which an outbox is full: it is sent before more is gathered. Loop and server work at the
+// same time if pieces have some 50 commands; see package reactor.
 const outboxBytes = 2 << 10
 
 // An outbox gathers the commands that will leave next on one connection. Until they leave,
@@ -36,7 +36,7 @@ func (o *outbox) command(i int) []byte {
 
 // add gathers commands from to to-1 of a call. With share, equal reads become one command.
 func (o *outbox) add(c *Call, from, to int, share bool) {
-	// In place: a copy of fields just stored waits for all of them.
+	// Built in place: copying fields that were just stored would stall on them.
 	o.parts = append(o.parts, part{})
 	p := &o.parts[len(o.parts)-1]
 	p.call, p.generation = c, c.generation
@@ -50,12 +50,12 @@ func (o *outbox) add(c *Call, from, to int, share bool) {
 	p.end = int32(o.len)
 }
 
-// join gathers the commands of a part, and finds equal reads. It copies commands that are new together.
+// join gathers the commands of a part, and finds equal reads. It copies consecutive new commands together.
 func (o *outbox) join(p *part) {
 	b := &p.call.Batch
 	var head *head
 	begin := b.begin(int(p.from))
-	fresh := begin // what follows it in the batch up to begin is noted, and not in buf yet
+	fresh := begin // what follows it in the batch up to begin is noted, but not yet in buf
 	for k := p.from; k < p.to; k++ {
 		end := b.begin(int(k) + 1)
 		command := b.buf[begin:end]
@@ -64,7 +64,7 @@ func (o *outbox) join(p *part) {
 		}
 		place, shared := o.len, false
 		if !head.read {
-			o.reads.clear() // A read behind a write must not be answered from before it.
+			o.reads.clear() // A read behind a write must not get an answer from before the write.
 		} else if hash := readHash(command[len(head.text):]); o.reads.add(hash, place) {
 			o.buf = append(o.buf, b.buf[fresh:begin]...)
 			fresh = begin
@@ -94,7 +94,7 @@ type head struct {
 	read bool // the command is known to be a read
 }
 
-// headOf returns the head of a command. Few names follow each other, so that it is mostly one of the last.
+// headOf returns the head of a command. A batch has few different names, so it is mostly one of the latest heads.
 func (o *outbox) headOf(command []byte) *head {
 	for i := range o.heads {
 		if h := &o.heads[i]; len(h.text) > 0 && bytes.HasPrefix(command, h.text) {
@@ -108,7 +108,7 @@ func (o *outbox) headOf(command []byte) *head {
 	return h
 }
 
-// take notes the place of command k of the part, which does not follow the one before.
+// take notes the place of command k of the part, if it does not follow the one before.
 func (p *part) take(k, place int32) {
 	if k == p.from {
 		p.at = place
@@ -120,8 +120,7 @@ func (p *part) take(k, place int32) {
 	p.call.pieces.places[k] = uint32(place)
 }
 
-// scatter has pieces.places tell the places of the part, of which the commands before k have
-// theirs in a row.
+// scatter fills pieces.places for the part. The commands before k have their places in a row.
 func (p *part) scatter(k int32) {
 	in, n := p.call.inPieces(), p.call.Batch.Len()
 	if cap(in.places) < n {
@@ -165,12 +164,12 @@ func (o *outbox) hasAll(c *Call, from, to int) bool {
 	return true
 }
 
-// gatherAgain leaves out what only calls that gave up had asked for.
+// gatherAgain drops commands that only calls that gave up had asked for.
 func (o *outbox) gatherAgain(share bool) {
 	parts, bulk := o.parts, o.bulk
 	o.parts = nil
 	o.reset()
-	o.bulk = bulk // more than is left of it; the answers give it back
+	o.bulk = bulk // may be more than the remaining commands need; their answers release it
 	for i := range parts {
 		if p := &parts[i]; p.wanted() {
 			o.add(p.call, int(p.from), int(p.to), share)
@@ -201,7 +200,7 @@ type readEntry struct {
 	index uint32 // of the command, plus 1; 0: free
 }
 
-// readTableKeep is the largest table that is kept: 32 KiB.
+// readTableKeep is the largest table that is kept for reuse: 32 KiB.
 const readTableKeep = 4096
 
 var readSeed = maphash.MakeSeed()

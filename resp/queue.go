@@ -6,7 +6,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// Bounds of what large calls have in flight, so that others never wait for long behind them.
+// Bounds of what large calls have in flight, so that other calls never wait long behind them.
 const (
 	// wholeBytes: a call whose replies may be longer leaves in several parts. Most replies are far shorter
 	// than they may be: few lists have the 10,000 entries that a plan reads at most. Redis needs some 1.4 ms
@@ -15,14 +15,14 @@ const (
 	// shortBytes: a call in several parts counts as a small one while its replies, extrapolated from those
 	// received, total at most this.
 	shortBytes = 64 << 10
-	// partBytes is how long the replies to one part of a large call shall be. Redis needs some
-	// 0.3 ms for 128 KiB of LRANGE, and the loop as much to read them.
+	// partBytes is the intended length of the replies to one part of a large call. Redis needs some 0.3 ms for 128
+	// KiB of LRANGE, and the loop as much to read them.
 	partBytes = 128 << 10
 	// bulkBytes limits the outstanding replies of all large calls; one part may exceed it. It has room for two
 	// parts that are somewhat longer than they should be, one at the server and one on its way.
 	bulkBytes = 320 << 10
-	// firstPart is the number of commands in the first part of a large call whose replies are of
-	// unknown length. No other part leaves before the first has been answered.
+	// firstPart is the number of commands in the first part of a large call, if the length of its replies is unknown.
+	// No other part leaves before the first has been answered.
 	firstPart = 16
 	// partGrowth is how many unanswered commands a large call may have for each that was answered: the next
 	// replies may be longer than those so far.
@@ -47,7 +47,7 @@ type queue struct {
 	opts *Options
 	// able reports whether a connection can take commands of the call now.
 	able func(*Call) bool
-	// joins reports whether the next n commands of the call are reads that leave for others anyway.
+	// joins reports whether the next n commands of the call are reads that other calls have gathered already.
 	joins func(call *Call, n int) bool
 	// changed is invoked when something that waits may be able to leave.
 	changed func()
@@ -65,7 +65,7 @@ type queue struct {
 	alone      bool       // no other call has come since the burst before
 
 	flows, light int // the latest flows, and those of them without a large call so far
-	each         int // bytes of a reply to the large calls of late, those with the longest
+	each         int // bytes of a reply to recent large calls; those with the longest replies decide
 
 	pass pass
 }

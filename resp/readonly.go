@@ -2,9 +2,9 @@ package resp
 
 import "iter"
 
-// ReadOnly reports whether an encoded command is known to change nothing, and to give the same answer to
-// all who ask at one instant. It knows names in upper case. Redis's other read-only commands
-// answer at random (SRANDMEMBER), wait, or concern the connection.
+// ReadOnly reports whether an encoded command is known to change nothing, and to give everyone the same answer at one
+// instant. It knows names in upper case. Redis's other read-only commands answer at random (SRANDMEMBER), wait, or
+// concern the connection.
 func ReadOnly(command []byte) bool {
 	name, _ := commandName(command)
 	switch string(name) {

@@ -6,30 +6,31 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// A redirection is what a connection knows of its server's promise to tell another connection of changes of all that is read
-// here: CLIENT TRACKING ON REDIRECT. The command is asked again and again, since its answer says that this connection, and the promise, still
-// stand. Loop only.
+// A redirection is CLIENT TRACKING ON REDIRECT: the server's promise to report changes of all keys read on this
+// connection to another one. The command is sent again and again, because its answer confirms that the connection and
+// the promise still hold. Loop only.
 type redirection struct {
 	question Call
 	asked    int64      // the id that the question names
-	to       int64      // the id of the connection that is told; 0: none is
-	since    clock.Time // when the question was sent that the server answered last
+	to       int64      // the id of the connection that gets the reports; 0: none
+	since    clock.Time // when the command was sent to which the server replied last
 }
 
-// redirect has the server tell connection id what changes of all that is read from now on, or asks on each connection whether it still
-// does. Zero: nobody wants to know.
+// redirect makes the server report to connection id the changes of all keys read from now on, or asks on each
+// connection whether it still does. Zero: no reports are needed.
 func (c *Client) redirect(id int64) {
 	isNew := id != c.redirectTo
 	c.redirectTo = id
 	for _, cn := range c.conns {
-		if isNew { // A server that has started again gives the same ids.
+		if isNew { // A restarted server gives the same ids.
 			cn.redirection.to = 0
 		}
 		cn.redirect()
 	}
 }
 
-// redirects reports whether the server tells of changes of all that any connection reads, as far as questions sent at an instant or later were answered.
+// redirects reports whether the server reports changes of all that any connection reads: each has an answer to a
+// question sent at that instant or later.
 func (c *Client) redirects(since clock.Time) bool {
 	for _, cn := range c.conns {
 		if cn.state == connReady && (cn.redirection.to != c.redirectTo || cn.redirection.since < since) {
@@ -39,7 +40,8 @@ func (c *Client) redirects(since clock.Time) bool {
 	return true
 }
 
-// redirect asks on one connection, unless a question is unanswered there. It leaves at once, since what it asks for counts from then on.
+// redirect asks on one connection, unless a question is unanswered there. The command leaves at once, since reports
+// begin with it.
 func (cn *conn) redirect() {
 	c, r := cn.client, &cn.redirection
 	call := &r.question
@@ -75,7 +77,7 @@ func (cn *conn) redirected(call *Call) {
 		r.since = call.since
 		if r.to != r.asked {
 			r.to = r.asked
-			c.forgotten() // What was read here before may have changed.
+			c.forgotten() // Keys that were read here before may have changed.
 		}
 	}
 }

@@ -11,9 +11,9 @@ type Kind uint8
 
 // The kinds of reply in RESP2. A null bulk string and a null array are both Null.
 //
-// RESP3 adds Push alone. Its other values are what a server makes of them for clients of RESP2: a map is an Array of keys and
-// values in turn, a set an Array, a double, a big number and a verbatim string are a Bulk, and an error with a length is an
-// Error. Only a boolean differs: it is the SimpleString "t" or "f".
+// RESP3 adds only Push. Its other values get the kinds that a server sends to RESP2 clients: a map is an Array of
+// alternating keys and values, a set is an Array, a double, a big number or a verbatim string is a Bulk, and an error
+// with a length is an Error. Only a boolean differs: it is the SimpleString "t" or "f".
 const (
 	SimpleString Kind = iota + 1
 	Error
@@ -21,7 +21,7 @@ const (
 	Bulk
 	Null
 	Array
-	Push // like an Array: what a server says unasked; it answers no command
+	Push // like an Array, but sent by the server unasked; it does not answer a command
 )
 
 // nests reports whether a value of the kind holds others.
@@ -61,12 +61,12 @@ type value struct {
 	n uint32
 }
 
-// A tape is n replies: the bytes as read, and what stands where in them.
+// A tape is n replies: the bytes as read, and an index of the values in them.
 type tape struct {
 	data  []byte
 	vals  []value
 	roots []uint32         // roots[i] is the entry at which reply i begins; ascending.
-	list  []Reply          // holds the replies instead if they stand on other tapes
+	list  []Reply          // holds the replies instead if they are on other tapes
 	errs  map[uint32]error // by entry: why there is no reply; mostly nil
 }
 
@@ -78,7 +78,7 @@ func (t *tape) after(i uint32) uint32 {
 	return i + 1
 }
 
-// reset empties the tape and keeps its memory, unless that is out of proportion.
+// reset empties the tape and keeps its memory, unless it is far too large.
 func (t *tape) reset() {
 	if cap(t.vals) > tapeKeepValues {
 		t.vals, t.roots = nil, nil
@@ -237,8 +237,8 @@ func (r Reply) ParseInt() (int64, bool) {
 	return parseInt(r.Bytes())
 }
 
-// parseInt reads an int64 in decimal. Unlike strconv.ParseInt it does not allocate
-// when the text is none, which may be true of a million values.
+// parseInt reads an int64 in decimal. Unlike strconv.ParseInt it does not allocate for other texts, since a million
+// values may be such.
 func parseInt(text []byte) (n int64, ok bool) {
 	negative := len(text) > 0 && text[0] == '-'
 	if negative || len(text) > 0 && text[0] == '+' {
@@ -305,9 +305,8 @@ func (r Reply) each(yield func(Reply) bool) {
 	}
 }
 
-// Pairs iterates over the elements of an Array or a Push two by two, as HGETALL answers field
-// and value. A last element without a partner is left out; Len tells if there is
-// one. Ranging over it does not allocate.
+// Pairs iterates over the elements of an Array or a Push two by two, as HGETALL answers field and value. A last
+// element without a partner is left out; an odd Len shows that there is one. Ranging over it does not allocate.
 func (r Reply) Pairs() iter.Seq2[Reply, Reply] {
 	return func(yield func(Reply, Reply) bool) { r.eachPair(yield) }
 }
@@ -323,8 +322,8 @@ func (r Reply) eachPair(yield func(Reply, Reply) bool) {
 	}
 }
 
-// Field returns the value behind a name in an Array or a Push of names and values, as HGETALL answers. ok is false if
-// the reply lacks the name. A last name without a value does not count.
+// Field returns the value that follows a name in an Array or a Push of names and values, as HGETALL answers. ok is
+// false if the reply lacks the name. A last name without a value does not count.
 func (r Reply) Field(name string) (value Reply, ok bool) {
 	at := r.i + 1
 	for range r.Len() / 2 {
@@ -337,8 +336,8 @@ func (r Reply) Field(name string) (value Reply, ok bool) {
 	return Reply{}, false
 }
 
-// Err returns a *ServerError if the reply is an Error, and nil otherwise. Of a Redis Cluster it is an *OpError if no reply came from the
-// node that has the key. The error owns its text and outlives the reply.
+// Err returns a *ServerError if the reply is an Error, and nil otherwise. With a Redis Cluster it is an *OpError if
+// no reply came from the node that has the key. The error owns its text and outlives the reply.
 func (r Reply) Err() error {
 	if r.Kind() != Error {
 		return nil

@@ -2,7 +2,7 @@ package resp
 
 import "github.com/rankd/rankd/loop/clock"
 
-// pumpLater has pump run at the end of this iteration.
+// pumpLater makes pump run at the end of this iteration.
 func (c *Client) pumpLater() {
 	if !c.pumpDeferred {
 		c.pumpDeferred = true
@@ -10,18 +10,19 @@ func (c *Client) pumpLater() {
 	}
 }
 
-// pump moves what may leave from the queue through the outboxes to the connections. It runs once an iteration, behind
-// the timers, so that calls whose time is over have failed. Whatever gives room, adds a call or a connection asks for it
-// with pumpLater. Do gathers a small call that nobody is ahead of before, so that loop and server work at the same time.
+// pump moves what may leave from the queue through the outboxes to the connections. It runs once an iteration, after
+// the timers, so that late calls have failed by then. Whatever frees room, adds a call or adds a connection requests
+// it with pumpLater. If no call waits, Do gathers a small call at once, so that loop and server work at the same
+// time.
 func (c *Client) pump() {
-	defer func() { c.pumpDeferred = false }() // What asks for it meanwhile has it already.
+	defer func() { c.pumpDeferred = false }() // Requests for it meanwhile are already served.
 	for _, cn := range c.conns {
 		c.dropStale(cn)
 	}
 	if c.ready > 0 && c.queue.waiting() > 0 { // Otherwise a connection that comes or goes pumps again.
 		till := c.queue.begin(c.loop.Now(), c.underWay.Len(), c.stats.Batches)
 		if t := c.restTimer; till > 0 && !(t.Active() && t.Due() == till) {
-			_ = t.StartAt(till) // A loop that stops refuses. The owner has closed the client before.
+			_ = t.StartAt(till) // A stopping loop refuses. By then the owner has closed the client.
 		}
 		for s, ok := c.queue.next(); ok && c.gather(s); {
 			s, ok = c.queue.next()
@@ -46,8 +47,8 @@ func (c *Client) connFor(call *Call) *conn {
 	return cn
 }
 
-// gather puts a span of a call into the outbox of its connection, and reports whether there is one that works. A full
-// outbox leaves first, unless it has all these reads already.
+// gather puts a span of a call into the outbox of its connection, and reports whether the connection works. A full
+// outbox is sent first, unless it has all these reads already.
 func (c *Client) gather(s span) bool {
 	call, cn, share := s.call, c.connFor(s.call), !c.opts.NoCoalesceReads
 	if cn == nil {
@@ -72,7 +73,7 @@ func (c *Client) gather(s span) bool {
 	return true
 }
 
-// dropStale takes out of an outbox what only calls that gave up had asked for.
+// dropStale removes from an outbox the commands that only calls that gave up had asked for.
 func (c *Client) dropStale(cn *conn) {
 	o := &cn.outbox
 	if !o.stale {
@@ -103,10 +104,10 @@ func (c *Client) launch(cn *conn) {
 	}
 	c.stats.Commands += uint64(o.len)
 	c.stats.BytesSent += uint64(len(o.buf))
-	now := c.loop.Clock().Now() // A callback may have run for long: the server owes nothing for that time.
+	now := c.loop.Clock().Now() // A callback may have run for long: that time does not count against the server.
 	c.schedule(now.Add(min(c.opts.RequestTimeout, c.opts.StallTimeout)))
 	cn.flights.push(flight{commands: o.len, parts: len(o.parts), sentAt: now, bulk: o.bulk})
-	var written clock.Time // one reading for all that leaves in one write, if somebody watches
+	var written clock.Time // one reading for everything in one write, if somebody watches
 	for i := range o.parts {
 		p := &o.parts[i]
 		c.stats.Asked += uint64(p.len())

@@ -1,9 +1,8 @@
 package resp
 
-// skipNext makes a decoder that was just reset read the first reply without keeping it.
-// Decode then returns how many bytes it is done with, also before the end of the batch. When it
-// has returned the last byte of the reply, a Null stands in its place, and Decode goes on with the
-// others.
+// skipNext makes a decoder that was just reset read the first reply without keeping it. Decode then returns how many
+// bytes it no longer needs, even before the end of the batch. After the last byte of the reply, a Null takes its
+// place, and Decode continues with the other replies.
 func (d *Decoder) skipNext() {
 	d.skipping, d.until = true, d.left-1
 }
@@ -35,7 +34,7 @@ func (d *Decoder) skip(data []byte) (consumed int, err error) {
 		d.skipping, d.until = false, 0
 		d.vals, d.roots = append(d.vals, value{kind: Null}), append(d.roots, 0)
 	case len(d.open) > 0:
-		// The frames need an entry to note their ends in.
+		// The frames need an entry in which to note their ends.
 		d.vals, d.roots = append(d.vals, value{kind: Array}), append(d.roots, 0)
 		for i := range d.open {
 			d.open[i].index = 0

@@ -17,7 +17,7 @@ const refusedPause = 30 * time.Second
 // pingsPerSilence is how many pings a tracker sends within the silence that it allows.
 const pingsPerSilence = 3
 
-// An Invalidator keeps what was read from a server, and is told what has changed there. Loop only.
+// An Invalidator keeps values that were read from a server, and learns which have changed there. Loop only.
 type Invalidator interface {
 	// Invalidate says that a key has changed, or may have. The key is a view until the call returns.
 	Invalidate(key []byte)
@@ -25,16 +25,16 @@ type Invalidator interface {
 	InvalidateAll(now clock.Time)
 }
 
-// A Tracker has a server tell which keys change: CLIENT TRACKING, on one connection of its own with RESP3. The server tells of all keys with
-// some prefixes (broadcast), or of those that a Client has read: see TrackReads. The tracker
-// connects when it has prefixes to track, and again whenever the connection ends. Loop only.
+// A Tracker makes a server report which keys change: CLIENT TRACKING, on one connection of its own with RESP3. The
+// server reports all keys with some prefixes (broadcast), or those that a Client has read: see TrackReads. The
+// tracker connects when it has prefixes to track, and again whenever the connection ends. Loop only.
 //
 //	AUTH … HELLO 3 ─▶ CLIENT TRACKING ON BCAST PREFIX … ─OK─▶ stands ──PING, a third of maxSilence later──▶ …
 //	                                                            │
 //	push invalidate ─▶ Invalidate of each key; of null (FLUSHALL), tracking begins, connection lost ─▶ InvalidateAll
 //
-// Redis queues the message of a change before the writer gets its OK, and answers a ping behind all messages that were
-// queued before. So a pong says that the tracker has been told of each change whose writer had its OK when the ping was sent. Keys
+// Redis queues the message of a change before the writer gets its OK, and answers a ping after all messages queued
+// earlier. So a pong means that the tracker knows each change whose writer had its OK when the ping was sent. Keys
 // may be served from memory while Trusted says so.
 type Tracker struct {
 	loop       *loop.Loop
@@ -46,7 +46,7 @@ type Tracker struct {
 	maxSilence time.Duration
 	told       Invalidator
 	changed    func(error)
-	reader     *Client // the server tells of what it reads; nil: of all keys with these prefixes
+	reader     *Client // the server reports what it reads; nil: all keys with these prefixes
 	believed   func(pong Reply) bool
 
 	wanted    []string // sorted; none begins with another
@@ -83,7 +83,7 @@ type trackerQuestion struct {
 	sentAt   clock.Time
 }
 
-// A trackerState is what the owner was last told.
+// A trackerState is the state last reported to the owner.
 type trackerState uint8
 
 const (
@@ -102,9 +102,10 @@ type TrackerStats struct {
 	BytesReceived uint64
 }
 
-// NewTracker returns a tracker that has not connected yet. It does not trust a server that has answered no ping for maxSilence, a time
-// of some 1 s. The owner is told through changed, which may be nil, when tracking stands (nil), and
-// when it does not: an *OpError that matches ErrTrackingRefused, ErrConnect or ErrConnectionLost. Attempts that fail alike are told of once.
+// NewTracker returns a tracker that has not connected yet. It does not trust a server that has not answered a ping
+// for maxSilence, some 1 s. changed, which may be nil, is called with nil when tracking begins to work. When tracking
+// fails, its argument is an *OpError that matches ErrTrackingRefused, ErrConnect or ErrConnectionLost. Attempts that
+// fail for the same reason are reported once.
 func NewTracker(l *loop.Loop, d transport.Dialer, o Options, maxSilence time.Duration, told Invalidator, changed func(error)) *Tracker {
 	o = o.WithDefaults()
 	t := &Tracker{loop: l, dialer: d, opts: o, maxSilence: maxSilence, told: told, changed: changed, decoder: NewDecoder3(o.Limits)}
@@ -115,25 +116,28 @@ func NewTracker(l *loop.Loop, d transport.Dialer, o Options, maxSilence time.Dur
 	return t
 }
 
-// TrackReads has the server tell of keys that a client has read, in place of prefixes: the client's connections send CLIENT TRACKING ON REDIRECT
-// with the id of the tracker's. The server forgets what a connection has read when that ends, so all keys may have changed then. Each connection is asked
-// again as often as the tracker sends a ping: keys are trusted only while all of them answer. The owner calls it before Track.
+// TrackReads makes the server report keys that a client has read, instead of prefixes: the client's connections send
+// CLIENT TRACKING ON REDIRECT with the id of the tracker's. When a connection ends, the server forgets what it has
+// read, so all its keys may have changed. Each connection is asked again as often as the tracker sends a ping: keys
+// are trusted only while all of them answer. The owner calls it before Track.
 func (t *Tracker) TrackReads(c *Client) {
 	t.reader = c
 	c.forgotten = func() { t.told.InvalidateAll(t.loop.Now()) }
 }
 
-// Ask has the tracker send another command in place of PING. The server is not trusted while believed is false of the latest answer to it, and all keys may
-// have changed before and since. An answer that is an error says nothing. The owner calls it before Track.
+// Ask makes the tracker send another command in place of PING. While believed returns false for the latest answer,
+// the server is not trusted, and all keys may have changed. An error as the answer does not count. The owner calls it
+// before Track.
 func (t *Tracker) Ask(believed func(Reply) bool, command ...string) {
 	t.believed = believed
 	t.ping.Reset()
 	t.ping.Cmd(command...)
 }
 
-// Track has the server tell of changes of keys that begin with one of the prefixes, which replace those of the call before; an empty prefix means all keys.
-// Prefixes that are new are asked for on the same connection, unless one of them begins an old one: Redis refuses
-// such an overlap, and the tracker connects anew. The server may go on to tell of prefixes that are not wanted any more.
+// Track makes the server report changes of keys that begin with one of the prefixes, which replace those of the
+// previous call; an empty prefix means all keys. The tracker asks for new prefixes on the same connection. If a new
+// prefix begins an old one, Redis refuses the overlap, and the tracker connects anew. The server may continue to
+// report prefixes that are no longer wanted.
 func (t *Tracker) Track(prefixes []string) {
 	t.wanted = shortestPrefixes(prefixes)
 	if t.reader != nil && len(prefixes) > 0 {
@@ -157,13 +161,14 @@ func (t *Tracker) Track(prefixes []string) {
 	}
 }
 
-// Covers reports whether the server tells of changes of a key, or of each key that it begins, so that what is read now may be kept. If the server
-// tells of what a client reads, all that was read on a connection before its server agreed is dropped when it does.
+// Covers reports whether the server reports changes of a key, or of each key with this prefix, so that values read
+// now may be kept. If the server reports what a client reads, values that a connection read before the server agreed
+// are dropped when it agrees.
 func (t *Tracker) Covers(key []byte) bool {
 	return t.state == connReady && covers(t.tracked, key)
 }
 
-// Trusted reports whether the tracker has been told of all changes whose writers had their OK a while ago: maxSilence or less.
+// Trusted reports whether the tracker knows all changes whose writers had their OK some time ago, at most maxSilence.
 func (t *Tracker) Trusted() bool {
 	since := t.loop.Now().Add(-t.maxSilence)
 	return t.state == connReady && !t.doubted && t.answered >= since && (t.reader == nil || t.reader.redirects(since))
@@ -248,8 +253,8 @@ func (t *Tracker) write(b *Batch) {
 	}
 }
 
-// OnData implements transport.Handler. It takes the keys of a push one by one, so that a push of any length needs no more memory
-// than its longest key, and an iteration no more time than one read of a socket has keys.
+// OnData implements transport.Handler. It takes the keys of a push one by one. So a push needs no more memory than
+// its longest key, and an iteration handles only the keys of one read of a socket.
 func (t *Tracker) OnData(data []byte) (consumed int) {
 	if t.reading {
 		t.shut(errPanicked)
@@ -319,7 +324,7 @@ func (t *Tracker) read(data []byte) (n int, err error) {
 	return n, nil
 }
 
-// heard takes a push that names no keys. The tracker asks for no pushes but those of changes.
+// heard takes a push without keys. The tracker asks only for pushes of changes.
 func (t *Tracker) heard(push Reply) {
 	if push.Len() == 2 && string(push.At(0).Bytes()) == "invalidate" && push.At(1).Kind() == Null {
 		t.stats.Flushes++
@@ -330,7 +335,7 @@ func (t *Tracker) heard(push Reply) {
 // hear takes the reply to a question, and returns the reason why the connection cannot be used.
 func (t *Tracker) hear(q trackerQuestion, reply Reply) error {
 	switch {
-	case q.ping: // Even an error says that the server has come so far.
+	case q.ping: // Even an error shows that the server has come so far.
 		t.pinging = false
 		t.answered = q.sentAt
 		t.believe(reply)
@@ -372,7 +377,8 @@ func (t *Tracker) believe(reply Reply) {
 	}
 }
 
-// A trackingRefusal is the reply of a server that will say the same again: it is too old, a proxy, or does not permit CLIENT to the user.
+// A trackingRefusal is a reply that will not change by itself: the server is too old, is a proxy, or does not permit
+// CLIENT to the user.
 type trackingRefusal struct{ *ServerError }
 
 // refusal returns the reason for which HELLO 3 or CLIENT TRACKING has failed.
@@ -395,7 +401,7 @@ func (t *Tracker) stands(since clock.Time) {
 	t.say(trackerStands, nil)
 }
 
-// redirect has the reader ask that connection id be told of what it reads; 0: none.
+// redirect makes the reader ask for reports of what it reads to connection id; 0: none.
 func (t *Tracker) redirect(id int64) {
 	if t.reader != nil {
 		t.reader.redirect(id)
@@ -452,7 +458,7 @@ func (t *Tracker) lost(reason error) {
 	t.schedule(max(t.backoff.RetryAt(), t.pauseEnd))
 }
 
-// say tells the owner how things are, if that is news.
+// say reports the state to the owner, if it has changed.
 func (t *Tracker) say(state trackerState, err error) {
 	if state == t.said || t.closed {
 		return
@@ -481,14 +487,14 @@ func (t *Tracker) connect(now clock.Time) {
 	t.schedule(t.readyBy)
 }
 
-// schedule has tick run at an instant, or before.
+// schedule makes tick run at an instant, or before.
 func (t *Tracker) schedule(at clock.Time) {
 	if !t.closed && t.timer.StartBy(at) != nil {
 		t.loop.Defer(t.Close) // The loop is stopping.
 	}
 }
 
-// tick does what is due. As for a Client, a silence is one only if the loop has looked at its sockets since it was over.
+// tick does what is due. As for a Client, a silence counts only if the loop has read its sockets after the limit.
 func (t *Tracker) tick() {
 	now, looked := t.loop.Now(), t.ticked
 	t.ticked = now
