@@ -2,6 +2,6 @@
 //
 //	Users ──▶ Line ──▶ engine, so many at a time ──▶ Line, in order ──▶ parts, each whole or not there ──▶ one file
 //
-// users.go reads users, job.go keeps parts and joins them, pace.go bounds what Redis bears, and line.go is the way to the engine and back, which
-// stdin has, too.
+// users.go reads users, job.go keeps parts and joins them, and pace.go bounds the load on Redis. line.go sends
+// requests to the engine and returns their answers in order, for stdin, too.
 package batch

@@ -34,4 +34,6 @@
 // preemption slice. The rule is "CPU goroutines < GOMAXPROCS". The program therefore sets
 // GOMAXPROCS to the number of workers plus two: one P for the loop, and one for the
 // runtime's timers and the request stream.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package cpupool

@@ -14,4 +14,6 @@
 // sets alone decide where an id went.
 //
 // Explanation is the data, with its JSON form. Text writes it for people.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package explain

@@ -11,4 +11,6 @@
 // Package rankdtest/plantest runs the tests of plans that are written beside the plans, in TypeScript.
 //
 // One engine serves a table of cases: [Redis.Replace] changes the data between two of them.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package rankdtest

@@ -1,6 +1,6 @@
 // Package reference, which follows the engine's needs, describes plans to the people and tools that write them. All
-// of it is made from the specs of the tasks, the table of operators and the registry, so it cannot say anything else
-// than the engine does.
+// of it is made from the specs of the tasks, the table of operators and the registry, so it always agrees with the
+// engine.
 //
 //	task.Spec ──▶ Task ──▶ Text       rankd tasks
 //	                  ├──▶ Pages      docs/reference

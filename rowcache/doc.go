@@ -26,4 +26,6 @@
 //
 // A table that relies on a source (Table.Rely) finds nothing while the source is not trusted. So a value from memory is no older than the last change that
 // the loop has read, and no older than what the source promises of silences. TestTrackingSimulation holds both.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package rowcache

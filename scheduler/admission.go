@@ -9,22 +9,24 @@ import (
 	"github.com/rankd/rankd/loop/latency"
 )
 
-// Admission is the one place where an engine admits requests. So many run, so many wait, and the rest is refused. Those that wait
-// take turns by caller, and those of a caller by connection: deficit round robin, in which a request that runs costs the whole turn,
-// and one that never runs costs nothing. When the queue is full, the caller with the most in it loses its newest request to one who
-// has less. Admission decides. The engine runs the requests that it admits, and reports the end of each.
+// Admission is the one place where an engine admits requests. A bounded number runs, a bounded number waits, and the
+// rest is refused. Waiting requests take turns by caller, and those of one caller by connection. It is deficit round
+// robin: a request that runs costs the whole turn, and one that never runs costs nothing. When the queue is full, the
+// caller with the most in it loses its newest request to a caller with fewer. Admission decides. The engine runs the
+// requests that it admits, and reports the end of each.
 //
 //	Enter ─┬─▶ refused
 //	       ├─▶ runs ──────────────────────────────────▶ End
 //	       └─▶ waits ─┬─ Next ─▶ runs ────────────────▶ End
 //	                  └─ Next, Expire, Drop, or the Enter of another: it never runs
 //
-// Any goroutine. Next, Expire and Drop belong to the one that runs requests: the loop, or the holder of the engine's lock.
+// Any goroutine. But only the one that runs requests calls Next, Expire and Drop: the loop, or the holder of the
+// engine's lock.
 type Admission struct {
 	inflightMax int64 // of requests that run; 0: no bound
 	heldMax     int64 // of requests that run or wait
 
-	// Without a bound these two are all that counts, and nobody takes mu.
+	// Without a bound only these two are counted, and mu is never taken.
 	closed  atomic.Bool
 	running atomic.Int64 // with a bound it grows under mu
 
@@ -43,9 +45,9 @@ type Admission struct {
 // AdmissionStats count what an Admission has decided. A copy; any goroutine.
 type AdmissionStats struct {
 	Waiting    int               // requests that wait now
-	Refused    uint64            // at once, or later in favor of a caller that had fewer waiting
+	Refused    uint64            // at once, or later in favor of a caller with fewer waiting
 	Expired    uint64            // requests whose deadline passed while they waited
-	Dropped    uint64            // requests that waited until their caller had gone, or the engine gave up
+	Dropped    uint64            // requests that waited until their caller left, or until the engine gave up
 	QueueDelay latency.Quantiles // of the requests that waited and were admitted
 }
 
@@ -56,15 +58,16 @@ func (a *Admission) Bound(inflightMax, queueMax int) {
 	a.shares, a.callers = make(map[Flow]*share), make(map[uint64]*share)
 }
 
-// Close has Enter refuse requests from now on.
+// Close makes Enter refuse requests from now on.
 func (a *Admission) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed.Store(true)
 }
 
-// Enter admits one more request: it runs at once, or it waits from now on. In a full queue loser has lost its place to it: the engine
-// refuses that with ErrOverloaded. An error is ErrOverloaded or ErrShuttingDown: the request neither runs nor waits.
+// Enter takes one more request: it runs at once, or waits from now on. If the queue was full, loser has lost its
+// place to the request, and the engine refuses loser with ErrOverloaded. An error is ErrOverloaded or
+// ErrShuttingDown: the request neither runs nor waits.
 func (a *Admission) Enter(x *Execution, c clock.Clock) (waits bool, loser *Execution, err error) {
 	if a.inflightMax == 0 {
 		if a.closed.Load() {
@@ -115,7 +118,7 @@ func (a *Admission) Retract(x *Execution) {
 	}
 }
 
-// Fresh returns each request that waits once, if it has a deadline. It returns nil if there is none now.
+// Fresh returns each waiting request with a deadline once. It returns nil if there is none now.
 func (a *Admission) Fresh() *Execution {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -158,7 +161,7 @@ func (a *Admission) Next(now clock.Time) (*Execution, error) {
 	return x, nil
 }
 
-// AnyWaits reports whether some request in the queue is such a one.
+// AnyWaits reports whether the queue has a request for which such is true.
 func (a *Admission) AnyWaits(such func(*Execution) bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -203,7 +206,7 @@ func (a *Admission) Drop() *Execution {
 	return x
 }
 
-// End counts the end of a request that ran. It reports whether Next may let another one in.
+// End counts the end of a request that ran. It reports whether Next may admit another one.
 func (a *Admission) End() bool {
 	if a.running.Add(-1); a.inflightMax == 0 {
 		return false
@@ -227,7 +230,7 @@ func (a *Admission) Stats() AdmissionStats {
 	return AdmissionStats{Waiting: a.all.waiting, Refused: a.refused, Expired: a.expired, Dropped: a.dropped, QueueDelay: latency.Of(&a.delays)}
 }
 
-// unlink takes a request out of the queue. Whether it runs says if that was the turn of its share. The caller holds mu.
+// unlink takes a request out of the queue. If it runs, that was the turn of its share. The caller holds mu.
 func (a *Admission) unlink(x *Execution, runs bool) {
 	s := x.share
 	x.share = nil
@@ -243,8 +246,9 @@ func (a *Admission) unlink(x *Execution, runs bool) {
 // other. Immutable.
 type Flow struct{ Caller, Connection uint64 }
 
-// A share is what a connection, a caller or all callers together have of the queue. Shares form a tree: all callers, a caller, its
-// connections. A connection without a caller stands beside the callers. A share goes when nothing of it waits. Admission.mu guards it.
+// A share is what a connection, a caller or all callers together have of the queue. Shares form a tree: all callers,
+// a caller, its connections. A connection without a caller is at the level of callers. A share is freed when none of
+// its requests waits. Admission.mu guards it.
 type share struct {
 	flow   Flow
 	parent *share // nil: all callers
@@ -260,7 +264,7 @@ type share struct {
 	queue list.List[Execution] // of a share without others below
 }
 
-// add changes waiting by 1 or -1, and those of all above.
+// add changes waiting by 1 or -1, here and in all shares above.
 func (s *share) add(by int) {
 	for ; s.parent != nil; s = s.parent {
 		p := s.parent
@@ -281,8 +285,9 @@ func (s *share) add(by int) {
 	s.waiting += by
 }
 
-// rival returns a share that has to give one place of a full queue to s, nil if s has no better right to it: first a connection of
-// the caller with the most, if s's caller would still have less with one more, then a connection of s's caller.
+// rival returns the share that has to give one place of a full queue to s, or nil. It is a connection of the caller
+// with the most requests, if s's caller would still have fewer with one more. Otherwise it may be a connection of s's
+// own caller.
 func (s *share) rival() *share {
 	p := s.parent
 	if p == nil {
@@ -299,7 +304,7 @@ func (s *share) rival() *share {
 	return p
 }
 
-// enqueue adds a request to the queue. A share whose first it is gets its turn after all others.
+// enqueue adds a request to the queue. If a share had none before, its turn comes after all others.
 func (s *share) enqueue(x *Execution) {
 	s.queue.Push(x, &x.place)
 	s.add(1)
@@ -308,8 +313,8 @@ func (s *share) enqueue(x *Execution) {
 	}
 }
 
-// dequeue takes a request out of the queue. If the request ran, that was the turn of its share, and of all above. Otherwise the turn
-// is left to the next request.
+// dequeue takes a request out of the queue. If the request ran, that was the turn of its share, and of all shares
+// above. Otherwise the next request gets the turn.
 func (s *share) dequeue(x *Execution, ran bool) {
 	s.queue.Remove(&x.place)
 	s.add(-1)
@@ -365,7 +370,7 @@ func (a *Admission) newShare(f Flow, parent *share) *share {
 	return s
 }
 
-// release lets a share go that nothing is left of. The caller holds mu.
+// release frees a share without requests. The caller holds mu.
 func (a *Admission) release(s *share) {
 	if s.waiting > 0 {
 		return

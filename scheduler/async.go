@@ -26,8 +26,8 @@ type CPU interface {
 	WaitIdle()                   // any goroutine except the loop
 }
 
-// Caller runs calls against the servers of one endpoint: a *resp.Client, or a *clusterclient.Client, which stands
-// before several. Each method says who may call it.
+// Caller runs calls against the servers of one endpoint: a *resp.Client, or a *clusterclient.Client for several
+// servers. Each method says who may call it.
 type Caller interface {
 	// Do starts a call, which ends by its Done unless Do returns an error. Loop only.
 	Do(c *resp.Call) error
@@ -47,10 +47,10 @@ type Async struct {
 	cpu         CPU
 	reg         *registry.Registry
 	given       taskrun.Engine              // for bodies elsewhere than on the loop
-	givenOnLoop taskrun.Engine              // for those on the loop: what was read from Redis, too
+	givenOnLoop taskrun.Engine              // for bodies on the loop: they also keep what was read from Redis
 	endpoints   []endpoint                  // by their index
 	kept        map[*registry.Endpoint]bool // see Keep; nil: all
-	connect     func(ep *registry.Endpoint) // makes what an endpoint needs; nil: the engine was given all by its owner
+	connect     func(ep *registry.Endpoint) // makes what an endpoint needs; nil: the owner has given the engine everything
 	nodeTimeout time.Duration
 	maxRows     int // of a request
 	outside     task.Outside
@@ -61,11 +61,11 @@ type Async struct {
 	patience    time.Duration // see due
 	inliner     inliner
 	journals    *trace.Journals
-	left        clock.Time // when the loop left the request that it has just worked for; zero: it is not recorded
+	left        clock.Time // when the loop left the request that it has just worked for; zero: that one is not recorded
 
 	// The engine learns these from the plans that ran.
 	profiles     map[*plan.Graph]*profile
-	forgotten    map[string]*profile // the sums of those that were forgotten, by name of the plan; "" has those of many names
+	forgotten    map[string]*profile // the sums of forgotten ones, by name of the plan; "" has those of many names
 	forgottenOps map[string]OpStats  // of the same
 
 	admission   Admission
@@ -75,7 +75,7 @@ type Async struct {
 	runs    list.List[run]      // requests in flight
 	orphans list.List[asyncJob] // settled nodes whose body has not ended
 
-	watchdog *watchdog // nil: nobody looks whether the loop is stuck
+	watchdog *watchdog // nil: nobody checks whether the loop is stuck
 	closing  bool
 	gaveUp   bool // the grace is over
 	grace    *loop.Timer
@@ -90,7 +90,7 @@ type Async struct {
 	freeRuns       freeList[run]
 	freeJobs       [2]freeList[asyncJob] // by place: onLoop or onPool
 	freeRedisCalls freeList[redisCall]
-	idle           *loop.Timer // ends free jobs on the loop that nobody uses; nil until there are many
+	idle           *loop.Timer // ends free jobs on the loop; nil until there are many
 }
 
 // AsyncConfig sets an Async up. Immutable once given to NewAsync.
@@ -142,11 +142,10 @@ func NewAsync(cfg AsyncConfig) *Async {
 // Clock returns the clock on which deadlines are instants. Any goroutine.
 func (e *Async) Clock() clock.Clock { return e.loop.Clock() }
 
-// Post has fn run on the loop. It reports false, and fn does not run, if the loop has stopped. Any goroutine.
+// Post makes fn run on the loop. If the loop has stopped, Post reports false, and fn does not run. Any goroutine.
 func (e *Async) Post(fn func()) bool { return e.loop.Post(fn) }
 
-// Close implements Engine. It leaves the loop and the pool that NewAsync was given to their
-// owner, idle.
+// Close implements Engine. The loop and the pool that NewAsync was given stay with their owner, idle.
 func (e *Async) Close(grace time.Duration) {
 	if e.shut(grace) {
 		<-e.drained
@@ -160,14 +159,14 @@ func (e *Async) Close(grace time.Duration) {
 	})
 }
 
-// shut stops the intake, and has the loop begin the drain. It reports false if the loop has stopped. Any goroutine.
+// shut stops the intake, and makes the loop begin the drain. It reports false if the loop has stopped. Any goroutine.
 func (e *Async) shut(grace time.Duration) bool {
 	e.admission.Close()
 	return e.loop.Post(func() { e.beginClose(grace) })
 }
 
-// beginClose begins the drain: requests that run or wait have until the grace ends.
-// Of several calls the grace that ends first counts.
+// beginClose begins the drain: requests that run or wait have until the grace ends. After several calls, the grace
+// that ends first counts.
 func (e *Async) beginClose(grace time.Duration) {
 	if e.ended {
 		return
@@ -189,7 +188,7 @@ func (e *Async) armGrace(grace time.Duration) {
 	}
 	if end := e.loop.Clock().Now().Add(grace); e.graceEnd == 0 || end < e.graceEnd {
 		e.graceEnd = end
-		_ = e.grace.StartAt(end) // Only a stopped loop refuses, and it ends all anyway.
+		_ = e.grace.StartAt(end) // Only a stopped loop refuses, and it ends everything anyway.
 	}
 }
 
@@ -209,9 +208,9 @@ func (e *Async) giveUp() {
 	}
 }
 
-// checkDrained ends the drain in three steps, each when the one before is done. First no request
-// is in flight or waits. Then no orphan is left, whose calls the closed clients fail. Then Close returns.
-// Each orphan's end comes here, so a call costs the same however many there are.
+// checkDrained ends the drain in three steps, each after the previous one. First no request is in flight or waits.
+// Then the clients close, which fails the calls of orphans, until no orphan is left. Then Close returns. Each
+// orphan's end calls checkDrained, so a call costs the same however many orphans there are.
 func (e *Async) checkDrained() {
 	if !e.closing || e.ended || e.pending() {
 		return
@@ -220,7 +219,7 @@ func (e *Async) checkDrained() {
 		e.endpoints[i].close() // fails the calls of orphans, which ends their bodies
 	}
 	if e.orphans.Len() > 0 {
-		return // CPU work, or a wait whose end is on its way: each checks again at its end
+		return // CPU work, or a wait that is about to end: each calls this again at its end
 	}
 	for i := range e.freeJobs {
 		for _, j := range e.freeJobs[i].items {

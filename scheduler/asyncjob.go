@@ -15,14 +15,15 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// asyncJob is a Job that takes its time, in a coroutine on the loop or on the CPU pool: the race that settles its node.
+// asyncJob is a Job that takes a while, in a coroutine on the loop or on the CPU pool. It is a race that settles its
+// node.
 //
-// Two things happen, in either order. The node settles, once: its body ends, its deadline
-// comes, or Close or the plan gives it up; or its body could not start. And its body ends. A node that
-// settles first leaves an orphan: an asyncJob without a run, which keeps all that its body still
-// uses. The asyncJob is used again only when its body has ended.
+// Two things happen, in either order. The node settles, once: its body ends, its deadline comes, or Close or the plan
+// gives it up; or its body could not start. And its body ends. If the node settles first, its body becomes an orphan:
+// an asyncJob without a run, which keeps everything that the body still uses. The asyncJob is reused only when its
+// body has ended.
 //
-// Loop only, but for what the worker has: see offload.
+// Loop only, except for what the worker owns: see offload.
 type asyncJob struct {
 	Job
 	engine  *Async
@@ -35,13 +36,13 @@ type asyncJob struct {
 
 	cancel taskrun.Cancellation
 
-	// Of the node that has not settled. A worker may be further in its chain.
+	// Of the unsettled node. A worker may be further along the chain.
 	node     *plan.Node
 	started  clock.Time // as Job has it
 	deadline clock.Time // effective; zero: none
 
 	ready   clock.Time // when it became ready
-	begun   clock.Time // when it was handed over, as its State was told
+	begun   clock.Time // when it was handed over, as reported to its State
 	expiry  *loop.Timer
 	settled bool // first-wins guard
 }
@@ -60,7 +61,7 @@ func (e *Async) newAsyncJob(there where) *asyncJob {
 	return j
 }
 
-// start begins one node with the results of its inputs, at another place than inline.
+// start begins one node with the results of its inputs, on the loop or on the pool.
 func (r *run) start(node int, there where) {
 	j, p := r.newJob(node, there), &r.profile.nodes[node]
 	if there == onPool || r.Journal != nil { // Nobody else asks for the rows.
@@ -85,7 +86,7 @@ func (r *run) newJob(node int, there where) *asyncJob {
 	return j
 }
 
-// launch begins a job whose arguments are there.
+// launch begins a job whose arguments are filled in.
 func (r *run) launch(j *asyncJob) {
 	j.deadline = j.Deadline
 	r.active.Push(j, &j.link)
@@ -94,7 +95,8 @@ func (r *run) launch(j *asyncJob) {
 	}
 }
 
-// begin begins the race between the deadline and the body. With an error the race is lost already, and no body runs.
+// begin begins the race between the deadline and the body. With an error the race is already lost, and the body does
+// not run.
 func (j *asyncJob) begin() error {
 	if j.started != 0 {
 		if err := j.run.CheckStart(&j.Job, j.started); err != nil {
@@ -111,8 +113,8 @@ func (j *asyncJob) begin() error {
 	return nil
 }
 
-// startTimer starts the timer of the node's deadline. In a chain it fires as well before any later
-// node can time out, to see which one runs.
+// startTimer starts the timer of the node's deadline. In a chain the timer also fires before any later node can time
+// out, to find out which node runs.
 func (j *asyncJob) startTimer(now clock.Time) error {
 	due := j.deadline
 	if later := j.laterTimeout(); later > 0 {
@@ -161,8 +163,8 @@ func (j *asyncJob) end(err error) {
 	r.pump()
 }
 
-// expire is the deadline winning the race. The node fails now, and the later result of its body
-// is dropped. In a chain that is the node that runs, if its time is over.
+// expire is called when the deadline wins the race. The node fails now, and the later result of its body is dropped.
+// In a chain this is the running node, if its time is over.
 func (j *asyncJob) expire() {
 	now := j.engine.loop.Clock().Now()
 	if j.chained() {
@@ -178,7 +180,7 @@ func (j *asyncJob) expire() {
 	r.pump()
 }
 
-// timedOut counts a node whose deadline came while it ran, as was seen then, and returns its error.
+// timedOut counts a node whose deadline came while it ran, and returns its error. then is when that was noticed.
 func (j *asyncJob) timedOut(then clock.Time) error {
 	j.profile.counts.NodeTimeouts++
 	return j.run.State.nodeLate(ErrNodeTimeout, j.node, j.started, j.deadline, then)
@@ -196,15 +198,15 @@ func (j *asyncJob) orphan(err error) *run {
 	j.engine.orphans.Push(j, &j.link)
 	j.cancel.Cancel(err)
 	if j.there == onPool {
-		_ = j.engine.cpu.Cancel(&j.offload.job) // A queued job does not run at all. The error says that it has started: it sees j.cancel when it looks.
+		_ = j.engine.cpu.Cancel(&j.offload.job) // A queued job does not run at all. An error means that it has started; it will check j.cancel.
 	} else {
 		j.body.cancel()
 	}
 	return r
 }
 
-// settle is the one way in which a node settles, whatever wins the race. A nil err means the
-// body's result; otherwise a worker may still have that. The caller pumps the run.
+// settle is the only way in which a node settles, whatever wins the race. A nil err means that the body's result
+// counts; otherwise a worker may still hold the result. The caller pumps the run.
 func (j *asyncJob) settle(err error, ended clock.Time) *run {
 	r := j.leave()
 	r.State.Tell(j.engine.loop.Now())
@@ -216,7 +218,7 @@ func (j *asyncJob) settle(err error, ended clock.Time) *run {
 	return r
 }
 
-// skip settles a node whose job found the request failed before it began.
+// skip settles a node whose request had failed before the job began.
 func (j *asyncJob) skip() {
 	r := j.leave()
 	r.Journal.Unspawn(j.node.Index)
@@ -246,7 +248,7 @@ func (j *asyncJob) orphanEnded() {
 	e.checkDrained()
 }
 
-// free ends the use of a settled asyncJob whose body has ended.
+// free makes a settled asyncJob whose body has ended ready for reuse.
 func (j *asyncJob) free() {
 	j.clear()
 	j.cancel.Reset()
@@ -272,8 +274,8 @@ func (j *asyncJob) close() {
 	}
 }
 
-// stoppedEarly reports whether a body ended before its own end: it saw that it
-// was cancelled, it had not started, or the client ended its call.
+// stoppedEarly reports whether a body stopped before its natural end: it noticed that it was cancelled, it had not
+// started, or the client ended its call.
 func stoppedEarly(err error) bool {
 	for _, sign := range [...]error{
 		task.ErrCancelled, loop.ErrCancelled, resp.ErrTimeout, resp.ErrClosed, remote.ErrTimeout, remote.ErrClosed,

@@ -10,14 +10,14 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// AwaitsMax is how many functions of task.Ctx.Await run at once in one engine, among them those for which nobody waits
+// AwaitsMax is how many functions of task.Ctx.Await run at once in one engine, including those for which nobody waits
 // any more. One more is refused with task.ErrTooManyAwaits.
 const AwaitsMax = 10_000
 
 // AwaitStats count the functions of task.Ctx.Await. A copy; any goroutine.
 type AwaitStats struct {
-	Running int    // now, among them those for which nobody waits any more
-	Late    uint64 // they returned when nobody waited any more: their results were dropped
+	Running int    // now, including those for which nobody waits any more
+	Late    uint64 // they returned after everybody had stopped waiting, so their results were dropped
 	Refused uint64 // with task.ErrTooManyAwaits
 }
 
@@ -36,10 +36,10 @@ func (a *Awaits) Stats() AwaitStats {
 	return AwaitStats{Running: int(a.running.Load()), Late: a.late.Load(), Refused: a.refused.Load()}
 }
 
-// Wait waits until all functions have returned. No body that may await is left.
+// Wait waits until all functions have returned. It is called once no body can start one.
 func (a *Awaits) Wait() { a.goroutines.Wait() }
 
-// Start has fn run, and then back with its error, on a goroutine. It returns task.ErrTooManyAwaits if neither runs.
+// Start makes a goroutine run fn, and then back with fn's error. It returns task.ErrTooManyAwaits if neither runs.
 func (a *Awaits) Start(fn func() error, back func(error)) error {
 	if a.running.Add(1) > AwaitsMax {
 		a.running.Add(-1)
@@ -67,7 +67,7 @@ func (a *Awaits) Start(fn func() error, back func(error)) error {
 	return nil
 }
 
-// Block has fn run and blocks until it has returned, or the body is cancelled: the first wins.
+// Block makes a goroutine run fn. It blocks until fn has returned or the body is cancelled, whichever is first.
 func (a *Awaits) Block(fn func() error, cancel *taskrun.Cancellation) error {
 	if cancel.Cancelled() {
 		return task.ErrCancelled
@@ -126,7 +126,7 @@ func (b *loopBody) Await(fn func() error) error {
 	return w.err
 }
 
-// awaitEnded takes a function back that has returned. It resumes the body, unless that has been cancelled before.
+// awaitEnded takes back a function that has returned. It resumes the body, unless the body was cancelled before.
 func (e *Async) awaitEnded(w *await) {
 	e.loop.Release()
 	b := w.body

@@ -51,9 +51,8 @@ func (c *coroutine) resume() (ended bool) {
 	return ended || !ok
 }
 
-// suspend gives control back to the caller of start or resume, until the next resume. Only the
-// body calls it. False means that the coroutine is stopping: the body must come to its end
-// without waiting again.
+// suspend gives control back to the caller of start or resume, until the next resume. Only the body calls it. False
+// means that the coroutine is stopping: the body must end without waiting again.
 func (c *coroutine) suspend() bool {
 	if c.stopped {
 		return false

@@ -22,8 +22,9 @@ func (b *bounds) timeLimited(node *plan.Node) bool {
 	return b.deadline != 0 || b.nodeTimeout != 0 || node.Timeout != 0
 }
 
-// nodeDeadline returns the effective deadline of a node: the earliest of the request's deadline and, counted from the start of the
-// node, of the engine's timeout and of the plan's own for this node. Zero means that there is none of them.
+// nodeDeadline returns the effective deadline of a node. It is the earliest of three: the request's deadline, and,
+// from the start of the node, the engine's timeout and the plan's timeout for this node. Zero means that there is
+// none.
 func (b *bounds) nodeDeadline(node *plan.Node, start clock.Time) clock.Time {
 	deadline := b.deadline
 	if b.nodeTimeout > 0 {
@@ -35,8 +36,8 @@ func (b *bounds) nodeDeadline(node *plan.Node, start clock.Time) clock.Time {
 	return deadline
 }
 
-// nodeLate returns the error of a node whose effective deadline has passed, measured from start. If that is the request's deadline, the
-// error says so, and measures from the request's arrival.
+// nodeLate returns the error of a node whose effective deadline has passed, with the time since start. If it is the
+// request's deadline, the error says so, and has the time since the request's arrival.
 func (b *bounds) nodeLate(kind error, node *plan.Node, start, deadline, now clock.Time) error {
 	if deadline != b.deadline {
 		return late(kind, start, deadline, now)
@@ -46,8 +47,9 @@ func (b *bounds) nodeLate(kind error, node *plan.Node, start, deadline, now cloc
 	return err
 }
 
-// abandoned returns why nobody waits for the result of a request any more whose context has ended with err: ErrAbandoned, or an
-// ErrRequestDeadline if it is the context's own deadline that has passed, which an engine may see before its own clock says so.
+// abandoned returns the error of a request whose context has ended with err. It is ErrAbandoned, or an
+// ErrRequestDeadline if the context's own deadline has passed. The engine may see that before its own clock reaches
+// the deadline.
 func (b *bounds) abandoned(err error, now clock.Time) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return late(ErrRequestDeadline, b.arrived, cmp.Or(b.deadline, now), now)
@@ -55,7 +57,8 @@ func (b *bounds) abandoned(err error, now clock.Time) error {
 	return ErrAbandoned
 }
 
-// late returns the error of a deadline that has passed, measured from some instant. It makes all of them.
+// late returns the error of a deadline that has passed, with the time since some instant. All such errors come from
+// here.
 func late(kind error, from, deadline, now clock.Time) *TimeoutError {
 	return &TimeoutError{Kind: kind, Elapsed: now.Sub(from), Limit: deadline.Sub(from)}
 }

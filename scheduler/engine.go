@@ -13,8 +13,8 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// Execution is one request, from Submit to done: what its caller asks for, and where it stands. It belongs to the engine until that calls
-// done. The engine only reads the exported fields, and any goroutine may read them until then.
+// Execution is one request, from Submit to done: what its caller asks for, and its progress. It belongs to the engine
+// until the engine calls done. The engine only reads the exported fields, and any goroutine may read them until then.
 type Execution struct {
 	Graph  *plan.Graph
 	UserID int64
@@ -24,22 +24,22 @@ type Execution struct {
 	Arrived   clock.Time // on the engine's clock; zero means when it is submitted
 	Deadline  clock.Time // on the engine's clock; zero means none
 	Deltas    bool       // fill Result.Deltas()
-	// KeepRows fills Result.Rows(). The nodes then show each other all their rows: none stops at a task.Ctx.Limit.
+	// KeepRows fills Result.Rows(). Each node then makes all its rows: none stops at a task.Ctx.Limit.
 	KeepRows bool
 	Mode     Mode // of this request; empty means the engine's
-	// Required has the indices of the nodes without whose whole result the request fails, though the plan would go on
-	// without them. Nobody changes it any more.
+	// Required has the indices of the nodes whose whole result the request needs: it fails without it, even if the
+	// plan would go on. It must not change any more.
 	Required []int
 	// Residents has the rows of plans that the nodes read from memory; nil: the plan has no such node.
 	Residents taskrun.Residents
-	// Flow says whose the request is, should it have to wait.
+	// Flow says whose the request is, in case it has to wait.
 	Flow Flow
 	// Record says how much to record of this run, in Result.Recording.
 	Record trace.Detail
-	// Context is the caller's: bodies derive theirs from it (task.Ctx.Context). Once it has ended, the request starts no
-	// further node: it fails with ErrAbandoned, or with ErrRequestDeadline if the context's deadline has passed. The engine
-	// itself only polls it, and arms no timer: Deadline should not be later than the context's. Nil means that the caller
-	// waits to the end.
+	// Context is the caller's: bodies derive theirs from it (task.Ctx.Context). Once it has ended, the request starts
+	// no further node: it fails with ErrAbandoned, or with ErrRequestDeadline if the context's deadline has passed.
+	// The engine itself only polls it and starts no timer, so Deadline should not be later than the context's. Nil
+	// means that the caller waits to the end.
 	Context context.Context
 
 	done    func(*Result)
@@ -54,8 +54,8 @@ type Execution struct {
 	left  func()               // stops the timer of its deadline; nil: there is none
 }
 
-// Enter takes x up for an engine of that registry's endpoints: it checks x, notes who waits for it, and admits it. An error is that of Check, or
-// of Admission.Enter, whose results the others are. Any goroutine.
+// Enter takes up x for an engine with that registry's endpoints: it checks x, notes its caller's context, and calls
+// Admission.Enter, whose results it returns. The error may also be that of Check. Any goroutine.
 func (x *Execution) Enter(reg *registry.Registry, a *Admission, c clock.Clock, done func(*Result)) (waits bool, loser *Execution, err error) {
 	if err := x.Check(reg); err != nil {
 		return false, nil, err
@@ -78,10 +78,10 @@ func (x *Execution) stopWait() {
 	}
 }
 
-// Deliver calls done, for which x is the caller's again.
+// Deliver calls done. From then on x is the caller's again.
 func (x *Execution) Deliver(result *Result) { x.done(result) }
 
-// TurnedAway returns the outcome of a request that waited in vain until now.
+// TurnedAway returns the outcome of a request that has waited in vain.
 func (x *Execution) TurnedAway(err error, now clock.Time) *Result {
 	x.stopWait()
 	return &Result{Err: err, QueueDelay: max(now.Sub(x.since), 0)}
@@ -111,19 +111,20 @@ func (x *Execution) Check(reg *registry.Registry) error {
 type Engine interface {
 	// Submit starts a request. Either it returns an error and never calls done: that of Execution.Check,
 	// ErrOverloaded or ErrShuttingDown. Or it calls done exactly once, on a goroutine of the engine's choosing, never
-	// inside Submit, with ErrOverloaded if the request waited and had to leave to one of a caller with fewer. done must not block.
+	// inside Submit. The result has ErrOverloaded if the request waited and lost its place to a caller with fewer.
+	// done must not block.
 	Submit(x *Execution, done func(*Result)) error
-	// Close refuses new requests, waits up to grace for those that run or wait, fails the rest with
-	// ErrShuttingDown, waits until abandoned work has ended, and frees all that the engine holds.
-	// done must not call it. Several calls may wait side by side; the grace that ends first counts.
+	// Close refuses new requests and waits up to grace for those that run or wait. It fails the rest with
+	// ErrShuttingDown, waits until abandoned work has ended, and frees everything. done must not call it. Several
+	// calls may wait side by side; the grace that ends first counts.
 	Close(grace time.Duration)
-	// Connect has the engine reach these endpoints, too. Each has an Index that no other of the engine has had. They
+	// Connect adds endpoints to the engine. Each has an Index that no other endpoint of the engine has had. They
 	// connect when a request first needs them. Any goroutine.
 	Connect(endpoints []*registry.Endpoint)
-	// Keep says what requests begin with from now on: plans, and endpoints. The engine forgets the others, and closes their
-	// connections, once the last request for them has ended. Counters stay. Any goroutine.
+	// Keep says which plans and endpoints requests begin with from now on. The engine forgets the others, and closes
+	// their connections, once the last request for them has ended. Counters stay. Any goroutine.
 	Keep(graphs map[*plan.Graph]bool, endpoints map[*registry.Endpoint]bool)
-	// Metrics returns the counters as they are now. What is of an endpoint stands at its Index. done must not call it.
+	// Metrics returns the counters as they are now. Counters of an endpoint are at its Index. done must not call it.
 	Metrics() Metrics
 }
 

@@ -13,8 +13,8 @@ import (
 var (
 	// ErrNoPlan: the request has no plan.
 	ErrNoPlan = errors.New("request without a plan")
-	// ErrForeignPlan: the request's plan was compiled for another registry than the engine's, so
-	// its endpoints and keys may be others.
+	// ErrForeignPlan: the request's plan was compiled for another registry than the engine's, so its endpoints and
+	// keys may differ.
 	ErrForeignPlan = errors.New("plan was compiled for another registry")
 	// ErrRequestDeadline: the request's deadline passed while nodes were still
 	// to be started.
@@ -51,15 +51,15 @@ func (e *NodeError) Error() string {
 // Unwrap returns the cause.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// TimeoutError says how long a request or a node had taken when it was found late, and how long
-// it was allowed to take. Immutable.
+// TimeoutError says how long a late request or node had taken when that was noticed, and how long it was allowed to
+// take. Immutable.
 type TimeoutError struct {
 	Kind    error         // ErrRequestDeadline, ErrNodeTimeout or ErrDeadlineBeforeStart
-	Elapsed time.Duration // since the request's arrival or, if a timeout of the node has passed while it ran, its start
+	Elapsed time.Duration // since the request's arrival; if a timeout of the node passed while it ran, since the node's start
 	Limit   time.Duration // allowed, measured from the same instant
 	Waiting bool          // the request waited for admission, and never ran
-	// Node and Op name the node that ran, or was about to start, when the request's deadline passed. They are empty if no node did, and
-	// if it was a timeout of the node that passed.
+	// Node and Op name the node that ran, or was about to start, when the request's deadline passed. They are empty
+	// if there was none, or if a timeout of the node passed.
 	Node, Op string
 }
 
@@ -79,7 +79,7 @@ func (e *TimeoutError) Error() string {
 	return text
 }
 
-// OfRequest reports whether it is the request's deadline that has passed.
+// OfRequest reports whether the request's deadline has passed, rather than a timeout of the node.
 func (e *TimeoutError) OfRequest() bool { return e.Node != "" || e.Kind == ErrRequestDeadline }
 
 // Is reports whether the error is an ErrNotAdmitted, too.

@@ -21,8 +21,8 @@ func (f *freeList[E]) take() *E {
 	return e
 }
 
-// dropIdle returns at most so many of the objects that nobody has taken since the last call, beyond those to keep, and keeps them no
-// longer. The caller closes what they hold.
+// dropIdle removes and returns at most so many of the objects that were not taken since the last call, beyond those to
+// keep. The caller closes what they hold.
 func (f *freeList[E]) dropIdle(keep, most int) []*E {
 	n := max(min(f.least-keep, most), 0)
 	idle := slices.Clone(f.items[:n])
@@ -31,7 +31,7 @@ func (f *freeList[E]) dropIdle(keep, most int) []*E {
 	return idle
 }
 
-// freeMax is how many objects a freeList keeps. What a burst made beyond that is given back.
+// freeMax is how many objects a freeList keeps. Objects beyond that, from a burst, are freed.
 const freeMax = 4096
 
 // put keeps an object for its next use. False means that the list is full: the caller closes what

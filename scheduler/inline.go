@@ -30,8 +30,8 @@ type inliner struct {
 	resume func() // the method resumeParked, bound once
 }
 
-// keptNodes are the nodes of a run that will run inline, in the order in which they became
-// ready. All else that is ready starts first, so that no send waits behind them.
+// keptNodes are the nodes of a run that will run inline, in the order in which they became ready. All other ready
+// nodes start first, so that no send waits behind inline work.
 type keptNodes struct {
 	nodes  []int32 // handed out by the State
 	head   int
@@ -92,7 +92,7 @@ func (r *run) runInline(node int, start clock.Time) {
 	in.run = nil
 }
 
-// load has the job run a node from start on.
+// load prepares the job to run a node from start on.
 func (in *inliner) load(node int, start clock.Time) {
 	r, p := in.run, &in.run.profile.nodes[node]
 	rows := r.State.Rows(node)
@@ -105,8 +105,8 @@ func (in *inliner) load(node int, start clock.Time) {
 	in.engine.noteRunning(in.job.Ctx.Node)
 }
 
-// nextStep settles the node that has ended, and takes up the one that follows it, unless that runs elsewhere or later. A node that ends
-// after its deadline has failed.
+// nextStep settles the node that has ended, and takes up the next one, unless that runs elsewhere or later. A node
+// that ends after its deadline has failed.
 func (in *inliner) nextStep() bool {
 	e, r, j := in.engine, in.run, &in.job
 	node, out, end := j.Ctx.Node, j.Out, j.Ended
@@ -153,7 +153,7 @@ func (in *inliner) nextStep() bool {
 	return true
 }
 
-// measure takes in how long the node took: all that it costs the loop.
+// measure records how long the node took: its whole cost on the loop.
 func (in *inliner) measure() {
 	p, j := in.run.profile, &in.job
 	node, took := &p.nodes[j.Ctx.Node.Index], j.Ended.Sub(j.Started)
@@ -171,10 +171,10 @@ func (in *inliner) measure() {
 // drop ends the use of the rows of the node that has run.
 func (in *inliner) drop() {
 	in.job.drop()
-	tasks.Env(&in.job.Ctx).Cancellation = nil // The body has made it, if it has asked for its context.
+	tasks.Env(&in.job.Ctx).Cancellation = nil // The body has made it by asking for its context.
 }
 
-// park has r go on in the next iteration. One post serves all runs.
+// park makes r continue in the next iteration. One post serves all runs.
 func (r *run) park() {
 	if r.kept.parked {
 		return

@@ -2,7 +2,7 @@ package scheduler
 
 import "github.com/rankd/rankd/loop"
 
-// This file has what the loop does with a request before it begins.
+// This file has what happens to a request on the loop before it begins.
 
 // Submit implements Engine. done runs on the loop.
 func (e *Async) Submit(x *Execution, done func(*Result)) error {
@@ -34,7 +34,7 @@ func (e *Async) admit(x *Execution) {
 	e.checkDrained()
 }
 
-// queued follows a request into the queue, for which loser has lost its place, unless that is nil.
+// queued handles a request that has entered the queue. loser, unless nil, has lost its place to it.
 func (e *Async) queued(loser *Execution) {
 	if loser != nil {
 		e.turnAway(loser, ErrOverloaded)
@@ -51,7 +51,7 @@ type waitTimer struct {
 	stop  func()     // the end of the wait, bound once
 }
 
-// limitWait has a request wait until its deadline at most.
+// limitWait bounds the wait of a request by its deadline.
 func (e *Async) limitWait(x *Execution) {
 	w := e.freeWaits.take()
 	if w == nil {
@@ -78,7 +78,7 @@ func (e *Async) expire(x *Execution) {
 	}
 }
 
-// admitSoon has the queue looked at in this iteration, once. A request that ends does not begin the next one itself:
+// admitSoon makes admitNext run once in this iteration. A request that ends does not begin the next one itself:
 // requests that end at once would pile up on the stack, and the next one's work would count as this one's.
 func (e *Async) admitSoon() {
 	if !e.admitting {

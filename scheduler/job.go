@@ -35,15 +35,15 @@ type Run struct {
 	Shared  *Shared
 }
 
-// Shared is what the bodies of a request use side by side, also those that outlive its run. Any goroutine.
+// Shared is what the bodies of a request use concurrently, including those that outlive its run. Any goroutine.
 type Shared struct {
-	Params expr.Params     // a copy, immutable while the request runs: an answered request is its caller's again
+	Params expr.Params     // a copy, immutable while the request runs: after the answer the request belongs to its caller again
 	Given  taskrun.Request // its Rows too
 	Memory *rowset.Memory  // nil: none
 	failed atomic.Bool     // tells workers that the request has failed
 }
 
-// Begin starts the run of a request that was admitted. Shared is there, and nodeTimeout is the engine's.
+// Begin starts the run of an admitted request. Shared must be set, and nodeTimeout is the engine's.
 func (r *Run) Begin(x *Execution, nodeTimeout time.Duration) {
 	r.Req, r.Shared.Params = x, x.Params
 	r.Shared.Given.Required, r.Shared.Given.Caller, r.Shared.Given.Residents = x.Required, x.Context, x.Residents
@@ -65,15 +65,15 @@ func (r *Run) Next(now clock.Time) (node int, ok bool) {
 	return r.State.Next()
 }
 
-// Proceed ends the run if nobody waits for it any more, or if its deadline has passed. It reports whether a node that was
-// handed out before may start.
+// Proceed ends the run if nobody waits for it any more, or if its deadline has passed. It reports whether a node that
+// was handed out earlier may start.
 func (r *Run) Proceed(now clock.Time) bool {
 	r.expire(now)
 	return r.State.err == nil
 }
 
-// expire ends the run if nobody waits for it any more, or if its deadline has passed. Usually the request has no context, or one that
-// goes on, and nothing is called.
+// expire ends the run if nobody waits for it any more, or if its deadline has passed. Usually the request has no
+// context, or its context has not ended; then no function is called.
 func (r *Run) expire(now clock.Time) {
 	if r.Req.Context == nil && !r.State.deadline.Passed(now) {
 		r.State.Tell(now)
@@ -82,7 +82,7 @@ func (r *Run) expire(now clock.Time) {
 	}
 }
 
-// expireAs is expire for a request whose context has ended with gone, if that is not nil.
+// expireAs is expire for a request whose context has ended with the error gone, or not at all if gone is nil.
 func (r *Run) expireAs(now clock.Time, gone error) {
 	if gone != nil {
 		gone = r.State.abandoned(gone, now)
@@ -90,8 +90,8 @@ func (r *Run) expireAs(now clock.Time, gone error) {
 	r.State.Expire(now, gone)
 }
 
-// Load has j run a node that Next has handed out. It fills in the arguments of the body, whose timeout counts from start. limit is the
-// node's task.Ctx.Limit, if all may be left out that its reader does not look at.
+// Load prepares j to run a node that Next has handed out. It fills in the arguments of the body, whose timeout counts
+// from start. limit is the node's task.Ctx.Limit, if rows that its reader does not need may be left out.
 func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Time) {
 	r.lend(j)
 	r.load(j, node, spec, limit, start)
@@ -109,13 +109,13 @@ func (r *Run) load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Node, c.Limit = r.Req.Graph.Nodes[node], r.State.notes.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
 	env.Deadline = j.Deadline
-	if r.State.ahead != nil { // Usually nobody reads ahead, and clear has left no Ahead.
+	if r.State.ahead != nil { // Usually no node reads ahead, and clear has left no Ahead.
 		env.Keep().Ahead = r.State.takeAhead(node)
 	}
 	c.Inputs, c.Refs = r.State.Gather(node, c.Inputs[:0], c.Refs[:0])
 }
 
-// takeOver has j run the node anew that tried has run without a way to wait, and leaves tried what j was: see try.
+// takeOver prepares j to run a node again that tried has run without a way to wait, and swaps the two: see try.
 func (j *Job) takeOver(tried *Job) {
 	*j, *tried = *tried, *j
 	env, free := tasks.Env(&j.Ctx), tasks.Env(&tried.Ctx)
@@ -126,7 +126,8 @@ func (j *Job) takeOver(tried *Job) {
 	}
 }
 
-// CheckStart returns ErrDeadlineBeforeStart, in a *TimeoutError, if the deadline of a node has passed when its body is about to start.
+// CheckStart returns ErrDeadlineBeforeStart, in a *TimeoutError, if the deadline of a node passes before its body
+// starts.
 func (r *Run) CheckStart(j *Job, now clock.Time) error {
 	if j.Deadline.Passed(now) {
 		return r.State.nodeLate(ErrDeadlineBeforeStart, j.Ctx.Node, r.State.arrived, j.Deadline, now)
@@ -140,8 +141,8 @@ func (r *Run) TimedOut(j *Job, now clock.Time) error {
 	return r.State.nodeLate(ErrNodeTimeout, j.Ctx.Node, j.Started, j.Deadline, now)
 }
 
-// Fail settles a running node with an error, now. Its body has ended then; ended is zero for a body that ends just now, or goes on. If
-// the caller has gone, that is the error: the body has seen it, too, since its context has ended.
+// Fail settles a running node with an error, now. ended is when its body ended; zero means just now, or that the body
+// continues. If the caller has left, that becomes the error, because the body's context has ended, too.
 func (r *Run) Fail(node int, err error, ended, now clock.Time) {
 	if gone := r.Req.contextErr(); gone != nil && !errors.Is(gone, context.DeadlineExceeded) {
 		r.State.Abort(-1, ErrAbandoned)
@@ -162,7 +163,7 @@ func (r *Run) Succeed(j *Job) {
 	r.State.Succeed(j.Ctx.Node.Index, j.Out)
 }
 
-// note notes the outcome of a node that is about to succeed, and what its result lacks.
+// note notes the outcome of a node that is about to succeed, and its shortfall.
 func (r *Run) note(j *Job) {
 	c := &j.Ctx
 	if !tasks.Env(c).Usual() {
@@ -191,14 +192,15 @@ func (r *Run) Result() *Result {
 	return result
 }
 
-// Job runs a node, or the nodes of a chain one after the other. One goroutine at a time, on which nothing else uses it meanwhile.
+// Job runs a node, or the nodes of a chain one after the other. One goroutine at a time; nothing else on it uses the
+// Job meanwhile.
 type Job struct {
 	Ctx  task.Ctx // the arguments of the body; the engine sets how it waits
 	spec *task.Spec
 
 	Started  clock.Time // from which the timeout of the node counts; it may be zero without a deadline
 	Deadline clock.Time // of the node; zero: none
-	Ended    clock.Time // of the body; zero: it has not ended, or nobody needs to know when
+	Ended    clock.Time // of the body; zero: it has not ended, or nobody needs the time
 	Out      rowset.RowSet
 	Err      error
 }
@@ -206,14 +208,15 @@ type Job struct {
 // tasks is the view that engines have of package task.
 var tasks = task.Engine(taskrun.Key{})
 
-// Init sets what all nodes of an engine share, and how their bodies are asked to stop; nil: they are not.
+// Init sets what all nodes of an engine share, and how their bodies are asked to stop; nil: never.
 func (j *Job) Init(outside *task.Outside, engine *taskrun.Engine, cancel *taskrun.Cancellation) {
 	env := tasks.Env(&j.Ctx)
 	env.Outside, env.Engine, env.Cancellation = outside, engine, cancel
 }
 
-// Steps runs the body of the node, and those of others as long as next, at the end of each, has filled in the arguments of one more
-// and returns true. A nil next is for a single node. Without a deadline its end costs no reading of the clock.
+// Steps runs the body of the node. After each body it calls next; while next fills in the arguments of another node
+// and returns true, Steps runs that one, too. A nil next is for a single node; without a deadline its end needs no
+// reading of the clock.
 func (j *Job) Steps(next func() bool) {
 	for more := true; more; more = next != nil && next() {
 		j.Out, j.Err = tasks.Invoke(j.spec, &j.Ctx)
@@ -223,7 +226,7 @@ func (j *Job) Steps(next func() bool) {
 	}
 }
 
-// follow fills in the arguments of the node that reads the result alone.
+// follow fills in the arguments of the node that alone reads the result.
 func (j *Job) follow(node *plan.Node, spec *task.Spec, limit int, b *bounds) {
 	c := &j.Ctx
 	j.spec, j.Started, j.Deadline = spec, j.Ended, b.nodeDeadline(node, j.Ended)
@@ -233,20 +236,21 @@ func (j *Job) follow(node *plan.Node, spec *task.Spec, limit int, b *bounds) {
 	c.Inputs, c.Refs = append(c.Inputs[:0], j.Out), c.Refs[:0]
 }
 
-// Late reports whether the body has ended after the deadline of its node. If that is not strict, a timer decides, unless the
-// client's timer for a call was ahead of it for the same instant, or the context of the body was.
+// Late reports whether the body has ended after the deadline of its node. If strict is false, the node's timer
+// decides. Exception: the client's timer for a call, or the body's context, came first at the same instant.
 func (j *Job) Late(strict bool) bool {
 	return j.Deadline.Passed(j.Ended) && (strict || outOfTime(j.Err))
 }
 
-// dropRows keeps the slice and drops the rows in it. Of the one or two that a node reads the built-in clear costs more.
+// dropRows keeps the slice and drops the rows in it. For the one or two inputs of a node this is faster than the
+// built-in clear.
 func dropRows(rows []rowset.RowSet) {
 	for i := range rows {
 		rows[i].Batch, rows[i].Rows = nil, nil
 	}
 }
 
-// outOfTime reports whether a body has ended because of its deadline, or early for another reason.
+// outOfTime reports whether a body was ended by its deadline or cancelled.
 func outOfTime(err error) bool { return stoppedEarly(err) || errors.Is(err, context.DeadlineExceeded) }
 
 // clear ends the use of the arguments: what is the caller's is its own again.

@@ -5,7 +5,7 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// This file has what the reactor notes in the journal of a request that happens elsewhere than on the loop.
+// This file notes in a request's journal what happens off the loop.
 
 // places are the names of the places in a trace.
 var places = [...]trace.Place{onLoop: trace.OnLoop, onPool: trace.OnPool, inline: trace.Inline}
@@ -19,17 +19,17 @@ func (e *Async) lastWork() clock.Time {
 	return e.left
 }
 
-// noteGivenUp notes what a job has done that is about to settle and is not back on the loop.
+// noteGivenUp notes the progress of a job that is about to settle and is not back on the loop.
 func (j *asyncJob) noteGivenUp() {
 	o, done, until := j.offload, clock.Time(0), clock.Time(0)
-	worked, position := o.worked.Load(), int(o.position.Load()) // in this order: what has worked has its last position
+	worked, position := o.worked.Load(), int(o.position.Load()) // in this order: once worked is true, position is final
 	if position == notBegun {
 		return
 	}
 	if worked {
 		done = j.Ended
 	}
-	if worked || position > o.settled { // The worker has gone on since the loop looked last.
+	if worked || position > o.settled { // The worker has made progress since the last check.
 		until = o.steps[o.settled].end
 	}
 	j.noteWork(done)
@@ -46,7 +46,7 @@ func (j *asyncJob) noteStep(k int) {
 	journal.Fuse(next, node, k+1, rows)
 }
 
-// noteReturn notes that a job is back on the loop. Its steps but the last are noted.
+// noteReturn notes that a job is back on the loop. All its steps except the last are noted already.
 func (j *asyncJob) noteReturn() {
 	if j.offload.position.Load() == notBegun {
 		return
@@ -57,7 +57,8 @@ func (j *asyncJob) noteReturn() {
 	}
 }
 
-// noteWork notes when the worker began the node that has not settled, and the job, and when it had done that; zero: it has not.
+// noteWork notes when the worker began the unsettled node and the job. done is when it finished the job; zero: it has
+// not.
 func (j *asyncJob) noteWork(done clock.Time) {
 	o, journal := j.offload, j.run.Journal
 	journal.Worked(j.node.Index, o.job.Worker, o.steps[o.settled].start)

@@ -12,21 +12,23 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// State goes on without a lenient node that fails. Its readers then see its substitute. What that takes is in the graph:
-// a lenient node holds its inputs until it settles (Node.Holds), and a node on demand waits for the demand, too.
+// State goes on when a lenient node fails. The readers of that node then see its stand-in. The graph has what that
+// needs: a lenient node holds its inputs until it settles (Node.Holds), and a node on demand also waits for the
+// demand.
 //
 //	onDemand ── a fallback needs it ─▶ waiting
 //	running ── Fail, caught ─▶ failed ─┬─ the substitute is there ───────────────────▶ dependents are readied
 //	                                   └─ its fallback is needed, runs and succeeds ─▶ dependents are readied
 
-// countOptional counts a node that begins (1) or ends (-1) to run, if it is optional: the plan waits for it only while a required one runs.
+// countOptional counts an optional node that starts (1) or stops (-1) running: the plan waits for it only while a
+// required node runs.
 func (s *State) countOptional(n *plan.Node, by int) {
 	if n.Optional && !s.requires(n.Index) {
 		s.optional += by
 	}
 }
 
-// standFor gives the result of a fallback to the readers of the node that has failed, if n is one.
+// standFor gives the result of n to the readers of the failed node whose fallback n is, if there is one.
 func (s *State) standFor(n *plan.Node, result rowset.RowSet) {
 	if n.StandsFor != nil {
 		s.stand(n.StandsFor.Index, result)
@@ -40,25 +42,25 @@ func (s *State) letGo(n *plan.Node) {
 	}
 }
 
-// requires reports whether the request requires a node: it is then neither lenient nor optional.
+// requires reports whether the request requires a node. Such a node counts as neither lenient nor optional.
 func (s *State) requires(node int) bool {
 	return len(s.required) > 0 && slices.Contains(s.required, node)
 }
 
-// OnlyOptional reports whether optional nodes run, and nothing else runs or will start before they have settled.
-// The engine then gives up on them: it fails each with ErrGivenUp.
+// OnlyOptional reports whether only optional nodes run, and nothing else will start before they have settled. The
+// engine then gives them up: it fails each with ErrGivenUp.
 func (s *State) OnlyOptional() bool {
 	return s.optional > 0 && s.optional == s.inflight && (s.err != nil || s.head == len(s.readyQueue))
 }
 
-// catches reports whether the plan goes on without a node that has failed. Past the deadline of the request, or
-// when nobody waits for it, nothing does.
+// catches reports whether the plan goes on without a node that has failed. It does not go on after the deadline of
+// the request, or when nobody waits for the answer.
 func (s *State) catches(node int, err error, now clock.Time) bool {
 	return s.err == nil && s.graph.Nodes[node].Lenient() && !s.requires(node) &&
 		!s.deadline.Passed(now) && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, task.ErrGoexit)
 }
 
-// substitute finds what the readers of a failed node see instead of its result, or has its fallback make it.
+// substitute makes the stand-in of a failed node, or starts its fallback.
 func (s *State) substitute(node int, err error) (instead plan.OnError, rows int) {
 	n := s.graph.Nodes[node]
 	if n.OnError == plan.OnErrorFallback {
@@ -85,7 +87,7 @@ func (s *State) substitute(node int, err error) (instead plan.OnError, rows int)
 	return plan.OnErrorEmpty, 0
 }
 
-// stand gives the readers of a failed node its substitute.
+// stand gives the readers of a failed node its stand-in.
 func (s *State) stand(node int, value rowset.RowSet) {
 	n := s.graph.Nodes[node]
 	if s.notes != nil {
@@ -97,7 +99,7 @@ func (s *State) stand(node int, value rowset.RowSet) {
 	s.standFor(n, value)
 }
 
-// results returns the results of nodes, which somebody holds.
+// results returns the results of nodes, which must be held.
 func (s *State) results(nodes []int) []rowset.RowSet {
 	all := make([]rowset.RowSet, len(nodes))
 	for i, node := range nodes {
@@ -106,7 +108,7 @@ func (s *State) results(nodes []int) []rowset.RowSet {
 	return all
 }
 
-// demand has a node on demand run, and those that it reads.
+// demand makes a node on demand run, and the nodes that it reads.
 func (s *State) demand(node int) {
 	s.move(node, onDemand, waiting)
 	s.due++
@@ -137,7 +139,7 @@ func (s *State) dueDeltas() []rowset.SchemaDelta {
 	return due
 }
 
-// ReportShortfall notes what the result of a running node lacks, as its body says. The engine calls it before Succeed.
+// ReportShortfall notes the shortfall that a running node's body has reported. The engine calls it before Succeed.
 func (s *State) ReportShortfall(node int, f task.Shortfall) {
 	status := NodeFailed
 	switch {
@@ -158,9 +160,9 @@ type NodeStatus string
 const (
 	NodeOK       NodeStatus = "ok"       // all of it
 	NodePartial  NodeStatus = "partial"  // all but rows whose keys failed
-	NodeFallback NodeStatus = "fallback" // it failed, and another node's result took its place
-	NodeLate     NodeStatus = "late"     // the plan did not wait for it any longer
-	NodeFailed   NodeStatus = "failed"   // it failed, or a part of it that it can do without
+	NodeFallback NodeStatus = "fallback" // it failed, and another node's result replaced its own
+	NodeLate     NodeStatus = "late"     // the plan did not wait for it
+	NodeFailed   NodeStatus = "failed"   // it failed, or a dispensable part of it did
 )
 
 // Completeness says what one node contributed to an answer. Immutable; any goroutine.
@@ -169,13 +171,13 @@ type Completeness struct {
 	Status  NodeStatus
 	Dropped int   // rows left out because their keys failed
 	Err     error // why the node, or the first key, failed; nil if Status is NodeOK
-	// Malformed says which ids the node could not read; nil: none. It leaves the status as it is.
+	// Malformed says which ids the node could not read; nil: none. It does not affect the status.
 	Malformed *task.MalformedIDs
 	Cached    rowcache.Use // which of what the node read was in memory
 }
 
-// completeness returns what the lenient nodes that ran, and others that lack something, have contributed to the
-// answer, in the plan's order. It is nil for a plan without lenient nodes that lacks nothing.
+// completeness returns the contributions of the lenient nodes that ran, and of other nodes with a shortfall, in the
+// plan's order. It is nil if the plan has no lenient node and nothing is missing.
 func (s *State) completeness() []Completeness {
 	if !s.graph.Lenient && len(s.incomplete) == 0 {
 		return nil

@@ -17,7 +17,7 @@ import (
 type loopBody struct {
 	engine    *Async
 	job       *asyncJob
-	journal   *trace.Journal // of the node's request; nil: nobody records it, or the node has settled
+	journal   *trace.Journal // of the node's request; nil: it is not recorded, or the node has settled
 	index     int            // of the node
 	co        *coroutine
 	batch     resp.Batch       // of the code
@@ -33,8 +33,8 @@ type loopBody struct {
 	await     *await           // the one await of a function at a time; nil: not under way
 }
 
-// redisCall is a call to Redis for a loopBody. One that is cancelled leaves its body, which may ask again, and is used again from its
-// Done on. Loop only.
+// redisCall is a call to Redis for a loopBody. A cancelled call is detached from its body, which may make another
+// call. The call is reused from its Done on. Loop only.
 type redisCall struct {
 	resp.Call
 	body *loopBody // nil: nobody waits for it
@@ -53,7 +53,7 @@ func (e *Async) newRedisCall(b *loopBody) *redisCall {
 			}
 			b.client = nil
 			if c.Err != nil {
-				b.journal.Enter() // It goes on now, and not since the replies to earlier commands came.
+				b.journal.Enter() // It continues now, not when the replies to earlier commands came.
 			}
 			b.wake()
 		}
@@ -72,7 +72,7 @@ func newLoopBody(j *asyncJob) *loopBody {
 	return b
 }
 
-// start begins the code. At its end, perhaps inside start, the body calls job.bodyEnded.
+// start begins the code. When the code ends, perhaps inside start, the loopBody calls job.bodyEnded.
 func (b *loopBody) start() {
 	j := b.job
 	env := tasks.Env(&j.Ctx)
@@ -90,11 +90,11 @@ func (b *loopBody) start() {
 	}
 }
 
-// runs gives the call that the code waits for, if there is a new one, to its client, and reports whether the code has ended.
+// runs gives a new call that the code waits for to its client, and reports whether the code has ended.
 //
-// The code itself does not: a client that writes goes deep, and would grow the stacks of all bodies to 8 KB. The collector halves
-// those of idle ones, and what hundreds of requests in flight touch of theirs shares few sets of a cache. concat_plan lost a tenth
-// of its requests per second at 256 in flight.
+// The code itself does not do this: a client that writes needs a deep stack, and would grow the stacks of all bodies
+// to 8 KB. The garbage collector halves idle stacks, and hundreds of large stacks compete for few cache sets. That
+// cost concat_plan throughput at 256 requests in flight.
 func (b *loopBody) runs(ended bool) bool {
 	for !ended && b.unasked {
 		b.unasked = false
@@ -136,7 +136,7 @@ const keepBatchBytes = 64 << 10
 
 func (b *loopBody) ended() {
 	j := b.job
-	took := b.engine.loop.Now().Sub(j.begun) // It may have begun after the loop's time, by a reading of the clock.
+	took := b.engine.loop.Now().Sub(j.begun) // It may have begun later than the loop's time, by its own reading of the clock.
 	j.profile.nodes[b.index].ran.count(1, max(took, 0))
 	b.journal, b.cancelled = nil, false
 	b.dropCall()
@@ -147,14 +147,15 @@ func (b *loopBody) ended() {
 	j.bodyEnded()
 }
 
-// Each free job on the loop has a goroutine. Those that a burst has left end when nobody has used them for a while, some at a time.
+// Each free job on the loop has a goroutine. Jobs left over from a burst end after a while without use, a few at a
+// time.
 const (
 	loopBodiesWarm   = 32
 	loopBodiesIdle   = time.Second
 	loopBodiesEndMax = 256
 )
 
-// watchIdle has those end that nobody uses, if there are many.
+// watchIdle starts the timer that ends unused free jobs, if there are many.
 func (e *Async) watchIdle() {
 	if len(e.freeJobs[onLoop].items) <= loopBodiesWarm || e.idle != nil && e.idle.Active() {
 		return
@@ -162,10 +163,10 @@ func (e *Async) watchIdle() {
 	if e.idle == nil {
 		e.idle = e.loop.NewTimer(e.endIdleLoopBodies)
 	}
-	_ = e.idle.Start(loopBodiesIdle, 0) // Only a stopped loop refuses, and its engine ends all bodies.
+	_ = e.idle.Start(loopBodiesIdle, 0) // Only a stopped loop refuses, and then the engine ends all bodies.
 }
 
-// endIdleLoopBodies ends free jobs on the loop that nobody has used since the last time.
+// endIdleLoopBodies ends free jobs on the loop that were not used since its last run.
 func (e *Async) endIdleLoopBodies() {
 	for _, j := range e.freeJobs[onLoop].dropIdle(loopBodiesWarm, loopBodiesEndMax) {
 		j.close()
@@ -173,21 +174,21 @@ func (e *Async) endIdleLoopBodies() {
 	e.watchIdle()
 }
 
-// cancel has the code end, because nobody waits for its result any more. The code goes on when its call has ended, which its client
-// ends if its deadline has come. A sleep, or a wait for a function, ends in the next iteration, in a timer callback of its own,
-// however many bodies there are.
+// cancel makes the code end, because nobody waits for its result any more. If it waits for a call, it continues when
+// the call has ended; at the call's deadline its client ends it. A sleep, or a wait for a function, ends in the next
+// iteration. Each has a timer callback of its own, however many bodies there are.
 func (b *loopBody) cancel() {
 	b.cancelled, b.journal = true, nil
 	b.remote.cancel()
 	if b.client != nil && !b.call.Deadline.Passed(b.engine.loop.Clock().Now()) {
-		_ = b.client.Cancel(&b.call.Call) // The error says that its end is due.
+		_ = b.client.Cancel(&b.call.Call) // The error means that its end is due.
 	}
 	if b.dropAwait() || b.timer != nil && b.timer.Active() {
-		_ = b.wakeAfter(0) // Only a stopped loop refuses, and it fires no timer anyway.
+		_ = b.wakeAfter(0) // Only a stopped loop refuses, and then no timer fires anyway.
 	}
 }
 
-// wakeAfter has the timer wake the code after d.
+// wakeAfter makes the timer wake the code after d.
 func (b *loopBody) wakeAfter(d time.Duration) error {
 	if b.timer == nil {
 		b.timer = b.engine.loop.NewTimer(b.slept)
@@ -203,7 +204,7 @@ func (b *loopBody) close() {
 	}
 }
 
-// NewBatch implements taskrun.Waiter. It drops the call of which the code has not taken all parts.
+// NewBatch implements taskrun.Waiter. It drops a call whose parts the code has not all taken.
 func (b *loopBody) NewBatch() *resp.Batch {
 	b.dropCall()
 	b.batch.Reset()
@@ -250,7 +251,8 @@ func (b *loopBody) Next() (from int, part resp.Replies, err error) {
 	return b.call.From, b.call.Replies, b.call.Err
 }
 
-// send prepares a call to the endpoint's client, which gets it when the code waits. part wakes the code for each part of the replies; nil: for all at once.
+// send prepares a call to the endpoint's client, which gets the call when the code waits. part wakes the code for
+// each part of the replies; nil: once, for all replies.
 func (b *loopBody) send(ep *registry.Endpoint, batch *resp.Batch, part func(*resp.Call)) error {
 	switch {
 	case batch != &b.batch:
@@ -290,7 +292,7 @@ func (b *loopBody) dropCall() {
 	}
 }
 
-// leaveCall cancels the call, and leaves it to its end if its client has it.
+// leaveCall cancels the call. If its client has it, the call is detached until its end.
 //
 //go:noinline
 func (b *loopBody) leaveCall() {
@@ -298,7 +300,7 @@ func (b *loopBody) leaveCall() {
 		b.client, b.unasked = nil, false
 		return
 	}
-	_ = b.client.Cancel(&b.call.Call) // The error says that its end is due.
+	_ = b.client.Cancel(&b.call.Call) // The error means that its end is due.
 	b.call.body = nil
 	b.call, b.client = nil, nil
 }
@@ -309,9 +311,8 @@ func NoClientError(ep *registry.Endpoint) error {
 	return fmt.Errorf("no redis client for endpoint %s (%s)", ep.ID, ep.Name)
 }
 
-// Sleep implements taskrun.Waiter. A sleep of zero does not suspend. The sleep of a cancelled body
-// lasts until the next iteration, so code that ignores the error and tries again for ever
-// leaves the loop to the others.
+// Sleep implements taskrun.Waiter. A sleep of zero does not suspend. The sleep of a cancelled body lasts until the
+// next iteration, so code that ignores the error and retries forever does not block the loop.
 func (b *loopBody) Sleep(d time.Duration) error {
 	switch {
 	case b.cancelled:

@@ -17,17 +17,17 @@ import (
 // Metrics are the counters of an engine and of everything that it drives. A copy; any goroutine.
 type Metrics struct {
 	Loop loop.Metrics
-	Lag  time.Duration // until the loop came to read these counters
+	Lag  time.Duration // until the loop read these counters
 	// Stuck counts the times that one callback held up the loop for over a second, and StuckFor is how long one does
-	// now. What the loop counts is then of the last reading before.
+	// so now. Meanwhile counters of the loop are those of the last reading.
 	Stuck     uint64
 	StuckFor  time.Duration
 	CPU       cpupool.Stats    // zero if the CPU given to NewAsync does not count
 	Redis     []resp.Stats     // by endpoint index; zero for an endpoint that is not a Redis
-	Caches    []rowcache.Stats // by endpoint index; zero for an endpoint whose reads are not kept
+	Caches    []rowcache.Stats // by endpoint index; zero for an endpoint without a cache
 	Remote    []remote.Stats   // by endpoint index; zero for an endpoint of another kind than http
 	Counts                     // of all plans
-	Orphans   int              // bodies that have been left behind and have not ended yet
+	Orphans   int              // of orphans that have not ended yet
 	Live      int              // requests in flight
 	Bodies    int              // of nodes that run now, on the loop or the pool, and orphans; zero with the blocking engines
 	Admission AdmissionStats   // of requests before they run
@@ -66,7 +66,7 @@ func (e *Async) Metrics() Metrics {
 	return m
 }
 
-// lastMetrics returns what Metrics has read last, zeros if it has read nothing, of a loop that is stuck.
+// lastMetrics returns the last reading of Metrics for a loop that is stuck, or zeros if there is none.
 func (e *Async) lastMetrics() (m Metrics) {
 	if last := e.watchdog.last.Load(); last != nil {
 		m = last.clone()
@@ -116,12 +116,12 @@ func (e *Async) readMetrics(lag time.Duration) Metrics {
 	return m
 }
 
-// StuckFor returns for how long one callback has held up the loop, such as a body that never returns. Zero means that the
-// loop goes round. The watchdog of OpenAsync sees it after one or two seconds; other engines have none. Any goroutine.
+// StuckFor returns how long one callback, such as a body that never returns, has held up the loop. Zero means that
+// the loop runs. The watchdog of OpenAsync notices after one or two seconds; other engines have none. Any goroutine.
 func (e *Async) StuckFor() time.Duration { return e.watchdog.StuckFor() }
 
-// PlacementStats say what became of requests, where their computing nodes ran, and what that cost: in an engine, or in one plan.
-// Immutable.
+// PlacementStats say how requests ended, where their computing nodes ran, and what that cost: in an engine, or in one
+// plan. Immutable.
 type PlacementStats struct {
 	Counts
 	Inline    uint64 // nodes that ran inline
@@ -133,12 +133,12 @@ type PlacementStats struct {
 	InlineTime latency.Quantiles // of one inline node
 	// QueueDelay is the time from the hand-over of a job to its start on a worker.
 	QueueDelay latency.Quantiles
-	// StartDelay is the time from the instant at which a node became ready to its start, of all nodes wherever they ran: for a worker, for the
-	// budget of inline nodes, for others on the loop. Where a node starts or becomes ready between two readings of the clock, the
-	// loop's time counts, which moves once an iteration.
+	// StartDelay is the time from when a node became ready to its start, for all nodes wherever they ran. They wait
+	// for a worker, for the budget of inline nodes, or for other work on the loop. If a node starts or becomes ready
+	// between two readings of the clock, the loop's time counts, which moves once an iteration.
 	StartDelay latency.Quantiles
-	// OffloadRoundTrip is the time from the hand-over of a job to its hand-back on the loop,
-	// without the time of the work itself: the price of offloading.
+	// OffloadRoundTrip is the time from the hand-over of a job to its hand-back on the loop, minus the time of the
+	// work itself. It is the cost of offloading.
 	OffloadRoundTrip latency.Quantiles
 	// The same distributions, for programs that subtract one reading from another.
 	InlineBuckets, QueueBuckets, StartBuckets latency.Buckets
@@ -156,8 +156,8 @@ type Counts struct {
 	Degraded     uint64 // of these, answered although something is missing: see Result.Completeness
 	NodeTimeouts uint64 // nodes whose deadline came while they ran
 	GivenUp      uint64 // optional nodes for which their plans did not wait
-	// A node that timed out, or that was given up, leaves its body behind. The body ends later in one of two ways,
-	// and its result is dropped:
+	// If a node times out or is given up, its body becomes an orphan. It ends later in one of two ways, and its
+	// result is dropped:
 	LateCompletions uint64 // it ran on to its own end
 	Cancelled       uint64 // it noticed, or had not started, and stopped early
 }
@@ -189,12 +189,12 @@ func (s *PlacementStats) rate(nodes uint64) float64 {
 // OpStats say how often the tasks of one op ran, and for how long. Immutable.
 type OpStats struct {
 	Runs uint64 // that ended
-	// Time is what they took together: on a worker and inline by the clock; of a task that may wait, its waits included, by the
-	// loop's time, which moves once an iteration.
+	// Time is their total time. On a worker and inline it is measured by the clock. For a task that may wait, it
+	// includes the waits and is measured by the loop's time, which moves once an iteration.
 	Time time.Duration
 }
 
-// mean returns what a run takes, zero if none has ended.
+// mean returns the average time of a run, zero if none has ended.
 func (s *OpStats) mean() time.Duration { return s.Time / time.Duration(max(s.Runs, 1)) }
 
 func (s *OpStats) count(runs uint64, took time.Duration) {
@@ -244,7 +244,7 @@ func (e *Async) opMetrics() map[string]OpStats {
 	return ops
 }
 
-// stats returns what the metrics tell of p.
+// stats returns the metrics of p.
 func (p *profile) stats() PlacementStats {
 	s := p.counts
 	s.InlineTime = latency.Of(&p.inlineTime)
@@ -256,7 +256,7 @@ func (p *profile) stats() PlacementStats {
 	return s
 }
 
-// placementMetrics returns the figures of all plans together, and of each by its name.
+// placementMetrics returns the figures of all plans together, and those of each plan by name.
 func (e *Async) placementMetrics() (all PlacementStats, plans map[string]PlacementStats) {
 	var sum profile
 	byName := map[string]*profile{}

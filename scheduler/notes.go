@@ -9,14 +9,14 @@ import (
 // NodeRows are the rows that one node took in and gave out in a run. Immutable once the run is over; any goroutine.
 type NodeRows struct {
 	Ran          bool // the node has a result
-	StoodIn      bool // it is not the node's own: the node has failed, and Node.OnError says where it is from
+	StoodIn      bool // it is not the node's own: the node has failed, and Node.OnError says where the result is from
 	Inputs, Refs []rowset.RowSet
 	Out          rowset.RowSet
-	Cached       rowcache.Use // which of what it read was in memory
+	Cached       rowcache.Use // which of the values that it read were in memory
 }
 
-// notes are what a request wants to know of each of its nodes. The goroutine that runs a node writes the entry of that
-// node.
+// notes are what a request wants to know about each of its nodes. The goroutine that runs a node writes the entry of
+// that node.
 type notes struct {
 	deltas []rowset.SchemaDelta // by node; nil unless the request asks for them
 	rows   []NodeRows           // by node; nil unless the request asks for them
@@ -37,7 +37,7 @@ func notesFor(e *Execution) *notes {
 	return n
 }
 
-// take notes the outcome of a node, and what it had from memory. It copies both lists of rows.
+// take notes the outcome of a node, and which values it had from memory. It copies both lists of rows.
 func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet, cached rowcache.Use) {
 	if n.deltas != nil {
 		n.deltas[node.Index] = rowset.NewSchemaDelta(node.ID, inputs, refs, out)

@@ -15,8 +15,8 @@ import (
 
 // offload is what an asyncJob needs on the CPU pool, where it runs the nodes of a chain, or one node.
 //
-// From the submission to the hand-back the worker owns the Job. The loop may
-// look at position, and at the starts of the steps up to there.
+// From the submission to the hand-back the worker owns the Job. The loop may read position, and the starts of the
+// steps up to it.
 type offload struct {
 	waiter  poolWaiter
 	job     cpupool.Job
@@ -29,11 +29,11 @@ type offload struct {
 	bounds  bounds
 	failed  *atomic.Bool    // the request has failed; nil: run regardless
 	context context.Context // Execution.Context; may be nil
-	notes   *notes          // nil: the request wants to know nothing of its nodes
+	notes   *notes          // nil: the request does not want notes about its nodes
 
 	steps    []jobStep    // of each node of the chain
-	position atomic.Int32 // of the step that has begun last, or notBegun
-	worked   atomic.Bool  // the last step has ended: Job.Ended and its end are there
+	position atomic.Int32 // of the latest step that has begun, or notBegun
+	worked   atomic.Bool  // the last step has ended: Job.Ended and its end are set
 }
 
 // jobStep is how one node of a job ran.
@@ -126,15 +126,15 @@ func (j *asyncJob) nextStep() bool {
 	return true
 }
 
-// stops reports, after a step, whether the rest of the chain does not run: the node has failed, lacks something or was late, or
-// nobody waits for the result any more.
+// stops reports, after a step, whether the rest of the chain must not run: the node has failed, has a shortfall or
+// was late, or nobody waits for the result any more.
 func (j *asyncJob) stops() bool {
 	o := j.offload
 	return j.Err != nil || j.Ctx.Shortfall() != (task.Shortfall{}) || j.Late(true) || j.cancel.Cancelled() || o.failed.Load() ||
 		o.context != nil && o.context.Err() != nil
 }
 
-// poolWaiter is the taskrun.Waiter of a body on the pool. If that asks Redis: there is no connection. The worker only.
+// poolWaiter is the taskrun.Waiter of a body on the pool. It has no connection to Redis. Only the worker uses it.
 type poolWaiter struct {
 	taskrun.NoWaiter
 	job *asyncJob
@@ -148,7 +148,7 @@ func (w *poolWaiter) Await(fn func() error) error {
 	return w.job.engine.awaits.Block(fn, &w.job.cancel)
 }
 
-// advance settles the nodes of a chain before the step that runs, or was the last to run.
+// advance settles the nodes of a chain before the step that runs, or that ran last.
 func (j *asyncJob) advance() {
 	o, r := j.offload, j.run
 	if !j.chained() {
@@ -188,7 +188,7 @@ func (j *asyncJob) handedBack(err error) {
 	j.bodyEnded()
 }
 
-// measure takes in how long each node took, and the way to the pool and back.
+// measure records how long each node took, and how long the way to the pool and back took.
 func (j *asyncJob) measure(last int) {
 	o, p := j.offload, j.profile
 	for k, index := 0, o.head; k <= last; k, index = k+1, int(p.nodes[index].next) {

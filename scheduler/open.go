@@ -50,8 +50,8 @@ type Config struct {
 	NoCoalesceReads bool
 	// BusyPoll is how long the loop of an Async polls before it sleeps: see reactor.Config.
 	BusyPoll time.Duration
-	// Placement says where computing nodes run. Blocking engines take only from it whether a sort
-	// that a take follows selects: not in the mode OffloadAll.
+	// Placement says where computing nodes run. Blocking engines only take from it whether a sort before a take
+	// selects the first rows: not in the mode OffloadAll.
 	Placement Placement
 	// Memory keeps big slices from one request to the next. Nil means a pool of the engine's own.
 	// Blocking engines keep none.
@@ -64,11 +64,11 @@ type Config struct {
 	// OnPanic receives a panic in a callback on the loop, which contains it. Nil logs it: see
 	// loop.Config.
 	OnPanic func(recovered any, stack []byte)
-	// OnStuck hears when one callback holds up the loop, and when that has ended, on a goroutine of the engine. Nil logs it
-	// with slog.Default().
+	// OnStuck is called when one callback holds up the loop, and when that has ended, on a goroutine of the engine.
+	// Nil logs it with slog.Default().
 	OnStuck func(Stuck)
-	// OnUntracked hears on the loop, and must not wait, that a Redis with registry.CacheBroadcast or CacheTrack refuses to tell of
-	// changes, and that it does not refuse any more. Nil means a line in slog.Default.
+	// OnUntracked is called when a Redis with registry.CacheBroadcast or CacheTrack refuses to report changes, and
+	// when it no longer refuses. It is called on the loop and must not wait. Nil means a line in slog.Default.
 	OnUntracked func(Untracked)
 }
 
@@ -90,9 +90,9 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// DefaultCPUThreads returns the number of CPU workers on a machine of so many cores: all but one,
-// which the loop has for itself. At least two, since behind a single worker each heavy job holds up
-// all others. At most eight, the default of the original specification. docs/how-a-request-runs.md#where-a-node-runs has the figures.
+// DefaultCPUThreads returns the number of CPU workers on a machine of so many cores: all but one, which the loop has
+// for itself. It is at least two, since each heavy job would hold up all others behind a single worker. It is at most
+// eight, the default of the original specification. docs/how-a-request-runs.md#where-a-node-runs has the figures.
 func DefaultCPUThreads(cores int) int { return min(max(2, cores-1), 8) }
 
 // DefaultBusyPoll is how long the loop polls if the Config says nothing else.

@@ -13,22 +13,23 @@ import (
 // This file answers one question: where does a node run? Its task, its plan, the policy of the request, and what it has cost before
 // (profile.go) decide.
 
-// Mode says which computing nodes run inline, that is on the loop, and which on the CPU pool. Empty means the engine's, and
-// Adaptive for an engine. All modes give the same answers. Immutable; any goroutine.
+// Mode says which computing nodes run inline on the loop, and which run on the CPU pool. Empty means the engine's
+// mode, which defaults to Adaptive. All modes give the same answers. Immutable; any goroutine.
 type Mode string
 
 // The modes.
 const (
-	// Adaptive runs a node inline if its predicted time is short. It hands chains of the others to the pool as one job.
+	// Adaptive runs a node inline if its predicted time is short. It hands each chain of other nodes to the pool as
+	// one job.
 	Adaptive Mode = "adaptive"
 	// OffloadAll hands every computing node to the pool, one by one, and sorts in full even if a take follows.
 	OffloadAll Mode = "offload_all"
-	// InlineAll runs every node inline that may run there, whatever it costs. It is for
-	// experiments: one heavy node holds up all requests.
+	// InlineAll runs every permitted node inline, whatever it costs. It is for experiments: one heavy node holds up
+	// all requests.
 	InlineAll Mode = "inline_all"
 )
 
-// Check returns an error if m is not one of the modes. It says which there are, and fits behind the name of a setting.
+// Check returns an error if m is not one of the modes. The error lists the modes, and follows the name of a setting.
 func (m Mode) Check() error {
 	switch m {
 	case Adaptive, OffloadAll, InlineAll:

@@ -64,8 +64,8 @@ func (n *nodeProfile) recalled(all bool) {
 	}
 }
 
-// started counts how long a node waited for its start. It costs an inline node that follows another one two comparisons: some 1 ns, and
-// no reading of the clock.
+// started counts how long a node waited for its start. For an inline node that follows another one it costs two
+// comparisons, and no reading of the clock.
 func (p *profile) started(delay time.Duration) {
 	if delay <= 0 {
 		p.atOnce++
@@ -83,8 +83,7 @@ func (p *profile) countLate(err error) {
 	}
 }
 
-// profilesMax is how many plans an engine remembers. A program that loads plans for ever must not
-// keep them all.
+// profilesMax is how many plans an engine remembers. A program that keeps loading plans must not keep them all.
 const profilesMax = 1024
 
 // profileOf returns the profile of a plan, a new one at its first use.
@@ -100,7 +99,7 @@ func (e *Async) profileOf(g *plan.Graph) *profile {
 	return p
 }
 
-// forgetProfiles forgets the plans that no request in flight and no orphan has. The engine's counts stay.
+// forgetProfiles forgets the plans that no request in flight and no orphan uses. The engine's counts stay.
 func (e *Async) forgetProfiles() {
 	for _, p := range e.profiles {
 		if p.live == 0 {
@@ -152,10 +151,10 @@ func newProfile(g *plan.Graph) *profile {
 	return p
 }
 
-// firstRowsMax is how many rows a node may read and make that runs inline before it was measured, without a hint in its plan.
+// firstRowsMax bounds the rows of a node that runs inline before it was measured, without a hint in its plan.
 const firstRowsMax = 256
 
-// predict returns how long a node will take for so many rows. False means that nobody knows.
+// predict returns how long a node will take for so many rows. False means that there is no prediction.
 func (n *nodeProfile) predict(node *plan.Node, rows int) (time.Duration, bool) {
 	switch {
 	case n.cost.knows(rows):
@@ -169,7 +168,7 @@ func (n *nodeProfile) predict(node *plan.Node, rows int) (time.Duration, bool) {
 	}
 }
 
-// learn takes in how long the node ran. A failure teaches only what is more than expected: most
+// learn records how long the node ran. A failure counts only if it took longer than expected, because most failures
 // end early.
 func (n *nodeProfile) learn(rows int, took time.Duration, err error) {
 	if err == nil || took > n.cost.predict(rows) {
@@ -181,11 +180,10 @@ func (n *nodeProfile) learn(rows int, took time.Duration, err error) {
 //
 //	time = fixed + perRow × active rows of its input
 //
-// Each measurement moves the prediction for its number of rows half-way to what was
-// measured, so that a node that turns expensive is known after one run, and one that turns cheap
-// after some ten. It is shared out between the two parts by the size of the input: up to some
-// dozens of rows the fixed part learns, beyond that the part per row. The zero value has
-// measured nothing. Loop only.
+// Each measurement moves the prediction for its number of rows half-way to the measured time. So the model notices
+// after one run that a node has become expensive, and after some ten that it has become cheap. The size of the input
+// decides which part learns: up to some dozens of rows the fixed part, beyond that the part per row. The zero value
+// has measured nothing. Loop only.
 type costModel struct {
 	fixed   float64 // ns
 	perRow  float64 // ns

@@ -23,14 +23,14 @@ type Remote interface {
 	Stats() remote.Stats
 }
 
-// remoteWait is the one call to a service at a time that a loopBody waits for. Loop only.
+// remoteWait is the call to a service for which a loopBody waits; it makes one at a time. Loop only.
 type remoteWait struct {
 	client Remote // has the call; nil: not under way
 	call   remote.Call
 }
 
-// Exchange implements taskrun.Waiter. It suspends the code until the call has ended. Until then a goroutine off the loop
-// may work with all that the functions of x refer to.
+// Exchange implements taskrun.Waiter. It suspends the code until the call has ended. Until then a goroutine off the
+// loop may use everything that the functions of x refer to.
 func (b *loopBody) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	if b.cancelled {
 		return task.ErrCancelled
@@ -69,7 +69,7 @@ func (b *loopBody) exchanged() {
 	b.wake()
 }
 
-// serviceWatch notes in the journal of a body's request what happens to its call.
+// serviceWatch notes in the journal of a body's request how its call proceeds.
 type serviceWatch struct{ body *loopBody }
 
 // Sent implements remote.Watch.
@@ -77,12 +77,13 @@ func (s serviceWatch) Sent(number, requests, bytes int, at clock.Time) {
 	s.body.Sent(number, requests, bytes, at)
 }
 
-// Replied implements remote.Watch. It reads the clock: the loop may have worked for others since it left a request.
+// Replied implements remote.Watch. It reads the clock, because the loop may have worked for other requests in
+// between.
 func (s serviceWatch) Replied(number, requests, bytes int) {
 	s.body.journal.Replied(s.body.index, s.body.endpoint, number, requests, bytes, 0)
 }
 
-// cancel ends a call to a service of which nobody wants the answer any more.
+// cancel ends a call to a service whose answer nobody wants any more.
 func (w *remoteWait) cancel() {
 	if w != nil && w.client != nil {
 		_ = w.client.Cancel(&w.call) // The error says that its end is due.

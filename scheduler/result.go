@@ -11,13 +11,13 @@ import (
 // Result is the outcome of a request. It belongs to the receiver.
 type Result struct {
 	Outputs    []rowset.RowSet  // one per output of the plan, in order; nil on error
-	QueueDelay time.Duration    // how long the request waited for admission, at last in vain
+	QueueDelay time.Duration    // how long the request waited for admission, perhaps in vain
 	Err        error            // nil, or a *NodeError, or an error of no node
 	Recording  *trace.Recording // valid until done returns; nil unless asked for, or if the request never began
 	remarks    *remarks         // nil: none, as usual
 }
 
-// remarks are what a Result says of its nodes. Immutable.
+// remarks are what a Result says about its nodes. Immutable.
 type remarks struct {
 	deltas       []rowset.SchemaDelta
 	rows         []NodeRows
@@ -35,8 +35,8 @@ func (r *Result) Deltas() []rowset.SchemaDelta {
 	return r.remarks.deltas
 }
 
-// IDTexts returns, for each output, the texts of the ids by the numbers that its rows have in their place: see plan.Node.Entity. The texts of an
-// output are nil if its ids are integers, and so are all if no node has others.
+// IDTexts returns, for each output, the texts of the ids by the numbers that its rows have in their place: see
+// plan.Node.Entity. The texts of an output are nil if its ids are integers. IDTexts is nil if all ids are.
 func (r *Result) IDTexts() [][]string {
 	if r == nil || r.remarks == nil {
 		return nil
@@ -60,8 +60,8 @@ func (r *Result) Rows() []NodeRows {
 	return r.remarks.rows
 }
 
-// Completeness says what each lenient node contributed that has settled, and any other that lacks something, in the
-// plan's order. It is nil if there are none of them.
+// Completeness says what each settled lenient node contributed, and any other node with a shortfall, in the plan's
+// order. It is nil if there are none.
 func (r *Result) Completeness() []Completeness {
 	if r.remarks == nil {
 		return nil
@@ -108,7 +108,7 @@ func newResult(outputs int) *Result {
 	return &one.Result
 }
 
-// remarks returns what there is to say of the nodes. Of a request that has failed that is its completeness alone.
+// remarks returns what there is to say about the nodes. For a failed request that is only its completeness.
 func (s *State) remarks() *remarks {
 	if s.notes == nil && !s.graph.Lenient && len(s.incomplete) == 0 && s.ids == nil && s.graph.OutputNames == nil {
 		return nil

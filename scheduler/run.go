@@ -15,7 +15,7 @@ type run struct {
 	engine  *Async
 	policy  *policy             // the engine's, or that of the request's own mode
 	profile *profile            // of its plan
-	active  list.List[asyncJob] // its nodes in flight, but for those that run inline
+	active  list.List[asyncJob] // its nodes in flight, except those that run inline
 	kept    keptNodes
 	flow    resp.Flow      // its calls to Redis take turns with other requests'
 	link    list.Link[run] // in engine.runs
@@ -55,10 +55,9 @@ func (e *Async) newRun() *run {
 	return &run{engine: e}
 }
 
-// pump starts all nodes that are ready, and ends the request when nothing is left. What waits, or
-// goes to the pool, starts before anything runs inline. A node that settles while pump starts it
-// finds pumping set and leaves the rest to the loop below, so that a chain of instant nodes does
-// not deepen the stack.
+// pump starts all nodes that are ready, and ends the request when nothing is left. Nodes that wait, or go to the
+// pool, start before any node runs inline. A node that settles while pump starts it finds pumping set and leaves the
+// rest to the loop below. So a chain of instant nodes does not deepen the stack.
 func (r *run) pump() {
 	if r.pumping {
 		return
@@ -94,13 +93,13 @@ func (r *run) startReady() {
 	}
 }
 
-// giveUpOptional gives up on the optional nodes that run, if the plan waits for nothing else. It reports whether it did. Nodes that
-// are kept to run inline end soon.
+// giveUpOptional gives up the running optional nodes, if the plan waits for nothing else. It reports whether it did.
+// Nodes that are kept to run inline end soon.
 func (r *run) giveUpOptional() bool {
 	if !r.State.OnlyOptional() || !r.kept.empty() {
 		return false
 	}
-	r.Proceed(r.engine.loop.Clock().Now()) // Past the deadline of the request that is the error.
+	r.Proceed(r.engine.loop.Clock().Now()) // After the deadline of the request, that is the error.
 	r.profile.counts.GivenUp += uint64(r.active.Len())
 	r.giveUp(ErrGivenUp)
 	return true

@@ -22,7 +22,7 @@ const (
 	done                       // settled with a result
 	failed                     // settled with an error
 	skipped                    // handed out and not run
-	onDemand                   // does not run unless a fallback needs it: see lenient.go
+	onDemand                   // runs only if a fallback needs it: see lenient.go
 )
 
 // State is the DAG state machine of one request. It is pure: it does no I/O, reads no clock and
@@ -42,7 +42,7 @@ type State struct {
 	graph *plan.Graph
 	notes *notes // what the request wants to know of its nodes; nil: nothing
 	nodes []nodeState
-	now   clock.Time // the last instant that s was told of: see Tell
+	now   clock.Time // the latest instant reported to s: see Tell
 
 	// readyQueue is FIFO. Invariant: readyQueue[head:] are the nodes that are ready.
 	readyQueue []int32
@@ -71,7 +71,7 @@ type nodeState struct {
 	result  rowset.RowSet
 }
 
-// Begin prepares s for a request, reusing its memory. nodeTimeout bounds each node; zero does not.
+// Begin prepares s for a request, reusing its memory. nodeTimeout bounds each node; zero means no bound.
 func (s *State) Begin(x *Execution, nodeTimeout time.Duration) {
 	s.Reset(x.Graph, x.arrived, x.Deadline)
 	s.nodeTimeout, s.required, s.notes = nodeTimeout, x.Required, notesFor(x)
@@ -116,7 +116,8 @@ func (s *State) noteCached(node int, use rowcache.Use) {
 	s.cached[node] = use
 }
 
-// Tell says what time it is. Nodes become ready at the latest instant that s was told of, by this method or as the argument of another one.
+// Tell reports the time. Nodes become ready at the latest instant that s knows, from this method or from the argument
+// of another one.
 func (s *State) Tell(now clock.Time) { s.now = max(s.now, now) }
 
 // ReadyAt returns when a node that was handed out had become ready.
@@ -128,8 +129,8 @@ func (s *State) Release() {
 	s.graph, s.notes, s.err, s.required, s.incomplete, s.ahead, s.ids = nil, nil, nil, nil, nil, nil, nil
 }
 
-// Expire ends the request if nobody waits for its result any more, as gone says, or if its deadline has passed. An engine
-// tells it so before it starts a node.
+// Expire ends the request if nobody waits for its result any more (gone then says why), or if its deadline has
+// passed. An engine calls it before it starts a node.
 func (s *State) Expire(now clock.Time, gone error) {
 	s.Tell(now)
 	switch {
@@ -212,7 +213,8 @@ func (s *State) handOver(node int, read []any) {
 	}
 }
 
-// takeAhead returns what an earlier node has read for a node, once; nil: nothing. Somebody has read something for some node.
+// takeAhead returns what an earlier node has read for a node, once; nil: nothing. It is called only if some node has
+// read ahead.
 func (s *State) takeAhead(node int) (read any) {
 	read, s.ahead[node] = s.ahead[node], nil
 	return read
@@ -236,7 +238,7 @@ func (s *State) Follower(node int) (next int, ok bool) {
 	return succs[0], true
 }
 
-// Continue is Succeed for a node with a Follower, and then Next for that: it does not pass through the ready queue.
+// Continue is Succeed for a node with a Follower, and then Next for the follower, which bypasses the ready queue.
 func (s *State) Continue(node int, result rowset.RowSet) (next int) {
 	n := s.graph.Nodes[node]
 	next = n.Succs[0]
@@ -262,16 +264,16 @@ func (s *State) Advance(node int) (next int) {
 	return next
 }
 
-// Skip settles a node that Next has handed out and the engine has not started, because the
-// request has failed meanwhile.
+// Skip settles a node that Next has handed out but the engine has not started, because the request has failed
+// meanwhile.
 func (s *State) Skip(node int) {
 	s.move(node, running, skipped)
 	s.leave(s.graph.Nodes[node])
 }
 
-// Fail settles a running node with an error, now. If the plan goes on without the node, Fail returns what its readers see
-// instead, and its row count; the count is 0 while a fallback has yet to run. Otherwise that is plan.OnErrorFail, and the
-// request fails; the first error of a request stands.
+// Fail settles a running node with an error, now. If the plan goes on without the node, Fail returns the kind of its
+// stand-in and its row count; the count is 0 while a fallback has yet to run. Otherwise it returns plan.OnErrorFail,
+// and the request fails; the first error of a request counts.
 func (s *State) Fail(node int, err error, now clock.Time) (instead plan.OnError, rows int) {
 	s.Tell(now)
 	s.markFailed(node)

@@ -17,16 +17,16 @@ import (
 	"github.com/rankd/rankd/rowcache"
 )
 
-// endpoint is what an Async has of one endpoint; the zero value: it has gone. Loop only.
+// endpoint is what an Async holds for one endpoint; the zero value means that the endpoint is gone. Loop only.
 type endpoint struct {
 	*registry.Endpoint
 	redis     Caller           // nil: it is not a Redis
 	service   Remote           // nil: it is of another kind than http
 	sentinels *sentinel.Dialer // nil: it has none
-	tracker   changeTracker    // of its table; nil: nobody tells of changes
+	tracker   changeTracker    // of its table; nil: nobody reports changes
 }
 
-// close ends the calls under way, and closes the connections. Again it does nothing.
+// close ends the calls under way, and closes the connections. A second call does nothing.
 func (to *endpoint) close() {
 	if to.redis != nil {
 		to.redis.Close()
@@ -69,13 +69,13 @@ func at[T any](all []T, index int) []T {
 	return append(slices.Clip(all), make([]T, index+1-len(all))...)
 }
 
-// Untracked says that a server does not tell of changes, and what becomes of its cache. Immutable; any goroutine.
+// Untracked says that a server does not report changes, and what happens to its cache. Immutable; any goroutine.
 type Untracked struct {
 	Endpoint *registry.Endpoint
-	Err      error // matches resp.ErrTrackingRefused; nil: the server refused before, and does not any more
+	Err      error // matches resp.ErrTrackingRefused; nil: the server refused before, but no longer does
 }
 
-// Log writes a line: an error if the endpoint requires a server that tells.
+// Log writes a line: an error if the endpoint requires a server that reports changes.
 func (u Untracked) Log(l *slog.Logger) {
 	level, text := slog.LevelWarn, "a Redis does not tell of changes: values are kept for cache_max_age_ms, whatever happens to their keys"
 	switch {
@@ -88,12 +88,12 @@ func (u Untracked) Log(l *slog.Logger) {
 	l.Log(context.Background(), level, text, "endpoint", u.Endpoint.Name, "error", u.Err)
 }
 
-// probePrefix begins no key. A server that is asked to tell of its changes refuses as it would refuse others.
+// probePrefix begins no key. A server that refuses to report changes of this prefix would refuse others, too.
 const probePrefix = "rankd:does the server tell of changes?"
 
-// track has the servers of an endpoint tell of changes, if its mode is tracked, and returns who hears them. It connects to a server when a plan first reads from
-// it, or at once if the endpoint requires that it tells. A server that refuses has its values kept by their age alone, unless the endpoint requires
-// more: nothing is kept then.
+// track makes the servers of an endpoint report changes, if its mode is tracked, and returns the tracker. The tracker
+// connects to a server when a plan first reads from it, or at once if the endpoint requires reports. If a server
+// refuses, its values are kept only by their age; if the endpoint requires reports, nothing is kept.
 func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config, ep *registry.Endpoint) changeTracker {
 	hear := cfg.OnUntracked
 	if hear == nil {
@@ -139,7 +139,8 @@ func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config, ep *registr
 	return tracker
 }
 
-// A changeTracker has the servers of an endpoint tell what changes: a *resp.Tracker, or a *clusterclient.Tracker. Loop only.
+// A changeTracker makes the servers of an endpoint report changes: a *resp.Tracker, or a *clusterclient.Tracker. Loop
+// only.
 type changeTracker interface {
 	rowcache.Source
 	Close()
@@ -188,7 +189,7 @@ func (e *Async) disconnect() {
 	}
 }
 
-// uses reports whether a request may use an endpoint that runs or waits, or a body that nobody waits for.
+// uses reports whether a running or waiting request, or an orphan, may use an endpoint.
 func (e *Async) uses(ep *registry.Endpoint) bool {
 	for g, p := range e.profiles {
 		if p.live > 0 && g.Registry.Has(ep) {

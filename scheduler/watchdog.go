@@ -20,11 +20,11 @@ const stuckAfter = time.Second
 // Stuck says that one callback holds up the loop, such as the body of a node that never returns: nothing else
 // happens on the loop meanwhile, and no deadline ends anything. Immutable.
 type Stuck struct {
-	For  time.Duration // so far; of a callback that has ended, in all, as the watchdog saw it
+	For  time.Duration // so far; for a callback that has ended: the total, as the watchdog saw it
 	Over bool          // the callback has ended
 	// Node is the node whose body runs. Nil if the callback is another one, or has ended.
 	Node *plan.Node
-	// Stack has the goroutine of the loop, and that of the body. Empty if the callback has ended.
+	// Stack has the stacks of the loop's goroutine and of the body's. Empty if the callback has ended.
 	Stack string
 }
 
@@ -44,8 +44,8 @@ func (s Stuck) Log(l *slog.Logger) {
 	}
 }
 
-// watchdog looks at a loop from a goroutine of its own. The loop pays one atomic store for each turn of a body. Any
-// goroutine, except where a field or method says otherwise. A nil watchdog has nothing to say.
+// watchdog checks a loop from a goroutine of its own. It costs the loop one atomic store each time that a body starts
+// or continues. Any goroutine, except where a field or method says otherwise. A nil watchdog does nothing.
 type watchdog struct {
 	loop      *loop.Loop
 	onStuck   func(Stuck)
@@ -73,7 +73,7 @@ func newWatchdog(l *loop.Loop, onStuck func(Stuck)) *watchdog {
 	return &watchdog{loop: l, onStuck: onStuck, begins: make(chan struct{}), end: make(chan struct{}), ended: make(chan struct{})}
 }
 
-// start has a goroutine look at each tick, until close.
+// start starts a goroutine that calls look at each tick, until close.
 func (w *watchdog) start(ticks <-chan time.Time) {
 	w.loop.Post(w.learnGoroutine)
 	go func() {
@@ -103,8 +103,8 @@ func (w *watchdog) learnGoroutine() {
 	w.goroutine.Store(&goroutine)
 }
 
-// look looks whether the loop has done anything since the last look. A process that was stopped itself, of which long
-// pauses between two looks tell, begins anew. Only the goroutine that looks calls it.
+// look checks whether the loop has done anything since the last check. A long pause between two checks means that the
+// process itself was stopped; the watchdog then begins anew. Only the watchdog's goroutine calls it.
 func (w *watchdog) look(now time.Time) {
 	progress, waits := w.loop.Progress()
 	paused := now.Sub(w.looked) > 2*stuckAfter
@@ -121,7 +121,7 @@ func (w *watchdog) look(now time.Time) {
 	}
 }
 
-// begin notes that the loop is stuck. It reports false if that is known.
+// begin notes that the loop is stuck. It reports false if that was known.
 func (w *watchdog) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (w *watchdog) begin() bool {
 	return true
 }
 
-// over says that the loop is stuck no longer, if it was.
+// over notes that the loop is no longer stuck, if it was.
 func (w *watchdog) over(now time.Time) {
 	w.mu.Lock()
 	since := w.stuck
@@ -181,7 +181,7 @@ func (w *watchdog) count(m *Metrics) {
 	m.Stuck = w.times
 }
 
-// keep keeps a copy of m for the time in which the loop is stuck.
+// keep keeps a copy of m for times when the loop is stuck.
 func (w *watchdog) keep(m *Metrics) {
 	if w == nil {
 		return
@@ -198,8 +198,8 @@ const (
 	suspended   = "[coroutine"
 )
 
-// where returns whose body holds up the loop, and the stacks of the loop and of the body. A coroutine has a stack of its
-// own, and all but the one that runs are suspended.
+// where returns whose body holds up the loop, and the stacks of the loop and of the body. A coroutine has a stack of
+// its own, and all except the running one are suspended.
 func (w *watchdog) where() (node *plan.Node, stack string) {
 	goroutine := w.goroutine.Load()
 	if goroutine == nil {
@@ -220,7 +220,7 @@ func (w *watchdog) where() (node *plan.Node, stack string) {
 	return node, strings.Join(found, "\n\n")
 }
 
-// allStacks returns the stacks of all goroutines, 64 MB of them at most.
+// allStacks returns the stacks of all goroutines, up to 64 MB.
 func allStacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		buffer := make([]byte, size)

@@ -5,7 +5,7 @@
 //	                                                                ▼
 //	                                          Trace: nodes, tracks, flows ──▶ CriticalPath, Segments, Gaps, JSON
 //
-// A Journal takes down what happens to one request. Its Recording, when the request has ended, has the plain events.
+// A Journal records what happens to one request. When the request has ended, its Recording has the plain events.
 // docs/trace.md#how-a-trace-is-recorded describes both.
 //
 //	journal.go   what the engines note
@@ -14,8 +14,8 @@
 //	recording.go what was taken down; assemble.go makes a Trace of it
 //	sink.go      who takes recordings; Writer writes them as lines
 //
-// A Trace is what drawings and readers of JSON work on. All its instants are durations since the arrival of the
-// request, in nanoseconds. docs/trace.md#the-json-form describes its JSON form.
+// Drawings and readers of JSON work on a Trace. All its instants are durations since the arrival of the request, in
+// nanoseconds. docs/trace.md#the-json-form describes its JSON form.
 //
 //	model.go     the Trace and its parts
 //	json.go      its JSON form
@@ -23,7 +23,7 @@
 //	segment.go   what the critical path was doing at each instant, and the gaps in it
 //	check.go     what holds for every Trace
 //
-// The package knows plans and clocks, and none of the engines.
+// The package knows plans and clocks, but none of the engines.
 //
 // docs/glossary.md explains the words that this package shares with others.
 package trace

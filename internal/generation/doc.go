@@ -5,4 +5,6 @@
 //	Keeper ── present, former: Reload, Back, and the rows that plans read from memory
 //	   │
 //	   └── Host: the engine, which runs plans for the Keeper
+//
+// docs/glossary.md explains the words that this package shares with others.
 package generation

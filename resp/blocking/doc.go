@@ -10,4 +10,6 @@
 //
 // Encoding, decoding, greeting, pauses, options and errors are package resp's, as for the
 // client of the loop. So the two threading models differ in how they wait, not in what they send.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package blocking

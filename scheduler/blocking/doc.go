@@ -10,4 +10,6 @@
 // Both drive the same scheduler.Run and scheduler.Job as Async, with the same
 // batched commands (package resp/blocking), so the engines differ in the model alone. Package
 // scheduler does not know them. Its external tests hold all three engines to one contract.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package blocking

@@ -27,4 +27,6 @@
 //
 // crypto/tls blocks, so a connection with TLS has two goroutines. One reads, and posts the bytes to the loop; the
 // other writes what the loop leaves for it. A session does not notice the difference.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package session

@@ -3,7 +3,7 @@
 //
 //	trace.Trace ──▶ scene: words, rows of spans, flows ──▶ Text, Graph, Timeline, HTML, Perfetto
 //
-// Every drawing shows the same scene, so that all tell the same story in the same words.
+// Every drawing shows the same scene, so that all agree in content and words.
 //
 //	scene.go      what the drawings share: a trace, arranged
 //	words.go      times, names, and the sentences that say what bounds a request
@@ -17,5 +17,6 @@
 //	page.go       HTML: the pictures and a table of the nodes on one page, which page.js makes lively
 //	perfetto.go   Perfetto: Chrome's trace event format
 //
-// A picture stands in a page or alone. Its texts are monospaced, so that the package knows their widths.
+// A picture is part of a page, or a file of its own. Its texts are monospaced, so that the package knows their
+// widths.
 package draw
