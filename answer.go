@@ -80,7 +80,7 @@ func (a *Answer) Output(i int) Output {
 	return o
 }
 
-// OutputNamed returns the candidates of the output of that name. ok is false if the plan names none so.
+// OutputNamed returns the candidates of the output with that name. ok is false if the plan has no such output.
 func (a *Answer) OutputNamed(name string) (o Output, ok bool) {
 	i := slices.Index(a.result.OutputNames(), name)
 	if i < 0 {
@@ -188,8 +188,8 @@ func (o Output) Len() int { return o.rows.Len() }
 // The row set must not be changed.
 func (o Output) Rows() rowset.RowSet { return o.rows }
 
-// ID returns the id of candidate i. Of an entity whose ids are strings it is a number that holds within this answer
-// alone: see IDText.
+// ID returns the id of candidate i. For an entity whose ids are strings it is a number that is valid only within this
+// answer: see IDText.
 func (o Output) ID(i int) int64 { return o.rows.ID(i) }
 
 // TextIDs reports whether the candidates are of an entity whose ids are strings.
@@ -280,7 +280,7 @@ func (o Output) Bools(column string) (values, null []bool, ok bool) {
 	return valuesOf(o, column, (*rowset.Batch).Bool, (*rowset.BoolColumn).Value)
 }
 
-// Sets is Floats for a column of string sets. The members of each ascend by their bytes.
+// Sets is Floats for a column of string sets. The members of each are sorted by bytes.
 func (o Output) Sets(column string) (values [][]string, null []bool, ok bool) {
 	return valuesOf(o, column, (*rowset.Batch).Set, setValue)
 }
@@ -335,7 +335,8 @@ type Candidate struct {
 // IDText returns the candidate's id as text: the digits of an integer. It is "0" for the zero value.
 func (c Candidate) IDText() string { return c.output.idText(c.ID()) }
 
-// ID returns the candidate's id. Of an entity whose ids are strings it is a number that holds within this answer alone: see IDText.
+// ID returns the candidate's id. For an entity whose ids are strings it is a number that is valid only within this
+// answer: see IDText.
 func (c Candidate) ID() int64 {
 	if c.output.rows.Batch == nil {
 		return 0
@@ -382,7 +383,7 @@ func valueOf[C, T any](c Candidate, name string, of func(*rowset.Batch, registry
 	return value(column, c.row)
 }
 
-// explained is a run whose rows were kept, and what its request wants to know of them. Immutable.
+// explained is a run whose rows were kept, and what its request wants to know about them. Immutable.
 type explained struct {
 	graph  *plan.Graph
 	rows   []scheduler.NodeRows
@@ -391,14 +392,14 @@ type explained struct {
 	asked  Explain
 }
 
-// newExplained returns what an explanation needs of a run that is over.
+// newExplained returns what an explanation needs of an ended run.
 func newExplained(x *scheduler.Execution, result *scheduler.Result, asked Explain) *explained {
 	asked.IDs, asked.Items = slices.Clone(asked.IDs), slices.Clone(asked.Items)
 	return &explained{graph: x.Graph, rows: result.Rows(), userID: x.UserID, params: x.Params, asked: asked}
 }
 
-// Explanation says why the rows of the answer are where they are, and why ids are missing. It is nil for a
-// synthetic answer, and unless Request.Explain was set. Each call assembles it anew, from the rows of the very run.
+// Explanation says why the rows of the answer are where they are, and why ids are missing. It is nil for a synthetic
+// answer, and unless Request.Explain was set. Each call assembles it anew, from the rows of that run.
 func (a *Answer) Explanation() *explain.Explanation {
 	x := a.explained
 	if x == nil {
@@ -419,8 +420,9 @@ func explanationJSON(e *explain.Explanation) []byte {
 	return doc
 }
 
-// Size returns about how many bytes the answer holds, or takes as JSON, whichever is more: with its trace and its
-// explanation. It costs little, since it counts rows and events. A server bounds with it what its clients leave unread.
+// Size returns the approximate size of the answer in bytes, in memory or as JSON, whichever is larger, with its trace
+// and its explanation. It is cheap: it counts rows and events. A server uses it to bound what its clients leave
+// unread.
 func (a *Answer) Size() int {
 	n := a.recording.JSONSize()
 	for _, rows := range a.outputs() {
@@ -435,7 +437,7 @@ func (a *Answer) Size() int {
 // Size returns about how many bytes the error takes as JSON, with its trace.
 func (e *Error) Size() int { return len(e.Text) + len(e.Detail) + e.recording.JSONSize() }
 
-// grownRows is how many rows an answer has at most whose JSON may grow by and by. That costs five times the memory.
+// grownRows is the most rows of an answer whose JSON grows step by step. That takes five times the memory.
 const grownRows = 2048
 
 // grow makes room in dst for the rows of a long answer.
@@ -458,7 +460,7 @@ func jsonSize(rows rowset.RowSet) int {
 	return rows.Len() * (16 + 24*rows.Batch.Count())
 }
 
-// heldSize returns about how many bytes the rows hold, with those of their batch that are not among them.
+// heldSize returns about how many bytes the rows hold, including inactive rows of their batch.
 func heldSize(rows rowset.RowSet) int {
 	if rows.Batch == nil {
 		return 0
@@ -466,7 +468,7 @@ func heldSize(rows rowset.RowSet) int {
 	return rows.Batch.Len() * 8 * (1 + rows.Batch.Count())
 }
 
-// About how many bytes an explanation has at least, and for each row and node.
+// The approximate bytes of an explanation: at least, and for each row and node.
 const (
 	explainedJSONSize = 256
 	stepJSONSize      = 100
@@ -493,14 +495,14 @@ const (
 	NodeOK       = scheduler.NodeOK       // all of it
 	NodePartial  = scheduler.NodePartial  // all but rows whose keys failed
 	NodeFallback = scheduler.NodeFallback // it failed, and another node's result took its place
-	NodeLate     = scheduler.NodeLate     // it is optional, and the plan did not wait for it any longer
-	NodeFailed   = scheduler.NodeFailed   // it failed, or a part of it that it can do without
+	NodeLate     = scheduler.NodeLate     // it is optional, and the plan did not wait for it
+	NodeFailed   = scheduler.NodeFailed   // it failed, or a dispensable part of it did
 )
 
 // NodeCompleteness says what one node contributed to an answer.
 type NodeCompleteness = request.NodeCompleteness
 
-// Completeness says what each lenient node contributed that was due, and each other node that lacks something, in the
+// Completeness says what each lenient node that was due contributed, and each other node with a shortfall, in the
 // plan's order. It is nil if the plan has no lenient node and nothing is missing.
 func (a *Answer) Completeness() []NodeCompleteness {
 	if a.result == nil || a.result.Completeness() == nil {

@@ -242,7 +242,7 @@ func answersAreTheSame(t *testing.T, c *testworld.Cluster, addr string) {
 func TestARedisClusterThatIsNone(t *testing.T) {
 	const addr = "redis+cluster://127.0.0.1:1,127.0.0.1:2"
 	_, err := rankd.Open(rankd.Options{Redis: addr + "/1"})
-	require.ErrorContains(t, err, "a Redis Cluster has database 0 alone")
+	require.ErrorContains(t, err, "a Redis Cluster has only database 0")
 	forModels(t, rankd.Options{Redis: addr, Cache: registry.CacheBroadcast}, func(t *testing.T, e *rankd.Engine) {
 		_, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
 		require.ErrorContains(t, err, "redis 127.0.0.1:1,127.0.0.1:2: cannot connect: redis 127.0.0.1:")

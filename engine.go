@@ -77,7 +77,7 @@ func Open(o Options) (*Engine, error) {
 	return e, nil
 }
 
-// untracked has the endpoints that require a Redis that tells of changes and whose Redis refuses. Any goroutine.
+// untracked has the endpoints that require a Redis to report changes, and whose Redis refuses. Any goroutine.
 type untracked struct {
 	mu     sync.Mutex
 	errors map[*registry.Endpoint]error
@@ -100,10 +100,10 @@ func (e *Engine) hearUntracked(u scheduler.Untracked) {
 	}
 }
 
-// Ready says why the engine should get no requests though it would answer them: the first run of a plan has not succeeded whose rows
-// it keeps (Residents), or an endpoint has cache_require, and its Redis refuses to tell of
-// changes. The error names the plan or the endpoint, and has the server's words. A Redis that cannot be reached leaves the engine ready: whether
-// it refuses is not known then. The plan's errors say that it lacks.
+// Ready says why the engine should not get requests although it would answer them. Either the first run of a plan
+// whose rows it keeps (Residents) has not succeeded yet. Or an endpoint has cache_require, and its Redis refuses to
+// report changes. The error names the plan or the endpoint, and quotes the server. An unreachable Redis leaves the
+// engine ready: it is then unknown whether the server would refuse, and the errors of plans say that it is missing.
 func (e *Engine) Ready() error {
 	if err := e.kept.NotReady(); err != nil {
 		return fmt.Errorf("rankd: %w", err)
@@ -175,8 +175,8 @@ func (e *Engine) Rank(ctx context.Context, r Request) (*Answer, error) {
 	return w.answer, nil
 }
 
-// lateAnswer is how long Rank and Shutdown wait for what the engine has to say once their context has ended. The error of a deadline
-// comes at the same instant.
+// lateAnswer is how long Rank and Shutdown wait for the engine's result after their context has ended. The error of a
+// deadline comes at the same instant.
 const lateAnswer = 50 * time.Millisecond
 
 // rankWait is one goroutine's wait for an answer.

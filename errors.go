@@ -27,7 +27,7 @@ import (
 var (
 	// ErrInvalidRequest: the request itself is wrong: its JSON, user or parameters.
 	ErrInvalidRequest = errors.New("invalid request")
-	// ErrUnknownPlan: the request names a plan that does not exist, or none where it must.
+	// ErrUnknownPlan: the request names a plan that does not exist, or must name one and does not.
 	ErrUnknownPlan = plan.ErrUnknown
 	// ErrInvalidPlan: the plan exists and was refused.
 	ErrInvalidPlan = errors.New("invalid plan")
@@ -43,8 +43,8 @@ var (
 	ErrDeadlineBeforeStart = scheduler.ErrDeadlineBeforeStart
 	// ErrClosed: the engine is closing or closed.
 	ErrClosed = scheduler.ErrShuttingDown
-	// ErrOverloaded: Options.MaxInflight requests run and Options.MaxQueue wait, so this one was refused: at once, or later, in
-	// favor of a caller with fewer requests that wait.
+	// ErrOverloaded: Options.MaxInflight requests run and Options.MaxQueue wait, so this one was refused: at once, or
+	// later, in favor of a caller with fewer waiting requests.
 	ErrOverloaded = scheduler.ErrOverloaded
 	// ErrAbandoned: the context of the request was cancelled before the request had ended.
 	ErrAbandoned = scheduler.ErrAbandoned
@@ -69,16 +69,16 @@ var (
 
 const (
 	textInvalidPlan = "Invalid plan"
-	textNode        = "Node execution failed" // an error of a task that is of no known kind
+	textNode        = "Node execution failed" // an error of a task, of an unknown kind
 )
 
 // Error says why a request failed. Immutable; any goroutine.
 type Error struct {
-	Class     outcome.Class // what fronts and metrics make of it; never outcome.OK
+	Class     outcome.Class // its class for fronts and metrics; never outcome.OK
 	RequestID string        // Request.ID
 	Text      string        // one of a few known sentences: "Node execution timeout"
 	Detail    string        // the exact cause, one line: line ends of a cause are shown as spaces
-	Node, Op  string        // the node that failed; empty if it was none
+	Node, Op  string        // the node that failed; empty if no node did
 	// SourceSpan is the place in the source of the plan that the node or its expression came
 	// from, "plans/x.plan.ts:14:9". Empty if the plan's artifact has none.
 	SourceSpan string
@@ -92,7 +92,8 @@ type Error struct {
 	recording *trace.Recording // nil unless the request asked for it, and ran
 }
 
-// Version says which plan the request ran, or would have. It is zero if the request was refused before.
+// Version says which plan the request ran, or would have run. It is zero if the request was refused before that was
+// known.
 func (e *Error) Version() Version { return e.version }
 
 // Trace returns what ran when before the request failed, if Request.Trace was set and the request ran; otherwise nil.
@@ -143,12 +144,12 @@ func (Intake) Refused(err error) *Error {
 	return invalid(request.NewID(), request.CodeInvalidJSON, fmt.Errorf("reading failed: %w", err))
 }
 
-// invalid returns the *Error for a request that is wrong, or asks for what the engine does not let requests choose.
+// invalid returns the *Error for a request that is wrong, or asks for something that the engine does not allow.
 func invalid(id, code string, why error) *Error {
 	return &Error{Class: outcome.BadRequest, RequestID: id, Text: code, Detail: oneLine(why.Error()), causes: []error{ErrInvalidRequest, why}}
 }
 
-// waits returns the *Error for a caller that must not wait for an engine.
+// waits returns the *Error for callers that must not wait for an engine.
 func waits(id, detail string) *Error {
 	return &Error{Class: outcome.Internal, RequestID: id, Text: outcome.Internal.Sentence(), Detail: detail, causes: []error{ErrCallback}}
 }
@@ -172,8 +173,8 @@ func cancelled(id string, ctx context.Context) *Error {
 	return e
 }
 
-// runError returns the *Error for an error of the scheduler: the text tells the kind of
-// failure, the detail this one. graph is the plan that ran, nil if there was none.
+// runError returns the *Error for an error of the scheduler. The text names the kind of failure; the detail describes
+// this one. graph is the plan that ran, nil if there was none.
 func runError(id string, err error, graph *plan.Graph) *Error {
 	e := &Error{RequestID: id, Text: outcome.Internal.Sentence(), causes: []error{err}}
 	var node *scheduler.NodeError
@@ -216,12 +217,12 @@ func paramDetail(reg *registry.Registry, e *expr.ParamError) string {
 	return fmt.Sprintf("%v in %s %s: %s", expr.ErrBadPattern, place, errtext.Quote(p.Name), cause)
 }
 
-// failure is a kind of error, and what a client is told of it. Immutable.
+// failure is a kind of error, and what clients get for it. Immutable.
 type failure struct {
 	kind   error
 	class  outcome.Class
-	text   string // Error.Text; empty: that of an error of no known kind
-	family error  // a class that the kind belongs to, beside itself; nil: none
+	text   string // Error.Text; empty: the text for unknown errors
+	family error  // a further class of the kind; nil: none
 }
 
 // failures are the kinds of errors of the scheduler, of nodes and of what they ask. The first that matches counts.
@@ -266,7 +267,8 @@ var failures = [...]failure{
 	{ErrBusy, outcome.Overloaded, "", nil},
 }
 
-// failureOf returns the kind of an error of the scheduler or of a node. other is the text for errors of no known kind.
+// failureOf returns the kind of an error of the scheduler or of a node. other is the text for errors of an unknown
+// kind.
 func failureOf(err error, other string) failure {
 	for _, f := range failures {
 		if errors.Is(err, f.kind) {

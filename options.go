@@ -48,22 +48,20 @@ const (
 	InlineAll  = scheduler.InlineAll  // on the loop whatever it costs, for experiments
 )
 
-// DefaultBusyPoll is the BusyPoll of Options that name none.
+// DefaultBusyPoll is the default of Options.BusyPoll.
 const DefaultBusyPoll = scheduler.DefaultBusyPoll
 
-// Options configure an engine. The zero value serves the example plans from a Redis at
-// 127.0.0.1:6379. Its numbers have the ranges of the flags of the same names, see docs/operating.md;
-// zero is always allowed. Open reads Options once; later changes have no effect.
-// One goroutine at a time.
+// Options configure an engine. The zero value serves the example plans from a Redis at 127.0.0.1:6379. Numbers have
+// the same ranges as the flags of the same names, see docs/operating.md; zero is always allowed. Open reads Options
+// once; later changes have no effect. One goroutine at a time.
 type Options struct {
 	// Redis names the server behind every Redis endpoint: "host:port", "redis://user:password@host:port/db",
-	// "redis+cluster://host:port,host:port", "redis+sentinel://host:port,host:port/master"
-	// or "unix:///path/to/redis.sock", as registry.ParseServer reads it. A user, a password or a database
-	// that it does not name stays as in the registry. Empty keeps the servers of the registry.
+	// "redis+cluster://host:port,host:port", "redis+sentinel://host:port,host:port/master" or
+	// "unix:///path/to/redis.sock", as registry.ParseServer reads it. Without a user and password, or a database,
+	// those of the registry stay. Empty keeps the servers of the registry.
 	Redis string
-	// NoSecrets leaves the passwords of the endpoints unread, so that an engine opens where their files and
-	// environment variables are missing: to check plans, or to print the registry. Such an engine
-	// connects without a password.
+	// NoSecrets leaves the passwords of the endpoints unread, so that an engine opens without their files and
+	// environment variables: to check plans, or to print the registry. Such an engine connects without a password.
 	NoSecrets bool
 	// EmbeddedRedis starts a server inside the process and returns its address, as in Redis. Open calls
 	// it if Redis is empty and the registry marks an endpoint as embedded; Close calls stop.
@@ -101,10 +99,10 @@ type Options struct {
 	// only says in errors where the plan comes from. Nil means that Open reads PlanFile.
 	// Excludes Plan.
 	PlanText []byte
-	// Synthetic answers a request that names no plan, where Plan, PlanFile and PlanText are empty,
-	// with five candidates without fields. Otherwise such a request fails.
+	// Synthetic applies to requests without a plan, if Plan, PlanFile and PlanText are empty: the answer has five
+	// candidates without fields. Otherwise such a request fails.
 	Synthetic bool
-	// Tasks are tasks beside the built-in ones.
+	// Tasks are tasks in addition to the built-in ones.
 	Tasks []task.Spec
 	// Compiler compiles plans that are sources. Package compiler makes one. Nil means that the
 	// engine takes artifacts only.
@@ -119,11 +117,12 @@ type Options struct {
 	// RedisConnections is the number of connections to each Redis endpoint. Zero means the
 	// number in the registry.
 	RedisConnections int
-	// Credentials gives users and passwords of Redis endpoints, by their ids, for each new connection, in place of the registry's: for tokens that change. A function is called
-	// on goroutines of its own, and may wait as long as the endpoint's connect_timeout_ms. Its error fails the attempt to connect.
+	// Credentials has functions that return user and password for each new connection to a Redis endpoint, by the
+	// endpoint's id. They replace the registry's, for tokens that change. They are called on goroutines of their own,
+	// and may wait as long as the endpoint's connect_timeout_ms. Its error fails the attempt to connect.
 	Credentials map[string]func() (username, password string, err error)
-	// Cache is the cache of every Redis endpoint, with the defaults of its mode. Empty means what the registry says. Only a
-	// Reactor has one. It is for experiments: a table says more.
+	// Cache is the cache of every Redis endpoint, with the defaults of its mode. Empty means what the registry says.
+	// Only a Reactor has one. It is for experiments: a table of the registry has more settings.
 	Cache registry.CacheMode
 	// ClientName is the name that Redis shows in CLIENT LIST. Empty means "rankd".
 	ClientName string
@@ -134,29 +133,29 @@ type Options struct {
 	// NodeTimeout bounds each node, from its start. Zero means no bound.
 	NodeTimeout time.Duration
 
-	// MaxInflight bounds the requests that run at the same time, so that each that runs is answered soon. Zero means no
-	// bound.
+	// MaxInflight bounds the requests that run at the same time, so that running requests are answered soon. Zero
+	// means no bound.
 	MaxInflight int
-	// MaxQueue bounds the requests that wait for a place among those that run. They take turns by Request.Flow. One more fails at
-	// once with ErrOverloaded, or has the caller with the most waiting requests lose its newest one, which then fails so. A request
-	// whose deadline passes while it waits fails then, and never runs. Zero means that none waits. It needs MaxInflight.
+	// MaxQueue bounds the requests that wait for a place among those that run. They take turns by Request.Flow. When
+	// the queue is full, a further request fails at once with ErrOverloaded, or it takes the place of the newest
+	// request of the caller with the most waiting requests, which then fails with ErrOverloaded. A request whose
+	// deadline passes while it waits fails then, and never runs. Zero means that none waits. It needs MaxInflight.
 	MaxQueue int
 
 	// MaxRows bounds the rows that the nodes of one request may make together. Zero means
 	// task.DefaultMaxRows, ten million; task.MaxRowsLimit is the most.
 	MaxRows int
 
-	// MaxReplyBytes bounds the replies to one call of a node to Redis: what it asks for at once. A
-	// call whose replies grow beyond it fails, and harms no other request. Zero means 64 MiB; the most
-	// is 2 GiB - 1.
+	// MaxReplyBytes bounds the replies to one call of a node to Redis: to all commands that it sends at once. A call
+	// whose replies grow beyond it fails, without harm to other requests. Zero means 64 MiB; the most is 2 GiB - 1.
 	MaxReplyBytes int
-	// NoCoalesceReads sends Redis every read that is asked for. Otherwise a Reactor sends equal
-	// reads that requests ask for in the same iteration of the loop once. The flag
-	// --coalesce_reads is the opposite.
+	// NoCoalesceReads sends every read to Redis. Otherwise a Reactor sends equal reads of the same iteration of the
+	// loop only once. The flag --coalesce_reads is the opposite.
 	NoCoalesceReads bool
 
-	// BusyPoll is how long a Reactor's loop looks for Redis's answers before it sleeps. That saves the time of waking up,
-	// and costs processor time while few requests are in flight. Zero means DefaultBusyPoll; a negative value: it sleeps at once.
+	// BusyPoll is how long a Reactor's loop looks for Redis's answers before it sleeps. That saves the time of waking
+	// up, but costs processor time while few requests are in flight. Zero means DefaultBusyPoll; with a negative
+	// value the loop sleeps at once.
 	BusyPoll time.Duration
 
 	// Scheduling says where computing nodes run. The zero value lets the engine decide.
@@ -165,26 +164,27 @@ type Options struct {
 	// stranger stalls the loop.
 	AllowRequestScheduling bool
 
-	// AllowRequestTrace permits Request.Trace. Its answer is many times as long, and says how the plan
-	// and the machine work.
+	// AllowRequestTrace permits Request.Trace. A traced answer is many times as long, and reveals how the plan and
+	// the machine work.
 	AllowRequestTrace bool
-	// TraceSample has one request in so many recorded for TraceSink, the first one among them. Zero means none. It counts only those that
-	// a trace.Chooser wants.
+	// TraceSample records one request in so many for TraceSink, beginning with the first. Zero means none. It counts
+	// only requests that a trace.Chooser wants.
 	TraceSample int
 	// TraceSink takes the recordings. TraceSample needs it, and it needs TraceSample.
 	TraceSink trace.Sink
-	// TraceDetail says how much is recorded of a request that is. Zero (trace.Off) means trace.Full.
+	// TraceDetail says how much of a recorded request is recorded. Zero (trace.Off) means trace.Full.
 	TraceDetail trace.Detail
 
-	// AllowRequestExplain permits Request.Explain. Its answer is many times as long, takes more memory, and says how the
-	// plan works.
+	// AllowRequestExplain permits Request.Explain. An explained answer is many times as long, takes more memory, and
+	// reveals how the plan works.
 	AllowRequestExplain bool
 
-	// AllowRequestNow permits Request.Now. It is for tests and experiments: what plans filter by age, a caller then chooses.
+	// AllowRequestNow permits Request.Now. It is for tests and experiments: the caller then controls what plans
+	// filter by age.
 	AllowRequestNow bool
 
-	// Now is the calendar: what now() is in a plan as a request arrives, and the date of its trace. A test fixes it. Timers and
-	// deadlines have a clock of their own. Any goroutine calls it, the loop among them. Nil means time.Now.
+	// Now is the calendar: it sets now() in a plan when a request arrives, and the date of its trace. Tests fix it.
+	// Timers and deadlines have a clock of their own. Any goroutine calls it, including the loop. Nil means time.Now.
 	Now func() time.Time
 
 	// Logger receives events that no answer reports, such as a panic in a callback. Nil means
@@ -288,7 +288,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, errors.Join(problems...)
 }
 
-// eachNumber calls check with the name and the value of each number and each time of a struct, and of the structs in it.
+// eachNumber calls check with the name and the value of each number and each duration of a struct, and of the structs
+// in it.
 func eachNumber(of reflect.Value, prefix string, check func(name string, value int64)) {
 	for field, value := range of.Fields() {
 		switch {
@@ -300,9 +301,9 @@ func eachNumber(of reflect.Value, prefix string, check func(name string, value i
 	}
 }
 
-// RedisAddr returns the address in Options.Redis as errors show it: "host:port" or "unix:/path", without
-// user and password. The error says why Open would refuse it, and quotes nothing of it, since a
-// password may be in it. Any goroutine.
+// RedisAddr returns the address in Options.Redis as errors show it: "host:port" or "unix:/path", without user and
+// password. The error says why Open would refuse it, but does not quote it, since it may hold a password. Any
+// goroutine.
 func RedisAddr(redis string) (string, error) {
 	server, err := registry.ParseServer(redis)
 	if err != nil {
@@ -311,19 +312,18 @@ func RedisAddr(redis string) (string, error) {
 	return server.Addr(), nil
 }
 
-// gcPercent trades memory for fewer collections. A request leaves about 2 KB of short-lived
-// garbage, and next to nothing lives on. At Go's default a process of a few MB collects every
-// 4 MB, some 20 times a second under load; the sweeping alone took 8 % of the CPU time. At 800 it
-// collects every 32 MB, and the share is lost in the noise. The price is at most some 30 MB more
-// of memory while the live heap is small.
+// gcPercent trades memory for fewer collections. A request leaves about 2 KB of short-lived garbage, and almost
+// nothing lives on. At Go's default a process of a few MB collects every 4 MB, some 20 times a second under load,
+// which takes a noticeable share of the CPU time. At 800 it collects every 32 MB. The price is at most some 30 MB
+// more of memory while the live heap is small.
 const gcPercent = 800
 
 // gcMemoryLimit, in bytes, bounds the price of gcPercent when the live heap is not small: beyond
 // it the collector runs as often as it must.
 const gcMemoryLimit = 2 << 30
 
-// DefaultCPUThreads returns the number of CPU workers of an engine whose Options name none: one fewer
-// than the machine has cores, at least 2 and at most 8.
+// DefaultCPUThreads returns the default of Options.CPUThreads: one fewer than the machine has cores, at least 2 and
+// at most 8.
 func DefaultCPUThreads() int { return scheduler.DefaultCPUThreads(runtime.NumCPU()) }
 
 // TuneRuntime sets the process up for a Reactor engine with that many CPU workers. main calls

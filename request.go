@@ -37,15 +37,15 @@ func (e *Engine) ParseRequest(doc []byte) (Request, error) {
 	return e.Intake().Parse(doc, request.Given{})
 }
 
-// Intake is what fronts need of an engine beside what all programs do: they take requests as documents, from callbacks on the loop. Not
-// stable yet, apart from Start. Any goroutine.
+// Intake is what only fronts need of an engine: they take requests as documents, from callbacks on the loop. Not
+// stable yet, except Start. Any goroutine.
 type Intake struct{ engine *Engine }
 
 // Intake returns the intake of e.
 func (e *Engine) Intake() Intake { return Intake{e} }
 
-// Parse is Engine.ParseRequest for a document that came with facts of its own, such as the plan in a path. The document may be empty if
-// the user is given.
+// Parse is Engine.ParseRequest for a document with further facts, such as the plan in a path. The document may be
+// empty if the user is given.
 func (in Intake) Parse(doc []byte, g request.Given) (Request, error) {
 	present := in.engine.kept.Present()
 	r, err := present.Requests.Parse(doc, g)
@@ -58,9 +58,9 @@ func (in Intake) Parse(doc []byte, g request.Given) (Request, error) {
 	return r, nil
 }
 
-// Start is Engine.Submit for a caller that takes a refusal at once, which costs no goroutine: either it returns an *Error and never calls
-// done, or it returns nil, and done is called as by Submit.
-// A request that has to wait may still be refused, by done, in favor of a caller with fewer: see Options.MaxQueue.
+// Start is Engine.Submit for a caller that can handle a refusal at once, so that no goroutine is needed. Either it
+// returns an *Error and never calls done, or it returns nil, and done is called as by Submit. A request that has to
+// wait may still be refused, by done, in favor of a caller with fewer: see Options.MaxQueue.
 //
 // A plan that no request has named before is first loaded on a goroutine of its own, because that takes long and a callback may call Start
 // on the loop. So are the rows that the plan reads from memory.
@@ -110,20 +110,21 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 
 var errParsedBefore = errors.New("the request was parsed with tables that the engine has replaced since: parse it again")
 
-// UnknownPlan returns the *Error of a request for a plan that the engine does not have. It does not check that the plan is missing, and
-// reads the folder of plans the first time alone. A server that has its own list of plans uses it.
+// UnknownPlan returns the *Error of a request for a plan that the engine does not have. It does not check that the
+// plan is missing, and reads the folder of plans only the first time. Servers that keep their own list of plans use
+// it.
 func (in Intake) UnknownPlan(requestID, plan string) *Error {
 	return planError(requestID, in.engine.kept.Present().Library.Unknown(plan))
 }
 
-// Own returns the name of the plan, or of the alias, that requests run which name none; "": there is none.
+// Own returns the name of the plan, or of the alias, for requests that do not name a plan; "": there is none.
 func (in Intake) Own() string {
 	return in.engine.kept.Present().Own()
 }
 
-// Reactor returns the loop of an engine with the Reactor model, and nil with another model. A front gives it the connections of its
-// clients, and calls Start from their callbacks: no goroutine stands between socket and scheduler. Their owner closes these connections
-// before the engine. A callback on the loop must not block.
+// Reactor returns the loop of an engine with the Reactor model, and nil with another model. A front gives it the
+// connections of its clients, and calls Start from their callbacks, so that no other goroutine comes between socket
+// and scheduler. The owner of these connections closes them before the engine. A callback on the loop must not block.
 func (in Intake) Reactor() *reactor.Reactor {
 	if async, ok := in.engine.scheduler.(*scheduler.Async); ok {
 		return async.Reactor()
@@ -131,15 +132,15 @@ func (in Intake) Reactor() *reactor.Reactor {
 	return nil
 }
 
-// call is one request from Start to its answer: what the scheduler runs, and what its answer needs. It is used again, so that a request
-// allocates its answer and nothing else. It belongs to Start, then to the scheduler, then to deliver.
+// call is one request from Start to its answer: what the scheduler runs, and what its answer needs. It is reused, so
+// that a request allocates only its answer. It belongs to Start, then to the scheduler, then to deliver.
 type call struct {
 	scheduler.Execution
 	engine     *Engine
 	generation *generation.Generation
 	explain    Explain
 	date       time.Time   // of its arrival
-	alias      *plan.Alias // that the request asked for; nil: it named a plan
+	alias      *plan.Alias // the alias that the request asked for; nil: it named a plan
 	side       string      // of alias
 	versioned  bool        // the answer shows its version
 	traced     bool        // the request asked for its trace
@@ -192,7 +193,7 @@ func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 	return nil
 }
 
-// prepare checks the request, and is the one place that fills in what the scheduler runs.
+// prepare checks the request. It is the only place that fills in what the scheduler runs.
 func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	e, arrived := c.engine, c.Arrived
 	if refused := e.check(r, c.generation); refused != nil {
@@ -249,7 +250,8 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	return nil
 }
 
-// givenInts returns the *Error of a request that lacks an integer which the plan leaves to requests, or that gives one out of bounds.
+// givenInts returns the *Error of a request without an integer that the plan leaves to requests, or with one out of
+// bounds.
 func givenInts(id string, graph *plan.Graph, params *expr.Params) error {
 	if graph == nil {
 		return nil
@@ -266,7 +268,8 @@ func givenInts(id string, graph *plan.Graph, params *expr.Params) error {
 	return nil
 }
 
-// check returns the *Error of a request that no engine with that generation can run, or that asks for what this one does not let requests choose.
+// check returns the *Error of a request that no engine with that generation can run, or that asks for something that
+// this engine does not allow.
 func (e *Engine) check(r *Request, g *generation.Generation) *Error {
 	if refused := request.Check(r, g.Registry); refused != nil {
 		return e.Intake().Refused(refused)
@@ -320,7 +323,7 @@ func unknownNode(g *plan.Graph, name string) error {
 	return fmt.Errorf("require names the node %s, and plan %s has none of that id or label%s", errtext.Quote(name), errtext.Quote(g.Name), hint)
 }
 
-// sample reports whether the present request, whose caller gave ctx, is one that the engine's sink gets.
+// sample reports whether the engine's sink gets the present request, whose caller gave ctx.
 func (e *Engine) sample(ctx context.Context) bool {
 	if e.chooser != nil && !e.chooser.Wants(ctx) {
 		return false
@@ -328,7 +331,7 @@ func (e *Engine) sample(ctx context.Context) bool {
 	switch every := uint64(e.options.TraceSample); every {
 	case 0:
 		return false
-	case 1: // nothing to count, which all goroutines that submit would do in one place
+	case 1: // no counting, which would make all submitting goroutines share one counter
 		return true
 	default:
 		return (e.asked.Add(1)-1)%every == 0
@@ -341,7 +344,7 @@ type calendar struct {
 	at   clock.Time
 }
 
-// calendarAge is how old a reading of the calendar may be that another instant is dated by.
+// calendarAge is how old a reading of the calendar may be when it dates another instant.
 const calendarAge = time.Second
 
 // date returns the date of the present instant. It reads the calendar, which costs two readings of the clock, only now and then.
@@ -357,7 +360,7 @@ func (e *Engine) date(now clock.Time) time.Time {
 	return c.date.Add(now.Sub(c.at))
 }
 
-// answerWithoutPlan delivers the synthetic answer: on the loop if there is one that runs.
+// answerWithoutPlan delivers the synthetic answer: on the loop if one is running.
 func (c *call) answerWithoutPlan() {
 	answer := func() { c.deliverFn(&scheduler.Result{Outputs: synthetic()}) }
 	if async, ok := c.engine.scheduler.(*scheduler.Async); !ok || !async.Post(answer) {
@@ -428,8 +431,8 @@ func (c *call) free() {
 	c.engine.calls.Put(c)
 }
 
-// recording completes the recording of a request that has ended, gives it to the engine's sink if it is due there, and
-// returns it if the request asked for it.
+// recording completes the recording of an ended request. It gives the recording to the engine's sink if that is due,
+// and returns it if the request asked for it.
 func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	r := result.Recording
 	if r == nil {
@@ -446,7 +449,7 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	return r.Keep()
 }
 
-// ended returns when a request ended whose result is there now: as its trace says, if it is recorded.
+// ended returns when a request with a result ended: as its trace says, if it is recorded.
 func (e *Engine) ended(result *scheduler.Result) clock.Time {
 	if result.Recording != nil {
 		return result.Recording.Ended
@@ -464,22 +467,22 @@ func (e *Engine) emit(r *trace.Recording) {
 	e.options.TraceSink.Take(r)
 }
 
-// malformedEvery is how often the log tells of the ids that one node of a plan could not read.
+// malformedEvery is how often the log mentions the ids that one node of a plan could not read.
 const malformedEvery = time.Minute
 
-// malformedMax is the number of nodes from which on a malformedLog forgets what it has told.
+// malformedMax is the number of nodes at which a malformedLog forgets what it has logged.
 const malformedMax = 1024
 
-// malformedLog says which nodes the log need not speak of yet. Any goroutine.
+// malformedLog says which nodes the log need not mention yet. Any goroutine.
 type malformedLog struct {
 	mu   sync.Mutex
-	next map[malformedNode]clock.Time // when the log may tell of a node again; guarded by mu
+	next map[malformedNode]clock.Time // when the log may mention a node again; guarded by mu
 }
 
 // malformedNode is a node of a plan, by its name and its id. Immutable.
 type malformedNode struct{ plan, node string }
 
-// due reports whether the log tells of a node now.
+// due reports whether the log should mention a node now.
 func (l *malformedLog) due(n malformedNode, now clock.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,17 +1,17 @@
 // Package explain, which follows the engine's needs, says why a row of an answer is where it is,
 // and why an id is not in the answer.
 //
-// It reads the rows that each node of a run took in and gave out (scheduler.NodeRows). They are immutable, so a
-// row can be followed back once the run is over, and the run itself only keeps them.
+// It reads the rows that each node of a run took in and gave out (scheduler.NodeRows). They are immutable, so a row
+// can be followed back after the run; the run itself only keeps them.
 //
 //	a returned row                        an id that is missing
 //	output ── From ─▶ … ─▶ source         every node that leads to an output:
 //	each node on the way says what        has it the id in an input and not in its result?
 //	it did to the row (Reason)            the last such node says why (Reason)
 //
-// The package knows no task by its name. It knows the shapes of results (task.Output), and has the Explain of a task's Spec
-// run a node a second time, at most once for each node. From and Reason of the Account ask what that run found. So the row
-// sets alone decide where an id went.
+// The package does not know tasks by name. It knows the shapes of results (task.Output), and lets the Explain of a
+// task's Spec run a node a second time, at most once for each node. From and Reason of the Account return what that
+// run found. So only the row sets decide where an id went.
 //
 // Explanation is the data, with its JSON form. Text writes it for people.
 //

@@ -62,7 +62,7 @@ func marshal(v any) ([]byte, error) {
 // Row explains one returned row. Immutable; any goroutine.
 type Row struct {
 	ID      int64    `json:"id"`
-	Text    string   `json:"-"`                     // the id of a row whose ids are strings, and then the "id" in JSON; ID means nothing
+	Text    string   `json:"-"`                     // the id of a row whose ids are strings. It is then the "id" in JSON, and ID means nothing
 	Output  string   `json:"output"`                // the node that is the output of the plan
 	Name    string   `json:"output_name,omitempty"` // that the plan gives the output
 	Label   string   `json:"label,omitempty"`       // of that node, the common parameter "trace"
@@ -85,7 +85,7 @@ type Source struct {
 	Cached *Cached `json:"cached,omitempty"`
 }
 
-// Cached says that a node took values from the engine's memory in place of reading them. Immutable; any goroutine.
+// Cached says that a node took values from the engine's memory instead of reading them. Immutable; any goroutine.
 type Cached struct {
 	Values int   `json:"values"`
 	Age    int64 `json:"age_ms"` // of the oldest
@@ -111,7 +111,7 @@ type Step struct {
 	Text    string  `json:"text,omitempty"`
 	Before  int     `json:"rank_before,omitempty"` // in the input, from 1
 	After   int     `json:"rank_after,omitempty"`  // in the result, from 1
-	Of      int     `json:"of,omitempty"`          // rows of the result; of a row that is gone, of the input
+	Of      int     `json:"of,omitempty"`          // rows of the result; for a row that was dropped, of the input
 	Kept    int     `json:"kept,omitempty"`        // rows of the input that were kept
 	Column  string  `json:"column,omitempty"`      // that was written, or sorted by
 	Value   *Value  `json:"value,omitempty"`       // of Column
@@ -124,7 +124,7 @@ type Step struct {
 	Lacks        *Value   `json:"lacks,omitempty"` // by how much the score missed the last row that was kept
 	Fired        []Fired  `json:"fired,omitempty"`
 	Values       []Named  `json:"values,omitempty"`
-	// Joined are the nodes on the way of the row that gave this one columns, save those on its own way.
+	// Joined are the nodes on the way of another row that gave this row columns, except those on its own way.
 	Joined []Step `json:"joined,omitempty"`
 }
 
@@ -144,14 +144,14 @@ type Named struct {
 // Missing explains an id that was asked for and not returned. Immutable; any goroutine.
 type Missing struct {
 	ID   int64  `json:"id"`
-	Text string `json:"-"` // as it was asked for, if not by an integer, and then the "id" in JSON; ID means nothing
-	// Kind is NeverACandidate, DidNotRun, or the kind of the Step at which the id went.
+	Text string `json:"-"` // as it was asked for, unless by an integer. It is then the "id" in JSON, and ID means nothing
+	// Kind is NeverACandidate, DidNotRun, or the kind of the Step at which the id was dropped.
 	Kind string `json:"kind"`
-	// At is what the node did at which the id went. Nil if no node had it.
+	// At is what the node did that dropped the id. Nil if no node had it.
 	At *Step `json:"at,omitempty"`
 	// Steps are the nodes on the way of the row, from its source to the node before At.
 	Steps []Step `json:"steps,omitempty"`
-	// Also are the other nodes at which the id went, on other ways through the plan, the nearest to an output first.
+	// Also are the other nodes that dropped the id, on other ways through the plan, the nearest to an output first.
 	Also []Step `json:"also,omitempty"`
 }
 
@@ -189,7 +189,7 @@ type Term struct {
 	Value Value  `json:"value"`
 	Terms []Term `json:"terms,omitempty"`
 	Fault string `json:"fault,omitempty"`
-	// LeftOut is how many terms below this one are not shown, because the tree is too large.
+	// LeftOut is how many terms below this one are omitted, because the tree is too large.
 	LeftOut int `json:"left_out,omitempty"`
 }
 

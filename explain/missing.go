@@ -8,12 +8,12 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// A gone is a node with an id in one of its sides and not in its result.
+// A gone is a node with an id on one of its sides but not in its result.
 type gone struct {
 	node  int
 	row   task.RowAt // the first such row
 	depth int        // of the node, from the sources
-	aside bool       // no row that goes there may become one of an output: only a join's right side has it
+	aside bool       // none of its rows can become a row of an output: only a join's right side has it
 }
 
 // missing explains an id that no output has.
@@ -38,8 +38,8 @@ func (r *Run) missing(it *item) Missing {
 	return m
 }
 
-// preferOtherSide puts the loss first that explains the first one: a node that keeps the rows whose ids another node has
-// dropped the row because that node lacks it. So what counts is where that node lost it.
+// preferOtherSide puts first the loss that explains the present first one. A node that keeps only rows whose ids
+// another node has may have dropped the row because that other node had lost it. Then that loss counts.
 func (r *Run) preferOtherSide(losses []gone) {
 	for {
 		node := losses[0].node
@@ -86,12 +86,12 @@ func (r *Run) markBefore(marks []bool, node int) {
 	}
 }
 
-// expands reports whether a node puts other rows in the place of its input's.
+// expands reports whether a node replaces the rows of its input with others.
 func (r *Run) expands(node int) bool { return tasks.SpecOf(r.Graph.Nodes[node]).Output == task.Expand }
 
-// losses returns the nodes that lead to an output and at which the id went, the nearest to an output first; nodes
-// that put other rows in the place of theirs come last, and behind them those whose rows are only looked at. There are none if
-// the id is among such rows alone. stopped is a node that has the id in an input and no result, -1 if there is none.
+// losses returns the nodes that lead to an output and dropped the id, the nearest to an output first. Nodes that
+// replace their rows with others come last, followed by those whose rows are only looked up. There are none if the id
+// is only among such rows. stopped is a node that has the id in an input but no result, or -1.
 func (r *Run) losses(it *item) (losses []gone, stopped int) {
 	stopped = -1
 	depths, candidates := r.depths(), r.candidates()
@@ -167,7 +167,8 @@ func (r *Run) candidates() []bool {
 	return marks
 }
 
-// depths returns the length of the longest way from a source to each node, -1 for a node that leads to no output.
+// depths returns the length of the longest way from a source to each node, or -1 for a node that does not lead to an
+// output.
 func (r *Run) depths() []int {
 	depths := make([]int, len(r.Graph.Nodes))
 	for i := range depths {

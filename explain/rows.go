@@ -12,7 +12,7 @@ import (
 // Asked says what to explain. Immutable; any goroutine.
 type Asked struct {
 	All bool    // the returned rows
-	IDs []int64 // the returned rows with these ids, and why the other ids are missing; of rows whose ids are integers
+	IDs []int64 // the returned rows with these ids, and why the other ids are missing; for rows whose ids are integers
 	// Items are ids, too: of an entity, as in "product:7" or "product:sku-1", or of any entity whose ids are strings, as in "sku-1".
 	Items []string
 }
@@ -20,13 +20,13 @@ type Asked struct {
 // An item is an id that was asked for. Immutable.
 type item struct {
 	id     int64
-	text   string           // as it was asked for; "": by an integer
+	text   string           // as it was asked for; "": it was asked for by an integer
 	entity *registry.Entity // nil: any whose ids are of its type
-	texts  bool             // it is a text, of which id is the number
+	texts  bool             // it is a text, and id is its number
 	known  bool             // some row may have it
 }
 
-// item returns what a text asks for.
+// item returns the item that a text names.
 func (r *Run) item(text string) item {
 	it, id := item{text: text, texts: true}, text
 	if name, rest, ok := strings.Cut(text, ":"); ok {
@@ -51,7 +51,7 @@ func (it *item) in(n *plan.Node, rows rowset.RowSet) int {
 	return find(rows, it.id)
 }
 
-// of reports whether the rows of a node are what the item is.
+// of reports whether the rows of a node have the item's entity.
 func (it *item) of(n *plan.Node) bool {
 	if it.entity != nil {
 		return it.known && n.Entity == it.entity
@@ -132,7 +132,7 @@ func (r *Run) row(i, pos int) Row {
 	return row
 }
 
-// way returns the rows that a row was on its way, from the node that made it to end.
+// way returns the rows that became this row, from the node that made it to end.
 func (r *Run) way(end at) []at {
 	way := []at{end}
 	for here := end; ; {
@@ -150,7 +150,7 @@ func (r *Run) way(end at) []at {
 // sourcesMax bounds the sources of a row.
 const sourcesMax = 64
 
-// sources returns the nodes that made the row, over all rows that went into it.
+// sources returns the nodes that made the row, over all rows that were merged into it.
 func (r *Run) sources(end at) []Source {
 	sources := []Source{}
 	seen := map[at]bool{end: true}

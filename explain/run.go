@@ -38,8 +38,8 @@ func (r *Run) node(i int) (*task.Ctx, rowset.RowSet) {
 	}, rows.Out
 }
 
-// account runs a node a second time, unless it has done so before, and returns what that run tells of its rows. A node
-// that has failed tells nothing.
+// account runs a node a second time, unless it has done so before, and returns what that run reports about its rows.
+// A failed node reports nothing.
 func (r *Run) account(i int) task.Account {
 	account, ok := r.accounts[i]
 	if ok {
@@ -56,7 +56,7 @@ func (r *Run) account(i int) task.Account {
 	return account
 }
 
-// reason returns what a node did to a row, as its task tells.
+// reason returns what a node did to a row, as its task reports.
 func (r *Run) reason(node int, row task.RowAt) task.Reason {
 	if tell := r.account(node).Reason; tell != nil {
 		return tell(row)
@@ -76,8 +76,9 @@ func (r *Run) before(node, side int) int {
 // at is a row of a node's result.
 type at struct{ node, pos int }
 
-// from returns from which rows of other nodes' results a row comes. The first one gave it its id. joined are rows that gave
-// it columns, and neither its id nor its place: a node that keeps the rows of its input has them on its node references.
+// from returns the rows of other nodes' results from which a row comes. The first one gave it its id. joined are rows
+// that gave it columns, but neither its id nor its place: a node that keeps the rows of its input gets them from its
+// node references.
 func (r *Run) from(here at) (rows, joined []at) {
 	n := r.Graph.Nodes[here.node]
 	if r.Rows[here.node].StoodIn {
@@ -94,14 +95,14 @@ func (r *Run) from(here at) (rows, joined []at) {
 	return rows, joined
 }
 
-// passes reports whether rows of a side of a node may become rows of its result. A node that keeps the rows of its input looks at those
-// of its node references, as a join does at its right side.
+// passes reports whether rows of a side of a node may become rows of its result. A node that keeps the rows of its
+// input only looks up those of its node references, as a join does with its right side.
 func passes(n *plan.Node, side int) bool {
 	shape := tasks.SpecOf(n).Output
 	return side < len(n.Inputs) || shape != task.Pick && shape != task.SameRows
 }
 
-// standIn returns the row that stands in for a row of a node that has failed.
+// standIn returns the row that replaces a row of a failed node.
 func standIn(n *plan.Node, pos int) []at {
 	switch n.OnError {
 	case plan.OnErrorFallback:
@@ -113,7 +114,7 @@ func standIn(n *plan.Node, pos int) []at {
 	}
 }
 
-// sides returns from which rows of a node's inputs and references a row of its own result comes.
+// sides returns the rows of a node's inputs and references from which a row of its result comes.
 func (r *Run) sides(node, pos int) []task.RowAt {
 	c, out := r.node(node)
 	spec := tasks.SpecOf(c.Node)

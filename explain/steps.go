@@ -14,7 +14,7 @@ import (
 // steps returns what each node did to a row on its way.
 func (r *Run) steps(end at) []Step { return r.newSteps(end, make(map[at]bool)) }
 
-// newSteps returns what each node did to a row on its way, without the steps that were told before.
+// newSteps returns what each node did to a row on its way, without the steps reported before.
 func (r *Run) newSteps(end at, told map[at]bool) (steps []Step) {
 	way := r.way(end)
 	from := 0
@@ -61,7 +61,7 @@ func (r *Run) step(here at, before int) Step {
 	return s
 }
 
-// stoodIn says what has the place of the result of a node that has failed.
+// stoodIn says what replaces the result of a failed node.
 func stoodIn(n *plan.Node) string {
 	switch n.OnError {
 	case plan.OnErrorFallback:
@@ -75,7 +75,7 @@ func stoodIn(n *plan.Node) string {
 	}
 }
 
-// usual returns the kind of a step that the shape of the result tells.
+// usual returns the kind of step that the shape of the result implies.
 func (r *Run) usual(here at, before int) string {
 	n := r.Graph.Nodes[here.node]
 	spec := tasks.SpecOf(n)
@@ -95,7 +95,7 @@ func (r *Run) usual(here at, before int) string {
 	}
 }
 
-// sortKey returns the column by which a node orders its rows, or 0 if nobody knows.
+// sortKey returns the column by which a node orders its rows, or 0 if unknown.
 func (r *Run) sortKey(node int) registry.KeyID {
 	n := r.Graph.Nodes[node]
 	spec := tasks.SpecOf(n)
@@ -121,7 +121,7 @@ func (r *Run) valueAt(c *task.Ctx, out rowset.RowSet, row task.RowAt, key regist
 	return value
 }
 
-// stepOf returns a step with what a task says of a row.
+// stepOf returns a step with what a task says about a row.
 func (r *Run) stepOf(node int, row task.RowAt, reason *task.Reason) Step {
 	c, out := r.node(node)
 	s := Step{
@@ -161,7 +161,7 @@ func (r *Run) stepOf(node int, row task.RowAt, reason *task.Reason) Step {
 	return s
 }
 
-// loss returns what a node did to a row of a side whose id its result lacks.
+// loss returns what a node did to a row of a side whose id is not in its result.
 func (r *Run) loss(node int, row task.RowAt) Step {
 	c, out := r.node(node)
 	in := c.SideRows(out, row.Side)
@@ -185,7 +185,8 @@ func (r *Run) loss(node int, row task.RowAt) Step {
 	return s
 }
 
-// cut explains a row before or behind those that a prefix or a window has kept. One behind has the score of the nearest sort before it.
+// cut explains a row before or after those that a prefix or a window has kept. A row after them gets the score of the
+// nearest sort before it.
 func (r *Run) cut(node int, in, out rowset.RowSet, pos int) task.Reason {
 	reason := task.Reason{Kind: task.Cut, Rank: pos + 1, Of: in.Len(), Limit: out.Len()}
 	if out.Len() > 0 {
@@ -209,7 +210,7 @@ func (r *Run) cut(node int, in, out rowset.RowSet, pos int) task.Reason {
 	return reason
 }
 
-// sortedBy returns the column by which the rows of a node are ordered, or 0 if nobody knows.
+// sortedBy returns the column by which the rows of a node are ordered, or 0 if unknown.
 func (r *Run) sortedBy(node int) registry.KeyID {
 	for {
 		n := r.Graph.Nodes[node]

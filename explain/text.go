@@ -11,8 +11,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// Text writes an explanation for people: the missing ids first, since somebody has asked for them, then the rows. The
-// error comes from w.
+// Text writes an explanation for people: first the missing ids, because they were asked for, then the rows. The error
+// comes from w.
 func Text(w io.Writer, e *Explanation) error {
 	t := &text{}
 	for i := range e.Missing {
@@ -81,7 +81,7 @@ func (t *text) missing(m *Missing) {
 	t.line(0, "")
 }
 
-// sentence says at which node a row went, and how.
+// sentence says which node dropped a row, and how.
 func sentence(s *Step) string {
 	verb := map[string]string{
 		task.Filtered: "filtered out by", task.Excluded: "excluded by", task.Deduplicated: "deduplicated by", task.Capped: "capped by",
@@ -132,7 +132,7 @@ func (t *text) step(indent int, s *Step) {
 	}
 }
 
-// detail writes all else that is known of a step.
+// detail writes everything else that is known about a step.
 func (t *text) detail(indent int, s *Step) {
 	if s.Text != "" {
 		t.line(indent, "%s", errtext.Text(s.Text))
@@ -197,8 +197,8 @@ func (t *text) tree(indent int, term *Term) {
 	}
 }
 
-// nodeName returns the id of a node and its op, behind the node's label if it has one.
-// String returns the words behind the name of a node: ", cached, 3.01 s old".
+// nodeName returns the node's label, if it has one, then its id and op. String returns the words after the name of a
+// node: ", cached, 3.01 s old".
 func (c *Cached) String() string {
 	switch {
 	case c == nil:

@@ -10,8 +10,8 @@ type forest struct {
 	nodes  []node
 	trees  []tree
 	inputs []input
-	wide   []float64 // what leaves add, by node, if they add up in float64; nil: node.leaf in float32
-	means  []float32 // what a row that reaches a node gets of its tree on average, by node; nil: the file does not tell
+	wide   []float64 // what leaves add, by node, if they are summed in float64; nil: node.leaf in float32
+	means  []float32 // the average result of the tree for rows that reach a node, by node; nil: the file does not have it
 }
 
 // tree is a part of the nodes of a forest.
@@ -30,7 +30,7 @@ type node struct {
 	leaf  float32 // what the leaf adds to the margin
 }
 
-// An input is a feature as splits of one kind see it: it says how a value becomes a key.
+// An input is a feature as read by one kind of split: it says how a value becomes a key.
 type input struct {
 	feature int
 	kind    inputKind
@@ -54,7 +54,7 @@ const (
 // tiny is the greatest magnitude that LightGBM takes for 0.
 const tiny = float64(float32(1e-35))
 
-// The keys of a missing value. No number has them: as keys of floats they would stand for NaNs.
+// The keys of a missing value. No number has them: among floats, only NaNs would have these keys.
 const (
 	missingLeft  = math.MinInt32
 	missingRight = math.MaxInt32

@@ -31,8 +31,8 @@ func isLightGBM(text []byte) bool {
 
 // readLightGBM reads a model in LightGBM's text format, as Booster.save_model writes it: versions v3 and v4.
 //
-// It refuses, by name: several classes, random forests (average_output), linear trees, and objectives that it does not know.
-// What follows the trees, such as the training parameters, does not matter.
+// It refuses, by name: several classes, random forests (average_output), linear trees, and unknown objectives. It
+// ignores what follows the trees, such as the training parameters.
 func readLightGBM(text string) (*Model, error) {
 	r := &lightReader{lines: text, kinds: make(map[string]int32)}
 	if err := r.header(); err != nil {
@@ -105,7 +105,7 @@ func (r *lightReader) fields(known ...string) (map[string]string, error) {
 	return nil, fmt.Errorf("line %d: the file ends before the end of trees", r.number)
 }
 
-// header reads what stands before the trees.
+// header reads what precedes the trees.
 func (r *lightReader) header() error {
 	r.next() // "tree"
 	found, err := r.fields("version", "num_class", "num_tree_per_iteration", "max_feature_idx", "objective", "feature_names")
@@ -135,7 +135,7 @@ func (r *lightReader) header() error {
 	}
 	objective, given := found["objective"]
 	if !given {
-		objective = "custom" // a function of the trainer's own; predictions are margins
+		objective = "custom" // a custom function of the trainer; predictions are margins
 	}
 	r.objective, err = lightObjective(objective)
 	return err
@@ -222,8 +222,8 @@ func doubles(found map[string]string, name string, count int) ([]float64, error)
 	})
 }
 
-// lightTree is a tree of LightGBM. The file numbers its splits from 0, and its leaves from 0, too; a child that is leaf n
-// stands as ^n. Here leaves follow the splits: leaf n is node splits+n.
+// lightTree is a tree of LightGBM. The file numbers its splits from 0, and its leaves from 0, too; a child that is
+// leaf n is written as ^n. Here leaves follow the splits: leaf n is node splits+n.
 type lightTree struct {
 	reader                         *lightReader
 	splits                         int
@@ -231,7 +231,7 @@ type lightTree struct {
 	threshold                      []float64
 	values                         []float64 // of the leaves
 	sets                           [][]uint32
-	counts                         []float64 // of the rows of each leaf in training; nil: the file does not tell
+	counts                         []float64 // of the rows of each leaf in training; nil: the file does not have it
 	covers                         []float64 // the same of each split
 }
 

@@ -16,7 +16,7 @@ const (
 type Model struct {
 	objective  objective
 	baseMargin float32
-	names      []string // of the features; nil if the file names none
+	names      []string // of the features; nil if the file has no names
 	features   int
 	forest     forest
 	scratch    sync.Pool // of *block; only scratch memory
@@ -25,11 +25,12 @@ type Model struct {
 // Features returns the number of features. Every row has as many values, in the order of training.
 func (m *Model) Features() int { return m.features }
 
-// Contributions adds up for the first row of columns what each feature brings to its margin, and writes it to out, which has one number per
-// feature. On the way from a root to a leaf each split brings the change of the mean: that of the rows of the node behind it less that of
-// its own, as they were in training. base is the mean of all rows, and the sum of base and out the margin, up to rounding. This is the
-// way of Saabas (Interpreting random forests, 2014), XGBoost's pred_contribs with approx_contribs. Contributions returns false if the file does not tell
-// how many rows its nodes had.
+// Contributions computes what each feature contributes to the margin of the first row of columns, and writes it to
+// out, which has one number per feature. On the way from a root to a leaf, each split contributes a change of the
+// mean: the mean of the training rows in the next node, minus the mean in its own node. base is the mean of all rows;
+// base plus the sum of out is the margin, up to rounding. This is the method of Saabas (Interpreting random forests,
+// 2014), XGBoost's pred_contribs with approx_contribs. Contributions returns false if the file does not say how many
+// rows its nodes had.
 func (m *Model) Contributions(columns []Column, out []float64) (base float64, ok bool) {
 	f := &m.forest
 	clear(out)

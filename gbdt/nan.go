@@ -2,9 +2,9 @@ package gbdt
 
 import "bytes"
 
-// withoutNaN returns text with each NaN, Infinity and -Infinity outside strings replaced by an empty string and blanks, so that
-// the text is JSON and offsets stay. XGBoost writes them where a number means nothing, such as the condition of a categorical
-// split. Whoever needs a number there refuses the string.
+// withoutNaN returns text with each NaN, Infinity and -Infinity outside strings replaced by an empty string and
+// blanks, so that the text is JSON and offsets stay. XGBoost writes them where a number means nothing, such as the
+// condition of a categorical split. Code that needs a number there refuses the string.
 func withoutNaN(text []byte) []byte {
 	if !bytes.Contains(text, []byte("NaN")) && !bytes.Contains(text, []byte("Infinity")) {
 		return text

@@ -6,7 +6,7 @@ import "math"
 type objective struct {
 	name  string
 	link  link
-	slope float64 // of the logistic link: by what it multiplies the margin
+	slope float64 // of the logistic link: the factor of the margin
 }
 
 // link is a function between margins and predictions.
@@ -63,7 +63,7 @@ func (o objective) apply(values []float64) {
 		}
 	case exponential:
 		for i, margin := range values {
-			// A double may exceed float32, in which XGBoost would answer infinity.
+			// A double may exceed float32; XGBoost would then return infinity.
 			values[i] = math.Exp(margin)
 		}
 	case softplus:

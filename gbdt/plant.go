@@ -15,7 +15,7 @@ type planter struct {
 	sets  []input          // of XGBoost: its categorical splits, each different one once
 	known map[string]int32 // their places, by what they are
 	means []float32        // as of a forest
-	blind bool             // some tree does not tell how many rows its nodes had: there are no means
+	blind bool             // some tree does not say how many rows its nodes had: there are no means
 
 	widest widest
 }
@@ -49,12 +49,12 @@ type fileTree interface {
 	describe(i int32) string              // node i, for errors
 	// node returns node i without its place in the tree. It is called once for each, in the order of the layout.
 	node(i int32, leaf bool) (node, error)
-	// cover returns the weight of the rows that reached node i in training, or 0 if the file does not tell.
+	// cover returns the weight of the rows that reached node i in training, or 0 if the file does not have it.
 	cover(i int32) float64
 	value(i int32) float64 // of a leaf: what it adds
 }
 
-// grow lays a tree out, and returns how many nodes a row can reach. The error names the list and the node.
+// grow lays out a tree, and returns how many nodes a row can reach. The error names the list and the node.
 func (p *planter) grow(t fileTree) (reached int, err error) {
 	first, depth := len(p.nodes), -1
 	order := make([]int32, 1, t.size()) // numbers of nodes, breadth first; the root is 0
@@ -79,7 +79,7 @@ func (p *planter) grow(t fileTree) (reached int, err error) {
 					case side.child < 0 || int(side.child) >= t.size():
 						return 0, fmt.Errorf("%s[%d]: is %d, must be from 0 to %d", side.list, i, side.child, t.size()-1)
 					case seen[side.child]:
-						return 0, fmt.Errorf("%s[%d]: %s is reached twice: the nodes form no tree", side.list, i, t.describe(side.child))
+						return 0, fmt.Errorf("%s[%d]: %s is reached twice: the nodes do not form a tree", side.list, i, t.describe(side.child))
 					}
 					seen[side.child] = true
 					order = append(order, side.child)
@@ -99,8 +99,8 @@ func (p *planter) grow(t fileTree) (reached int, err error) {
 	return len(order), nil
 }
 
-// average notes the means of a tree, whose nodes have the numbers in order: of a leaf what it adds, of a split the mean of its children by
-// their weight.
+// average notes the means of a tree, whose nodes have the numbers in order. The mean of a leaf is what it adds; that
+// of a split is the weighted mean of its children.
 func (p *planter) average(t fileTree, nodes []node, order []int32) {
 	first := len(p.means)
 	if p.blind = p.blind || t.cover(0) == 0; p.blind {
@@ -262,7 +262,7 @@ func (t *rawTree) categorical(i int32) (node, error) {
 	return node{bound: 1, input: -1 - number}, nil
 }
 
-// name returns what tells inputs apart, but for their bounds.
+// name returns what tells inputs apart, except for their bounds.
 func (in *input) name() string {
 	name := make([]byte, 0, 16)
 	name = append(binary.AppendVarint(append(name, byte(in.kind)), int64(in.feature)), byte(in.missing&1))

@@ -6,7 +6,8 @@ import "math"
 // It is called on the goroutine of Predict.
 type Column func(values []float64, from int)
 
-// A Stop tells Predict that nobody waits for its result any more. It is asked for each block of rows. Any goroutine.
+// A Stop tells Predict that nobody waits for its result any more. Predict checks it for each block of rows. Any
+// goroutine.
 type Stop interface{ Cancelled() bool }
 
 // Output says what Predict returns.
@@ -66,7 +67,7 @@ func (m *Model) Predict(stop Stop, columns []Column, output Output, out []float6
 	return true
 }
 
-// load fills the block with n rows. The inputs of a feature are neighbours.
+// load fills the block with n rows. The inputs of a feature are adjacent.
 func (b *block) load(inputs []input, columns []Column, from, n int) {
 	values := b.column[:n]
 	for i := range inputs {
@@ -98,7 +99,7 @@ func (in *input) key(v float64) int32 {
 	case in.kind == members:
 		return 1 - in.member(v)
 	case in.kind == others && v == v:
-		if v < 0 { // no category, even if its fraction is cut
+		if v < 0 { // not a category, even without its fraction
 			return 0
 		}
 		return in.member(v)
@@ -119,7 +120,8 @@ func (in *input) key(v float64) int32 {
 	return int32(rank)
 }
 
-// member returns 1 if v, without its fraction, is a category of the set, otherwise 0. A NaN and what is beyond an int32 are none.
+// member returns 1 if v, without its fraction, is a category of the set, otherwise 0. A NaN, or a number beyond
+// int32, is not a category.
 func (in *input) member(v float64) int32 {
 	if !(v > -1 && v < 1<<31) {
 		return 0
@@ -169,12 +171,12 @@ func (f *forest) addWide(sums []float64, keys []int32) {
 	}
 }
 
-// stride is how many steps rows take before their tree is asked whether all of them are at a leaf. Most trees are
-// no deeper. In a deeper one most leaves are near the root.
+// stride is how many steps rows take before a check whether all of them are at a leaf. Most trees are no deeper. In a
+// deeper one most leaves are near the root.
 const stride = 8
 
-// walkFour returns the leaves that four neighbouring rows reach. They take their steps side by side, since each step of a
-// row waits for its last.
+// walkFour returns the leaves that four adjacent rows reach. The rows take their steps side by side, because each
+// step of a row depends on its previous one.
 func walkFour(nodes []node, keys []int32, depth int) (a, b, c, d int32) {
 	for ; depth > 0; depth -= stride {
 		for range min(depth, stride) {

@@ -136,7 +136,7 @@ func (r *reader) gbtree(name string) error {
 				return err
 			}
 			if err := r.planter.plant(&t); err != nil {
-				return fmt.Errorf("%s.%w", r.path(), err) // the place is that of the object which has ended
+				return fmt.Errorf("%s.%w", r.path(), err) // the place is that of the object that has ended
 			}
 			return nil
 		})
@@ -147,7 +147,7 @@ func (r *reader) gbtree(name string) error {
 // rawTree is a tree as the file has it: one element per node in each list.
 type rawTree struct {
 	left, right, feature, kind []int32
-	condition                  []float32         // of a leaf: its value; of a categorical split a NaN
+	condition                  []float32         // of a leaf: its value; of a categorical split: a NaN
 	hessian                    []float32         // nil: the file has none
 	categories                 []int32           // of all categorical splits
 	setNodes                   []int32           // these splits
@@ -201,7 +201,7 @@ func (r *reader) tree(t *rawTree, name string) (err error) {
 	return err
 }
 
-// model checks what stands in different parts of the file.
+// model checks parts of the file against each other.
 func (r *reader) model() (*Model, error) {
 	o, known := objectiveByName(r.objective)
 	switch {
@@ -241,7 +241,7 @@ func orMissing(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// object is Object without a path: errors have the tokenizer's.
+// object is Object without a path: errors have the tokenizer's path.
 func (r *reader) object(member func(name string) error) error { return r.Object("", member) }
 
 // array reads an array of at most so many elements and calls item for each, which reads it.
@@ -384,7 +384,7 @@ func (r *reader) floatList() ([]float32, error) {
 	return values, nil
 }
 
-// path returns the place of the value read last: "learner.gradient_booster.model.trees[3]".
+// path returns the place of the latest value: "learner.gradient_booster.model.trees[3]".
 func (r *reader) path() string {
 	var b strings.Builder
 	for name := range r.StackPointer().Tokens() {

@@ -100,8 +100,8 @@ func TestReadRefuses(t *testing.T) {
 		edit func(d *document)
 		want string
 	}{
-		"a cycle":          {tree(func(p *jsonTree) { p.Left[0] = 0 }), inTrees + "left_children[0]: node 0 is reached twice: the nodes form no tree"},
-		"a shared child":   {tree(func(p *jsonTree) { p.Right[0] = 1 }), inTrees + "right_children[0]: node 1 is reached twice: the nodes form no tree"},
+		"a cycle":          {tree(func(p *jsonTree) { p.Left[0] = 0 }), inTrees + "left_children[0]: node 0 is reached twice: the nodes do not form a tree"},
+		"a shared child":   {tree(func(p *jsonTree) { p.Right[0] = 1 }), inTrees + "right_children[0]: node 1 is reached twice: the nodes do not form a tree"},
 		"a child too high": {tree(func(p *jsonTree) { p.Right[0] = 3 }), inTrees + "right_children[0]: is 3, must be from 0 to 2"},
 		"a left child beside a negative right one": {tree(func(p *jsonTree) { p.Right[0] = -7 }), inTrees + "right_children[0]: is -7, must be from 0 to 2"},
 		"a right child alone":                      {tree(func(p *jsonTree) { p.Left[0] = -1 }), inTrees + "right_children[0]: is 2, must be -1 as left_children[0] is"},

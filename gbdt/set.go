@@ -16,7 +16,7 @@ import (
 // MaxModels bounds the models of a folder.
 const MaxModels = 1024
 
-// suffixes follow a model's name in the name of its file. The file's content says its format.
+// suffixes follow a model's name in the name of its file. The content of the file shows its format.
 var suffixes = [...]string{".json", ".lightgbm"}
 
 // modelName returns the name of the model in a file. It is empty for other files.
@@ -29,7 +29,8 @@ func modelName(file string) string {
 	return ""
 }
 
-// A Set has the models of a folder, by name. The nil Set is of no folder and has none. Immutable once read; any goroutine.
+// A Set has the models of a folder, by name. The nil Set has no folder and no models. Immutable once read; any
+// goroutine.
 type Set struct {
 	models  map[string]*Model
 	digests map[string]string // hex SHA-256 of their files, by name
@@ -72,7 +73,7 @@ func (s *Set) Reread(folder fs.FS, place string) (*Set, error) {
 	return next, nil
 }
 
-// take adds the model of a file: that of last, if it is of the same text.
+// take adds the model of a file. If the text is unchanged, it is the model of last.
 func (s *Set) take(name string, text []byte, last *Set) (err error) {
 	sum := sha256.Sum256(text)
 	digest := hex.EncodeToString(sum[:])

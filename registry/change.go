@@ -6,13 +6,13 @@ import (
 	"reflect"
 )
 
-// Equal reports whether two registries have the same tables, the environment and the name included. Tables say the same if their passwords come from
-// the same places.
+// Equal reports whether two registries have the same tables, including environment and name. Passwords are equal if
+// they come from the same places.
 func (r *Registry) Equal(other *Registry) bool { return reflect.DeepEqual(r, other) }
 
 // Digest returns the hex SHA-256 of what the tables say, without passwords.
 func (r *Registry) Digest() string {
-	text, _ := r.MarshalJSON() // Tables that were read have nothing that JSON lacks.
+	text, _ := r.MarshalJSON() // Tables that were read always have a JSON form.
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
@@ -24,7 +24,7 @@ func (r *Registry) WithEndpointsOf(other *Registry) *Registry {
 	return &changed
 }
 
-// Succeeds reports whether an endpoint of r says the same as that of older with its id.
+// Succeeds reports whether an endpoint of r is the same as the endpoint of older with its id.
 func (r *Registry) Succeeds(older *Registry, id string) bool {
 	e, ok := r.Endpoint(id)
 	was, had := older.Endpoint(id)
@@ -36,8 +36,9 @@ func (r *Registry) Succeeds(older *Registry, id string) bool {
 	return reflect.DeepEqual(&now, was)
 }
 
-// Adopt returns a copy of r for an engine that has the endpoints of last. Those that stay are last's. Each other gets an Index from place, and its passwords are
-// read if secrets is true. The error names the endpoint.
+// Adopt returns a copy of r for an engine that has the endpoints of last. Unchanged endpoints are taken from last.
+// Each other one gets an Index from place, and its passwords are read if secrets is true. The error names the
+// endpoint.
 func (r *Registry) Adopt(last *Registry, stays func(id string) bool, place func() int, secrets bool) (*Registry, error) {
 	adopted := *r
 	adopted.family = last.family
@@ -59,8 +60,8 @@ func (r *Registry) Adopt(last *Registry, stays func(id string) bool, place func(
 	return &adopted, nil
 }
 
-// SharesEndpoints reports whether an engine that has the endpoints of one registry may run plans of the other: WithEndpointsOf or Adopt has given them
-// theirs, or both are one.
+// SharesEndpoints reports whether an engine that has the endpoints of one registry may run plans of the other:
+// WithEndpointsOf or Adopt has connected the two, or they are the same.
 func (r *Registry) SharesEndpoints(other *Registry) bool {
 	return r == other || r.family != nil && r.family == other.family
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/internal/fileio"
 )
 
-// fieldMax is the longest name of a Redis field, in bytes. A longer one is a slip of the pen.
+// fieldMax is the longest name of a Redis field, in bytes. A longer one is surely a mistake.
 const fieldMax = 256
 
 // keyRow is one [[key]], or a column in the table of an entity.
@@ -108,7 +108,7 @@ func (l *loader) keys(r *Registry) {
 	ids.finish()
 }
 
-// rowID checks the one key that the engine itself knows. It denotes the row, not a column.
+// rowID checks the only key that the engine itself knows. It denotes the row, not a column.
 func (l *loader) rowID(file, label string, row *keyRow) {
 	switch {
 	case row.Type != Int.String() || row.Nullable || row.Writable:
@@ -134,8 +134,8 @@ func (l *loader) field(file, label string, row *keyRow) string {
 	return field
 }
 
-// constants reads what parameters are in an environment when no request gives them: lines such as weight = 0.3 in params.prod.toml, which take the place
-// of the defaults. It checks the files of all environments.
+// constants reads the defaults of parameters in one environment: lines such as weight = 0.3 in params.prod.toml,
+// which replace the defaults of params.toml. It checks the files of all environments.
 func (l *loader) constants(r *Registry) {
 	for _, env := range environments {
 		file := "params." + env + ".toml"
@@ -220,7 +220,7 @@ func (l *loader) defaultOf(file, label string, typ Type, given any) any {
 	return nil
 }
 
-// stringsOf returns the strings of an array, without repeats and in order of their bytes, as a set has them.
+// stringsOf returns the strings of an array without duplicates, sorted by bytes, as in a set.
 func stringsOf(array any) ([]string, bool) {
 	items, ok := array.([]any)
 	set := make([]string, 0, len(items))
@@ -233,7 +233,7 @@ func stringsOf(array any) ([]string, bool) {
 	return slices.Compact(set), ok
 }
 
-// paramRow is one [[param]]. In the tables context and overrides it stands without its name.
+// paramRow is one [[param]]. In the tables context and overrides it has no name of its own.
 type paramRow struct {
 	ID       *int64 `toml:"id"`
 	Name     string `toml:"name"`
@@ -297,7 +297,7 @@ func (l *loader) params(r *Registry) {
 	}
 	for _, s := range shorts {
 		if s.table != "context" && s.table != "overrides" {
-			l.problem(file, s.label(), "a parameter belongs into [context] or [overrides]")
+			l.problem(file, s.label(), "a parameter belongs in [context] or [overrides]")
 		}
 		row := paramRow{s.row.ID, s.name, s.row.Type, s.row.Nullable, s.table == "context", s.row.Override, s.row.Default}
 		if ids.complete(s.label(), s.name, &row.ID) {

@@ -17,7 +17,8 @@ type Entity struct {
 	ID   Type   `json:"id"` // of the ids: Int or String
 }
 
-// TextIDs reports whether the ids are texts. A nil entity stands for things whose kind nobody has declared; their ids are integers.
+// TextIDs reports whether the ids are texts. A nil entity means that no entity was declared; the ids are then
+// integers.
 func (e *Entity) TextIDs() bool { return e != nil && e.ID == String }
 
 // Entity returns the entity with that name, case-sensitive.
@@ -29,7 +30,7 @@ func (r *Registry) Entity(name string) (*Entity, bool) {
 	return r.entities[i], true
 }
 
-// User returns the entity of the users of requests, UserEntity, nil if nobody has declared it.
+// User returns the entity of the users of requests, UserEntity, or nil if it is not declared.
 func (r *Registry) User() *Entity { return r.user }
 
 // TextIDs reports whether the ids of some entity are texts.
@@ -38,7 +39,7 @@ func (r *Registry) TextIDs() bool { return slices.ContainsFunc(r.entities, (*Ent
 // Entities returns all entities, ascending by name. Callers must not change the slice.
 func (r *Registry) Entities() []*Entity { return r.entities }
 
-// readEntities reads entities.toml, which a folder may lack.
+// readEntities reads entities.toml, if the folder has one.
 func (l *loader) readEntities(r *Registry) {
 	const file = "entities.toml"
 	if _, err := fs.Stat(l.tables, file); errors.Is(err, fs.ErrNotExist) {

@@ -28,8 +28,7 @@ var environments = [...]string{"dev", "test", "prod"}
 // Names appear in requests and responses as names of members.
 var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Limits of the tables. They catch slips of the pen, such as seconds in place of milliseconds or
-// a digit too many.
+// Limits of the tables. They catch mistakes, such as seconds in place of milliseconds or a digit too many.
 const (
 	maxInflightLimit = 1 << 20
 	connectionsLimit = 1024
@@ -115,7 +114,7 @@ type loader struct {
 	found    int     // problems
 	problems []error // the first problemsShown of them
 	lock     lockFile
-	locking  bool // gives ids to what has none in the lock
+	locking  bool // gives ids to rows without one in the lock
 }
 
 func (l *loader) problem(file, entry, format string, args ...any) {
@@ -183,7 +182,7 @@ func (e *entries[ID]) label(i int, id *ID) string {
 	return e.what + " " + errtext.Text(fmt.Sprint(*id))
 }
 
-// identify checks id and name. It returns true if the id is a new one.
+// identify checks id and name. It returns true if the id is new.
 func (e *entries[ID]) identify(label string, id *ID, name string) bool {
 	switch {
 	case name == "":
@@ -214,7 +213,7 @@ func (l *loader) numericID(file, label string, id *int64) {
 	}
 }
 
-// typeOf returns one of the types that are allowed, and of vector(64) the number, or 0 after reporting a problem.
+// typeOf returns one of the allowed types, and for vector(64) also the number, or 0 after reporting a problem.
 func (l *loader) typeOf(file, label, name string, allowed ...Type) (_ Type, dims int) {
 	if text, ok := strings.CutPrefix(name, "vector("); ok {
 		text, ok = strings.CutSuffix(text, ")")
@@ -327,8 +326,8 @@ type endpointRow struct {
 	} `toml:"policy"`
 }
 
-// endpointTable reads one file and returns its endpoints, ascending by id. It returns false if the
-// file cannot be decoded. It reports problems of single entries, and the rest stays comparable.
+// endpointTable reads one file and returns its endpoints, ascending by id. It returns false if the file cannot be
+// decoded. It reports problems of single entries; the other entries can still be compared.
 func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 	var table struct {
 		Endpoint []endpointRow `toml:"endpoint"`
@@ -366,7 +365,7 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 	return list, true
 }
 
-// tls returns how the endpoint is reached through TLS, nil if plainly.
+// tls returns how the endpoint is reached through TLS, nil without TLS.
 func (l *loader) tls(file, label string, row *endpointRow, e *Endpoint) *TLS {
 	given := TLS{CA: row.TLSCA, Cert: row.TLSCert, Key: row.TLSKey, ServerName: row.TLSServerName}
 	t := e.TLS
@@ -412,8 +411,8 @@ func (l *loader) checkEndpoint(file, label, env string, row *endpointRow, server
 	}
 }
 
-// server returns where the endpoint is and who logs in there: from url, or else from host, port and
-// policy. What both name is a problem. No problem quotes a text that may hold a password.
+// server returns where the endpoint is and who logs in there: from url, or else from host, port and policy. A value
+// that both give is a problem. No problem quotes a text that may hold a password.
 func (l *loader) server(file, label string, row *endpointRow) (s Server) {
 	switch {
 	case row.URL == nil:
@@ -480,7 +479,7 @@ func (l *loader) hostPort(file, label string, row *endpointRow) (host string, po
 	}
 	switch {
 	case strings.ContainsAny(host, "@/"): // a URL, which may hold a password
-		l.problem(file, label, "host must be a host name or an IP address; a URL belongs into url")
+		l.problem(file, label, "host must be a host name or an IP address; a URL belongs in url")
 	case !ValidHost(host):
 		l.problem(file, label, "host %s must be a host name or an IP address", errtext.Quote(host))
 	}
@@ -524,7 +523,7 @@ func (l *loader) policy(file, label string, row *endpointRow) Policy {
 	}
 }
 
-// cache reads what an engine may keep.
+// cache reads which values an engine may keep.
 func (l *loader) cache(file, label string, row *endpointRow, within func(field string, given *int64, ifAbsent, least, limit int64) int64,
 	timeout func(field string, given *int64, ifAbsent time.Duration) time.Duration) Cache {
 	given, mode := &row.Policy, CacheMode(row.Policy.Cache)

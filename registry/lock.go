@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd/internal/fileio"
 )
 
-// LockFile is the name of the file that has the ids of what the tables name in the short form.
+// LockFile is the name of the file with the ids of columns and parameters in the short form.
 const LockFile = "registry.lock"
 
 // lockHead begins each lock file.
@@ -28,9 +28,10 @@ type lockFile struct {
 	added  []string // the names that have got new ids
 }
 
-// Lock returns the text of the LockFile for the tables in a folder: the ids that its lock file has, those that the tables give,
-// and new ones for the columns and parameters that had none, whose names it returns, too. An id that was ever in the file is never given again.
-// The error joins all problems of keys.toml, params.toml and the lock file, as that of Load does.
+// Lock returns the text of the LockFile for the tables in a folder. It has the ids of the present lock file, those in
+// the tables, and new ones for columns and parameters without an id, whose names Lock returns, too. An id that was
+// ever in the file is never given again. The error joins all problems of keys.toml, params.toml and the lock file, as
+// that of Load does.
 func Lock(tables fs.FS) (text []byte, added []string, err error) {
 	l := loader{tables: tables, locking: true}
 	l.readLock()
@@ -110,7 +111,7 @@ type assignment struct {
 	without string           // the first of them
 }
 
-// assign begins to give ids, above least, to the rows of a file, which are the named part of the lock.
+// assign begins to give ids, above least, to the rows of a file. name is their part of the lock.
 func (f *lockFile) assign(l *loader, file, part string, least int64) *assignment {
 	a := &assignment{loader: l, file: file, ids: f.Keys, names: make(map[int64]string), least: least, last: least}
 	if part == "params" {
@@ -142,7 +143,8 @@ func (a *assignment) given(label, name string, id *int64) {
 	}
 }
 
-// complete gives a row that has no id the one of the lock, or a new one if it may. It returns false if there is none.
+// complete gives a row without an id the one in the lock, or a new one if that is allowed. It returns false if there
+// is none.
 func (a *assignment) complete(label, name string, id **int64) bool {
 	if *id != nil {
 		return true

@@ -114,7 +114,7 @@ func TestLockErrors(t *testing.T) {
 		"row id":         {"[p]\nid = \"int\"", "", "[keys]\nid = 2", "keys.toml: p.id: name \"id\" is taken already"},
 		"column name":    {"[p]\n\"a b\" = {type = \"int\", id = 3}", "", "", "keys.toml: p.a b: name \"a b\" must consist of letters, digits and _"},
 		"table name":     {"[\"p q\"]\na = \"int\"", "", "[keys]\na = 2", "keys.toml: p q.a: the name of the table must consist of letters, digits and _"},
-		"param's table":  {id, "[contxt]\na = \"int\"", "[params]\na = 2", "params.toml: contxt.a: a parameter belongs into [context] or [overrides]"},
+		"param's table":  {id, "[contxt]\na = \"int\"", "[params]\na = 2", "params.toml: contxt.a: a parameter belongs in [context] or [overrides]"},
 		"never set":      {id, "[overrides]\na = {type = \"int\", override = false}", "[params]\na = 2", "params.toml: overrides.a: nothing can set it: it is neither for the context nor for param_overrides"},
 		"array of those": {"[[keys]]\na = 1", "", "", "keys.toml: line 1: unknown field keys"},
 	} {

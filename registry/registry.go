@@ -74,12 +74,11 @@ type Key struct {
 	Dims     int    `json:"dims,omitempty"` // of a Vector: how many numbers each has, 1 to VectorDimsMax
 	Nullable bool   `json:"nullable"`
 	Writable bool   `json:"writable"`
-	// Field is the field of a Redis hash that has the value, or its place in a JSON document: a member's name, or a JSON pointer if it
-	// begins with "/". It is the key's name unless the table names another.
-	// The row id has none.
+	// Field is the field of a Redis hash that has the value, or its place in a JSON document: a member's name, or a
+	// JSON pointer if it begins with "/". It is the key's name unless the table has another one. The row id has none.
 	Field string `json:"field,omitempty"`
-	// Default is the value of a missing field where a task is told to write it: an int64, a float64, a string,
-	// a bool or a []string, as Type says. Nil means that there is none.
+	// Default is the value that a task writes for a missing field, if its node says so: an int64, a float64, a
+	// string, a bool or a []string, as Type says. Nil means that there is none.
 	Default any `json:"default"`
 }
 
@@ -103,11 +102,12 @@ type Param struct {
 	Type     Type    `json:"type"`
 	Dims     int     `json:"dims,omitempty"` // of a Vector, as in Key
 	Nullable bool    `json:"nullable"`
-	// Context says that the context of a request brings the value, and Override that param_overrides may set it.
-	// At least one of them is true.
+	// Context says that the context of a request may set the value, and Override that param_overrides may set it. At
+	// least one of them is true.
 	Context  bool `json:"context"`
 	Override bool `json:"override"`
-	// Default is the value in a request that gives none: an int64, a float64, a string or a bool. Nil: the value is null then.
+	// Default is the value in a request without one: an int64, a float64, a string or a bool. Nil: the value is then
+	// null.
 	Default any `json:"default,omitempty"`
 }
 
@@ -130,23 +130,24 @@ type Endpoint struct {
 	Port     int     // 0 for a unix socket
 	Socket   string  // the path of a unix socket; empty for TCP
 	Cluster  bool    // the server is a node of a Redis Cluster
-	Others   string  // further nodes, or sentinels, "host:port" with commas between them
-	Master   string  // the name of the master that host, port and Others know, which are sentinels; empty: there are none
+	Others   string  // further nodes, or sentinels, as "host:port" separated by commas
+	Master   string  // the name of the master, if host, port and Others are sentinels; empty: they are not
 	TLS      *TLS    // nil: plain
 	Embedded bool    // dev only: served by the Redis inside the process unless overridden
 	Service  Service // of kind http
 	Policy   Policy
 }
 
-// Addr returns "host:port", with brackets around an IPv6 host, or "unix:/path" for a unix socket. Of a Redis Cluster it is a list,
-// "host:port,host:port".
+// Addr returns "host:port", with brackets around an IPv6 host, or "unix:/path" for a unix socket. For a Redis Cluster
+// it is a list, "host:port,host:port".
 func (e *Endpoint) Addr() string { return withOthers(addr(e.Host, e.Port, e.Socket), e.Others) }
 
-// ClusterProblem returns why the endpoint, which is a Redis Cluster or a master that sentinels know, cannot be one; nil if it can or is none.
+// ClusterProblem returns why the endpoint cannot be a Redis Cluster, or a master that sentinels know. It returns nil
+// if the endpoint is neither, or may be one.
 func (e *Endpoint) ClusterProblem() error {
 	switch {
 	case e.Master != "" && (e.Kind != Redis || e.Socket != "" || e.Embedded || e.Cluster || !validMaster(e.Master)):
-		return errors.New("a master that sentinels know is of kind redis, has no unix socket, is not embedded and no Redis Cluster; its name has letters, digits, dots, - and _")
+		return errors.New("a master that sentinels know is of kind redis, without a unix socket, and neither embedded nor a Redis Cluster; its name has letters, digits, dots, - and _")
 	case !e.Cluster:
 		return nil
 	case e.Kind != Redis || e.Socket != "" || e.Embedded:
@@ -174,7 +175,7 @@ type Policy struct {
 	MaxInflight    int           // commands or HTTP requests sent and unanswered, per endpoint
 	Connections    int           // connections of one client
 	ConnectTimeout time.Duration // of one connection attempt
-	RequestTimeout time.Duration // of an HTTP request, or of the time without a byte from Redis while it owes replies
+	RequestTimeout time.Duration // of an HTTP request; for Redis, of the time without a byte while it owes replies
 	Username       string        // AUTH, with Password
 	Password       Secret        // AUTH; Registry.ReadSecrets fills it in
 	Database       int           // SELECT; 0 means none
@@ -187,24 +188,24 @@ type Cache struct {
 	MaxBytes int           // of all that is kept, with its index
 	MaxAge   time.Duration // after which a value is read again
 	// Of modes that are Tracked alone:
-	MaxSilence time.Duration // after which a server that says nothing is not believed
-	Required   bool          // nothing is kept if the server does not tell of changes
+	MaxSilence time.Duration // after which a silent server is no longer trusted
+	Required   bool          // nothing is kept unless the server reports changes
 }
 
-// CacheMode says how long what was read may be used again.
+// CacheMode says how long values that were read may be reused.
 type CacheMode string
 
 // The modes of a cache.
 const (
 	CacheOff CacheMode = ""    // each request reads; "off" in a table
 	CacheTTL CacheMode = "ttl" // until MaxAge has passed, whatever happens to the key meanwhile
-	// CacheBroadcast: until MaxAge has passed, or the server has told that the key has changed. See resp.Tracker.
+	// CacheBroadcast: until MaxAge has passed, or the server reports that the key has changed. See resp.Tracker.
 	CacheBroadcast CacheMode = "broadcast"
-	// CacheTrack: the same, and the server tells only of keys that this engine has read. See resp.Tracker.TrackReads.
+	// CacheTrack: the same, but the server reports only keys that this engine has read. See resp.Tracker.TrackReads.
 	CacheTrack CacheMode = "track"
 )
 
-// Tracked reports whether the server tells of changes in this mode.
+// Tracked reports whether the server reports changes in this mode.
 func (m CacheMode) Tracked() bool { return m == CacheBroadcast || m == CacheTrack }
 
 // The policy of an endpoint whose table leaves fields out.
@@ -242,7 +243,7 @@ type Registry struct {
 // Env returns the environment: "dev", "test" or "prod".
 func (r *Registry) Env() string { return r.env }
 
-// Name says where the tables are, as in "the built-in registry". Empty means that nobody said.
+// Name says where the tables are, as in "the built-in registry". Empty means unknown.
 func (r *Registry) Name() string { return r.name }
 
 // Named returns a copy of r with that name, for errors.
@@ -277,9 +278,9 @@ func (r *Registry) Endpoint(id string) (*Endpoint, bool) { return lookup(r.endpo
 // the slice.
 func (r *Registry) Endpoints() []*Endpoint { return r.endpoints }
 
-// WithRedis returns a copy of r that has every endpoint of kind redis at the server and none
-// embedded. What the server does not name stays: user and password together, the database, all bounds.
-// Only plans loaded with the copy use the new server.
+// WithRedis returns a copy of r that has every endpoint of kind redis at the server and none embedded. Settings that
+// the server does not name stay: user and password together, the database, all bounds. Only plans loaded with the
+// copy use the new server.
 func (r *Registry) WithRedis(s Server) *Registry {
 	return r.change(func(e *Endpoint) {
 		if e.Kind == Redis {
@@ -298,7 +299,7 @@ func (r *Registry) WithCache(mode CacheMode) *Registry {
 	})
 }
 
-// defaultCache returns the cache of an endpoint whose table says nothing but the mode.
+// defaultCache returns the cache of an endpoint whose table has only the mode.
 func defaultCache(mode CacheMode) Cache {
 	switch mode {
 	case CacheTTL:
@@ -363,7 +364,7 @@ func (r *Registry) HasEmbedded() bool {
 // change returns a copy of r whose endpoints are copies, too, changed by a function.
 func (r *Registry) change(endpoint func(*Endpoint)) *Registry {
 	changed := *r
-	changed.family = new(int) // An engine knows the copies, or it does not.
+	changed.family = new(int) // An engine knows either all copies or none.
 	changed.endpoints = make([]*Endpoint, len(r.endpoints))
 	changed.endpointByID = make(map[string]*Endpoint, len(r.endpoints))
 	for i, e := range r.endpoints {

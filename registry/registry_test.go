@@ -400,7 +400,7 @@ func TestLoadErrors(t *testing.T) {
 		{"port too high", swap("port = 1", "port = 65536"), each("endpoint ep_1: port must be")},
 		{"port missing", swap("port = 1", ""), each("endpoint ep_1: port must be 1 to 65535, not 0")},
 		{"host missing", swap("host = \"h\"", ""), each(`endpoint ep_1: host "" must be`)},
-		{"host with port", swap("\"h\"", "\"http://h\""), each("endpoint ep_1: host must be a host name or an IP address; a URL belongs into url")},
+		{"host with port", swap("\"h\"", "\"http://h\""), each("endpoint ep_1: host must be a host name or an IP address; a URL belongs in url")},
 		{"endpoint twice", endpoint(good + "[[endpoint]]\n" + good), []string{
 			`endpoints.dev.toml: endpoint ep_1: name "one" is taken already`,
 			"endpoints.dev.toml: endpoint ep_1: id is taken already",
@@ -424,7 +424,7 @@ func TestLoadErrors(t *testing.T) {
 		{"user without password", endpoint(good + "policy.username = \"u\""), each("endpoint ep_1: policy.username needs")},
 		{"password for http", endpoint(strings.Replace(good, "redis", "http", 1) + "policy.password = \"p\""),
 			each("endpoint ep_1: policy.username, password and database are only for kind redis")},
-		{"cluster with database", endpoint(good + "cluster = true\npolicy.database = 1"), each("endpoint ep_1: cluster: a Redis Cluster has database 0 alone")},
+		{"cluster with database", endpoint(good + "cluster = true\npolicy.database = 1"), each("endpoint ep_1: cluster: a Redis Cluster has only database 0")},
 		{"master of a cluster", endpoint(good + "cluster = true\nmaster = \"m\""), each("endpoint ep_1: master: a master that sentinels know")},
 		{"master without a name", endpoint(good + "master = \"a b\""), each("endpoint ep_1: master: a master that sentinels know")},
 		{"cluster of http", endpoint(strings.Replace(good, "redis", "http", 1) + "cluster = true"), each("endpoint ep_1: cluster: a Redis Cluster is of kind redis")},

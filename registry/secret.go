@@ -15,8 +15,7 @@ import (
 type Secret struct {
 	File string // the path of the file that holds it
 	Env  string // the name of the environment variable that holds it
-	// text is a pointer because fmt prints an address where it may not call String: in a field that
-	// is not exported.
+	// text is a pointer because in an unexported field fmt cannot call String, and then prints only an address.
 	text *string
 }
 
@@ -34,8 +33,8 @@ func NewSecret(text string) Secret {
 // IsZero reports whether s names no secret.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
-// Reveal returns the password that NewSecret got or Read has read. It is empty if there is
-// none, or if nobody has read it yet.
+// Reveal returns the password that NewSecret got or Read has read. It is empty if there is none, or if it was not
+// read yet.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -48,7 +47,7 @@ func (s Secret) Reveal() string {
 // empty password is an error.
 func (s Secret) Read() (Secret, error) { return s.read("password") }
 
-// read is Read for a secret of another name than password. Its fields in the tables are name_file and name_env.
+// read is Read for a secret with another name than password. Its fields in the tables are name_file and name_env.
 func (s Secret) read(name string) (Secret, error) {
 	switch {
 	case s.text != nil:
@@ -76,8 +75,8 @@ func (s Secret) read(name string) (Secret, error) {
 	return s, nil
 }
 
-// Login returns what reads user and password again for each connection, if the password is in a file: whoever replaces the file need not tell anybody.
-// Otherwise it is nil.
+// Login returns a function that reads user and password again for each connection, if the password is in a file. So a
+// replaced file takes effect by itself. Otherwise Login returns nil.
 func (p *Policy) Login() func() (username, password string, err error) {
 	if p.Password.File == "" {
 		return nil

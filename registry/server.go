@@ -9,26 +9,27 @@ import (
 	"strings"
 )
 
-// defaultPort is the port of a redis:// URL that names none.
+// defaultPort is the default port of a redis:// URL.
 const defaultPort = 6379
 
-// Server is a Redis server as a user names it: where it is, who logs in, and which database. Immutable
-// once built; any goroutine.
+// Server is a user's address of a Redis server: where it is, who logs in, and which database. Immutable once built;
+// any goroutine.
 type Server struct {
 	Host   string // empty for a unix socket
 	Port   int    // 0 for a unix socket
 	Socket string // the path of a unix socket; empty for TCP
-	// Cluster says that the server is a node of a Redis Cluster. Others has further nodes, "host:port" with commas between them.
+	// Cluster says that the server is a node of a Redis Cluster. Others has further nodes, as "host:port" separated
+	// by commas.
 	Cluster bool
 	Others  string
 	TLS     *TLS // nil: plain
-	// Master is the name under which sentinels know the server. Host, Port and Others are then those of sentinels. Empty: there are none.
+	// Master is the name under which sentinels know the server. Host, Port and Others are then those of sentinels.
+	// Empty: there are no sentinels.
 	Master string
 
 	Username string // empty means the default user
 	Password Secret
-	// Database is the number in SELECT. HasDatabase tells a URL that names database 0 from one that
-	// names none.
+	// Database is the number in SELECT. HasDatabase tells a URL with database 0 from one without a database.
 	Database    int
 	HasDatabase bool
 }
@@ -46,7 +47,7 @@ var (
 	errQuery    = errors.New("after ? there are db, username, password, password_file and password_env, and with rediss:// tls_ca, tls_cert, tls_key and tls_server_name, each at most once")
 	errTLSPlain = errors.New("tls_ca, tls_cert, tls_key and tls_server_name need rediss://")
 	errSeeds    = errors.New("redis+cluster:// and redis+sentinel:// name at most 16 nodes, as host:port with commas between them")
-	errCluster  = errors.New("a Redis Cluster has database 0 alone")
+	errCluster  = errors.New("a Redis Cluster has only database 0")
 	errOne      = errors.New("the address is that of a Redis Cluster or of sentinels, and one server is needed here")
 	errMaster   = errors.New("redis+sentinel:// names the master as /name behind the sentinels, in letters, digits, dots, - and _")
 	errTwice    = errors.New("the user or the password is given twice")
@@ -62,9 +63,9 @@ var (
 //	rediss://host:port?tls_ca=FILE   rediss+cluster://, rediss+sentinel://: through TLS
 //	unix://user:password@/path/to/redis.sock?db=1
 //
-// All but the host or the path, and the master, may be missing; the port is then 6379, of sentinels 26379. A query may hold db, username,
-// password, password_file and password_env. The forms are those of go-redis and redis-py, except the
-// last two, which keep the password out of command lines. Errors quote nothing of text.
+// Everything except the host or the path, and the master, may be missing; the port is then 6379, or 26379 for
+// sentinels. A query may hold db, username, password, password_file and password_env. The forms are those of go-redis
+// and redis-py, except the last two, which keep the password out of command lines. Errors quote nothing of text.
 func ParseServer(text string) (Server, error) {
 	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "unix:") {
 		return parseHostPort(text)
@@ -115,7 +116,8 @@ func ParseServer(text string) (Server, error) {
 	return s, nil
 }
 
-// ParseOneServer is ParseServer for those who talk to one server alone: the address of a Redis Cluster or of sentinels is an error.
+// ParseOneServer is ParseServer for callers that need a single server: the address of a Redis Cluster or of sentinels
+// is an error.
 func ParseOneServer(text string) (Server, error) {
 	s, err := ParseServer(text)
 	if err == nil && (s.Cluster || s.Master != "") {
@@ -130,14 +132,14 @@ const (
 	sentinelScheme = "redis+sentinel"
 )
 
-// sentinelPort is the port of a sentinel that names none.
+// sentinelPort is the default port of a sentinel.
 const sentinelPort = 26379
 
 // othersMax bounds the further nodes that a URL names.
 const othersMax = 15
 
-// cutOthers takes all nodes but the first out of a URL redis+cluster://user:password@h1:p,h2:p/0?query, which becomes one that net/url
-// reads. port stands for one that is missing.
+// cutOthers takes all nodes except the first out of a URL redis+cluster://user:password@h1:p,h2:p/0?query, so that
+// net/url can read it. port replaces a missing port.
 func cutOthers(text string, port int) (rest, others string, err error) {
 	const separator = "://"
 	begin := strings.Index(text, separator)
@@ -193,14 +195,14 @@ func (s *Server) setMaster(u *url.URL) error {
 	return nil
 }
 
-// validMaster reports whether sentinels take a name for a master.
+// validMaster reports whether sentinels accept the name for a master.
 func validMaster(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
 	})
 }
 
-// setHost reads host, port and database of a redis:// URL. missing stands for a port that is missing.
+// setHost reads host, port and database of a redis:// URL. missing replaces a missing port.
 func (s *Server) setHost(u *url.URL, missing int) error {
 	port := u.Port()
 	if port == "" {
@@ -233,8 +235,8 @@ func (s *Server) setSocket(u *url.URL) error {
 // socketMaxBytes is the longest path of a unix socket that every system takes.
 const socketMaxBytes = 103
 
-// validSocket reports whether a socket can have the path. Its address is read as a URL again, so it has no character that means
-// something there.
+// validSocket reports whether a socket can have the path. Its address will be parsed as a URL again, so it must not
+// have characters with a meaning in URLs.
 func validSocket(path string) bool {
 	return path != "" && path[0] == '/' && len(path) <= socketMaxBytes && !strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("%?#", r) })
 }
@@ -297,8 +299,8 @@ func (s *Server) setLogin(u *url.URL) error {
 	return nil
 }
 
-// Addr returns the address that clients dial: "host:port", or "unix:/path" for a socket. Of a Redis Cluster it is a list,
-// "host:port,host:port".
+// Addr returns the address that clients dial: "host:port", or "unix:/path" for a socket. For a Redis Cluster it is a
+// list, "host:port,host:port".
 func (s Server) Addr() string { return withOthers(addr(s.Host, s.Port, s.Socket), s.Others) }
 
 // withOthers returns a list of the first node of a Redis Cluster and further ones.

@@ -13,11 +13,12 @@ import (
 	"github.com/rankd/rankd/internal/errtext"
 )
 
-// Service is how an endpoint of kind http is asked, beside its host and port. Immutable once built; any goroutine.
+// Service says how requests to an endpoint of kind http are made, besides its host and port. Immutable once built;
+// any goroutine.
 type Service struct {
 	TLS     bool     // https
 	Path    string   // without the query: "/v1/score". Empty means "/"
-	Query   Secret   // of the URL, without "?": somebody may have put a secret into it
+	Query   Secret   // of the URL, without "?": it may hold a secret
 	Headers []Header // sent with each request, in the order of the table
 	// BearerToken goes into the header Authorization. Registry.ReadSecrets fills it in.
 	BearerToken     Secret
@@ -50,7 +51,7 @@ func (e *Endpoint) URL() *url.URL {
 	return u
 }
 
-// Header returns the headers of the requests to an endpoint of kind http, secrets among them.
+// Header returns the headers of the requests to an endpoint of kind http, including secrets.
 func (e *Endpoint) Header() http.Header {
 	h := make(http.Header)
 	for _, given := range e.Service.Headers {
@@ -206,7 +207,7 @@ type serviceURL struct {
 var (
 	errServiceScheme = errors.New("the scheme must be http:// or https://")
 	errServiceURL    = errors.New("the URL is malformed")
-	errServiceUser   = errors.New("a user or a password does not belong into the URL; use policy.bearer_token_file or a header")
+	errServiceUser   = errors.New("a user or a password does not belong in the URL; use policy.bearer_token_file or a header")
 	errServicePort   = errors.New("the port must be a number from 1 to 65535")
 )
 

@@ -77,7 +77,7 @@ func TestServiceErrors(t *testing.T) {
 	for fields, want := range map[string]string{
 		`url = "ftp://h"`:                           "url: the scheme must be http:// or https://",
 		`url = "h:80"`:                              "url: the scheme must be http:// or https://",
-		`url = "http://u:c4n4ry@h"`:                 "url: a user or a password does not belong into the URL",
+		`url = "http://u:c4n4ry@h"`:                 "url: a user or a password does not belong in the URL",
 		`url = "http://h:c4n4ry"`:                   "url: the URL is malformed",
 		`url = "http://h:70000"`:                    "url: the port must be a number from 1 to 65535",
 		`url = "http://h:"`:                         "url: the URL is malformed",

@@ -11,10 +11,10 @@ import (
 	"github.com/rankd/rankd/internal/errtext"
 )
 
-// A shapeCheck compares the text of one table with the struct that it will be decoded into. It
-// reports each field that the struct lacks and each value of another type than its field. It
-// works on the syntax tree because the decoder's own errors stop at the first wrong value and
-// speak of Go types. A field of type any takes every value; its reader checks it. One goroutine at a time.
+// A shapeCheck compares the text of one table with the struct that it will be decoded into. It reports each field
+// that the struct lacks and each value of another type than its field. It works on the syntax tree because the
+// decoder stops at the first wrong value, and its errors name Go types. A field of type any takes every value; its
+// reader checks it. One goroutine at a time.
 type shapeCheck struct {
 	parser unstable.Parser
 	text   []byte
@@ -27,11 +27,11 @@ type shapeCheck struct {
 // A place is a table or a value in the text, and the type that it is decoded into.
 type place struct {
 	path string       // "endpoint.policy"; "" is the root
-	typ  reflect.Type // nil if there is nothing to compare with: the struct lacks the field, or an any takes what is there
+	typ  reflect.Type // nil if there is nothing to compare with: the struct lacks the field, or its type is any
 }
 
-// checkShape reports what keeps text from being decoded into rows, a pointer to a struct. It leaves
-// a few faults to the decoder: names that are defined twice and integers beyond 64 bits.
+// checkShape reports why text cannot be decoded into rows, a pointer to a struct. It leaves two faults to the
+// decoder: names that are defined twice, and integers beyond 64 bits.
 func checkShape(text []byte, rows any, report func(line int, format string, args ...any)) {
 	c := shapeCheck{text: text, report: report, line: 1}
 	c.parser.Reset(text)
@@ -74,8 +74,8 @@ func (c *shapeCheck) keyValue(table place, e *unstable.Node) {
 	}
 }
 
-// field follows a dotted key from a table. The place has no type after it has reported a fault, if the table
-// itself was one, and within an any.
+// field follows a dotted key from a table. The place has no type after field has reported a fault, if the table
+// itself was faulty, or within an any.
 func (c *shapeCheck) field(table place, key unstable.Iterator) place {
 	if table.typ == nil {
 		return place{}

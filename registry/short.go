@@ -14,7 +14,7 @@ import (
 // decoder leaves it empty; shortRows reads those tables.
 const otherNames = "*"
 
-// A shorthand is a row that the name of its type can stand for, as in price = "float".
+// A shorthand is a row that may be written as just the name of its type, as in price = "float".
 type shorthand interface{ setType(name string) }
 
 func isShorthand(t reflect.Type) bool {

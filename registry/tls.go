@@ -26,8 +26,8 @@ type TLS struct {
 // maxPEMBytes bounds a file of certificates.
 const maxPEMBytes = 1 << 20
 
-// Secure returns the Secure of connections, which reads the files anew for each: a certificate that is renewed counts from the next connection on. A nil TLS has
-// none.
+// Secure returns the Secure of connections. It reads the files anew for each connection, so a renewed certificate
+// counts from the next connection on. A nil TLS has none.
 func (t *TLS) Secure() transport.Secure {
 	if t == nil {
 		return nil
@@ -45,7 +45,7 @@ func (t *TLS) Secure() transport.Secure {
 	}
 }
 
-// explained tells a user what an error of a handshake most likely means.
+// explained adds to an error of a handshake what it most likely means.
 func explained(err error) error {
 	switch {
 	case errors.As(err, new(tls.RecordHeaderError)):
@@ -91,7 +91,7 @@ func (t *TLS) config(addr string) (*tls.Config, error) {
 	return c, nil
 }
 
-// withoutPath returns the cause of an error of a file whose name is told already.
+// withoutPath returns the cause of an error about a file whose name was mentioned already.
 func withoutPath(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) && path.Op == "open" {

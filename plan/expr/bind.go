@@ -22,8 +22,9 @@ const (
 type binding struct {
 	kind bindKind
 	null bool // bindColumn, bindInts, bindBools: some row may be null
-	// at is the instruction that computes the value (bindCompute), or that names the column (bindInts, bindBools). Such columns
-	// are looked up again for each chunk, since they are rare and a larger binding costs every expression.
+	// at is the instruction that computes the value (bindCompute), or that names the column (bindInts, bindBools).
+	// Such columns are looked up again for each chunk: they are rare, and a larger binding would cost every
+	// expression.
 	at     int32
 	value  float64             // bindScalar
 	column *rowset.FloatColumn // bindColumn
@@ -84,7 +85,7 @@ func bindOperation(in *instruction, at int32, bound []binding) binding {
 	operands, scalars := [...]int32{in.a, in.b, in.c, in.d}, true
 	n := len(in.of.Operands)
 	if in.op == opClock {
-		n = 1 // The zone is a part of the instruction.
+		n = 1 // The zone is part of the instruction.
 	}
 	for _, operand := range operands[:n] {
 		switch bound[operand].kind {
@@ -98,7 +99,7 @@ func bindOperation(in *instruction, at int32, bound []binding) binding {
 	if !scalars {
 		return binding{kind: bindCompute, at: at}
 	}
-	// A row function does not look at operands that its operator lacks.
+	// A row function ignores operands that its operator does not have.
 	a, b, c := bound[in.a].value, bound[in.b].value, bound[in.c].value
 	var value float64
 	switch {

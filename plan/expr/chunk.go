@@ -6,10 +6,9 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// chunkRows is how many rows an operation handles before the next one does.
-// A register then takes 8 KiB. Three of them, an operation's operands and result,
-// fit the L1 cache of any CPU, and the cost of dispatch per row is negligible.
-// A multiple of 64 lets each chunk of a dense row set start at a word of a Bitmap.
+// chunkRows is how many rows an operation handles before the next operation runs. A register then takes 8 KiB. Three
+// of them, an operation's operands and result, fit the L1 cache of any CPU, and the cost of dispatch per row is
+// negligible. A multiple of 64 lets each chunk of a dense row set start at a word of a Bitmap.
 const (
 	chunkRows  = 1024
 	chunkWords = chunkRows / 64
@@ -35,7 +34,7 @@ func (c *chunk) row(pos int) int32 {
 // words returns the number of words that the chunk uses of a mask.
 func (c *chunk) words() int { return (c.n + 63) / 64 }
 
-// chunks cuts the active list into chunks until the list ends or stop says so.
+// chunks splits the active list into chunks, until the list ends or stop ends it.
 type chunks struct {
 	in      rowset.RowSet
 	next    int         // position of the next chunk's first row

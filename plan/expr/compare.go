@@ -148,7 +148,7 @@ func compareVector[T float64 | int64](out *mask, op cmpOp, x, y []T) {
 // comparisons.
 const elementsScan = 16
 
-// elements is a list that is asked whether it has a value. Immutable once built; any goroutine.
+// elements is a list for tests whether it has a value. Immutable once built; any goroutine.
 type elements[T comparable] struct {
 	few  []T            // the list, if short
 	many map[T]struct{} // else; nil if short
@@ -161,7 +161,7 @@ func elementsOf[T comparable](list []T) elements[T] {
 	}
 	s := elements[T]{many: make(map[T]struct{}, len(list))}
 	for _, v := range list {
-		s.many[v] = struct{}{} // a map finds -0.0 under 0.0, and no NaN: as == does
+		s.many[v] = struct{}{} // a map finds -0.0 under 0.0, and never a NaN, like ==
 	}
 	return s
 }

@@ -27,25 +27,23 @@
 //	  │ eval, test              once per chunk
 //	registers of 1024 rows, masks of 1024 bits
 //
-// Binding makes the tree smaller for one request. The coalesce of
-// id * coalesce(param, 0.2) becomes a scalar, and one multiplication a row remains. A chunk's
-// registers fit the L1 cache, so an operation costs about as much as its arithmetic.
+// Binding simplifies the tree for one request. The coalesce of id * coalesce(param, 0.2) becomes a scalar, and one
+// multiplication per row remains. A chunk's registers fit the L1 cache, so an operation costs about as much as its
+// arithmetic.
 //
 // Instructions compute doubles. Tests read integers, strings and sets as leaves, exactly. The
 // condition of an if is a test inside an instruction, so one evaluator runs both.
 //
-// Positions 0 to 1023 number the rows of a chunk in the active list. Kernels read
-// the columns of a dense row set in place, and gather the columns of any other first.
-// Explain compiles the tree as it stands, with a probe after each part, and runs this code for one row. So an
-// explanation has what the evaluator computes, and skips what it skips.
+// Positions 0 to 1023 number the rows of a chunk in the active list. Kernels read the columns of a dense row set in
+// place, and first gather the columns of any other. Explain compiles the tree as it stands, with a probe after each
+// part, and runs this code for one row. So an explanation has what the evaluator computes, and skips what it skips.
 //
 // A predicate takes a mask of positions to look at and returns the mask of those
 // that are true, so and, or and not are operations on words. If less than a quarter
 // of the positions is left, the predicate compacts them and skips the rest.
 //
-// An evaluation that is no longer wanted stops between chunks (chunks.advance),
-// and within a chunk before the next string that a pattern is matched with.
-// Patterns come from requests, so their length, their character classes and
-// their compiled size are bounded: neither compiling a pattern nor one match holds
-// a worker for long. A match of a long string asks on its way whether to stop.
+// An evaluation that is no longer wanted stops between chunks (chunks.advance), and within a chunk before the next
+// string is matched with a pattern. Patterns come from requests, so their length, their character classes and their
+// compiled size are bounded: neither compiling a pattern nor one match holds a worker for long. A match of a long
+// string checks at intervals whether to stop.
 package expr

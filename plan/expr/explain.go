@@ -17,10 +17,10 @@ type Term struct {
 	Param registry.ParamID // of param_ref
 	Value any              // nil (null), bool, int64, float64, string, []int64 or []string
 	Terms []Term           // the operands that were evaluated, in order: and, or, coalesce and if skip some
-	Fault string           // why the part, or a part of it, has no value
+	Fault string           // why this part, or one below it, has no value
 }
 
-// Culprit returns the smallest part of a predicate that is false that alone made it false.
+// Culprit returns the smallest part of a false predicate that by itself made it false.
 func (t *Term) Culprit() *Term {
 	for t.Op == "and" {
 		t = &t.Terms[len(t.Terms)-1] // the one before is true
@@ -42,10 +42,10 @@ type source struct {
 	root   int32
 }
 
-// A part is where the code has a node of the tree. Immutable; any goroutine.
+// A part is the place of a tree's node in the code. Immutable; any goroutine.
 type part struct {
 	leaf bool
-	at   int32 // of a leaf: which one; else the instruction or the test
+	at   int32 // the leaf, the instruction or the test
 	note int32 // else: which note the probe takes
 }
 
@@ -58,7 +58,7 @@ type note struct {
 	err     error   // of a predicate
 }
 
-// part notes where the code has a node, and returns the number of its note.
+// part records the place of a node in the code, and returns the number of its note.
 func (c *compiler) part(n *node, at int32) int32 {
 	number := int32(len(c.parts)) // leaves have a number, too, and no note
 	c.parts[n] = part{at: at, note: number}
@@ -75,8 +75,8 @@ func (s *source) Keys() []registry.KeyID { return s.keys }
 // Params returns the parameters that the code reads, ascending. Callers must not change the slice.
 func (s *source) Params() []registry.ParamID { return s.params }
 
-// Explain returns the value for an active row of in, true or false of a predicate, and how it came about. pos is the
-// row's position. It runs the code, with probes, for this row alone, so it is not for many rows.
+// Explain returns the value for an active row of in, or true or false for a predicate, and how it was computed. pos
+// is the row's position. It runs the code, with probes, only for this row, so it is not for many rows.
 func (s *source) Explain(in rowset.RowSet, pos int, params *Params) Term {
 	s.once.Do(func() {
 		s.probed.parts = make(map[*node]part)
@@ -160,7 +160,7 @@ func (x *explanation) term(n *node) (Term, bool) {
 	return t, true
 }
 
-// textTerms returns the operands of an operator that makes a string, without those that it does not look at.
+// textTerms returns the operands of an operator that makes a string, without those that it ignores.
 func (x *explanation) textTerms(n *node) (terms []Term) {
 	for i, arg := range n.args {
 		switch {
@@ -175,7 +175,7 @@ func (x *explanation) textTerms(n *node) (terms []Term) {
 	return terms
 }
 
-// value returns a number as it stands in a column, in the request or in the tree, where the code reads it as a double.
+// value returns a number as it is in a column, in the request or in the tree, even if the code reads it as a double.
 func (x *explanation) value(n *node, at int32, t *Term, number float64) any {
 	switch n.op.code {
 	case opConst:

@@ -6,8 +6,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Expr is a compiled expression: per row a double or null, or what its type says. Immutable once
-// built; any goroutine.
+// Expr is a compiled expression: per row a double or null, or a value of its type. Immutable once built; any
+// goroutine.
 type Expr struct {
 	*source
 	code       code
@@ -24,7 +24,7 @@ type exprEvaluator struct {
 	out register
 }
 
-// Value returns the value of an expression that reads no keys, which is the same for all rows, and false if it is null.
+// Value returns the value of an expression without keys, which is the same for all rows, and false if it is null.
 func (e *Expr) Value(params *Params) (value float64, ok bool) {
 	values, _ := e.Values(nil, nil, rowset.Dense(rowset.NewBatch([]int64{0})), params) // nothing stops it
 	return values.Values[0], values.Valid == nil || values.Valid.Get(0)
@@ -39,8 +39,8 @@ func (e *Expr) IsConstant() bool {
 	return op == opConst || op == opNull
 }
 
-// Type returns the type of the value: Number, Int (a key, a parameter or a constant as it stands), String or Predicate. Column, Values and
-// Value are for the first two.
+// Type returns the type of the value: Number, Int (a plain key, parameter or constant), String or Predicate. Column,
+// Values and Value are for the first two.
 func (e *Expr) Type() Type { return e.typ }
 
 // Typed reports whether keys and parameters have the types of the registry in e.

@@ -47,7 +47,7 @@ const (
 // An instruction is one operation of a program. Its operands come before it.
 type instruction struct {
 	op      opcode
-	need    uint8 // about how many registers computing it takes, like an Ershov number
+	need    uint8 // about how many registers it needs, like an Ershov number
 	checked bool  // a result that is not finite is null
 	a, b, c int32 // operands: indices of instructions
 	d       int32
@@ -113,7 +113,7 @@ func simplified(n *node) *node {
 	case opTable, opLength:
 		return n // Its operand is a leaf.
 	case opHash:
-		return n // hashOperand simplifies its operands, after it has seen which of them are integers as they stand.
+		return n // hashOperand simplifies its operands after it has found those that are plain integers.
 	}
 	args, values, constant := make([]*node, len(n.args)), [4]float64{}, n.op.row != nil || n.op.four != nil
 	for i, arg := range n.args {
@@ -214,6 +214,6 @@ func (c *compiler) instruction(in instruction) int32 {
 	return int32(len(c.program) - 1)
 }
 
-// increased returns need + 1, or the most that fits. A tree of operations with two operands needs the logarithm
-// of its size; one of operations with three needs twice as much as it is deep.
+// increased returns need + 1, or the most that fits. A tree of operations with two operands needs the logarithm of
+// its size; with three operands it needs twice its depth.
 func increased(need uint8) uint8 { return need + uint8(bit(need < math.MaxUint8)) }

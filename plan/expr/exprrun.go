@@ -216,8 +216,8 @@ func (ev *evaluator) ofTwo(in *instruction, c *chunk, dst *register, free int) v
 		return vector{vals, x.valid}
 	}
 
-	// The side that takes more registers goes first, while all are free. So a
-	// tree of n such operations takes at most log2(n) registers, whatever its shape.
+	// The side that needs more registers goes first, while all are free. So a tree of n such operations needs at most
+	// log2(n) registers, whatever its shape.
 	var x, y vector
 	if ev.code.program[in.a].need >= ev.code.program[in.b].need {
 		x = ev.eval(in.a, c, dst, free)
@@ -319,8 +319,7 @@ func (ev *evaluator) coalesce(in *instruction, c *chunk, dst *register, free int
 	if x.valid == nil || countValid(x.valid, c.n) == c.n {
 		return vector{vals: x.vals}
 	}
-	// A scalar b needs no special case: filling a register costs little beside
-	// choosing row by row.
+	// A scalar b needs no special case: filling a register costs little compared with choosing row by row.
 	y := ev.eval(in.b, c, ev.reg(free), free+1)
 	vals, valid := dst.vals[:c.n], dst.valid[:c.words()]
 	for k := range valid {

@@ -9,8 +9,8 @@ import (
 // hashOf is the value of the operator hash: the upper 53 bits of rowset.HashInt as an integer.
 func hashOf(h uint64) float64 { return float64(h >> 11) }
 
-// hashed computes an opHash: the operator's draw function of rowset.HashInt. The integers that stand for x and for the seed lie in registers
-// as the bits of doubles.
+// hashed computes an opHash: the operator's draw function of rowset.HashInt. The integers for x and for the seed are
+// in registers, as the bits of doubles.
 func (ev *evaluator) hashed(in *instruction, c *chunk, dst *register, free int) vector {
 	x := ev.hashInput(in.a, c, dst, free)
 	seed := ev.hashInput(in.b, c, ev.reg(free), free+1)
@@ -21,7 +21,7 @@ func (ev *evaluator) hashed(in *instruction, c *chunk, dst *register, free int) 
 	return vector{vals, bothValid(dst, c, x.valid, seed.valid)}
 }
 
-// hashInput returns the integers that stand for an operand in a hash: for instruction at, or for the leaf -1-at.
+// hashInput returns the integers that represent an operand in a hash: for instruction at, or for the leaf -1-at.
 func (ev *evaluator) hashInput(at int32, c *chunk, dst *register, free int) vector {
 	vals, valid := dst.vals[:c.n], dst.valid[:c.words()]
 	if at >= 0 {
@@ -76,7 +76,8 @@ func (ev *evaluator) hashInput(at int32, c *chunk, dst *register, free int) vect
 // hashBits puts an integer into a register.
 func hashBits(x int64) float64 { return math.Float64frombits(uint64(x)) }
 
-// hashOperand compiles an operand of hash and random: a value that is read exactly is a leaf, anything else a number.
+// hashOperand compiles an operand of hash and random: a value that is read exactly becomes a leaf, anything else a
+// number.
 func (c *compiler) hashOperand(n *node, need *uint8) int32 {
 	if n.typ == Int || n.typ == String {
 		return -1 - c.leaf(n, n.typ)

@@ -5,8 +5,8 @@ import "math"
 // The kernels of this file do all the work. Each handles one chunk. The slices of a
 // call have equal length, and dst may be one of the operands.
 //
-// Kernels build words of bits from the last bit to the first, by doubling. That takes
-// one instruction a bit beside the test, and no variable shift.
+// Kernels build words of bits from the last bit to the first, by doubling. That takes one instruction per bit besides
+// the test, and no variable shift.
 //
 // No loop has both a multiplication and an addition, because a compiler may fuse the
 // two (it does on arm64), which rounds once instead of twice.
@@ -126,9 +126,8 @@ func zeroInvalid(vals []float64, valid []uint64) {
 	}
 }
 
-// allFinite reports whether x has neither an infinity nor a NaN. v*0 is zero for a
-// finite v and NaN for all others, and a NaN stays in a sum. Four sums keep the
-// additions from waiting for each other.
+// allFinite reports whether all values of x are finite. v*0 is zero for a finite v and NaN for all others, and a NaN
+// stays in a sum. Four sums keep the additions independent of each other.
 func allFinite(x []float64) bool {
 	var s0, s1, s2, s3 float64
 	for len(x) >= 4 {

@@ -5,8 +5,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// A leaf is a value that is read as it stands, and exactly: an integer, a string, a set, a list or a vector. Or it is a string that is
-// computed of others: see texts.go.
+// A leaf is a value that is read exactly: an integer, a string, a set, a list or a vector. Or it is a string computed
+// from others: see texts.go.
 type leaf struct {
 	op       opcode // opConst, opText, opKey or opParam; if computed opConcat, opLower, opIf, opCoalesce, or opCompute: the text of a number
 	typ      Type
@@ -32,7 +32,8 @@ func (c *compiler) leaf(n *node, typ Type) int32 {
 	})
 }
 
-// addLeaf appends a leaf and returns its index. n is its node; nil: a number, which has a part of its own.
+// addLeaf appends a leaf and returns its index. n is its node; nil: the leaf is a number, which has a part of its
+// own.
 func (c *compiler) addLeaf(n *node, l leaf) int32 {
 	c.leaves = append(c.leaves, l)
 	at := int32(len(c.leaves) - 1)
@@ -42,7 +43,7 @@ func (c *compiler) addLeaf(n *node, l leaf) int32 {
 	return at
 }
 
-// A leafBinding is the value of a leaf for one batch and one request. kind says which field counts.
+// A leafBinding is the value of a leaf for one batch and one request. kind says which field is used.
 type leafBinding struct {
 	kind    bindKind
 	value   *param               // bindScalar
@@ -55,7 +56,7 @@ type leafBinding struct {
 // whole returns the integer of a scalar.
 func (b *leafBinding) whole() int64 { return int64(b.value.bits) }
 
-// bindLeaf looks a leaf up. A column of another type than the key's is as good as none.
+// bindLeaf looks a leaf up. A column of another type than the key's counts as missing.
 func bindLeaf(l *leaf, batch *rowset.Batch, params *Params) leafBinding {
 	switch l.op {
 	case opNull:

@@ -7,8 +7,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Tests on strings and sets take longer than arithmetic: each row reads a code, and then a dictionary at the code's
-// place. A string or a member is compared once for each code, where the test allows it.
+// Tests on strings and sets take longer than arithmetic: each row reads a code, and then the dictionary entry of that
+// code. Where the test allows it, a string or a member is compared once for each code.
 
 // testLeaves answers a test on integers, strings, sets or lists, at least for the positions of in. The leaf x
 // has a column, or y has.
@@ -235,7 +235,7 @@ func (l *lookups) testElements(x *rowset.StringColumn, y *rowset.SetColumn, c *c
 	}
 }
 
-// has reports whether a set has a member. Most sets are small.
+// has reports whether a set has a member. It is for small sets, as most are.
 func has(d *rowset.SetDict, set, member int32) bool {
 	if members := d.Set(int(set)); len(members) <= elementsScan {
 		return slices.Contains(members, member)

@@ -7,9 +7,9 @@ import (
 
 // The kernels of this file belong to operators of typed expressions. They follow the rules of kernels.go.
 //
-// exp, log, pow and decay compute for longer than twice a multiplication: each calls a function of package math
-// for each row, and that has no vectorised ones. mod divides, truncates and corrects. if is two operations,
-// since its condition is a test.
+// exp, log, pow and decay take much longer than a multiplication: each calls a function of package math for each row,
+// and that package has no vectorized functions. mod divides, truncates and corrects. if is two operations, since its
+// condition is a test.
 
 func divVector(dst, x, y []float64) {
 	dst, y = dst[:len(x)], y[:len(x)]
@@ -32,10 +32,9 @@ func divScalar(dst []float64, c float64, y []float64) {
 	}
 }
 
-// remainder is the % of JavaScript and math.Mod, and faster for most operands. A quotient below 2^52 is
-// off by less than one half, so truncating it gives the right integer or, if it was rounded up to an integer,
-// the next one. The fused multiplication then subtracts exactly, and a remainder with the wrong sign is one
-// step too far.
+// remainder is the % of JavaScript, and math.Mod, but faster for most operands. A quotient below 2^52 is off by less
+// than one half. So truncating it gives the right integer or, if it was rounded up to an integer, the next one. The
+// fused multiplication then subtracts exactly. If the remainder has the wrong sign, it went one step too far.
 func remainder(a, b float64) float64 {
 	q := math.Trunc(a / b)
 	if !(math.Abs(q) < 1<<52) || math.IsInf(b, 0) {
@@ -162,8 +161,8 @@ func decay(x, halfLife float64) float64 {
 	return exp2(-x / halfLife)
 }
 
-// exp2 is 2^x, exact for integral x. It takes a fifth of the time of math.Exp2, because math.Exp is written in
-// assembly: the integral part of x becomes an exponent.
+// exp2 is 2^x, exact for integral x. It is faster than math.Exp2, because it uses math.Exp, which is written in
+// assembly. The integral part of x becomes an exponent.
 func exp2(x float64) float64 {
 	n := math.RoundToEven(x)
 	if !(math.Abs(n) < 1022) {

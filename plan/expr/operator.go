@@ -39,10 +39,10 @@ const (
 	TakesEqual                      // two numbers, two integers (exactly) or two strings
 	TakesOrdered                    // two numbers or two integers (exactly)
 	TakesAny                        // values of each type
-	TakesElement                    // a number, an integer or a string that may be in the set
+	TakesElement                    // a number, an integer or a string that the set may have
 	TakesSet                        // a set of strings or a list
 	TakesText                       // a string
-	TakesValue                      // a number, a string or a predicate: what an expression as a whole makes
+	TakesValue                      // a number, a string or a predicate: the values of whole expressions
 	TakesVector                     // a vector, as long as the operator's other one
 )
 
@@ -64,7 +64,7 @@ type Member struct {
 // An Operator is one operation of expressions or predicates: one line of the table that the parser, the
 // compiler of plans, the reference and the tests share. Immutable; any goroutine.
 type Operator struct {
-	Name     string    // op in artifacts; cmp stands in the table once for each comparison
+	Name     string    // op in artifacts; the table has cmp once for each comparison
 	Cmp      string    // of cmp: the comparison
 	Operands []Operand // in order
 	Members  []Member  // besides op and the operands
@@ -84,11 +84,11 @@ type Operator struct {
 
 	code    opcode                           // of an operator with a row function opCompute
 	row     func(a, b, c float64) float64    // the value for one row whose operands are not null; nil: it needs more than numbers
-	kernel  kernel                           // the same for a chunk; what it lacks is made from row
+	kernel  kernel                           // the same for a chunk; missing functions are made from row
 	texts   func(s, part string) bool        // of a predicate of two strings, with opTexts: the value for two that are not null
 	four    func(a, b, c, d float64) float64 // row, of an operator of four operands
 	clock   func(time.Time) int              // of an operator with opClock: the value at a time in its zone
-	vectors func(x, y []float32) float64     // of an operator with opVectors: the value for two that are not null, or for one alone
+	vectors func(x, y []float32) float64     // of an operator with opVectors: the value for one vector or two, not null
 	draw    func(uint64) float64             // of an operator with opHash: the value of a rowset.HashInt
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Params are the parameter values of one request: those of its context and those of param_overrides.
-// Immutable once built; any goroutine. A zero or nil Params has no values: all parameters read
-// as null. An explicit null is the same as unset. They also have what keys and expressions know of the request itself: its arrival,
-// its user if a text names the user, and the ids of its rows that are texts.
+// Params are the parameter values of one request: those of its context and those of param_overrides. Immutable once
+// built; any goroutine. A zero or nil Params has no values: all parameters read as null. An explicit null is the same
+// as unset. They also have what keys and expressions need of the request itself: its arrival, the user's text id, and
+// the text ids of its rows.
 type Params struct {
 	values []param
 	now    float64 // seconds since 1970; only if hasNow
@@ -95,13 +95,13 @@ func (p *Params) set(v param) {
 // Any reports whether some parameter has a value.
 func (p *Params) Any() bool { return len(p.values) > 0 }
 
-// Clone returns a copy that can be changed without changing p. They share the lists, which nobody changes.
+// Clone returns a copy that can be changed without changing p. They share the lists, which never change.
 func (p Params) Clone() Params {
 	p.values = slices.Clone(p.values)
 	return p
 }
 
-// Unset makes a parameter null again while the Params are being built.
+// Unset makes a parameter null again, while the Params are being built.
 func (p *Params) Unset(id registry.ParamID) {
 	p.values = slices.DeleteFunc(p.values, func(v param) bool { return v.id == id })
 }
@@ -234,7 +234,7 @@ func (p *Params) IDs() *rowset.IDDict {
 // SetNow sets the request's arrival, in seconds since 1970-01-01 00:00 UTC, while the Params are being built.
 func (p *Params) SetNow(seconds float64) { p.now, p.hasNow = seconds, true }
 
-// Now returns the request's arrival, in seconds since 1970-01-01 00:00 UTC. It returns false if nobody has set it.
+// Now returns the request's arrival, in seconds since 1970-01-01 00:00 UTC. It returns false if it was not set.
 func (p *Params) Now() (float64, bool) {
 	if p == nil {
 		return 0, false

@@ -12,14 +12,13 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// MaxDepth bounds how deep the objects of a tree nest, the root being level 1.
-// The plan format asks for 256 at least. The bound keeps recursion small, and the
-// registers that a deep tree may need.
+// MaxDepth bounds the nesting of the objects of a tree; the root is level 1. The plan format requires at least 256.
+// The bound limits recursion, and the registers that a deep tree needs.
 const MaxDepth = 1000
 
-// Capability is what an artifact lists in capabilities_required to have typed trees. In these, keys and
-// parameters have the types of the registry, and the operators exist that the table marks as Typed.
-// The trees of any other artifact mean what they meant before: all values are doubles.
+// Capability is what an artifact lists in capabilities_required to have typed trees. In typed trees, keys and
+// parameters have the types of the registry, and the operators marked as Typed exist. In the trees of any other
+// artifact all values are doubles, as before.
 const Capability = "cap.rankd.expressions.v1"
 
 // ParseError says what is wrong with a tree, and where. Immutable; any goroutine.
@@ -128,7 +127,7 @@ type parser struct {
 	keys     []registry.KeyID
 	params   []registry.ParamID
 	ids      int // references to the id
-	textIDs  int // of these, those that read it as a text
+	textIDs  int // of these references, those that read it as a text
 }
 
 // source returns what the tree that has been parsed is compiled from.
@@ -350,7 +349,8 @@ func (p *parser) dims(n *node) int {
 	return key.Dims
 }
 
-// zone looks up the time zone that a literal names. A caller's would be read from the disk while the request runs.
+// zone looks up the time zone that a literal names. It must be a literal: a zone from a request would be read from
+// disk while the request runs.
 func (p *parser) zone(n *node) (err error) {
 	if n.op.code != opText {
 		return p.fail("zone: want a literal such as \"Europe/Berlin\", have %s; for a zone of the request, add its offset in seconds to x", p.describe(n))
@@ -361,7 +361,7 @@ func (p *parser) zone(n *node) (err error) {
 	return nil
 }
 
-// idAs has a reference to the id read it as a text, if it is compared with one and ids may be texts.
+// idAs makes a reference to the id read it as a text, if it is compared with a text and ids may be texts.
 func (p *parser) idAs(n *node, typ Type) {
 	if typ == String && n.op.code == opKey && n.key == registry.IDKey && p.language.Registry.TextIDs() {
 		n.typ, n.textID = String, true
@@ -400,7 +400,7 @@ func (p *parser) number(v *jsondoc.Value, n *node) error {
 	return nil
 }
 
-// integer returns the value of a number that is an integer of 64 bits. Minus zero is none.
+// integer returns the value of a number that is an integer of 64 bits. Minus zero is not one.
 func integer(v *jsondoc.Value) (int64, bool) {
 	switch f := v.Float; {
 	case f == 0 && math.Signbit(f):
