@@ -136,7 +136,7 @@ func (h *host) predNull(op, name string, c goja.FunctionCall) goja.Value {
 // listMax bounds the list of .in, which the artifact holds.
 const listMax = 1_000_000
 
-// in is x.in(list), which starts at an offset of its own.
+// in is x.in(list). It has an offset of its own.
 func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 	if t.kind == broken || h.isBroken(list) {
 		return h.broken
@@ -277,7 +277,7 @@ func (h *host) table(c goja.FunctionCall) goja.Value {
 	return h.result(number, needsTypes(branch("table", members, []string{"x"}, x.tree)), site.start)
 }
 
-// finite returns the number of a value of plan code, or false if it is none, or not finite.
+// finite returns the number of a value of plan code, or false if it is not a finite number.
 func finite(v goja.Value) (float64, bool) {
 	if v == nil || hosted(v) || !goja.IsNumber(v) {
 		return 0, false

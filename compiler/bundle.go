@@ -50,7 +50,7 @@ func (u *unit) buildBundle() *bundle {
 		SourcesContent:      api.SourcesContentExclude,
 		TsconfigRaw:         "{}", // without it esbuild looks for a file
 		LogLimit:            diagnosticsMax,
-		// A warning of the bundler concerns people who ship scripts.
+		// Warnings of the bundler are for people who ship scripts.
 		LogLevel: api.LogLevelSilent,
 		Plugins:  []api.Plugin{{Name: "folder", Setup: u.resolveInFolder}},
 	})
@@ -100,7 +100,7 @@ func (b *bundle) source(offset int) (file string, line, column int, ok bool) {
 	return file, line, column + 1, ok && inFolder
 }
 
-// resolveInFolder keeps esbuild inside the folder: it reads no file by itself.
+// resolveInFolder keeps esbuild inside the folder: esbuild does not read files by itself.
 func (u *unit) resolveInFolder(build api.PluginBuild) {
 	build.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
 		return u.resolve(args), nil

@@ -22,9 +22,8 @@ const (
 	childOut = 4
 )
 
-// Main serves as a compiler's child process if this process is one, and then ends the process. A
-// program that compiles plans calls it first in main, and TestMain of its tests does too. Otherwise
-// it does nothing.
+// If this process is a compiler's child, Main serves the compiler and then ends the process. Otherwise it does
+// nothing. A program that compiles plans calls it first in main, and TestMain of its tests does, too.
 func Main() {
 	if os.Getenv(childVariable) == "" {
 		return
@@ -44,7 +43,7 @@ func Main() {
 // Exit statuses of a child.
 const (
 	exitFault   = 2
-	exitExpired = 3 // after it has answered that a plan took too much
+	exitExpired = 3 // after it has reported that a plan took too much
 )
 
 // greeting is a child's first message.
@@ -113,7 +112,7 @@ type child struct {
 // work compiles one plan under the eyes of a watchdog.
 func (c *child) work(language *Language, j *job) error {
 	if heapBytes() > c.limits.MemoryBytes/4 {
-		runtime.GC() // what the last plan left does not count for this one
+		runtime.GC() // memory of the last plan does not count for this one
 	}
 	u := newUnit(language, j.Label, j.Source)
 	if j.Test {
@@ -135,7 +134,7 @@ func (c *child) work(language *Language, j *job) error {
 	return err
 }
 
-// finish sends the answer to a job unless another one was sent.
+// finish sends the answer to a job, unless one was sent already.
 func (c *child) finish(u *unit, answer func() answer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,15 +146,15 @@ func (c *child) finish(u *unit, answer func() answer) error {
 }
 
 const (
-	// watchInterval is how often the watchdog looks.
+	// watchInterval is how often the watchdog checks.
 	watchInterval = 5 * time.Millisecond
-	// interruptGrace is how long a plan has to end after an interrupt. Only plan code hears it, not a
-	// library function that the code has called.
+	// interruptGrace is how long a plan has to end after an interrupt. Only plan code reacts to it, not a library
+	// function that the code has called.
 	interruptGrace = 200 * time.Millisecond
 )
 
-// watch ends the plan at its time limit, by an interrupt if it hears that. At the memory limit, or
-// if it does not hear, watch ends the process. It answers with the statement that ran.
+// watch ends the plan at its time limit, with an interrupt if the plan reacts to it. At the memory limit, or if the
+// plan does not react, watch ends the process. Its answer names the statement that ran.
 func (c *child) watch(u *unit, stop <-chan struct{}) {
 	t, turns := timekeeper{limit: c.limits.Timeout, begun: time.Now()}, int64(0)
 	ticker := time.NewTicker(watchInterval)
@@ -189,7 +188,8 @@ func (c *child) watch(u *unit, stop <-chan struct{}) {
 	}
 }
 
-// timekeeper says when a plan has used up its time. Reading and parsing have as much as the plan's code then has. One goroutine at a time.
+// timekeeper says when a plan has used up its time. Reading and parsing have the same limit as the plan's code. One
+// goroutine at a time.
 type timekeeper struct {
 	limit   time.Duration
 	begun   time.Time // of the reading, then of the code
@@ -206,7 +206,7 @@ const (
 	overdue         // and the grace, too
 )
 
-// look takes the time, and whether the plan's code runs.
+// look records the time, and whether the plan's code runs.
 func (t *timekeeper) look(now time.Time, running bool) verdict {
 	if running && !t.running {
 		t.begun, t.running, t.told = now, true, false

@@ -20,10 +20,10 @@ import (
 // the same source gives another artifact.
 const Version = "1"
 
-// Extension is how the names of plan files end.
+// Extension is the ending of the names of plan files.
 const Extension = ".plan.ts"
 
-// TestExtension is how the names of files with tests of plans end.
+// TestExtension is the ending of the names of files with tests of plans.
 const TestExtension = ".plan.test.ts"
 
 // The defaults of Config.
@@ -32,7 +32,7 @@ const (
 	DefaultMemoryBytes = 512 << 20
 )
 
-// plansPerProcess is how many plans are worth a further child process, whose start costs some 20 ms.
+// plansPerProcess is how many plans justify another child process, whose start costs some 20 ms.
 const plansPerProcess = 16
 
 // Config says how a Compiler works. Tasks and Registry are required. Immutable once it is given to
@@ -43,8 +43,8 @@ type Config struct {
 	// Command starts a child process that calls Main. Nil means this program itself, whose main
 	// must then call Main first.
 	Command []string
-	// Timeout bounds how long the code of one plan runs, and, apart from that, how long its sources
-	// take to parse. Zero means DefaultTimeout.
+	// Timeout bounds how long the code of one plan runs, and separately how long its sources take to parse. Zero
+	// means DefaultTimeout.
 	Timeout time.Duration
 	// MemoryBytes bounds the memory of a child. Zero means DefaultMemoryBytes.
 	MemoryBytes int64
@@ -102,7 +102,7 @@ func (c *Compiler) Close() error {
 
 // A Source is one plan. Immutable; any goroutine.
 type Source struct {
-	Folder string // where imports may reach; as the caller wrote it, "plans"
+	Folder string // the folder of imports, as the caller wrote it: "plans"
 	File   string // relative to Folder, with slashes: "complex_dag.plan.ts"
 	Text   []byte // replaces what the file holds; nil means the file
 }
@@ -115,8 +115,7 @@ func SourceFile(path string) Source {
 // Path returns the path of the source as the caller wrote it.
 func (s Source) Path() string { return s.path(s.File) }
 
-// Folder returns the plans that lie in the folder dir, ascending by name. It does not look into
-// folders of dir.
+// Folder returns the plans in the folder dir, ascending by name. It does not look into subfolders.
 func Folder(dir string) ([]Source, error) { return inFolder(dir, Extension) }
 
 // TestFolder is Folder for the files with tests.
@@ -139,7 +138,7 @@ func inFolder(dir, extension string) ([]Source, error) {
 // Result is the outcome for one source. Immutable once built; any goroutine.
 type Result struct {
 	Source
-	Plan     string // the plan's name; "" if the source did not come so far
+	Plan     string // the plan's name; "" if compiling ended before that was known
 	Artifact []byte // nil if there are Errors
 	Errors   []Diagnostic
 	Warnings []Diagnostic
@@ -150,9 +149,9 @@ type Result struct {
 	nameExcerpt          string
 }
 
-// Compile compiles the sources and returns one result for each, in their order. Two plans of one
-// name are both refused. The error is for a compiler that cannot work at all: the context has
-// ended, or a child process cannot start. Faults of plans are in the results.
+// Compile compiles the sources and returns one result for each, in their order. Two plans of one name are both
+// refused. An error means that the compiler cannot work at all: the context has ended, or a child process cannot
+// start. Faults of plans are in the results.
 func (c *Compiler) Compile(ctx context.Context, sources ...Source) ([]Result, error) {
 	results := make([]Result, len(sources))
 	workers := min((len(sources)+plansPerProcess-1)/plansPerProcess, runtime.GOMAXPROCS(0))
@@ -194,8 +193,7 @@ feed:
 	return results, nil
 }
 
-// work compiles sources with one child after the other: a plan that kills its child costs no other
-// plan.
+// work compiles sources with one child at a time. A plan that kills its child does not affect other plans.
 func (c *Compiler) work(ctx context.Context, sources []Source, results []Result, next <-chan int) error {
 	var p *process
 	defer func() { c.put(p) }()
@@ -231,8 +229,8 @@ func (c *Compiler) work(ctx context.Context, sources []Source, results []Result,
 	return nil
 }
 
-// label names a folder in artifacts: by its last name, so that an artifact does not depend on where
-// the folder lies or from where it is compiled.
+// label names a folder in artifacts by its last name, so that an artifact does not depend on where the folder is or
+// from where it is compiled.
 func label(absolute string) string {
 	if name := filepath.Base(absolute); name != string(filepath.Separator) {
 		return name
@@ -273,7 +271,8 @@ func (c *Compiler) put(p *process) {
 	}
 }
 
-// result completes the answer of a child: paths as the caller wrote them, and what the engine's own loader says.
+// result completes the answer of a child, with paths as the caller wrote them, and with faults that the engine's own
+// loader finds.
 func (c *Compiler) result(source Source, a answer) Result {
 	r := Result{
 		Source: source, Plan: a.Plan, Artifact: a.Artifact, Errors: a.Errors, Warnings: a.Warnings, Digest: a.Digest,

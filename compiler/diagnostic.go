@@ -23,7 +23,7 @@ type Diagnostic struct {
 const (
 	Error   = "error"
 	Warning = "warning"
-	Advice  = "advice" // the plan is sound, and a request of it could cost less
+	Advice  = "advice" // the plan is sound, but its requests could cost less
 )
 
 // excerptLimit bounds how many characters of a line String shows.

@@ -23,7 +23,7 @@ func newTable(prefix string) *table {
 	return &table{prefix: prefix, entries: make(map[string]any), ids: make(map[string]string)}
 }
 
-// id returns the id of a tree and stores it if it is new, with where it is written.
+// id returns the id of a tree. If the tree is new, id stores it, with its place in the source.
 func (t *table) id(tree *tree, where string) string {
 	t.typed = t.typed || tree.typed
 	object := tree.object()
@@ -38,8 +38,9 @@ func (t *table) id(tree *tree, where string) string {
 	return id
 }
 
-// emit writes the artifact. Equal plans have equal bytes: nodes are numbered in the order of inWaves, and keys are sorted. It writes
-// a draft with all nodes if there are errors, or nodes that no output needs. The definition is nil if there is none.
+// emit writes the artifact. Equal plans have equal bytes: nodes are numbered in the order of inWaves, and keys are
+// sorted. If there are errors, or nodes that no output needs, it also writes a draft with all nodes. The definition
+// is nil if there is none.
 func (u *unit) emit(d *definition) {
 	w := artifactWriter{unit: u, exprs: newTable("e"), preds: newTable("p"), places: make(map[string]place), nodes: []any{}}
 	if d != nil {
@@ -60,7 +61,7 @@ func (u *unit) emit(d *definition) {
 	}
 	if whole := len(w.nodes); len(u.host.nodes) <= nodesMax {
 		for _, n := range u.host.nodes {
-			if n.id == "" { // which no output needs, so that it only stands behind what it reads
+			if n.id == "" { // which no output needs; it only comes after what it reads
 				w.node(n)
 			}
 		}
@@ -77,18 +78,18 @@ type artifactWriter struct {
 	exprs, preds *table
 	nodes        []any
 	lenient      bool             // some node says what happens if it fails
-	places       map[string]place // of what stands in the artifact, by path
+	places       map[string]place // of values in the artifact, by path
 	trees        []string         // places of the expressions and predicates of the last node
 }
 
 // place says where and how the source writes a value of the artifact, or a node. Immutable once built.
 type place struct {
 	File   string     `json:"file,omitempty"` // in the folder
-	Line   int        `json:"line,omitempty"` // 0: the line of the object or list around the value
+	Line   int        `json:"line,omitempty"` // 0: use the line of the object or list around the value
 	Column int        `json:"column,omitempty"`
 	Name   string     `json:"name,omitempty"`   // "rules[0].then"; of a node its method; "": that which follows from the parameter's
 	Word   *plan.Word `json:"word,omitempty"`   // nil: the source writes the value as the artifact does
-	Broken bool       `json:"broken,omitempty"` // a fault has been reported: what follows from it is not news
+	Broken bool       `json:"broken,omitempty"` // a fault has been reported; faults that follow from it are not
 }
 
 // placed returns the place of an offset of the bundle.
@@ -183,9 +184,9 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	return out.Bytes()
 }
 
-// inWaves returns the needed nodes in the order in which they can run, and side by side as far as
-// possible: sources first, and behind each node those that waited for it last. (The order of the original specification: n1 and n2
-// are the two branches of complex_dag.)
+// inWaves returns the needed nodes in an order in which they can run, with nodes that can run side by side next to
+// each other. Sources come first, and after each node come those for which it was the last input. (This is the order
+// of the original specification: n1 and n2 are the two branches of complex_dag.)
 func inWaves(all []*node) []*node {
 	var order []*node
 	waits := make(map[*node]int)
@@ -212,7 +213,8 @@ func inWaves(all []*node) []*node {
 	return order
 }
 
-// before returns the nodes that stand before n in the artifact: those that it reads, and its fallback, which plan code makes first.
+// before returns the nodes that precede n in the artifact: those that it reads, and its fallback, which plan code
+// makes first.
 func (n *node) before() []*node {
 	if n.input == nil {
 		return n.refs

@@ -17,7 +17,7 @@ import (
 // ForEngine compiles the plans of one engine: it is a rankd.Compiler. The zero value is ready. Close
 // it after the engine. Any goroutine.
 type ForEngine struct {
-	// Report is called with each outcome, so that a program can show warnings. Nil means nobody is told.
+	// Report is called with each outcome, so that a program can show warnings. Nil means that warnings are dropped.
 	Report func(Result)
 
 	mu     sync.Mutex
@@ -31,7 +31,7 @@ type compiling struct {
 	tasks    *task.Catalog
 	registry *registry.Registry
 	copied   string // path of a copy of the plan folder; "" if there is none
-	users    int    // calls of Compile, and the ForEngine while it has it
+	users    int    // number of its users: calls of Compile, and the ForEngine itself
 }
 
 // copyName is the name of the copy, with which spans begin.
@@ -46,7 +46,7 @@ func (e *ForEngine) Compile(folder fs.FS, dir, file string, tasks *task.Catalog,
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	defer e.leave(c)
-	above := "" // the copy, if there is one, lies in this folder
+	above := "" // the copy, if there is one, is in this folder
 	if dir == "" {
 		if dir, err = e.copy(c, folder); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -72,7 +72,8 @@ func (e *ForEngine) Compile(folder fs.FS, dir, file string, tasks *task.Catalog,
 	return r.Artifact, nil
 }
 
-// start returns the compiler for these tasks and tables, which the first plan of a generation starts. The caller leaves it.
+// start returns the compiler for these tasks and tables, which the first plan of a generation starts. The caller
+// drops it.
 func (e *ForEngine) start(tasks *task.Catalog, reg *registry.Registry) (*compiling, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,7 +85,7 @@ func (e *ForEngine) start(tasks *task.Catalog, reg *registry.Registry) (*compili
 		if err != nil {
 			return nil, err
 		}
-		_ = e.with.drop() // An error changes nothing for the new one.
+		_ = e.with.drop() // An error does not affect the new one.
 		e.with = &compiling{compiler: c, tasks: tasks, registry: reg, users: 1}
 	}
 	e.with.users++
@@ -98,7 +99,7 @@ func (e *ForEngine) leave(c *compiling) {
 	_ = c.drop() // Close returns the error of the last one.
 }
 
-// drop ends a use of c, and c with the last one.
+// drop ends a use of c. The last one ends c itself.
 func (c *compiling) drop() (err error) {
 	if c == nil {
 		return nil

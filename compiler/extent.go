@@ -61,7 +61,7 @@ func (r *rewriter) measure(e ast.Expression) span {
 	case *ast.SpreadElement:
 		return r.extent(n.Expression)
 	}
-	// The others start with a token of their own, so their first position is exact.
+	// All others start with a token of their own, so their first position is exact.
 	from := offset(e.Idx0())
 	switch n := e.(type) {
 	case *ast.NewExpression:
@@ -154,7 +154,7 @@ func (r *rewriter) after(from int, e ast.Expression) span {
 	return s
 }
 
-// nameEnd returns the end of the name at an offset. Escapes belong to it.
+// nameEnd returns the end of the name at an offset, including escapes.
 func (r *rewriter) nameEnd(at int) int {
 	for ; at < len(r.script); at++ {
 		switch c := r.script[at]; {

@@ -21,7 +21,7 @@ import (
 // Bounds of one source file.
 const (
 	sourceMaxBytes = 256 << 10
-	nestingMax     = 500 // of brackets; the parsers recurse, and have no bound of their own
+	nestingMax     = 500 // of brackets; the parsers recurse without a bound of their own
 )
 
 // sourceFile is a file of the folder that has been read.
@@ -49,7 +49,7 @@ func (f *sourceFile) line(number int) string {
 type folder struct {
 	root  *os.Root // nil: the folder is not on disk
 	entry string
-	text  []byte // of the entry, if it is not to be read
+	text  []byte // of the entry, if it should not be read
 
 	mu    sync.Mutex
 	files map[string]*sourceFile // by name
@@ -189,8 +189,8 @@ func (f *sourceFile) check() *fileFault {
 	return nil
 }
 
-// tooDeep returns where brackets of the text nest too deep, or -1. It looks past comments and
-// quoted strings. It need not be exact: a text that deceives it costs the child process at most.
+// tooDeep returns where brackets of the text nest too deep, or -1. It skips comments and quoted strings. It need not
+// be exact: a text that deceives it can at worst kill the child process.
 func tooDeep(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {

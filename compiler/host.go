@@ -17,7 +17,7 @@ type host struct {
 	u          *unit
 	vm         *goja.Runtime
 	prototype  *goja.Object // of everything that the host makes
-	object     *goja.Object // behind hostName: the calls of rewritten code and the exports of the runtime
+	object     *goja.Object // the object at hostName: the calls of rewritten code and the exports of the runtime
 	broken     goja.Value   // what a fault left
 	brokenCall goja.Value   // a member of it, or a member that does not exist: gives broken
 
@@ -115,7 +115,8 @@ func (c *callSite) arg(i int) int {
 	return c.at
 }
 
-// option returns the offset of an option: of its value or of its name, or of the call if the options are not written in it.
+// option returns the offset of an option: of its value or its name, or of the call if the options are not written
+// there.
 func (c *callSite) option(name string, value bool) int {
 	if inside := strings.IndexAny(name, ".["); inside > 0 {
 		name, value = name[:inside], true // an item of a list, or a field of an object
@@ -183,7 +184,8 @@ func (m *members) Get(name string) goja.Value {
 	return m.host.broken
 }
 
-// hint proposes a member whose name is near. Where there is none, or the name may be of another registry, it says what was asked.
+// hint proposes a member with a similar name. If there is none, or if the name may be of another registry, it says
+// which registry was searched.
 func (m *members) hint(name string) string {
 	hint := ""
 	near, ok := errtext.NearestLike(name, m.all())

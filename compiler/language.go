@@ -17,8 +17,8 @@ type Language struct {
 	Keys      []registry.Key   // ascending by id
 	Params    []registry.Param // ascending by id
 	Endpoints []EndpointName   // ascending by id
-	Registry  string           // says where keys, params and endpoints come from; empty: nobody said
-	TextIDs   bool             // rows of some entity have texts as ids, with which plans compare Key.id
+	Registry  string           // says where keys, params and endpoints come from; empty: unknown
+	TextIDs   bool             // rows of some entity have text ids, so plans may compare Key.id with texts
 }
 
 // Method is a task as a method. Immutable once built; any goroutine.
@@ -29,18 +29,18 @@ type Method struct {
 	Source  bool     // it is a method of the context
 	Options []Option // in the order of the task's parameters, without CommonOptions
 
-	// InputsMin and InputsMax bound the inputs. If there may be some, it is a method of a candidate set,
-	// which is the first input; the option task.InputsOption lists the others.
+	// InputsMin and InputsMax bound the inputs. If there may be inputs, it is a method of a candidate set, which is
+	// the first input; the option task.InputsOption lists the others.
 	InputsMin, InputsMax int
 }
 
 // Option is a parameter of a task as an option. Immutable once built; any goroutine.
 type Option struct {
-	plan.ParamSchema          // Required says that a plan must write it
+	plan.ParamSchema          // a plan must write it
 	Names            []string // as plans write it: "outKey"; sort's "by" is also "key"
 	Fields           []Option // of a plan.Object, or of the object in place of an Int that is PerRequest
 
-	ofNode bool // it is a member of the node, beside params
+	ofNode bool // it is a member of the node, outside of params
 }
 
 // The members of a node in the artifact to which options lead.
@@ -51,7 +51,7 @@ const (
 	schedulingField = "scheduling"
 )
 
-// commonOptions are the options of every method. A task's own parameter of the same name counts instead.
+// commonOptions are the options of every method. A task's own parameter of the same name takes precedence.
 var commonOptions = func() []Option {
 	scheduling := plan.ParamSchema{Name: schedulingField, Type: plan.Object, Fields: []plan.ParamSchema{
 		{Name: "inline", Type: plan.Bool}, {Name: "cost_estimate_us", Type: plan.Int},

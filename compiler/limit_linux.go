@@ -8,13 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dataSlack is how far beyond its limit a child may go before the kernel refuses. It leaves the
-// watchdog, which can name the line, the time to see a single large allocation.
+// dataSlack is how far beyond its limit a child may go before the kernel refuses. It gives the watchdog, which can
+// name the line, time to notice a single large allocation.
 const dataSlack = 1 << 30
 
-// limitData is a net below the watchdog: the kernel refuses a child memory far beyond its limit, and
-// Go ends the process. It counts from what the process has mapped now, which is a lot under the race
-// detector.
+// limitData is a safety net below the watchdog: the kernel refuses a child memory far beyond its limit, and Go ends
+// the process. It counts from the memory mapped now, which is a lot under the race detector.
 func limitData(memoryBytes int64) {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

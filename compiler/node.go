@@ -18,7 +18,8 @@ type node struct {
 	method *Method // nil for the context
 	input  *node   // the first one; nil for a source
 	refs   []*node // further inputs, node references and the fallback
-	// What the artifact says of the node, and of its parameters, by name: JSON values, *node, placedTree, lists and objects of them.
+	// The members of the node in the artifact, and its parameters, by name: JSON values, *node, placedTree, lists and
+	// objects of them.
 	fields, params map[string]any
 	places         map[string]place // by path in the node: "params.count"
 
@@ -178,7 +179,7 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 	return h.wrap(d)
 }
 
-// returns reads the keys of the columns that go out.
+// returns reads the keys of the answer's columns.
 func (h *host) returns(d *definition, list goja.Value, at int) {
 	array := arrayOf(list)
 	switch {
@@ -212,8 +213,7 @@ func (h *host) returns(d *definition, list goja.Value, at int) {
 	}
 }
 
-// defined returns the one plan that the source defines. It returns false after it has reported a
-// fault.
+// defined returns the only plan that the source defines. It returns false after it has reported a fault.
 func (h *host) defined(exported goja.Value) (*definition, bool) {
 	d, ok := export[*definition](exported)
 	switch {

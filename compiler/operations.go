@@ -17,7 +17,7 @@ func (h *host) at(c goja.FunctionCall) goja.Value {
 	return goja.Undefined()
 }
 
-// infix is an operator between two values of which one at least is a token.
+// infix is an operator between two values, at least one of which is a token.
 func (h *host) infix(c goja.FunctionCall) goja.Value {
 	written, a, b, at := c.Argument(0).String(), c.Argument(1), c.Argument(2), int(c.Argument(3).ToInteger())
 	if h.isBroken(a) || h.isBroken(b) {
@@ -120,7 +120,8 @@ func (h *host) sameText(o *expr.Operator, t *value, other goja.Value, at int) go
 	return h.broken
 }
 
-// textID reports whether a token is the id and may be compared with texts. Whether the rows of a node have such ids its loading checks.
+// textID reports whether a token is the id and may be compared with texts. Loading checks whether the rows of the
+// node have such ids.
 func (h *host) textID(t *value) bool {
 	return h.u.language.TextIDs && t.key != nil && t.key.ID == registry.IDKey
 }
@@ -266,8 +267,8 @@ func atRunTime(t *value) string {
 	return t.describe() + " has a value only when the plan runs, not while it is built"
 }
 
-// test is the condition of an if or a loop that is a token. The plan goes on as if it were false, so
-// that a loop ends.
+// test handles a token as the condition of an if or a loop. The plan goes on as if it were false, so that a loop
+// ends.
 func (h *host) test(c goja.FunctionCall) goja.Value {
 	t := tokenOf(c.Argument(0))
 	if t.kind != broken {
@@ -332,7 +333,7 @@ func asPredicate(t *value) string {
 	return short(t) + " != 0"
 }
 
-// value is a token where plan code compares with ===, as in a switch.
+// value handles a token that plan code compares with ===, as in a switch.
 func (h *host) value(c goja.FunctionCall) goja.Value {
 	t := tokenOf(c.Argument(0))
 	if t.kind != broken {
@@ -341,7 +342,7 @@ func (h *host) value(c goja.FunctionCall) goja.Value {
 	return goja.Undefined()
 }
 
-// each is a token that plan code loops over.
+// each handles a token that plan code loops over.
 func (h *host) each(c goja.FunctionCall) goja.Value {
 	h.iterate(c.Argument(0), int(c.Argument(1).ToInteger()))
 	return h.vm.NewArray()
@@ -382,7 +383,7 @@ func (h *host) convert(t *value, hint string) goja.Value {
 	return h.vm.ToValue("")
 }
 
-// isBroken reports whether a value is what a fault left, so that nothing more is to be said of it.
+// isBroken reports whether a value is left over from a fault, so that no more faults are reported for it.
 func (h *host) isBroken(v goja.Value) bool {
 	if t := tokenOf(v); t != nil {
 		return t.kind == broken

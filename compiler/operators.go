@@ -7,7 +7,7 @@ import (
 	"github.com/rankd/rankd/plan/expr"
 )
 
-// kind is what a value that is known only at run time stands for.
+// kind is the kind of a value that is known only at run time.
 type kind uint8
 
 const (
@@ -31,8 +31,8 @@ func (k kind) String() string {
 // isText reports whether a value of this kind is a string.
 func (k kind) isText() bool { return k == text || k == textParam || k == madeText }
 
-// foreign are the operators and functions of JavaScript that have no counterpart, each with the
-// nearest thing to write. An operator that enters the table counts from there.
+// foreign are the operators and functions of JavaScript without a counterpart, each with the nearest thing to write.
+// An operator of the table takes precedence.
 var foreign = map[string]string{
 	"in":      "write x.in([1, 2]), or Key.tags.includes(x) for a set",
 	"&":       "write && between predicates",

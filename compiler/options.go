@@ -22,8 +22,8 @@ type placedTree struct {
 	at   int  // offset in the bundle
 }
 
-// unknown stands in an artifact for what has no counterpart there, so that the loader takes nothing for whole that is not. No
-// parameter and no node has this name.
+// unknown replaces, in an artifact, what has no counterpart there, so that the loader does not take incomplete
+// objects for complete. No parameter and no node has this name.
 const unknown = "?"
 
 // optionReader reads the options of one call. It reports unknown names and malformed expressions. plan.Check judges the values. One
@@ -32,7 +32,7 @@ type optionReader struct {
 	host   *host
 	node   *node
 	site   *callSite
-	filled registry.Type // of the key whose column the option makes that is read
+	filled registry.Type // of the key whose column the present option makes
 }
 
 func (o *optionReader) read(v goja.Value) {
@@ -105,7 +105,7 @@ func fillsKey(options []Option, name string) int {
 	return 0
 }
 
-// lose notes that an object of the artifact lacks something that the source has.
+// lose notes that an object of the artifact lacks a part of the source.
 func (o *optionReader) lose(path string, object map[string]any) {
 	if isParam(path) {
 		object[unknown] = nil
@@ -113,8 +113,8 @@ func (o *optionReader) lose(path string, object map[string]any) {
 	o.node.places[path+unknownMember] = place{Broken: true}
 }
 
-// isParam reports whether a path in a node leads into its parameters. Beside them, what is broken is left out: for the loader it would be
-// a fault of the artifact's shape, which hides all that the parameters say.
+// isParam reports whether a path in a node leads into its parameters. Outside of them, broken values are left out.
+// For the loader they would be faults of the artifact's shape, which hide all faults of the parameters.
 func isParam(path string) bool { return strings.HasPrefix(path, "params") }
 
 // unknownMember ends the path of a member of the name unknown.
@@ -133,14 +133,14 @@ func (o *optionReader) foreign(path, name, text string) any {
 	return nil
 }
 
-// broken notes a value of which a fault has been reported.
+// broken notes a value whose fault has been reported.
 func (o *optionReader) broken(path string) any {
 	o.node.places[path] = place{Word: &plan.Word{Foreign: true}, Broken: true}
 	return nil
 }
 
-// value returns the value of an option as the artifact has it: JSON, nodes and trees. path is where in the node it stands, and name
-// how the source names it.
+// value returns the value of an option as the artifact has it: JSON, nodes and trees. path is its place in the node,
+// and name is its name in the source.
 func (o *optionReader) value(option *Option, path, name string, v goja.Value) any {
 	n, isNode := export[*node](v)
 	isNode = isNode && n.method != nil

@@ -112,7 +112,7 @@ func (p *process) answered(a answer) (_ answer, alive bool) {
 	return a, true
 }
 
-// died makes the answer for a plan that killed its child.
+// died returns the answer for a plan that killed its child.
 func (p *process) died(j job, err error) answer {
 	p.kill()
 	d := Diagnostic{Severity: Error, File: j.Source.File, Line: 1, Column: 1}
@@ -158,11 +158,10 @@ func (p *process) lastWords() string {
 	return ": " + cutText(line)
 }
 
-// kill ends the child, which has nothing to finish. With the race detector it would take a second to
-// end by itself.
+// kill ends the child, which has nothing left to do. With the race detector it would take a second to end by itself.
 func (p *process) kill() {
 	_ = p.command.Process.Kill()
 	_ = p.in.Close()
 	_ = p.out.Close()
-	_ = p.command.Wait() // the exit status of a killed process says nothing
+	_ = p.command.Wait() // the exit status of a killed process means nothing
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// check adds what the loader refuses in what a child made of r. Of faults of one place that follow from each other it adds the first, as
-// when a loop makes the same node many times.
+// check adds the faults that the loader finds in the child's artifact for r. If faults at one place follow from each
+// other, for example when a loop makes the same node many times, it adds only the first.
 func (c *Compiler) check(r *Result, a *answer) {
 	source := plan.Source{Words: make(map[string]plan.Word)}
 	check := func(artifact []byte) error {
@@ -59,7 +59,7 @@ func (c *Compiler) check(r *Result, a *answer) {
 			}
 			r.Errors = append(r.Errors, d)
 		}
-		if len(r.Errors) == 0 && !source.Draft { // The compiler knows no place, so it is a fault of its own.
+		if len(r.Errors) == 0 && !source.Draft { // The compiler does not know the place, so the fault is the compiler's own.
 			r.Errors = append(r.Errors, Diagnostic{Severity: Error, Code: "internal", File: filepath.ToSlash(r.File), Line: 1, Column: 1,
 				Message: fmt.Sprintf("the engine refuses the artifact: %v", first), Hint: internalHint})
 		}
@@ -78,8 +78,8 @@ func (c *Compiler) check(r *Result, a *answer) {
 // errorCodes has the codes of Diagnostics for those of plan.Error.
 var errorCodes = map[string]string{"": "refused", plan.FaultMissing: "missing-option"}
 
-// refusal returns the diagnostic for a fault that the loader finds: at the value, or at what should have it, in a file of the folder. It
-// returns false if the fault follows from another that has been reported, or has no place.
+// refusal returns the diagnostic for a fault that the loader finds: at the value, or at the object that should have
+// it, in a file of the folder. It returns false if the fault follows from a reported one, or has no place.
 func (c *Compiler) refusal(places map[string]place, bad *plan.Error) (d Diagnostic, news bool) {
 	at := bad.Field
 	for ; places[at].Line == 0; at = above(at) {
@@ -139,7 +139,8 @@ func (c *Compiler) refusal(places map[string]place, bad *plan.Error) (d Diagnost
 // above returns the path of what a value is part of, or "".
 func above(path string) string { return path[:max(0, strings.LastIndexAny(path, ".["))] }
 
-// named returns the name in sources of what has this path in the node of a method, and its option; "" and nil if no option leads there.
+// named returns the source's name for a path in the node of a method, and its option; "" and nil if no option leads
+// there.
 func (m *Method) named(path string) (name string, option *Option) {
 	options := m.all()
 	for _, part := range pathParts.FindAllString(strings.TrimPrefix(path, "params."), -1) {

@@ -82,8 +82,8 @@ func rewrite(script string, program *ast.Program) *rewritten {
 	return out
 }
 
-// original returns the offset in the bundle of a place in the rewritten script. A place inside of
-// inserted text belongs to where it was inserted.
+// original returns the offset in the bundle of a place in the rewritten script. A place inside of inserted text maps
+// to the point of insertion.
 func (r *rewritten) original(line, column int) int {
 	if line < 1 || line > len(r.lines) {
 		return 0
@@ -192,7 +192,7 @@ func (r *rewriter) statements(list []ast.Statement) {
 		case *ast.IfStatement: // the tree lacks its position
 			at = strings.LastIndex(r.script[:r.extent(n.Test).from], "if")
 		case *ast.ExpressionStatement:
-			// One that starts with a parenthesis or is a directive stays as it is.
+			// A statement that starts with a parenthesis, or is a directive, stays as it is.
 			from := r.extent(n.Expression).from
 			if c := r.script[from]; c != '"' && c != '\'' && r.before(from) != '(' {
 				at = from
@@ -232,7 +232,7 @@ func (r *rewriter) template(n *ast.TemplateLiteral) {
 	from := offset(n.OpenQuote)
 	r.insert(from, "%s%d, ", call("template"), from)
 	for i, e := range n.Expressions {
-		before, after := n.Elements[i], n.Elements[i+1] // The parser puts each one character too far.
+		before, after := n.Elements[i], n.Elements[i+1] // The parser reports each one character too far.
 		dollar, brace := offset(before.Idx)-1+len(before.Literal), offset(after.Idx)-2
 		r.replace(dollar, dollar+len("${"), "`, (")
 		r.walk(e)
@@ -254,7 +254,7 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 	function, isLazy := lazy[n.Operator]
 	switch {
 	case isLazy && suspends(n.Right):
-		// A function around the right side would hold its yield or await.
+		// A function around the right side would capture its yield or await.
 		r.insert(left.from, "%s", call("value"))
 		r.walk(n.Left)
 		r.insert(left.to, ", %d)", left.from)
@@ -277,7 +277,7 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 // conditional passes both branches as functions, because both run if the condition is a token.
 func (r *rewriter) conditional(n *ast.ConditionalExpression) {
 	if suspends(n.Consequent) || suspends(n.Alternate) {
-		// A function around a branch would hold its yield or await.
+		// A function around a branch would capture its yield or await.
 		r.wrap("test", n.Test)
 		r.walk(n.Consequent)
 		r.walk(n.Alternate)
@@ -307,7 +307,7 @@ func (r *rewriter) unary(n *ast.UnaryExpression) {
 	r.insert(operand.to, ", %d)", at)
 }
 
-// plainTarget matches an assignment's left side that may be written twice.
+// plainTarget matches the left side of an assignment that may be evaluated twice.
 var plainTarget = regexp.MustCompile(`^[\w$.#]+$`)
 
 // assign rewrites "x += y" to "x = x + y" in terms of the prelude.

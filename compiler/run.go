@@ -70,8 +70,8 @@ func (u *unit) load() goja.Callable {
 	return main
 }
 
-// inside runs f as a function that plan code has called, so that an exception in code of the plan
-// that f reaches, such as a getter, is the error.
+// inside runs f as a function that plan code has called, so that an exception in plan code that f reaches, such as a
+// getter, becomes the error.
 func (u *unit) inside(f func() error) error {
 	var failed error
 	function, _ := goja.AssertFunction(u.vm.ToValue(func(goja.FunctionCall) goja.Value {
@@ -157,7 +157,7 @@ func (u *unit) failScript(err error) {
 
 var notDefined = regexp.MustCompile(`^ReferenceError: (\S+) is not defined$`)
 
-// absent are names that scripts elsewhere have, with why plans have them not.
+// absent are names that scripts elsewhere have, with the reasons why plans do not have them.
 var absent = map[string]string{
 	"Date": noClock, "performance": noClock, "setTimeout": noTimers, "setInterval": noTimers, "setImmediate": noTimers,
 	"queueMicrotask": noTimers, "fetch": noReach, "XMLHttpRequest": noReach, "WebSocket": noReach, "process": noReach,

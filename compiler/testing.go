@@ -19,12 +19,12 @@ import (
 	"github.com/dop251/goja"
 )
 
-// A TestCall is what the code of a test asks its host for. It belongs to the host until that returns.
+// A TestCall is a request of a test's code to its host. It belongs to the host until the host returns.
 type TestCall struct {
 	Name string          // what is asked for: one of the Test* names
 	Arg  json.RawMessage // of the call
-	// Serve has a function of the test answer a request to a service, a body with a JSON document. The error says what the function threw.
-	// It works until the host returns; any goroutine.
+	// Serve lets a function of the test answer a request to a service, a body with a JSON document. The error says
+	// what the function threw. It works until the host returns; any goroutine.
 	Serve func(service string, body []byte) ([]byte, error)
 }
 
@@ -58,8 +58,9 @@ func (f *TestFailure) String() string {
 	return text
 }
 
-// Test runs the tests in the file of source, in a child process, with what host answers. The result has errors if the file is not sound, or if its
-// code had to be stopped. The error is for a compiler that cannot work at all, as that of Compile is.
+// Test runs the tests in the file of source in a child process; host answers their calls. The result has errors if
+// the file is not sound, or if its code had to be stopped. As with Compile, an error means that the compiler cannot
+// work at all.
 func (c *Compiler) Test(ctx context.Context, source Source, host TestHost) (Result, error) {
 	absolute, err := filepath.Abs(source.Folder)
 	if err != nil {
@@ -90,7 +91,7 @@ func (c *Compiler) Test(ctx context.Context, source Source, host TestHost) (Resu
 	return r, nil
 }
 
-// reply is the parent's answer to a call, or a request to a service of the test before that.
+// reply is the parent's answer to a call, or an earlier request to a service of the test.
 type reply struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	Error string          `json:"error,omitempty"`
@@ -322,7 +323,7 @@ func (t *testRun) thrown(e *goja.Exception) *TestFailure {
 	return f
 }
 
-// hint says what stands for a name that tests do not have.
+// hint says what to use instead of a name that tests do not have.
 func (t *testRun) hint(name string) string {
 	switch {
 	case name == "console":
@@ -364,7 +365,7 @@ func (t *testRun) ask(c goja.FunctionCall) goja.Value {
 	return v
 }
 
-// exchange sends a call to the parent and waits for its reply. Meanwhile it has functions of the test answer for services.
+// exchange sends a call to the parent and waits for its reply. Meanwhile functions of the test answer for services.
 func (t *testRun) exchange(name string, arg any) (json.RawMessage, error) {
 	if t.busy {
 		return nil, errors.New("a function that answers for a service asks the engine nothing: it answers from its request")
@@ -431,7 +432,7 @@ func (t *testRun) send(a answer) error {
 	return t.child.encoder.Encode(a)
 }
 
-// safeInteger is the largest integer that a number of JavaScript holds, with all below it.
+// safeInteger is the largest integer up to which JavaScript numbers hold all integers.
 const safeInteger = 1<<53 - 1
 
 // fromJSON reads the next value. Integers that numbers do not hold become BigInts.

@@ -22,8 +22,8 @@ type tree struct {
 	nodes   int // of the tree
 	depth   int
 	typed   bool // needs expr.Capability
-	whole   bool // an integer as it stands: a key, a parameter or a constant
-	fails   bool // may fail when the plan runs: it matches a pattern that a request brings
+	whole   bool // a plain integer: a key, a parameter or a constant
+	fails   bool // may fail when the plan runs: it matches a pattern from the request
 }
 
 // leaf returns a tree without operands.

@@ -15,7 +15,7 @@ import (
 const (
 	// diagnosticsMax bounds how many errors one plan reports.
 	diagnosticsMax = 20
-	// faultsMax bounds how often plan code may make a fault, at however few places.
+	// faultsMax bounds how often plan code may make a fault, however few the places.
 	faultsMax = 1000
 )
 
@@ -43,7 +43,7 @@ type unit struct {
 	testing *testRun // nil: the unit is a plan
 }
 
-// answer is what a child process says of one plan.
+// answer is what a child process reports about one plan.
 type answer struct {
 	Plan     string       `json:"plan,omitempty"`
 	NameLine int          `json:"name_line,omitempty"` // where the plan states its name
@@ -133,8 +133,7 @@ func (u *unit) failParse(err error) {
 	}
 }
 
-// fail reports an error at a place of a file. Plan code goes on after it, to find more, but not for
-// ever.
+// fail reports an error at a place of a file. Plan code continues after it, to find more errors, but not forever.
 func (u *unit) fail(code, file string, line, column int, message, hint string) {
 	u.add(&u.answer.Errors, Error, code, file, line, column, message, hint)
 	if u.faults++; u.vm != nil && (len(u.answer.Errors) >= diagnosticsMax || u.faults >= faultsMax) {
@@ -142,7 +141,7 @@ func (u *unit) fail(code, file string, line, column int, message, hint string) {
 	}
 }
 
-// stop ends plan code that has nothing more to say.
+// stop ends plan code that has nothing more to report.
 func (u *unit) stop() { u.vm.Interrupt(errStopped) }
 
 // add adds a diagnostic, unless there is one at its place or there are enough.
@@ -151,7 +150,7 @@ func (u *unit) add(list *[]Diagnostic, severity, code, file string, line, column
 	if u.folder != nil {
 		d.Excerpt = u.folder.line(file, line)
 	}
-	key := d.Place() // what follows from a fault at the same place is not news
+	key := d.Place() // it follows from the fault already reported at this place
 	if u.seen[key] || len(*list) >= diagnosticsMax {
 		return
 	}
@@ -165,8 +164,8 @@ func (u *unit) failAt(offset int, code, message, hint string) {
 	u.fail(code, file, line, column, message, hint)
 }
 
-// place returns the place in the sources of an offset of the bundle. An offset of no source belongs
-// to the start of the plan.
+// place returns the place in the sources of an offset of the bundle. An offset without a source maps to the start of
+// the plan.
 func (u *unit) place(offset int) (file string, line, column int) {
 	if u.bundle != nil {
 		if file, line, column, ok := u.bundle.source(offset); ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// value is a token: what plan code holds in place of a value that is known only at run time. It
-// implements goja.DynamicObject. One goroutine at a time.
+// value is a token: plan code has it in place of a value that is known only at run time. It implements
+// goja.DynamicObject. One goroutine at a time.
 type value struct {
 	host  *host
 	kind  kind
@@ -115,8 +115,8 @@ func tokenOf(v goja.Value) *value {
 	return t
 }
 
-// export returns what the host made behind a value of plan code, or nil. It looks at the type first:
-// goja exports any other object as a whole, with all that it refers to.
+// export returns the host's object behind a value of plan code, or nil. It checks the type first, because goja
+// exports any other object as a whole, with everything that it refers to.
 func export[T any](v goja.Value) (t T, ok bool) {
 	object, isObject := v.(*goja.Object)
 	if !isObject || object.ExportType() != reflect.TypeFor[T]() {
@@ -297,7 +297,7 @@ var textMethods = map[string]string{
 	"match": `regex(%s, "^new")`, "search": `regex(%s, "^new")`,
 }
 
-// textHint says what an operand may be that is a string.
+// textHint says which strings an operand may be.
 const textHint = `write a string key, a string parameter or a string, as in contains(Key.title, P.query)`
 
 // wrongKind reports a token where another kind belongs.

@@ -13,7 +13,7 @@ func quote(s string) string { return errtext.Quote(s) }
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// utf16Len returns how many UTF-16 units s has. Columns count so.
+// utf16Len returns how many UTF-16 units s has. Columns are counted in these.
 func utf16Len(s string) int {
 	units := 0
 	for _, r := range s {
@@ -22,7 +22,7 @@ func utf16Len(s string) int {
 	return units
 }
 
-// lowerFirst makes a message of a library start like ours. It leaves names alone.
+// lowerFirst makes a message of a library start in lower case, like ours. It leaves names alone.
 func lowerFirst(s string) string {
 	r, size := utf8.DecodeRuneInString(s)
 	next, _ := utf8.DecodeRuneInString(s[size:])

@@ -2,8 +2,8 @@
 //
 // [Run] runs one task without Redis and without an engine.
 //
-// A whole plan runs in an engine as it does in production. [StartRedisWith] starts a Redis inside the process with data of the test, and
-// rankd.Options.Now fixes the date that now() and age() in plans go by:
+// A whole plan runs in an engine as it does in production. [StartRedisWith] starts a Redis inside the process with
+// data of the test, and rankd.Options.Now fixes the date for now() and age() in plans:
 //
 //	redis, err := rankdtest.StartRedisWith(map[string]any{"follow:7": []int64{8, 9}})
 //	e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Now: func() time.Time { return noon }, …})

@@ -24,7 +24,7 @@ func StartRedis() (*Redis, error) {
 	return &Redis{server}, nil
 }
 
-// StartRedisWith starts a server as StartRedis does, filled with data as Redis.Replace has it.
+// StartRedisWith starts a server as StartRedis does, but filled with data as for Redis.Replace.
 func StartRedisWith(data map[string]any) (*Redis, error) {
 	commands, err := commandsFor(data)
 	if err != nil {
@@ -52,8 +52,8 @@ type SortedSet map[string]float64
 //	Set                      a set
 //	SortedSet                a sorted set
 //
-// So data can be what encoding/json makes of a document. It fills database 0. An engine uses that database alone if Options.Redis is
-// "redis://" + r.Addr() + "/0". No request should run meanwhile.
+// So data can be what encoding/json makes of a document. It fills database 0. An engine uses only that database if
+// Options.Redis is "redis://" + r.Addr() + "/0". No request should run meanwhile.
 func (r *Redis) Replace(data map[string]any) error {
 	commands, err := commandsFor(data)
 	if err != nil {

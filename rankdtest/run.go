@@ -18,8 +18,8 @@ import (
 // tasks is the view that engines have of package task.
 var tasks = task.Engine(taskrun.Key{})
 
-// Case is one run of a task. The zero Case suits a task without inputs and parameters.
-// Run only reads it; any goroutine.
+// Case is one run of a task. The zero Case is for a task without inputs and parameters. Run only reads it; any
+// goroutine.
 type Case struct {
 	// Params are the node's parameters, checked as a plan's parameters are: unknown, missing and
 	// wrongly typed ones are errors. A value is what encoding/json can write.
@@ -28,9 +28,10 @@ type Case struct {
 	Inputs []rowset.RowSet
 	// Refs are the row sets of the node_ref parameters, by the parameter's name.
 	Refs map[string]rowset.RowSet
-	// Entity names the entity of the registry that the rows of Inputs and Refs are of. Empty: their ids are integers.
+	// Entity names the registry's entity of the rows of Inputs and Refs. Empty: their ids are integers.
 	Entity string
-	// IDs has the texts of ids that are strings: of the rows given, and then of the result. Nil: there are none before.
+	// IDs has the texts of string ids: first of the given rows, after the run also of the result. Nil: the given rows
+	// have none.
 	IDs *rowset.IDDict
 	// Exprs and Preds are the plan's expr_table and pred_table: JSON text by id. Params
 	// of type expr_id and pred_id name an id.
@@ -43,7 +44,7 @@ type Case struct {
 	RequestID string
 	// Context and RequestParams are parameters that the request brings, as in rankd.Request.
 	Context, RequestParams map[string]any
-	// Arrival is when the request arrived. Zero means that nobody knows.
+	// Arrival is when the request arrived. Zero means unknown.
 	Arrival time.Time
 	// Outside counts texts from Redis that the task could not use. Nil counts nothing.
 	Outside *task.Outside
@@ -57,8 +58,7 @@ type Case struct {
 	// Service answers the request to an endpoint of kind http: both are bodies, JSON documents. Its error becomes
 	// the error of the exchange. Nil makes every exchange fail.
 	Service func(request []byte) (answer []byte, err error)
-	// Cancelled makes the run one whose result nobody waits for any more. Waits then end
-	// at once with task.ErrCancelled.
+	// Cancelled says that nobody waits for the result any more. Waits then end at once with task.ErrCancelled.
 	Cancelled bool
 	// MaxRows bounds the rows that the task may make. Zero means task.DefaultMaxRows.
 	MaxRows int
@@ -66,15 +66,14 @@ type Case struct {
 	Partial bool
 	// Required makes the node one that the request requires: its result must be whole.
 	Required bool
-	// Shortfall receives what the result lacks, as the task says. It may be nil.
+	// Shortfall receives the shortfall that the task reports. It may be nil.
 	Shortfall *task.Shortfall
 }
 
-// Run runs the task once and returns its output or its error, as an engine gets them: Run
-// checks the number of inputs and the output, and contains a panic. A sleep takes
-// no time. A function of task.Ctx.Await runs at once, on this goroutine. A task whose Place is
-// task.Computes has no Redis and no services, and gets an error if it asks. Run
-// overwrites replies once they are no longer valid, so that a task that keeps them shows.
+// Run runs the task once and returns its output or its error, as an engine gets them: Run checks the number of inputs
+// and the output, and contains a panic. A sleep takes no time. A function of task.Ctx.Await runs at once, on this
+// goroutine. A task whose Place is task.Computes has no Redis and no services, and gets an error if it asks. Run
+// overwrites replies once they are no longer valid, so that tests catch a task that keeps them.
 //
 // The error is a *plan.Error if Params, Exprs or Preds are wrong. Any goroutine.
 func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
@@ -151,8 +150,8 @@ type planNode struct {
 	OnError string         `json:"on_error,omitempty"`
 }
 
-// load returns a checked plan whose first node runs the task. Its other nodes stand for the
-// row sets of the case and never run.
+// load returns a checked plan whose first node runs the task. Its other nodes represent the row sets of the case and
+// never run.
 func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error) {
 	columns := make(map[string][]registry.KeyID) // by node
 	rows := task.Spec{Op: rowsOp, Output: task.Source, Entity: c.Entity, IDs: plan.ReadsTextIDs,

@@ -106,8 +106,8 @@ func (w *waiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
 	return err
 }
 
-// Next implements taskrun.Waiter. Each part is one reply, so that a body which takes the first part
-// for all fails.
+// Next implements taskrun.Waiter. Each part is one reply, so that a body that takes the first part for the whole
+// fails.
 func (w *waiter) Next() (from int, part resp.Replies, err error) {
 	if w.from == w.rest.Len() {
 		return 0, resp.Replies{}, nil

@@ -50,8 +50,8 @@ const segmentBytes = 64 << 10
 
 type segment [segmentBytes]byte
 
-// A ring is a queue of entries in a fixed number of segments, which it takes as it grows. No entry crosses the end of a
-// segment. Loop only.
+// A ring is a queue of entries in a bounded number of segments, which it allocates as it grows. No entry crosses the
+// end of a segment. Loop only.
 type ring struct {
 	segments []*segment // nil: not taken yet
 	head     int        // where the next entry goes
@@ -68,7 +68,7 @@ func (r *ring) at(place int) entry {
 	return r.segments[uint(place)/segmentBytes][uint(place)%segmentBytes:]
 }
 
-// gap returns what is left of the segment at the head if it is too short for an entry.
+// gap returns the rest of the head's segment, if that is too short for an entry.
 func (r *ring) gap(size int) int {
 	if left := segmentBytes - r.head%segmentBytes; left < size {
 		return left
@@ -108,7 +108,7 @@ func (r *ring) oldest() (e entry, ok bool) {
 	return r.at(r.tail), true
 }
 
-// pop takes away the entry at the tail, which oldest has returned.
+// pop removes the entry at the tail, which oldest has returned.
 func (r *ring) pop(size int) {
 	r.tail = (r.tail + size) % r.size()
 	r.used -= size

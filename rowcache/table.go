@@ -12,10 +12,11 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// A Shape stands for what is read of a key: values read by one shape have one meaning. See Table.Shape. Immutable; any goroutine.
+// A Shape identifies what is read of a key: values of one shape have one meaning. See Table.Shape. Immutable; any
+// goroutine.
 type Shape uint32
 
-// A Token says up to which invalidation a table had read when a read was sent. Immutable; any goroutine.
+// A Token says which invalidations a table had read when a read was sent. Immutable; any goroutine.
 type Token uint64
 
 // BytesMin is the least bound of a table.
@@ -24,7 +25,7 @@ const BytesMin = 1 << 20
 // valueBytesMax is the longest value that is kept, with its key: a quarter of a segment.
 const valueBytesMax = segmentBytes/4 - header
 
-// stayMax bounds how many entries one Put has stay in the main ring: it takes some microseconds, whatever was used.
+// stayMax bounds how many entries one Put may keep in the main ring, so that it takes only some microseconds.
 const stayMax = 32
 
 // Stats count what a table did. Immutable once returned; any goroutine.
@@ -35,41 +36,42 @@ type Stats struct {
 	Invalidated uint64 // entries that Invalidate dropped
 	Evicted     uint64 // entries that left because others came
 	Dropped     uint64 // calls of InvalidateAll
-	Entries     int    // now, those that are too old among them
+	Entries     int    // now, including those that are too old
 	Bytes       int    // taken now, of all that the table has
 }
 
 // Counts count keys that Find looked for. Immutable once returned; any goroutine.
 type Counts struct {
 	Hits, Misses uint64
-	HitAge       float64 // of all hits together, in ns: from when the read was sent to the hit
+	HitAge       float64 // total over all hits, in ns: from sending the read to the hit
 	Expired      uint64  // misses whose entry was too old
 	Untrusted    uint64  // misses because the source was not trusted
 }
 
-// A Source tells a table what changes: a *resp.Tracker. Loop only.
+// A Source reports changes to a table: a *resp.Tracker. Loop only.
 type Source interface {
-	// Trusted reports whether all changes have been told that were made a while ago.
+	// Trusted reports whether the source has reported all changes that were made some time ago.
 	Trusted() bool
-	// Covers reports whether changes of a key are told at all.
+	// Covers reports whether the source reports changes of a key at all.
 	Covers(key []byte) bool
-	// Track has changes of keys told that begin with one of the prefixes, as soon as may be.
+	// Track makes the source report changes of keys that begin with one of the prefixes, as soon as possible.
 	Track(prefixes []string)
 }
 
-// A Divided is a source whose keys lie in parts that are trusted each by itself, as slots of a Redis Cluster are: a *clusterclient.Tracker. Loop only.
+// A Divided is a source whose keys are in parts. Each part is trusted by itself, like the slots of a Redis Cluster: a
+// *clusterclient.Tracker. Loop only.
 type Divided interface {
 	Source
 	// Part returns the part of a key.
 	Part(key []byte) int
-	// Trusts is Trusted of one part alone. It does not matter while all are trusted.
+	// Trusts is Trusted for one part. It does not matter while all parts are trusted.
 	Trusts(part int) bool
 }
 
 // A part is what a table knows of one part of a Divided source.
 type part struct {
 	floor uint64 // the youngest invalidation of all its keys
-	since int64  // its entries whose read was sent no later are void
+	since int64  // entries whose read was sent at or before it are void
 }
 
 // shapesMax bounds the shapes of a table. Plans have few.
@@ -78,8 +80,8 @@ const shapesMax = 1 << 16
 // Table keeps values by key and shape. Loop only.
 type Table struct {
 	source   Source  // nil: nobody tells of changes
-	watched  Source  // is asked to tell of changes; nil: nobody is
-	divided  Divided // the same, if its keys lie in parts
+	watched  Source  // reports changes; nil: no source does
+	divided  Divided // the same, if its keys are in parts
 	parts    []part
 	partly   int64    // the latest since of parts
 	prefixes []string // of all keys that were read; plans have few
@@ -100,13 +102,13 @@ type Table struct {
 	// Of the keys that Find looks for:
 	hashes  [FindMax]uint64
 	slots   [FindMax]slot // where their search begins
-	touched byte          // of no meaning: the processor must load what is summed up here
+	touched byte          // without meaning: the sum makes the processor load memory
 
 	seq    uint64   // invalidations so far
 	stamps []uint64 // by hash: the youngest invalidation of such a key
 	floor  uint64   // the youngest of all keys
 	latest int64    // when the read of an entry was sent at the latest
-	since  int64    // entries whose read was sent no later are void
+	since  int64    // entries whose read was sent at or before it are void
 
 	stats Stats
 }

@@ -1,10 +1,5 @@
 // Package rowset holds candidate rows as columns.
 //
-//	          ids  price  country
-//	Batch       7   2.50  DE
-//	            8   null  US         RowSet: the Batch, and its active rows [2 0]: id 9, then id 7
-//	            9   1.00  DE
-//
 // A Batch is immutable. It has ids and columns. A Column is of one of six kinds: float64, int64, bool and vectors of
 // float32, each with validity, and strings and string sets as codes into a dictionary. A RowSet is a batch and the
 // ordered list of its active rows. filter, sort and take make a new list over the same batch. vm makes a new batch

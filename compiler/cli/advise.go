@@ -9,8 +9,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// advise says, if --advise asks for it, which columns a plan looks up for rows that it does not keep, and which it shows although it computes
-// with them.
+// advise reports, with --advise, the columns that a plan looks up for rows that it does not keep, and those in its
+// answer that it only computes with.
 func (k *checker) advise(path string, g *plan.Graph) {
 	if !k.options.advise {
 		return
@@ -50,8 +50,8 @@ func lateMessage(late *plan.LateLookup) string {
 		late.Node.ID, names(late.Columns), rows, late.After.ID, late.After.Op, late.Kept)
 }
 
-// lateHint says what a later lookup saves. Bytes are the fewest that Redis and rankd exchange for a value: the name of the field, and
-// a null for an answer.
+// lateHint says what a later lookup saves. Bytes are the least that Redis and rankd exchange for a value: the name of
+// the field, and a null as the answer.
 func lateHint(late *plan.LateLookup) string {
 	bytes := 0
 	for _, key := range late.Columns {

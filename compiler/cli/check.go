@@ -106,8 +106,8 @@ func (k *checker) stale(file, message string) compiler.Diagnostic {
 		Hint: fmt.Sprintf("run rankd compile %s -o %s", k.dir, k.output)}
 }
 
-// others checks the artifacts of a folder that no source makes: those of sources that are gone, and
-// those without a source. A folder that does not exist has none.
+// others checks the artifacts of a folder that do not come from a present source: those of removed sources, and those
+// that never had one. A folder that does not exist has none.
 func (k *checker) others(folder string) error {
 	files, err := os.ReadDir(folder)
 	if err != nil && !os.IsNotExist(err) {
@@ -142,7 +142,7 @@ func (k *checker) others(folder string) error {
 	return nil
 }
 
-// graph checks what holds for plans with and without a source.
+// graph checks plans with and without a source.
 func (k *checker) graph(path string, g *plan.Graph) {
 	k.plans[g.Name] = checked{path, g}
 	k.columns(path, g)
@@ -169,7 +169,7 @@ func (k *checker) residents() {
 	}
 }
 
-// aliases checks the names that a folder gives to plans. A folder that does not exist gives none.
+// aliases checks the aliases of a folder. A folder that does not exist has none.
 func (k *checker) aliases(folder string) {
 	aliases, err := plan.ReadAliases(os.DirFS(folder))
 	if err == nil {
@@ -183,7 +183,7 @@ func (k *checker) aliases(folder string) {
 	}
 }
 
-// columns reports a column that a plan reads and that nothing writes.
+// columns reports a column that a plan reads but no node writes.
 func (k *checker) columns(path string, g *plan.Graph) {
 	for _, bad := range faults(g.CheckColumns(path)) {
 		k.fail("unwritten-column", path, bad.SourceSpan, fmt.Sprintf("node %q: %s: %s", bad.Node, bad.Field, bad.Msg))
@@ -258,7 +258,7 @@ func (k *checker) fail(code, path, span, message string) {
 	k.report.fail(located(compiler.Diagnostic{Code: code, Message: message}, path, span))
 }
 
-// located returns what is said of an artifact with its place: that in the source if the artifact names it.
+// located returns a message about an artifact with its place: in the source, if the artifact names it.
 func located(d compiler.Diagnostic, path, span string) compiler.Diagnostic {
 	d.File, d.Line, d.Column = path, 1, 1
 	if place := sourceSpan.FindStringSubmatch(span); place != nil {

@@ -37,7 +37,7 @@ func (p *Program) watch(ctx context.Context, o *options, args []string, c *compi
 	}
 }
 
-// endOfWatch returns nil if the signal for which watch waits has come.
+// endOfWatch returns nil if the signal that ends watch has come.
 func endOfWatch(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -55,7 +55,7 @@ func (p *Program) round(
 	ctx context.Context, o *options, args []string, c *compiler.Compiler, watcher *cmdline.Watcher, known results, changed map[string]bool,
 ) error {
 	sources, err := findSources(args)
-	if err != nil { // a file or the last plan of a folder is away for the moment
+	if err != nil { // a file, or the last plan of a folder, is missing for the moment
 		fmt.Fprintf(p.Stderr, "rankd: %v\n", err)
 		return nil
 	}
@@ -97,8 +97,8 @@ func (all results) forget(sources []compiler.Source) {
 	maps.DeleteFunc(all, func(path string, _ compiler.Result) bool { return !there[path] })
 }
 
-// affected returns the sources that have to be compiled after a change. A source with errors is
-// always one of them, since the change may bring what it lacks. Nil stands for any change.
+// affected returns the sources that have to be compiled after a change. A source with errors is always one of them,
+// since the change may mend it. Nil means any change.
 func (all results) affected(sources []compiler.Source, changed map[string]bool) []compiler.Source {
 	return slices.DeleteFunc(slices.Clone(sources), func(s compiler.Source) bool {
 		r, compiled := all[s.Path()]

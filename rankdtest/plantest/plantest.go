@@ -25,14 +25,15 @@ import (
 type Config struct {
 	// Folder is the path of the folder with the plans and their tests. Empty means ".".
 	Folder string
-	// Files are the tests to run, names in Folder. Nil means all of it.
+	// Files are the tests to run, as names in Folder. Nil means all.
 	Files []string
-	// Engine are the options of the engines, such as Registry, Models, Tasks and Env. Run sets those of plans, of Redis, of the compiler and of
-	// the calendar. An endpoint of kind http leads to the services of the test, and no cache keeps what a test before has stored.
+	// Engine are the options of the engines, such as Registry, Models, Tasks and Env. Run sets those of plans, of
+	// Redis, of the compiler and of the calendar. Endpoints of kind http lead to the services of the test, and no
+	// cache keeps values of an earlier test.
 	Engine rankd.Options
 	// Run chooses the tests whose names it matches. Nil means all.
 	Run *regexp.Regexp
-	// Update records snapshots anew in place of comparing with them.
+	// Update records snapshots anew instead of comparing with them.
 	Update bool
 	// Parallel is how many files run at the same time. Zero means GOMAXPROCS.
 	Parallel int
@@ -83,8 +84,9 @@ func (r *Report) Counts() (passed, failed int) {
 // ErrNoTests says that the folder has no file with tests.
 var ErrNoTests = errors.New("no file with tests, <name>" + compiler.TestExtension)
 
-// Run runs the tests of a folder. A program that calls it calls compiler.Main first in main. The error is for tests that cannot run at all: the
-// folder cannot be read, the tables are not sound. It wraps ErrNoTests if there are none.
+// Run runs the tests of a folder. A program that calls it calls compiler.Main first in main. An error means that
+// tests cannot run at all: the folder cannot be read, or the tables are not sound. It wraps ErrNoTests if there are
+// none.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	c.Folder, c.Timeout = cmp.Or(c.Folder, "."), cmp.Or(c.Timeout, compiler.DefaultTimeout)
 	begun := time.Now()

@@ -19,7 +19,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// fileRun is the host of one file with tests. One goroutine, but for functions of services.
+// fileRun is the host of one file with tests. One goroutine, except for functions of services.
 type fileRun struct {
 	config    *Config
 	world     *world
@@ -101,7 +101,7 @@ func (f *fileRun) begin(arg []byte) (wanted bool, err error) {
 	return true, nil
 }
 
-// rank returns the answer to a request as a client gets it, also that of a request which fails.
+// rank returns the answer to a request as a client gets it, even if the request fails.
 func (f *fileRun) rank(ctx context.Context, a *asked, call *compiler.TestCall) (any, error) {
 	answer, err := f.world.rank(ctx, a, f.data[a.Data], call.Serve)
 	var failed *rankd.Error
@@ -134,8 +134,8 @@ func (f *fileRun) nodes(ctx context.Context, a *asked, call *compiler.TestCall) 
 	return all, err
 }
 
-// explain returns why rows of an answer are where they are: it runs the request once more. Of a pair that stands the wrong way round it names the node
-// at which the second came to stand before the first.
+// explain returns why rows of an answer are where they are: it runs the request once more. If a pair is in the wrong
+// order, it names the node at which the second row got ahead of the first.
 func (f *fileRun) explain(ctx context.Context, a *asked, call *compiler.TestCall) (any, error) {
 	a.Request["explain"], _ = json.Marshal(a.IDs) // It was JSON before.
 	answer, err := f.world.rank(ctx, a, f.data[a.Data], call.Serve)
@@ -143,7 +143,7 @@ func (f *fileRun) explain(ctx context.Context, a *asked, call *compiler.TestCall
 		return "  not explained: " + err.Error(), nil
 	}
 	why := answer.Explanation()
-	if a.Shelf != "" { // Rows of other shelves tell something only of what this one lacks.
+	if a.Shelf != "" { // Rows of other shelves matter only for ids that are missing on this one.
 		elsewhere := func(r explain.Row) bool {
 			return r.Name != a.Shelf && slices.ContainsFunc(why.Rows, func(here explain.Row) bool { return here.Name == a.Shelf && here.ID == r.ID && here.Text == r.Text })
 		}
@@ -153,7 +153,7 @@ func (f *fileRun) explain(ctx context.Context, a *asked, call *compiler.TestCall
 	if len(a.Pair) == 2 {
 		b.WriteString(apart(rowOf(why, a.Pair[0]), rowOf(why, a.Pair[1])))
 	}
-	for i := range why.Rows { // They are this run's alone. The steps have the values that decided.
+	for i := range why.Rows { // They are valid only in this run. The steps have the values that decided.
 		row := &why.Rows[i]
 		row.Columns = slices.DeleteFunc(row.Columns, func(c explain.Column) bool { return c.Name != a.Column })
 	}
@@ -179,8 +179,8 @@ func rowOf(why *explain.Explanation, id json.RawMessage) *explain.Row {
 	return nil
 }
 
-// apart says at which node the row late came to stand before the row early, which should come first: at the last sort that left them so, if it stood so
-// from the start. It says nothing if they have no node in common.
+// apart says at which node the row late got ahead of the row early, which should come first. If it was ahead from the
+// start, that is the last sort that left it so. It returns nothing if the rows have no node in common.
 func apart(early, late *explain.Row) string {
 	if early == nil || late == nil {
 		return ""

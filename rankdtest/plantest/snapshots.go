@@ -13,7 +13,8 @@ import (
 	"github.com/rankd/rankd/internal/fileio"
 )
 
-// SnapshotExtension is how the names of files with snapshots end: those of feed.plan.test.ts are in feed.plan.test.snap.json.
+// SnapshotExtension is the ending of the names of files with snapshots: those of feed.plan.test.ts are in
+// feed.plan.test.snap.json.
 const SnapshotExtension = ".snap.json"
 
 // snapshots are the answers that tests of one file have recorded. One goroutine.
@@ -39,7 +40,7 @@ func readSnapshots(tests string) (*snapshots, error) {
 	return s, nil
 }
 
-// compared is what a test gets of its snapshot.
+// compared is what a test gets for its snapshot.
 type compared struct {
 	Name   string          `json:"name"`
 	Before json.RawMessage `json:"before"` // null: there is none
@@ -58,7 +59,7 @@ func (s *snapshots) compare(test string, n int, value json.RawMessage, update bo
 	return compared{name, s.before[name]}, nil
 }
 
-// write writes the snapshots that the tests asked for. Others stay unless these are all.
+// write writes the snapshots that the tests asked for. Others stay, unless all tests ran.
 func (s *snapshots) write(all bool) error {
 	after := map[string]json.RawMessage{}
 	if !all {

@@ -110,8 +110,8 @@ func (w *world) close() {
 // endpointsPattern matches the tables of endpoints.
 const endpointsPattern = "endpoints.*.toml"
 
-// moved returns the tables with all endpoints in this world: no other address, password, certificate or cache is left. A table that is not sound stays
-// as it is, for the engine to refuse.
+// moved returns the tables with all endpoints in this world, without any other address, password, certificate or
+// cache. A table that is not sound stays as it is, so that the engine refuses it.
 func (w *world) moved(tables fs.FS, env string) (fs.FS, error) {
 	if tables == nil {
 		tables = registry.DefaultTables()
@@ -219,7 +219,7 @@ func (d *dataset) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// stored returns a value as rankdtest.Redis.Replace has it. Numbers keep their digits.
+// stored returns a value in the form for rankdtest.Redis.Replace. Numbers keep their digits.
 func stored(kind string, text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
