@@ -39,16 +39,16 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: durations}, labels)
 	}
 	m := &metrics{
-		requests:   counter("rankd_requests_total", "Requests that have ended, by how.", "plan", "front", "class"),
+		requests:   counter("rankd_requests_total", "Requests that have ended, by outcome.", "plan", "front", "class"),
 		duration:   histogram("rankd_request_duration_seconds", "Time from the arrival of a request that ran or waited to its end.", "plan", "front"),
-		queueDelay: histogram("rankd_request_queue_delay_seconds", "Time for which requests waited for admission; of those that waited.", "plan"),
+		queueDelay: histogram("rankd_request_queue_delay_seconds", "Time that requests waited for admission, for those that waited.", "plan"),
 		shed:       counter("rankd_requests_shed_total", "Requests that were refused at once since the queue was full, or whose deadline passed in it.", "plan", "reason"),
-		degraded:   counter("rankd_answers_degraded_total", "Answers that lack something.", "plan", "front"),
-		unlogged:   prometheus.NewCounter(prometheus.CounterOpts{Name: "rankd_log_lines_dropped_total", Help: "Failed requests without a line in the log, because of its rate."}),
+		degraded:   counter("rankd_answers_degraded_total", "Answers with something missing.", "plan", "front"),
+		unlogged:   prometheus.NewCounter(prometheus.CounterOpts{Name: "rankd_log_lines_dropped_total", Help: "Failed requests without a line in the log, because of its rate limit."}),
 	}
 	connections := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rankd_connections", Help: "Connections of clients."}, []string{"front"})
-	opened := counter("rankd_connections_opened_total", "Connections of clients that were taken.", "front")
-	cut := counter("rankd_connections_cut_total", "Connections of clients that the server ended or refused, by why.", "front", "reason")
+	opened := counter("rankd_connections_opened_total", "Connections of clients that were accepted.", "front")
+	cut := counter("rankd_connections_cut_total", "Connections of clients that the server ended or refused, by reason.", "front", "reason")
 	for _, f := range []Front{RESP, HTTP} {
 		m.connections[f] = connections.WithLabelValues(f.String())
 		m.opened[f] = opened.WithLabelValues(f.String())

@@ -104,7 +104,7 @@ func (p *program) traceCommand(ctx context.Context) *cobra.Command {
 	f.SetNormalizeFunc(cmdline.Normalize)
 	f.StringVar(&o.user, "user", "1", "run the request for the user of this `id`")
 	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
-	f.IntVar(&o.warmup, "warmup", 0, "run the request this `number` of times before")
+	f.IntVar(&o.warmup, "warmup", 0, "first run the request this `number` of times")
 	f.StringVar(&o.compare, "compare", "", "run the request in each of these scheduling modes or engines, a `list` such as "+
 		"offload_all,adaptive or reactor,pool, and draw the timelines above each other")
 	f.StringVar(&o.html, "html", "", "write a page with the plan as a graph and the timeline to this `file`")
