@@ -346,7 +346,7 @@ func playTracking(t *testing.T, mode string) {
 	assert.Positive(t, cache.Dropped)
 }
 
-// The embedded Redis does not tell of changes: values are kept by their age, or not at all.
+// The embedded Redis does not report changes: values are kept by their age, or not at all.
 func TestAServerThatDoesNotTell(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -357,7 +357,7 @@ func TestAServerThatDoesNotTell(t *testing.T) {
 	assert.NoError(t, v.e.Ready(), "nothing requires that it tells")
 	v = openCachedViewer(t, redis.Addr(), "cache = \"broadcast\"\ncache_require = true\n")
 	require.Eventually(t, func() bool { return v.e.Ready() != nil }, 10*time.Second, time.Millisecond, "without a request")
-	assert.ErrorContains(t, v.e.Ready(), "has cache_require, and its Redis does not tell of changes: ")
+	assert.ErrorContains(t, v.e.Ready(), "has cache_require, and its Redis does not report changes: ")
 	assert.ErrorIs(t, v.e.Ready(), resp.ErrTrackingRefused)
 	require.Eventually(t, func() bool { return v.e.Metrics().Caches[0].Untrusted > 3 || v.read() }, 10*time.Second, time.Millisecond)
 	_, commands := v.country()

@@ -29,7 +29,7 @@
 //
 // # Stability
 //
-// A promise stands behind twelve packages: a version that breaks what they export says so in CHANGELOG.md, and how to go on.
+// Twelve packages are stable: if a version breaks what they export, CHANGELOG.md says so, and says how to adapt.
 //
 //	rankd                    open an engine, ask it
 //	task, task/builtin       write a task; the tasks that are there
@@ -40,10 +40,10 @@
 //	compiler                 compile plans that are written in TypeScript
 //	compiler/editor          the types of that language for an editor
 //
-// testdata/api.txt has their exported names, so that a change is seen. All other packages follow the engine's needs, as their first
-// sentences say. So do five parts of the twelve: Metrics and what it contains; Intake, apart from Start; package rowset's columns, since a result may soon borrow
-// buffers of the engine; replies of Redis as tasks see them (resp.Reply); and of package plan all that a task does not need
-// (Graph, Library, Ops and their kin).
+// testdata/api.txt has their exported names, so that a change is seen. All other packages follow the engine's needs,
+// as their first sentences say. So do five parts of the twelve: Metrics and what it contains; Intake, except Start;
+// package rowset's columns, since a result may soon borrow buffers of the engine; replies of Redis as tasks see them
+// (resp.Reply); and those parts of package plan that tasks do not need (Graph, Library, Ops and similar).
 //
 // docs/glossary.md explains the words that this package shares with others.
 package rankd

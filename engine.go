@@ -112,7 +112,7 @@ func (e *Engine) Ready() error {
 	defer e.untracked.mu.Unlock()
 	for _, ep := range e.Registry().Endpoints() {
 		if err := e.untracked.errors[ep]; err != nil {
-			return fmt.Errorf("rankd: endpoint %s has cache_require, and its Redis does not tell of changes: %w", ep.Name, err)
+			return fmt.Errorf("rankd: endpoint %s has cache_require, and its Redis does not report changes: %w", ep.Name, err)
 		}
 	}
 	return nil
@@ -392,7 +392,7 @@ func (h host) Ping(ctx context.Context, ep *registry.Endpoint) error {
 	return blocking.Ping(ctx, &h.engine.config, ep)
 }
 
-// Warm implements generation.Host. A plan that fails may be sound: nobody knows its users.
+// Warm implements generation.Host. A plan that fails here may still be sound, since its users are unknown.
 func (h host) Warm(ctx context.Context, g *generation.Generation, graph *plan.Graph) {
 	if _, err := h.engine.ask(ctx, g, graph, 0); err != nil && !errors.Is(err, ErrInvalidRequest) {
 		h.engine.options.Logger.Warn("a new plan has failed its first request", "plan", graph.Name, "error", err)

@@ -88,7 +88,7 @@ func (c *Compiler) refusal(places map[string]place, bad *plan.Error) (d Diagnost
 		}
 	}
 	p := places[at]
-	if p.Broken || bad.Code == plan.FaultMissing && places[above(bad.Field)+unknownMember].Broken { // it may be the misspelt one
+	if p.Broken || bad.Code == plan.FaultMissing && places[above(bad.Field)+unknownMember].Broken { // it may be the misspelled one
 		return d, false
 	}
 	d = Diagnostic{Severity: Error, Code: cmp.Or(errorCodes[bad.Code], bad.Code), File: p.File, Line: p.Line, Column: p.Column,

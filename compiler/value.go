@@ -278,7 +278,7 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 	case goja.IsNull(v):
 		hint = "arithmetic with null gives null in every row; coalesce(x, 0) replaces nulls"
 	case goja.IsUndefined(v):
-		hint = "a variable or an option has no value here: look for a misspelt name or a missing return"
+		hint = "a variable or an option has no value here: look for a misspelled name or a missing return"
 	case goja.IsString(v):
 		hint = "strings are for == on a string key, .in and regex"
 	case goja.IsBigInt(v):

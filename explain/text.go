@@ -99,10 +99,10 @@ func sentence(s *Step) string {
 		said += fmt.Sprintf(", and %d were kept", s.Kept)
 	}
 	if len(s.InsteadTexts) > 0 {
-		said += ", in favour of " + shorten(s.InsteadTexts)
+		said += ", in favor of " + shorten(s.InsteadTexts)
 	}
 	if len(s.Instead) > 0 {
-		said += ", in favour of " + ids(s.Instead)
+		said += ", in favor of " + ids(s.Instead)
 	}
 	return said
 }

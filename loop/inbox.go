@@ -65,7 +65,7 @@ func (l *Loop) Post(fn func()) bool {
 	return true
 }
 
-// nothing stands in for a nil fn.
+// a nil fn is not replaced by anything.
 func nothing() {}
 
 // lockSpins is how often a post tries to take the lock before it queues up for it. The

@@ -72,7 +72,7 @@ func (g *Graph) sharesCommands(n *Node) bool {
 	})
 }
 
-// rowsMax returns how many rows each node makes at most, Unbounded where nobody knows.
+// rowsMax returns the most rows that each node makes, or Unbounded if unknown.
 func (g *Graph) rowsMax() []int64 {
 	rows := make([]int64, len(g.Nodes))
 	for _, index := range g.Order {

@@ -7,7 +7,7 @@
 //	             and of every tree    endpoints, outputs, no cycle
 //
 // Load reads the whole artifact before it compiles, so faults of reading come before all others. An error names file,
-// node and field, in one line. Load ignores unknown members, except inside params and scheduling. There a misspelt
+// node and field, in one line. Load ignores unknown members, except inside params and scheduling. There a misspelled
 // name would silently change the plan, so Load refuses it.
 //
 // The tasks check the rest when they run, because it may depend on the run: the number

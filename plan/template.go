@@ -74,7 +74,7 @@ func (t *KeyTemplate) Literal() (before, after string, ok bool) {
 			if !part.isText() {
 				return "", "", false
 			}
-			*side.text = part.Text // neighbouring texts are one part
+			*side.text = part.Text // adjacent texts are one part
 		}
 	}
 	return before, after, true

@@ -13,7 +13,7 @@
 //
 // # Reads and invalidations
 //
-// A server tells of changed keys on a connection of its own (resp.Tracker), and answers reads on others. The loop may
+// A server reports changed keys on a separate connection (resp.Tracker), and answers reads on others. The loop may
 // read the two in any order. So code that sends a read first takes a Token. Put keeps the value only if the table has
 // not learned of a change of the key since then:
 //

@@ -79,7 +79,7 @@ const shapesMax = 1 << 16
 
 // Table keeps values by key and shape. Loop only.
 type Table struct {
-	source   Source  // nil: nobody tells of changes
+	source   Source  // nil: no source reports changes
 	watched  Source  // reports changes; nil: no source does
 	divided  Divided // the same, if its keys are in parts
 	parts    []part
@@ -162,7 +162,7 @@ func (t *Table) fixed() int {
 // values are kept until they are too old, whatever changes meanwhile.
 func (t *Table) Rely(s Source) { t.source = s }
 
-// Watch has a source tell of changes of all keys that are read, as Follow names them.
+// Watch makes a source report changes of all keys that are read, as Follow names them.
 func (t *Table) Watch(s Source) {
 	t.watched = s
 	t.divided, _ = s.(Divided)

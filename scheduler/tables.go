@@ -77,13 +77,13 @@ type Untracked struct {
 
 // Log writes a line: an error if the endpoint requires a server that reports changes.
 func (u Untracked) Log(l *slog.Logger) {
-	level, text := slog.LevelWarn, "a Redis does not tell of changes: values are kept for cache_max_age_ms, whatever happens to their keys"
+	level, text := slog.LevelWarn, "a Redis does not report changes: values are kept for cache_max_age_ms, whatever happens to their keys"
 	switch {
 	case u.Err == nil:
-		l.Info("a Redis tells of changes now", "endpoint", u.Endpoint.Name)
+		l.Info("a Redis reports changes now", "endpoint", u.Endpoint.Name)
 		return
 	case u.Endpoint.Policy.Cache.Required:
-		level, text = slog.LevelError, "a Redis does not tell of changes, as cache_require demands: nothing is kept in memory, and the engine is not ready"
+		level, text = slog.LevelError, "a Redis does not report changes, as cache_require demands: nothing is kept in memory, and the engine is not ready"
 	}
 	l.Log(context.Background(), level, text, "endpoint", u.Endpoint.Name, "error", u.Err)
 }

@@ -85,7 +85,7 @@ func (c *Ctx) Int(name string) (int64, error) {
 }
 
 // CountRead notes that n values were looked up for a key of that name. Those that were missing are null, or have the
-// key's default. The share of missing values tells a misspelt field from a rare one.
+// key's default. The share of missing values tells a misspelled field from a rare one.
 func (c *Ctx) CountRead(key string, n, missing int) {
 	if c.env.Outside != nil && n > 0 {
 		c.env.Outside.add(key, Values{Read: uint64(n), Missing: uint64(missing)})

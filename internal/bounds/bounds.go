@@ -1,4 +1,5 @@
-// Package bounds has the ranges of the numbers of rankd.Options: one for flags and for programs that embed. Any goroutine.
+// Package bounds has the ranges of the numbers of rankd.Options: the same for flags and for embedding programs. Any
+// goroutine.
 package bounds
 
 import (
@@ -15,7 +16,7 @@ const MSMax = math.MaxInt32
 
 // Range is the numbers that an option takes. Immutable.
 type Range struct {
-	// Least is the least number of a flag. In Options zero may stand for a default.
+	// Least is the least number of a flag. In Options zero may mean a default.
 	Least, Most int64
 	Unit        time.Duration // of a time; 0: it is a plain number
 }

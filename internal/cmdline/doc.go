@@ -1,8 +1,8 @@
-// Package cmdline holds what the commands of the program rankd share: tables of flags and their checks, which flags
-// may be given together, which folders flags name, the project file, how errors of flags read, which errors mean which exit status,
-// and files that are watched.
+// Package cmdline holds what the commands of the program rankd share: tables of flags and their checks, rules for
+// combinations of flags, the folders that flags name, the project file, the texts of flag errors, exit statuses, and
+// watched files.
 //
-// EngineFlags are the flags that open an engine, for commands that run plans: what each is called, which values and combinations it takes,
-// and which rankd.Options they make. A command's table has the groups of settings that it needs. Once they are parsed it calls ChooseEngine,
-// IdleFlags.AddSettings and Check.
+// EngineFlags are the flags that open an engine, for commands that run plans: their names, their values and
+// combinations, and the rankd.Options that they set. A command's table has the groups of settings that it needs. Once
+// they are parsed it calls ChooseEngine, IdleFlags.AddSettings and Check.
 package cmdline

@@ -2,8 +2,8 @@ package cmdline
 
 import "github.com/rankd/rankd/internal/devredis"
 
-// EmbeddedRedis is the Redis inside the process. It starts when an engine first asks for it. The
-// zero value is ready. One goroutine.
+// EmbeddedRedis is the Redis inside the process. It starts when an engine first needs it. The zero value is ready.
+// One goroutine.
 type EmbeddedRedis struct {
 	server    *devredis.Server // nil until it starts
 	announced bool

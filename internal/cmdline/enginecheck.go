@@ -11,7 +11,8 @@ import (
 	"github.com/rankd/rankd/request"
 )
 
-// Check reports all that is wrong with the values at once: of the flags of a table, which has those of the engine among them.
+// Check reports everything that is wrong with the values of a table's flags at once. The table includes the flags of
+// the engine.
 func (e *EngineFlags) Check(given *pflag.FlagSet, table []Setting) error {
 	err := CheckSettings(given, table)
 	if e.Redis != "" {
@@ -61,7 +62,7 @@ func (e *EngineFlags) besideReactor() string {
 	return when(e.Model != rankd.Reactor, "with --engine "+string(e.Model))
 }
 
-// WithoutLoop is the reason of a flag that needs the engine reactor.
+// WithoutLoop is the reason for flags that need the engine reactor.
 func (e *EngineFlags) WithoutLoop() string {
 	return when(e.Model != rankd.Reactor, "with engine "+string(e.Model)+"; --engine reactor has a loop")
 }

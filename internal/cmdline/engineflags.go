@@ -37,7 +37,7 @@ type EngineFlags struct {
 
 	ShutdownGrace time.Duration
 
-	// Callers may choose a mode, or ask for a trace, whatever the flags of grants say. Set before Check.
+	// Callers may choose a mode, or ask for a trace, whatever the grant flags say. Set before Check.
 	GrantsModes, GrantsTraces bool
 }
 
@@ -118,7 +118,7 @@ func (e *EngineFlags) GraceSettings() []Setting {
 	}
 }
 
-// GrantSettings are the flags that let requests choose. idle says why none of them has an effect; nil: each has.
+// GrantSettings are the flags that let requests choose. idle says why none of them has an effect; nil: all have one.
 func (e *EngineFlags) GrantSettings(idle func() string) []Setting {
 	if idle == nil {
 		idle = func() string { return "" }

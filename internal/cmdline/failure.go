@@ -2,8 +2,7 @@ package cmdline
 
 import "errors"
 
-// ErrFailed says that some request failed. The answer has told the user already, so the
-// program prints nothing more.
+// ErrFailed says that some request failed. The user has seen that in the answer, so the program prints nothing more.
 var ErrFailed = errors.New("a request failed")
 
 // ErrReported says that the command has printed its errors, which are faults of its input. The

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// WriteFile writes a file that a flag names by means of write.
+// WriteFile uses write to write a file that a flag names.
 func WriteFile(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/rankd/rankd/internal/errtext"
 )
 
-// FlagError returns an error of pflag in the user's words, for cobra.Command.SetFlagErrorFunc.
-// The words of pflag name functions of Go, and no way on.
+// FlagError returns an error of pflag in the user's words, for cobra.Command.SetFlagErrorFunc. The texts of pflag
+// name Go functions, and do not say what to do.
 func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError

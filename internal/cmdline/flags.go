@@ -35,8 +35,8 @@ func (i *IdleFlags) Add(flag, circumstance string) {
 // Problems returns an error for each flag found, or nil.
 func (i *IdleFlags) Problems() error { return errors.Join(i.found...) }
 
-// CheckValues reports each flag given whose value is empty. An empty value mostly comes from
-// a variable of the shell that is not set, and never means that the flag should be left out.
+// CheckValues reports each flag given whose value is empty. An empty value mostly comes from an unset shell variable,
+// and never means that the flag should be left out.
 func CheckValues(given *pflag.FlagSet) error {
 	var problems []error
 	given.Visit(func(f *pflag.Flag) {

@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// EngineOptions returns the options of an engine, with what the folders of the flags hold.
+// EngineOptions returns the options of an engine, with the contents of the folders that the flags name.
 func (e *EngineFlags) EngineOptions() (rankd.Options, error) {
 	o := e.Options
 	if o.BusyPoll == 0 {
@@ -46,8 +46,8 @@ func (e *EngineFlags) Format() rankd.Format {
 	return rankd.FormatFlat
 }
 
-// CheckOffer refuses a folder with a bad plan where requests may name any plan of the folder
-// and the flags choose none.
+// CheckOffer refuses a folder with a bad plan if the flags do not choose a plan, so that requests may name any plan
+// of the folder.
 func (e *EngineFlags) CheckOffer(engine *rankd.Engine) error {
 	if e.PlansDir == "" || e.Plan != "" || e.PlanFile != "" {
 		return nil

@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	// beforeLogin matches the name of a flag and a scheme, as far as they are there.
+	// beforeLogin matches the name of a flag and a scheme, each optional.
 	beforeLogin = regexp.MustCompile(`^(-*[\w-]+=)?([A-Za-z+]+://)?`)
 	// loginInText matches the same in a word of a text, and the login behind it.
 	loginInText = regexp.MustCompile(`(^|[\s"])(-*[\w-]+=)?([A-Za-z+]+://)[^\s"]*@`)
@@ -14,8 +14,8 @@ var (
 	inQuery = regexp.MustCompile(`([?&]password=)[^&\s"]*`)
 )
 
-// HidePassword returns an argument of a command line with what may be the user and the password of a
-// Redis server replaced by ***: all before the last @, if there is a colon, too.
+// HidePassword returns a command-line argument in which *** replaces what may be the user and password of a Redis
+// server: all text before the last @, if it has a colon.
 func HidePassword(argument string) string {
 	before := beforeLogin.FindString(argument)
 	if at := strings.LastIndexByte(argument, '@'); at >= len(before) && strings.Contains(argument, ":") {

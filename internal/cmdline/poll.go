@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Stamp returns a text that changes when a file in these folders does, or in a folder of theirs: when somebody writes, adds or removes it, or replaces
-// a link on the way to it. It leaves out names that begin with "." and node_modules. Any goroutine.
+// Stamp returns a text that changes when a file in these folders or their subfolders does: when it is written, added
+// or removed, or when a link on its path is replaced. It ignores node_modules and names that begin with ".". Any
+// goroutine.
 func Stamp(folders ...string) string {
 	var all strings.Builder
 	for _, folder := range folders {
@@ -37,8 +38,8 @@ func Stamp(folders ...string) string {
 	return all.String()
 }
 
-// Poll waits until the Stamp of folders is another one than seen, and then stays the same from one look to the next, so that nobody reads what is half
-// written. It looks that often. The error is the cause of ctx, and seen is the new Stamp without one.
+// Poll waits until the Stamp of folders differs from seen, and then stays the same between two checks, so that nobody
+// reads a half-written file. every is the time between checks. If ctx ends, the error is its cause; otherwise *seen is the new Stamp.
 func Poll(ctx context.Context, every time.Duration, seen *string, folders ...string) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

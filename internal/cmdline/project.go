@@ -45,7 +45,7 @@ type projectRows struct {
 	} `toml:"env"`
 }
 
-// environmentRows are the members that an environment has for itself.
+// environmentRows are the members that each environment may have.
 type environmentRows struct {
 	Models string `toml:"models"`
 	Redis  string `toml:"redis"`
@@ -75,7 +75,7 @@ func FindProject(start string) (*Project, error) {
 	}
 }
 
-// shortest returns the path as seen from the working directory, if that is shorter.
+// shortest returns the path relative to the working directory, if that is shorter.
 func shortest(path string) string {
 	if wd, err := os.Getwd(); err == nil {
 		if relative, err := filepath.Rel(wd, path); err == nil && len(relative) < len(path) {
@@ -117,7 +117,7 @@ func readProject(path string, text []byte) (*Project, error) {
 	return p, nil
 }
 
-// at returns a path of the file as seen from the working directory.
+// at returns a path in the file relative to the working directory.
 func (p *Project) at(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -125,7 +125,8 @@ func (p *Project) at(path string) string {
 	return filepath.Join(filepath.Dir(p.path), path)
 }
 
-// Apply gives the flags that the command line does not give the values of the file, for the environment of --env, but for those to leave.
+// Apply sets flags that are not on the command line to the values of the file, for the environment of --env, except
+// those in leave.
 func (p *Project) Apply(given *pflag.FlagSet, leave ...string) error {
 	own := environmentRows{}
 	if env := given.Lookup("env"); env != nil {
@@ -146,7 +147,7 @@ func (p *Project) Apply(given *pflag.FlagSet, leave ...string) error {
 		if s.folder {
 			s.value = p.at(s.value)
 		}
-		if err := f.Value.Set(s.value); err != nil { // Changed stays false: the command line does not give it.
+		if err := f.Value.Set(s.value); err != nil { // Changed stays false: the flag is not on the command line.
 			return fmt.Errorf("%s: %s: %w", errtext.Name(p.path), s.flag, err)
 		}
 		p.used = append(p.used, "--"+s.flag+" "+HidePassword(s.value))

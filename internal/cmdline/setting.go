@@ -13,28 +13,30 @@ import (
 	"github.com/rankd/rankd/internal/bounds"
 )
 
-// A Setting is one row of a command's table of flags. What --help, the tables of the pages and the checks say of the flag comes from
-// its row. Immutable; any goroutine.
+// A Setting is one row of a command's table of flags. --help, the tables of the pages and the checks all come from
+// the row. Immutable; any goroutine.
 type Setting struct {
 	Name string // without "--"
 	// To is where the value goes: an *int, *bool, *string, *float64, *time.Duration, *[]int, *[]float64, *[]time.Duration or *[]string, or a pflag.Value such as Not, Text
 	// and Duration return.
 	To      any
 	Default any // of the type that To points to; nil: its zero value
-	// Option is the number of rankd.Options that the flag sets, whose range it has: "CPUThreads". "": Least and Most are the range, in the
-	// unit of the flag, nanoseconds of a *time.Duration. Both zero: there is none.
+	// Option is the number of rankd.Options that the flag sets: "CPUThreads". The flag has its range. If Option is
+	// "", Least and Most are the range, in the unit of the flag, or in nanoseconds for a *time.Duration. Both zero:
+	// there is no range.
 	Option      string
 	Least, Most int64
 	OneOf       []string // the texts that the flag takes, or each of several; nil: any
-	// Idle says why the flag has no effect beside the others, as in "with --resp off", or "" if it has one. Nil: it always has.
+	// Idle says why the flag has no effect together with the others, as in "with --resp off", or "" if it has one.
+	// Nil: it always has one.
 	Idle   func() string
 	Hidden bool   // --help leaves it out
 	Shown  string // the default in the pages, if it is not the same on all machines
 	See    string // the section of a page that says more, as in "operating.md#tokens"
-	Help   string // one sentence; `quotes` mark what stands for the value
+	Help   string // one sentence; `quotes` mark the placeholder of the value
 }
 
-// The names under which a flag keeps what only pages show.
+// The annotations with which a flag keeps what only pages show.
 const (
 	shownKey = "shown"
 	seeKey   = "see"
@@ -65,7 +67,7 @@ func AddSettings(f *pflag.FlagSet, table []Setting) {
 		case pflag.Value:
 			if s.Default != nil {
 				if err := to.Set(fmt.Sprint(s.Default)); err != nil {
-					panic(err) // a fault of the table, which each use of the command shows
+					panic(err) // a fault of the table, which shows at each use of the command
 				}
 			}
 			f.Var(to, s.Name, s.Help)
@@ -123,7 +125,7 @@ func (s *Setting) checkRange(given pflag.Value) error {
 	return nil
 }
 
-// checkOneOf looks at the value in its place, where another than the given one may be by now.
+// checkOneOf checks the value in its place, which may differ from the given one by now.
 func (s *Setting) checkOneOf() error {
 	var values []string
 	switch to := s.To.(type) {

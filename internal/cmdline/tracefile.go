@@ -10,14 +10,15 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// TraceFile is the file of --trace_file. A nil TraceFile takes nothing. One goroutine; its sink is for any.
+// TraceFile is the file of --trace_file. A nil TraceFile takes nothing. One goroutine; any goroutine may use its
+// sink.
 type TraceFile struct {
 	*trace.Writer
 	file *os.File
 }
 
-// OpenTraceFile creates the file. It returns nil without the flag. It tells report, on another goroutine, when writing begins to fail and when
-// it works again, as trace.NewWriter does.
+// OpenTraceFile creates the file. It returns nil without the flag. As with trace.NewWriter, another goroutine calls
+// report when writing begins to fail and when it works again.
 func (e *EngineFlags) OpenTraceFile(report func(error)) (*TraceFile, error) {
 	if e.TraceFile == "" {
 		return nil, nil

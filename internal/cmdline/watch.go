@@ -15,8 +15,8 @@ import (
 // steps, which follow each other within a few milliseconds.
 const settle = 20 * time.Millisecond
 
-// A Watcher tells of changes in folders, for commands that do their work again on save. It watches folders and not files, because editors replace
-// files by rename. One goroutine at a time.
+// A Watcher reports changes in folders, for commands that repeat their work on each save. It watches folders instead
+// of files, because editors replace files by rename. One goroutine at a time.
 type Watcher struct {
 	notify  *fsnotify.Watcher
 	watched map[string]bool // folders
@@ -34,12 +34,12 @@ func NewWatcher() (*Watcher, error) {
 // Close ends the watcher.
 func (w *Watcher) Close() error { return w.notify.Close() }
 
-// Add watches the folders of these paths: a folder itself, or the folder around a file. Folders that
-// are watched already stay. Changes from now on count, also those before the next call of Changed.
+// Add watches the folders of these paths: a folder itself, or the folder of a file. Folders that are watched already
+// stay. Changes count from now on, even those before the next call of Changed.
 func (w *Watcher) Add(paths ...string) error {
 	for _, path := range paths {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			path = filepath.Dir(path) // a file may be away for the moment
+			path = filepath.Dir(path) // a file may be missing for a moment
 		}
 		path = filepath.Clean(path)
 		if w.watched[path] {

@@ -10,13 +10,11 @@ const (
 	listMax  = 120 // and at most
 	mediaMax = 40  // entries of a media list, at most
 
-	// mediaFirst is the smallest media id: far from user ids, so that one sees
-	// at a glance what a candidate is.
+	// mediaFirst is the smallest media id: far from user ids, so that a candidate's kind is obvious.
 	mediaFirst = 100_000
 )
 
-// countries with their share in percent; what is left to 100 has no country.
-// The order matters, being part of the data set.
+// countries with their share in percent; the remaining users have no country. The order is part of the data set.
 var countries = [...]struct {
 	code  string
 	share uint64

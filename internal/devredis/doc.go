@@ -1,10 +1,10 @@
-// Package devredis is the Redis inside the process: a miniredis on a loopback port, loaded
-// with a demo data set, so that a machine that has nothing but Go can answer
-// requests. The engine talks to it over TCP like to any other server. WithClient and Write open a blocking client of a server that
-// a user has named, to load data or to ask for its version: engines have clients of their own.
+// Package devredis is the Redis inside the process: a miniredis on a loopback port, loaded with a demo data set, so
+// that a machine with only Go can answer requests. The engine talks to it over TCP like to any other server.
+// WithClient and Write open a blocking client of a server that a user has named, to load data or to ask for its
+// version: engines have clients of their own.
 //
-// The data set is made by arithmetic from a fixed seed, so every process, and every real
-// server filled by [Load], holds the same. It has [Users] users:
+// The data set is computed from a fixed seed, so every process, and every real server filled by [Load], has the same
+// data. It has [Users] users:
 //
 //	user:{id}            hash: name, and country for 19 of 20 users
 //	follow:{id}          list of 4–120 user ids, each once

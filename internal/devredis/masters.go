@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd/resp/cluster"
 )
 
-// ErrSlotsMove says that slots of a cluster moved while its masters were visited, so a key may have been on none of them at its turn.
+// ErrSlotsMove says that slots of a cluster moved while its masters were visited, so a key may have been missed.
 var ErrSlotsMove = errors.New("slots of the Redis Cluster are moving: a key may be missed, so try again once they have moved")
 
 // EachMaster calls use with a client of each master of the Redis Cluster that text names, one after the other. A server that is not a cluster is

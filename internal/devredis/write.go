@@ -10,9 +10,10 @@ import (
 // batchBytes is how many bytes of commands Write gathers before it sends them.
 const batchBytes = 1 << 18
 
-// Write sends the commands that each hands to write, in order, to the server that text names. It sends them in batches, and
-// reads the replies to each batch before the next, so that neither side waits for the other's full buffers. The error is the first: of each, of the connection
-// or of a reply, which then names the command and its key. each stops when write fails.
+// Write sends the commands that each hands to write, in order, to the server that text names. It sends them in
+// batches, and reads the replies to each batch before the next, so that neither side waits for the other's full
+// buffers. The error is the first of each, of the connection, or of a reply; the last names the command and its key.
+// each stops when write fails.
 func Write(ctx context.Context, text string, each func(write func(command ...string) error) error) error {
 	return WithAny(ctx, text, func(client Caller) error {
 		var b resp.Batch

@@ -1,6 +1,6 @@
-// Package errtext has what errors say of an input: an excerpt of it, so that no input makes an error long, and the
-// nearest of the names that were possible. An excerpt shows at most [Limit] bytes of a text, which take at most twice as
-// many where characters are escaped. It ends with a whole character, an ellipsis and the length of the text.
+// Package errtext has what errors say about an input: an excerpt, so that no input makes an error long, and the
+// nearest of the possible names. An excerpt shows at most [Limit] bytes of a text, which take at most twice as many
+// where characters are escaped. It ends with a whole character, an ellipsis and the length of the text.
 //
 // Requests, plans, registries, command lines and Redis replies are input. The package
 // has functions only; any goroutine may call them.

@@ -1,7 +1,7 @@
 package errtext
 
 // Nearest returns the one of names that takes the fewest edits to become name. An edit inserts, removes or replaces a
-// byte. Of several it returns the one that begins like name for longest, and of several such the first. It returns
+// byte. Among several, it returns the one with the longest common beginning, and among these the first. It returns
 // false if there are no names.
 func Nearest(name string, names []string) (near string, found bool) {
 	least := 0
@@ -17,7 +17,8 @@ func Nearest(name string, names []string) (near string, found bool) {
 	return near, found
 }
 
-// NearestWithin is Nearest for a slip of the keyboard: it returns false if the nearest name takes more than most edits, or none.
+// NearestWithin is Nearest for typing mistakes: it returns false if the nearest name takes more than most edits, or
+// no edit.
 func NearestWithin(most int, name string, names []string) (near string, found bool) {
 	for _, candidate := range names {
 		if name == candidate {

@@ -26,8 +26,8 @@ type entry[T any] struct {
 // NewQueue returns a Queue that holds items of at most that size together, apart from the one in work.
 func NewQueue[T any](max int, handle func(T)) *Queue[T] { return &Queue[T]{handle: handle, max: max} }
 
-// Add adds the item that create returns. It drops and counts an item for which there is no room, or that comes after Close, and
-// reports false; create is then not called. An item that is larger than the queue has room if nothing else waits. Add never waits for
+// Add adds the item that create returns. If there is no room, or after Close, it drops and counts the item without
+// calling create, and reports false. An item larger than the queue fits if nothing else waits. Add never waits for
 // the function that handles items.
 func (q *Queue[T]) Add(size int, create func() T) bool {
 	q.mu.Lock()

@@ -9,8 +9,8 @@ import (
 // permissions let everybody read and the owner write. os.CreateTemp lets the owner alone read.
 const permissions = 0o644
 
-// Replace makes content the content of the file at path, by rename: a reader sees the old content or the new, and never half of one. It writes a new file beside path first, and
-// removes that one if it fails. The error names a file.
+// Replace writes content to the file at path by rename: a reader sees either the old content or the new. It first
+// writes a new file beside path, and removes it on failure. The error names a file.
 func Replace(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// writerBytes bounds what waits to be written: more than a reader that keeps up ever leaves.
+// writerBytes bounds what waits to be written. A reader that keeps up never leaves so much.
 const writerBytes = 1 << 20
 
 // A Writer is an io.Writer that never waits: a goroutine writes to the underlying Writer, with one call of Write for each. Any goroutine.
@@ -43,9 +43,9 @@ func (w *Writer) Close(ctx context.Context) error {
 	return w.to.Err()
 }
 
-// Checked is an io.Writer of lines that counts errors, and tells when writing begins to fail and when it works again. After a line
-// that was written in part, a full disk's last one, the next line begins on a line of its own. One goroutine; Failures and Err
-// are for any.
+// Checked is an io.Writer of lines that counts errors, and reports when writing begins to fail and when it works
+// again. After a partly written line, for example on a full disk, the next line begins on a line of its own. One
+// goroutine; any goroutine may call Failures and Err.
 type Checked struct {
 	to     io.Writer
 	report func(error)
@@ -83,7 +83,7 @@ func (c *Checked) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// settle counts the outcome of a write, and reports whether the one before ended otherwise.
+// settle counts the outcome of a write, and reports whether it differs from the previous one.
 func (c *Checked) settle(err error) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

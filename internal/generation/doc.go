@@ -1,4 +1,5 @@
-// Package generation has what an engine loads together (tables, models, plans) and how one load replaces another while requests run.
+// Package generation loads what an engine needs (tables, models, plans) as one unit, and replaces one generation by
+// another while requests run.
 //
 //	Source ── Loader ──▶ Generation: immutable; each request and each answer holds the one that it began with
 //	                        ▲

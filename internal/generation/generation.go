@@ -18,9 +18,10 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// Generation is what was loaded together: the tables, the models, the plans that work with them, and what reads requests and shows answers by
-// them. A request holds the generation that it began with, and so does its answer: the last of them lets it go. It shares with the generation
-// before it what is the same. Immutable once it is the engine's, but for plans that were first asked for later; any goroutine.
+// Generation is what was loaded together: the tables, the models, their plans, and the parser and encoder for them. A
+// request holds the generation that it began with, and so does its answer; the last of them releases it. A generation
+// shares unchanged parts with the one before it. Immutable once the engine has it, except for plans that are first
+// requested later; any goroutine.
 type Generation struct {
 	Number    uint64 // counts the generations that the engine has begun requests with, from 1
 	Loaded    time.Time
@@ -30,7 +31,7 @@ type Generation struct {
 	tasks     *task.Catalog
 	Library   *plan.Library
 	Aliases   map[string]*plan.Alias // by name; nil: none
-	plan      *plan.Graph            // for requests that name none; nil if there is none
+	plan      *plan.Graph            // for requests without a plan; nil if there is none
 	planName  string                 // of that plan, if it is in the library
 	planText  []byte                 // of that plan, if it is not
 	synthetic bool                   // without a plan, such a request has a synthetic answer
@@ -41,7 +42,7 @@ type Generation struct {
 	digest atomic.Pointer[string] // nil until all plans have been loaded
 }
 
-// ErrNoPlan: a request names no plan, and there is none for such.
+// ErrNoPlan: a request does not name a plan, and the engine has no default.
 var ErrNoPlan = errors.New("plan is missing, and the engine has none of its own")
 
 // Digest returns the hex SHA-256 of what the tables, the models and the plans say, "" until all plans have been loaded.
@@ -52,7 +53,7 @@ func (g *Generation) Digest() string {
 	return ""
 }
 
-// Own returns the name of the plan, or of the alias, that requests run which name none; "": there is none.
+// Own returns the name of the plan, or of the alias, for requests that do not name one; "": there is none.
 func (g *Generation) Own() string {
 	if a := g.Alias(""); a != nil {
 		return a.Name
@@ -91,12 +92,13 @@ func (g *Generation) has(name string) bool {
 	return g.plan != nil && g.planText != nil && name == g.plan.Name || g.Library.Has(name)
 }
 
-// works reports whether plans of last work with g as they are.
+// works reports whether g can use plans of last unchanged.
 func (g *Generation) works(last *Generation) bool {
 	return last != nil && g.tasks == last.tasks && g.Registry == last.Registry
 }
 
-// List loads all plans of the folder, the chosen one among them, and notes the digest. last is the generation before it; nil: none, or it does not matter.
+// List loads all plans of the folder, including the chosen one, and notes the digest. last is the previous
+// generation; nil: there is none, or it does not matter.
 func (g *Generation) List(last *Generation) (listing []plan.Listing, err error) {
 	if g.works(last) {
 		listing, err = g.Library.ListAfter(last.Library)
@@ -144,8 +146,8 @@ func (g *Generation) Alias(name string) *plan.Alias {
 	return g.Aliases[name]
 }
 
-// Choose returns the plan for a request that asks for name, "" if it asks for none, and side a of an alias. A nil plan
-// without error means the synthetic answer.
+// Choose returns the plan for a request with that name, or for one without a name (""), and side a of an alias. A nil
+// plan without error means the synthetic answer.
 func (g *Generation) Choose(name string) (*plan.Graph, error) {
 	if a := g.Alias(name); a != nil {
 		name = a.A
@@ -156,7 +158,7 @@ func (g *Generation) Choose(name string) (*plan.Graph, error) {
 	return g.Library.Get(name)
 }
 
-// LookUp is Choose without a wait. It reports false if the library has not loaded the plan yet.
+// LookUp is Choose without waiting. It reports false if the library has not loaded the plan yet.
 func (g *Generation) LookUp(name string) (graph *plan.Graph, err error, ok bool) {
 	switch {
 	case name == "" && g.plan == nil && !g.synthetic:

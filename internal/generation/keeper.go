@@ -19,27 +19,27 @@ import (
 
 // Host is the engine that runs the requests of generations. Any goroutine.
 type Host interface {
-	// Keep forgets all plans and endpoints but these.
+	// Keep forgets all plans and endpoints except these.
 	Keep(graphs map[*plan.Graph]bool, endpoints map[*registry.Endpoint]bool)
 	// Connect reaches further endpoints.
 	Connect(added []*registry.Endpoint)
 	// Ping asks the Redis of an endpoint whether it answers.
 	Ping(ctx context.Context, ep *registry.Endpoint) error
-	// Warm asks a plan of g once, so that no request of a client is the first.
+	// Warm runs a plan of g once, so that no request of a client is the first.
 	Warm(ctx context.Context, g *Generation, graph *plan.Graph)
-	// Run runs a plan of g within limit, and returns the rows of its first output, and its ids by the numbers in their place; nil: they are
-	// integers.
+	// Run runs a plan of g within limit. It returns the rows of its first output, and their text ids by number; nil:
+	// the ids are integers.
 	Run(ctx context.Context, g *Generation, graph *plan.Graph, limit time.Duration) (rows rowset.RowSet, ids []string, err error)
 }
 
-// Keeper has the generation that requests begin with and the former one, replaces the one by the other or by a new one, and keeps the rows
-// that their plans read from memory. Any goroutine.
+// Keeper has the generation that requests begin with, and the former one. It switches to a new generation or back to
+// the former one, and keeps the rows that their plans read from memory. Any goroutine.
 type Keeper struct {
 	present, former atomic.Pointer[Generation] // former is nil until a generation has been replaced
 	host            Host
 	log             *slog.Logger
 	loader          Loader          // of Open, and then of whoever holds busy
-	running         context.Context // ends when Close begins: nothing runs plans by itself any more
+	running         context.Context // ends when Close begins: from then on only requests run plans
 	stop            context.CancelFunc
 	work            work
 	stopServer      sync.Once
@@ -51,16 +51,16 @@ type Keeper struct {
 	count Reloads // guarded by mu
 }
 
-// Reloads says what became of the calls of Reload and Back. A copy; any goroutine.
+// Reloads counts how calls of Reload and Back ended. A copy; any goroutine.
 type Reloads struct {
 	Succeeded, Failed uint64
 	Err               error // of the last call; nil: it succeeded, or there was none
 }
 
-// ErrNoFormer: the engine has had one generation only.
+// ErrNoFormer: the engine has had only one generation.
 var ErrNoFormer = errors.New("there is no former generation to go back to")
 
-// Open loads the first generation. It asks nothing of the host yet. Close and then StopServer end the Keeper.
+// Open loads the first generation. It does not call the host yet. Close and then StopServer end the Keeper.
 func Open(from Source, host Host, log *slog.Logger) (*Keeper, error) {
 	k := &Keeper{host: host, log: log, loader: Loader{from: from}, busy: make(chan struct{}, 1)}
 	k.running, k.stop = context.WithCancel(context.Background())
@@ -74,7 +74,7 @@ func Open(from Source, host Host, log *slog.Logger) (*Keeper, error) {
 	return k, nil
 }
 
-// Close has no plans run any more that no request asks for, refuses further work, and waits for what has begun.
+// Close stops the Keeper's own runs of plans, refuses further work, and waits for what has begun.
 func (k *Keeper) Close() {
 	k.stop()
 	k.work.close()
@@ -100,7 +100,7 @@ func (k *Keeper) Understanding(r *request.Request) *Generation {
 	return nil
 }
 
-// Reloads says what became of the calls of Reload and Back so far.
+// Reloads returns how calls of Reload and Back have ended so far.
 func (k *Keeper) Reloads() Reloads {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -117,11 +117,11 @@ func (k *Keeper) ended(err error) {
 	}
 }
 
-// Reload loads a generation beside the present one, and has requests begin with it: see rankd.Engine.Reload. It returns the present generation
-// then, or nil if ctx ended before its turn came.
+// Reload loads a generation beside the present one, and makes requests begin with it: see rankd.Engine.Reload. It
+// returns the generation that is then present, or nil if ctx ended before its turn came.
 func (k *Keeper) Reload(ctx context.Context) (*Generation, error) { return k.change(ctx, k.next) }
 
-// Back has requests begin with the former generation. The rest is as for Reload.
+// Back makes requests begin with the former generation. The rest is as for Reload.
 func (k *Keeper) Back(ctx context.Context) (*Generation, error) {
 	return k.change(ctx, func(context.Context, *Generation) (*Generation, error) {
 		if former := k.former.Load(); former != nil {
@@ -131,7 +131,7 @@ func (k *Keeper) Back(ctx context.Context) (*Generation, error) {
 	})
 }
 
-// change has requests begin with the generation that to returns.
+// change makes requests begin with the generation that to returns.
 func (k *Keeper) change(ctx context.Context, to func(ctx context.Context, present *Generation) (*Generation, error)) (*Generation, error) {
 	select {
 	case k.busy <- struct{}{}:
@@ -161,7 +161,7 @@ func (k *Keeper) change(ctx context.Context, to func(ctx context.Context, presen
 	return next, nil
 }
 
-// begin has requests begin with next, and lets go all generations but that and the present one.
+// begin makes requests begin with next, and drops all generations except that and the present one.
 func (k *Keeper) begin(next, present *Generation) {
 	dropped := k.former.Load()
 	k.former.Store(present) // first, for Understanding
@@ -172,7 +172,7 @@ func (k *Keeper) begin(next, present *Generation) {
 	k.keepOnly(next, present)
 }
 
-// keepOnly has the host forget what no generation of these has.
+// keepOnly makes the host forget what none of these generations has.
 func (k *Keeper) keepOnly(generations ...*Generation) {
 	graphs, endpoints := make(map[*plan.Graph]bool), make(map[*registry.Endpoint]bool)
 	for _, g := range generations {
@@ -189,7 +189,7 @@ func (k *Keeper) keepOnly(generations ...*Generation) {
 	k.host.Keep(graphs, endpoints)
 }
 
-// next loads a generation, checks it, and has its new plans asked once. It returns present if nothing has changed.
+// next loads a generation, checks it, and runs each of its new plans once. It returns present if nothing has changed.
 func (k *Keeper) next(ctx context.Context, present *Generation) (*Generation, error) {
 	g, err := k.loader.load(present)
 	if err != nil {
@@ -232,8 +232,8 @@ func (k *Keeper) next(ctx context.Context, present *Generation) (*Generation, er
 	return g, nil
 }
 
-// connect has the host reach the endpoints of g that present does not have, and asks each Redis of them whether it answers. The error names each that does
-// not.
+// connect adds the endpoints of g that present does not have to the host, and pings each Redis among them. The error
+// names each that does not answer.
 func (k *Keeper) connect(ctx context.Context, g, present *Generation) error {
 	var added []*registry.Endpoint
 	for _, ep := range g.Registry.Endpoints() {
@@ -266,7 +266,7 @@ func (k *Keeper) connect(ctx context.Context, g, present *Generation) error {
 // warmTime bounds what the first requests of the plans of a generation take together.
 const warmTime = 5 * time.Second
 
-// warm has each plan of g asked once that present does not have.
+// warm runs each plan of g once that present does not have.
 func (k *Keeper) warm(ctx context.Context, g, present *Generation) {
 	ctx, cancel := context.WithTimeout(ctx, warmTime)
 	defer cancel()
@@ -281,7 +281,7 @@ func (k *Keeper) warm(ctx context.Context, g, present *Generation) {
 	}
 }
 
-// work counts what must end before Close does. The zero value is ready. Any goroutine.
+// work counts what must end before Close returns. The zero value is ready. Any goroutine.
 type work struct {
 	mu     sync.Mutex
 	closed bool // guarded by mu; Begin refuses
@@ -301,7 +301,7 @@ func (k *Keeper) Begin() bool {
 // End ends what Begin has begun.
 func (k *Keeper) End() { k.work.active.Done() }
 
-// close refuses further work and waits for that which began.
+// close refuses further work and waits for what has begun.
 func (w *work) close() {
 	w.mu.Lock()
 	w.closed = true

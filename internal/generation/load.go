@@ -20,7 +20,7 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// Source says what generations are loaded from: the options of an engine, with the same names and meanings. Immutable.
+// Source says from what generations are loaded: options of an engine, with the same names and meanings. Immutable.
 type Source struct {
 	Redis         string
 	NoSecrets     bool
@@ -52,7 +52,7 @@ type Loader struct {
 	places           int              // of endpoints, so far: the next one's Index
 }
 
-// load reads the tables, the models and the plans. last is the generation before; nil: there is none.
+// load reads the tables, the models and the plans. last is the previous generation; nil: there is none.
 func (l *Loader) load(last *Generation) (*Generation, error) {
 	o := &l.from
 	g := &Generation{Loaded: time.Now(), synthetic: o.Synthetic, planName: o.Plan}
@@ -99,7 +99,7 @@ func (l *Loader) load(last *Generation) (*Generation, error) {
 	return g, err
 }
 
-// loadTables fills in the tables. A later generation shares the endpoints that stay as they are, with the connections to them.
+// loadTables fills in the tables. A later generation shares unchanged endpoints and their connections.
 func (l *Loader) loadTables(g, last *Generation) (err error) {
 	if g.tables, err = l.readTables(); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (l *Loader) readTables() (*registry.Registry, error) {
 	return reg.Named(o.RegistryName), nil
 }
 
-// moveEndpoints moves endpoints to the servers that the options give.
+// moveEndpoints moves endpoints to the servers named in the options.
 func (l *Loader) moveEndpoints(reg *registry.Registry) (*registry.Registry, error) {
 	o := &l.from
 	switch {

@@ -22,13 +22,13 @@ type Resident struct {
 	Digest         string // of the plan, as PlanVersion; empty if there is no such plan
 	Rows           int
 	Bytes          int       // about how many bytes the rows take
-	Loaded         time.Time // when the run ended that has returned them; zero: none has
+	Loaded         time.Time // when the run that returned them ended; zero: there is none
 	Runs, Failures uint64    // runs that succeeded and that failed, in this generation and those before that had the plan
-	Err            error     // why the last run failed; nil: it did not
+	Err            error     // why the last run failed; nil: it succeeded
 }
 
-// Residents describes the rows that the engine keeps for requests that come now, by plan. They are there once a plan that reads them
-// is loaded. It never waits.
+// Residents describes, by plan, the rows that the engine keeps for present requests. They are listed once a plan that
+// reads them is loaded. It never waits.
 func (k *Keeper) Residents() []Resident {
 	var all []Resident
 	for _, r := range k.present.Load().residents.all() {
@@ -38,13 +38,13 @@ func (k *Keeper) Residents() []Resident {
 	return all
 }
 
-// residentTime bounds a run whose rows are kept, and residentRetry is how long the engine waits at most after one that has failed.
+// residentTime bounds a run whose rows are kept. residentRetry is the longest wait after a failed run.
 const (
 	residentTime  = 30 * time.Second
 	residentRetry = time.Second
 )
 
-// NotReady says which plan's rows the engine does not keep yet, and why; nil: it has all of those for requests that come now.
+// NotReady says which plan's rows are still missing, and why; nil: the engine has all rows for present requests.
 func (k *Keeper) NotReady() error {
 	for _, r := range k.Residents() {
 		if r.Loaded.IsZero() {
@@ -56,7 +56,8 @@ func (k *Keeper) NotReady() error {
 
 var errFirstRun = errors.New("its first run has not ended")
 
-// residents are the plans whose rows the requests of a generation read from memory. The generation before shares those that are the same. Any goroutine.
+// residents are the plans whose rows the requests of a generation read from memory. Generations share those that are
+// equal. Any goroutine.
 type residents struct {
 	mu     sync.Mutex
 	byPlan map[string]*resident // guarded by mu
@@ -71,7 +72,7 @@ type resident struct {
 	kept  atomic.Pointer[taskrun.Resident] // nil: no run has succeeded
 
 	mu         sync.Mutex
-	generation *Generation   // the last one that has it; guarded by mu
+	generation *Generation   // the latest generation that has it; guarded by mu
 	refresh    time.Duration // guarded by mu
 	state      Resident      // guarded by mu
 }
@@ -123,7 +124,7 @@ func (s *snapshot) Resident(name string) (*taskrun.Resident, error) {
 	return nil, fmt.Errorf("there are no rows of plan %s yet: %w", name, why)
 }
 
-// Settled reports whether a run of each plan has ended whose rows graph reads.
+// Settled reports whether each plan whose rows graph reads has ended a run.
 func (g *Generation) Settled(graph *plan.Graph) bool {
 	for _, name := range graph.Resident {
 		r := g.residents.of(name)
@@ -139,7 +140,7 @@ func (g *Generation) Settled(graph *plan.Graph) bool {
 	return true
 }
 
-// Hold has the engine keep the rows that graph reads.
+// Hold makes the engine keep the rows that graph reads.
 func (k *Keeper) Hold(g *Generation, graph *plan.Graph) []*resident {
 	var all []*resident
 	if k.loader.from.NoSecrets { // It runs no plans.
@@ -155,7 +156,7 @@ func (k *Keeper) Hold(g *Generation, graph *plan.Graph) []*resident {
 	return all
 }
 
-// keep has the engine keep the rows of a plan. It returns nil if the engine closes, or nobody asks g any more.
+// keep makes the engine keep the rows of a plan. It returns nil if the engine closes, or if g is no longer in use.
 func (k *Keeper) keep(g *Generation, name string, refresh time.Duration) *resident {
 	rs := &g.residents
 	rs.mu.Lock()
@@ -183,7 +184,7 @@ func (k *Keeper) keep(g *Generation, name string, refresh time.Duration) *reside
 	return r
 }
 
-// await waits until a run of each plan has ended whose rows graph reads, or until ctx ends.
+// await waits until each plan whose rows graph reads has ended a run, or until ctx ends.
 func (k *Keeper) await(ctx context.Context, g *Generation, graph *plan.Graph) {
 	for _, r := range k.Hold(g, graph) {
 		select {
@@ -194,7 +195,8 @@ func (k *Keeper) await(ctx context.Context, g *Generation, graph *plan.Graph) {
 	}
 }
 
-// Await waits until a run of each plan has ended whose rows graph reads, until ctx ends or the first of the limits has passed; 0 is none.
+// Await waits until each plan whose rows graph reads has ended a run, but no longer than ctx lasts and the limits
+// allow; a limit of 0 does not count.
 func (k *Keeper) Await(ctx context.Context, g *Generation, graph *plan.Graph, limits ...time.Duration) {
 	if len(graph.Resident) == 0 {
 		return
@@ -226,7 +228,7 @@ func (g *Generation) share(last *Generation) {
 	}
 }
 
-// end has the engine forget what g keeps and no generation of others.
+// end makes the engine forget what g keeps and no generation of others does.
 func (rs *residents) end(others ...*Generation) {
 	rs.mu.Lock()
 	rs.ended = true
@@ -330,8 +332,8 @@ func (r *resident) load(ctx context.Context, k *Keeper) (kept *taskrun.Resident,
 	return kept, graph.Digest, nil
 }
 
-// settle waits until the engine has tried to get all rows that the plans of g read. The error names the plans whose rows it has not got, though present
-// has them or does not know of them.
+// settle waits until the engine has tried to get all rows that the plans of g read. The error names the plans whose
+// rows it could not get, if present has these rows or does not need them.
 func (k *Keeper) settle(ctx context.Context, g, present *Generation) error {
 	g.share(present)
 	var lacking []error

@@ -52,8 +52,8 @@ func AppendFloat(dst []byte, f float64) []byte {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return append(dst, "null"...)
 	}
-	// The plain form serves from 1e-5 up to where its last digits cease to be
-	// significant. Beyond, the exponent form is shorter and as exact.
+	// The plain form is used from 1e-5 up to where its last digits are no longer significant. Beyond that, the
+	// exponent form is shorter and as exact.
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-5 || abs >= 1e15) {
 		return strconv.AppendFloat(dst, f, 'e', -1, 64)
 	}

@@ -7,9 +7,9 @@ import "fmt"
 // Parse checks surrogate pairs, UTF-8 and the range of numbers; a document that fails
 // there still ends where its brackets do.
 //
-// It knows the grammar, although brackets and strings alone would find where a sound document ends. A stream must answer a broken
-// document at its faulty byte, and go on behind it. Brackets show no fault until they close, which may be many documents later, and
-// then everything behind the fault would have to be read again.
+// It knows the grammar, although brackets and strings alone would find where a sound document ends. A stream must
+// report a broken document at its faulty byte, and go on after it. Brackets alone show no fault until they close,
+// perhaps many documents later, and then everything after the fault would have to be read again.
 //
 // The zero Scanner is ready to use. One goroutine at a time.
 type Scanner struct {
@@ -102,7 +102,7 @@ type ScanEvent uint8
 const (
 	ScanMore  ScanEvent = iota // all bytes taken, the document goes on
 	ScanDone                   // the document ended with the last byte taken
-	ScanFault                  // the byte after those taken cannot stand there
+	ScanFault                  // the byte after those taken is not allowed there
 	ScanBlank                  // a blank line ended before any document began
 )
 
@@ -352,7 +352,7 @@ func (s *Scanner) endValue() {
 	}
 }
 
-// betweenTokens reports whether white space may stand in this state.
+// betweenTokens reports whether white space is allowed in this state.
 func (st scanState) betweenTokens() bool { return st <= atCommaOrEnd }
 
 func (st scanState) numberMayEnd() bool {

@@ -2,8 +2,8 @@
 // allocates nothing, and an empty list holds no memory.
 package list
 
-// A Link is the place of an element of type E in a list. The element has one for each list that it may be in at the same time. The
-// zero value is in no list. It belongs to whom the list belongs.
+// A Link is the place of an element of type E in a list. The element has one for each list that it may be in at the
+// same time. The zero value is not in a list. The list's owner owns the link.
 type Link[E any] struct {
 	of         *E // nil: in no list
 	prev, next *Link[E]
@@ -28,7 +28,7 @@ type List[E any] struct {
 	len         int
 }
 
-// Push adds an element at the end by a link of its own, which is in no list.
+// Push adds an element at the end, with one of its links, which must not be in a list.
 func (l *List[E]) Push(e *E, link *Link[E]) {
 	*link = Link[E]{of: e, prev: l.last}
 	if l.last == nil {
@@ -40,7 +40,7 @@ func (l *List[E]) Push(e *E, link *Link[E]) {
 	l.len++
 }
 
-// Remove takes the element of a link out of the list, which it is in.
+// Remove takes the element of a link out of the list. It must be in the list.
 func (l *List[E]) Remove(link *Link[E]) {
 	if link.prev == nil {
 		l.first = link.next

@@ -28,7 +28,7 @@ func (r *Replica) Descriptors() (int, error) {
 	return len(open), err
 }
 
-// Goroutines returns the number of goroutines, as the admin port tells it.
+// Goroutines returns the number of goroutines, as reported by the admin port.
 func (r *Replica) Goroutines(ctx context.Context) (int64, error) {
 	text, err := r.get(ctx, "/debug/pprof/goroutine?debug=1")
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *Replica) Heap(ctx context.Context) (int64, error) {
 	return numberAfter(text, "# HeapAlloc = ")
 }
 
-// Metric returns the sum of the samples of a metric over its labels, as /metrics tells them. Zero if there are none.
+// Metric returns the sum of the samples of a metric over its labels, from /metrics. Zero if there are none.
 func (r *Replica) Metric(ctx context.Context, name string) (float64, error) {
 	text, err := r.get(ctx, "/metrics")
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Replica) get(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	request.Close = true // so that the connection is not counted at the next look
+	request.Close = true // so that the connection does not count at the next call
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, err

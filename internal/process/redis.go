@@ -28,8 +28,8 @@ type Redis struct {
 	done chan struct{} // closed once cmd is gone
 }
 
-// attempts bounds how often StartRedis tries another port: between choosing a free
-// port and the server's taking it, some other process may.
+// attempts bounds how often StartRedis tries another port: another process may take a free port before the server
+// does.
 const attempts = 5
 
 // StartRedis starts the program binary on a free port and returns once it accepts
@@ -107,7 +107,7 @@ func (s *Redis) start() error {
 		defer close(done)
 		ready <- awaitReady(stdout)
 		_, _ = io.Copy(io.Discard, stdout) // or the pipe fills and the server blocks
-		_ = cmd.Wait()                     // killed is how it is meant to end
+		_ = cmd.Wait()                     // killed is how it should end
 	}()
 	if err := <-ready; err != nil {
 		_ = cmd.Process.Kill()

@@ -11,9 +11,9 @@ import (
 // ErrCancelled is task.ErrCancelled.
 var ErrCancelled = errors.New("task cancelled")
 
-// Cancellation tells a body that nobody waits for its result any more: its node
-// timed out, or the engine shuts down. It does not force the body: a body that never
-// looks runs to its end, and the engine drops its result. The zero value is ready.
+// Cancellation tells a body that nobody waits for its result any more: its node timed out, or the engine shuts down.
+// It does not force the body: a body that never checks runs to its end, and the engine drops its result. The zero
+// value is ready.
 //
 // Cancel, Cancelled, Done and Sleep: any goroutine. Reset: the owner, while no body
 // has it. Derive and Release: the goroutine that runs the body.
@@ -93,7 +93,7 @@ func (c *Cancellation) Derive(parent context.Context) context.Context {
 	return ctx
 }
 
-// Release ends the context of a body that has returned. The cause stands unless the context has ended before.
+// Release ends the context of a body that has returned, with this cause unless it has ended before.
 func (c *Cancellation) Release(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"github.com/rankd/rankd/rowcache"
 )
 
-// Recall is what an engine keeps of an endpoint's keys, as one run of a node sees it: values that an earlier read of the
-// same meaning has brought. A job has one for all nodes that it runs, one after the other: Open begins with each. Loop only, from the body that
-// it was opened for.
+// Recall gives one run of a node the values that an engine keeps of an endpoint's keys: those from earlier reads of
+// the same meaning. A job has one Recall for all its nodes, one after the other, and calls Open for each. Loop only,
+// from the body for which it was opened.
 type Recall struct {
 	table  *rowcache.Table
 	clock  clock.Clock
 	shape  rowcache.Shape
-	maxAge time.Duration // of values that the node takes; zero: as old as the table keeps them
+	maxAge time.Duration // the greatest age that the node accepts; zero: whatever the table keeps
 	use    *rowcache.Use // of the node, which Found adds to
 
 	token rowcache.Token // of the reads under way
@@ -28,8 +28,8 @@ type Recall struct {
 	values Values
 }
 
-// Open begins with what a table has, as a rule says. It returns false if there is no table, or if it takes no further shape. Find counts in
-// use. now is the present instant, if somebody has just read it, or zero.
+// Open begins with the values of a table that a rule allows. It returns false if there is no table, or if the table
+// has no room for another shape. Find counts in use. now is the present instant, if it is known, or zero.
 func (r *Recall) Open(t *rowcache.Table, c clock.Clock, now clock.Time, use *rowcache.Use, rule *RecallRule) bool {
 	if t == nil {
 		return false
@@ -49,11 +49,11 @@ type RecallRule struct {
 	// Shape says what a read of a key means: reads with equal texts have equal values. "" stands for one that is not kept.
 	Shape  string
 	Prefix string        // with which all keys begin
-	MaxAge time.Duration // of values that the node takes; zero: as old as the table keeps them
+	MaxAge time.Duration // the greatest age that the node accepts; zero: whatever the table keeps
 }
 
-// Find looks for keys from to to-1: key appends the one of number i to dst. The values are views that are valid until the next Put or wait, and
-// the next call has their place.
+// Find looks for keys from to to-1: key appends key number i to dst. The values are views that are valid until the
+// next Put, wait or call of Find.
 func (r *Recall) Find(from, to int, key func(dst []byte, i int) []byte) *Values {
 	v := &r.values
 	v.begin(from, to-from)
@@ -87,7 +87,7 @@ func (r *Recall) Find(from, to int, key func(dst []byte, i int) []byte) *Values 
 // Counts returns what was counted so far, for Reread.
 func (r *Recall) Counts() (rowcache.Counts, rowcache.Use) { return r.table.Counts(), *r.use }
 
-// Reread has values count as misses that were found since there were these counts: the node reads their keys all the same.
+// Reread counts values found since these counts as misses, because the node reads their keys after all.
 func (r *Recall) Reread(c rowcache.Counts, use rowcache.Use) {
 	now := r.table.Counts()
 	now.Misses += now.Hits - c.Hits
@@ -103,7 +103,7 @@ func (r *Recall) Sending() {
 	}
 }
 
-// Put keeps the value of a key that a read since Sending has brought.
+// Put keeps the value of a key from a read since Sending.
 func (r *Recall) Put(key, value []byte) {
 	r.table.Put(key, r.shape, value, r.token, r.sent)
 }

@@ -2,10 +2,10 @@ package taskrun
 
 import "sync/atomic"
 
-// A RowBudget holds the rows that the nodes of one request may still make. Each new batch
-// takes all its rows from it, active or not, whatever its columns. Sources, fan-outs, concat
-// and vm make new batches; vm's column is as long as the batch. A selection over an existing
-// batch (filter, sort, take) takes none. Rows once taken stay so, but for those of a body that runs anew.
+// A RowBudget holds the rows that the nodes of one request may still make. Each new batch takes all its rows from it,
+// active or not, whatever its columns. Sources, fan-outs, concat and vm make new batches; vm's column is as long as
+// the batch. A selection over an existing batch (filter, sort, take) takes none. Rows once taken stay taken, except
+// those of a body that runs anew.
 //
 // Any goroutine, except Refill: the owner, while no body has it.
 type RowBudget struct {
@@ -29,11 +29,11 @@ func (b *RowBudget) Limit() int64 { return b.limit }
 // Left returns how many rows are left. Bodies may take them at any time.
 func (b *RowBudget) Left() int64 { return b.left.Load() }
 
-// GiveBack gives rows back to a budget that has taken them.
+// GiveBack returns taken rows to the budget.
 func (b *RowBudget) GiveBack(n int64) { b.left.Add(n) }
 
-// Take takes n rows, at least 0, or none of them. It then returns false, and how many rows were left. A refusal to one
-// node leaves the rows to the others: each refused node asked for more rows than were left, and none is refused zero rows.
+// Take takes n rows, at least 0. If fewer are left it takes none, and returns false and how many were left. Other
+// nodes can still take these: a node is refused only if it asks for more rows than are left.
 func (b *RowBudget) Take(n int64) (left int64, ok bool) {
 	for {
 		left := b.left.Load()

@@ -1,5 +1,6 @@
-// Package taskrun has what engines give to the run of a task, and authors of tasks never see: the way to wait, the
-// cancellation, and the rows that a request may make. Package task puts it behind its Ctx, and opens that to engines by Engine.
+// Package taskrun has what engines give to the run of a task, hidden from authors of tasks: the way to wait, the
+// cancellation, and the rows that a request may make. Package task keeps it behind its Ctx, and gives engines access
+// through Engine.
 package taskrun
 
 import (
