@@ -65,7 +65,7 @@ func (l *Loop) Post(fn func()) bool {
 	return true
 }
 
-// a nil fn is not replaced by anything.
+// nothing is the function that replaces a nil fn.
 func nothing() {}
 
 // lockSpins is how often a post tries to take the lock before it queues up for it. The

@@ -14,8 +14,8 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// A Client sends batches to one server over resp.Options.Connections connections and blocks until the
-// server has answered. Each call has a connection to itself, and waits for one if others have all. Any goroutine.
+// A Client sends batches to one server over resp.Options.Connections connections and blocks until the server has
+// answered. Each call has a connection to itself, and waits for one if all are in use. Any goroutine.
 //
 // A connection is made in the first call that gets it and, after it has ended, in the next. A call
 // that comes in the pause after a failure (see resp.Options.BackoffMin) waits for its end. A
@@ -43,8 +43,7 @@ type Client struct {
 
 var errNoneFree = errors.New("not sent, other calls have the connections")
 
-// NewClient returns a client that has not connected yet. Deadlines are instants on
-// clk, which must run at the pace of real time.
+// NewClient returns a client that has not connected yet. Deadlines are instants on clk, which must run in real time.
 func NewClient(clk clock.Clock, o resp.Options) *Client {
 	o = o.WithDefaults()
 	c := &Client{

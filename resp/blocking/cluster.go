@@ -13,8 +13,9 @@ import (
 	"github.com/rankd/rankd/resp/cluster"
 )
 
-// A Cluster is to a Redis Cluster what a Client is to a server. Each master has a Client, with the bounds of the options. A call waits for all masters
-// that it needs at once; redirected commands leave when all of them have answered. Any goroutine.
+// A Cluster is for a Redis Cluster what a Client is for a server. Each master has a Client, with the bounds of the
+// options. A call waits for all masters that it needs at once; redirected commands leave when all of them have
+// answered. Any goroutine.
 type Cluster struct {
 	clock clock.Clock
 	opts  resp.Options // of each node; Addr lists nodes to begin with
@@ -37,8 +38,8 @@ type node struct {
 	users  int // calls that have commands for it
 }
 
-// NewCluster returns a client that has not connected yet. o.Addr lists one or more nodes, as "host:port,host:port"; the others are found. Deadlines are
-// instants on clk, which must run at the pace of real time.
+// NewCluster returns a client that has not connected yet. o.Addr lists one or more nodes, as "host:port,host:port";
+// the others are found. Deadlines are instants on clk, which must run in real time.
 func NewCluster(clk clock.Clock, o resp.Options) *Cluster {
 	o = o.WithDefaults()
 	o.MaxInflight = max(o.MaxInflight, 2) // ASKING and its command leave together.
@@ -130,7 +131,7 @@ func (c *Cluster) failed(kind, cause error) error {
 	return &resp.OpError{Addr: c.opts.Addr, Kind: kind, Cause: cause}
 }
 
-// await has the map asked for if it is due, and waits for the first one.
+// await requests the map if that is due, and waits for the first one.
 func (c *Cluster) await(deadline clock.Time) error {
 	began := c.clock.Now()
 	limit := began.Add(c.opts.ConnectTimeout)
@@ -168,7 +169,7 @@ func (c *Cluster) pause(until clock.Time, closed <-chan struct{}) {
 	}
 }
 
-// refresh has the map asked for if it is due. mu is held.
+// refresh requests the map if that is due. mu is held.
 func (c *Cluster) refresh(now clock.Time) {
 	if c.life.Err() != nil {
 		return
@@ -240,7 +241,7 @@ func (c *Cluster) use(number int) *node {
 	return n
 }
 
-// An exchange is a call on its way. The goroutine of its caller has it, except for its legs under way.
+// An exchange is a call in progress. It belongs to the goroutine of its caller, except for its legs under way.
 type exchange struct {
 	*Cluster
 	batch    *resp.Batch
@@ -261,7 +262,7 @@ type hop struct {
 	cluster.Verdict
 }
 
-// A leg is what a call asks of one node at once, and what has come of it.
+// A leg is what a call sends to one node at once, and the result.
 type leg struct {
 	x        *exchange
 	to       *node
@@ -323,7 +324,8 @@ func (x *exchange) newLeg(to *node) *leg {
 	return l
 }
 
-// send has all legs leave, and waits for their ends. whole says that one leg had all commands, and that no reply is an error: these are the replies.
+// send sends all legs, and waits for their ends. whole says that one leg had all commands, and that no reply is an
+// error, so that its replies are those of the call.
 func (x *exchange) send() (replies resp.Replies, whole bool) {
 	watch := x.buf.Watch
 	var others sync.WaitGroup
@@ -380,7 +382,7 @@ func hasErrors(replies resp.Replies) bool {
 	return false
 }
 
-// done lets the nodes of the legs go, and returns true.
+// done releases the nodes of the legs, and returns true.
 func (x *exchange) done() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -391,7 +393,7 @@ func (x *exchange) done() bool {
 	return true
 }
 
-// leave lets all nodes go, those of commands that are to be sent again among them.
+// leave releases all nodes, including those of commands that are to be sent again.
 func (x *exchange) leave() {
 	x.done()
 	x.mu.Lock()
@@ -425,7 +427,8 @@ func (x *exchange) settle() error {
 	return nil
 }
 
-// missed takes the failure of a leg: of its commands, if it is the node's, and otherwise of the call.
+// missed handles the failure of a leg. If it is the node's failure, it fails the leg's commands; otherwise it fails
+// the call.
 func (x *exchange) missed(l *leg) error {
 	now := x.clock.Now()
 	x.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// A conn is one of a client's places for a connection. It belongs to the call that has taken it.
+// A conn is one of a client's connections. It belongs to the call that has taken it.
 type conn struct {
 	client  *Client
 	number  int          // in client.conns
@@ -31,10 +31,9 @@ type conn struct {
 	by       time.Time          // when the call fails, whatever the server says; zero: never
 }
 
-// sameLimit decides which timeout a failed attempt to connect reports. The attempt's own limit
-// is the reason if it comes at most so long after the call's. Where the two timeouts are equal,
-// as they are by default, the call's began to run a moment earlier; but it is the connection
-// that the server did not give.
+// sameLimit decides which timeout a failed attempt to connect reports. The attempt's own limit is the reason if it
+// comes at most so long after the call's. If the two timeouts are equal, as they are by default, the call's began a
+// moment earlier, but the missing connection is the real reason.
 const sameLimit = 10 * time.Millisecond
 
 // ready makes a connection unless there is one that can take a batch, within RequestTimeout and by an instant (zero: none). The error is
@@ -138,9 +137,9 @@ func (cn *conn) drop(reason error) {
 	cn.lastErr = reason
 }
 
-// checkIdle returns the reason why the connection cannot take the next batch, or nil. While no
-// command is unanswered, nothing may be there to be read. The client would take bytes that nobody
-// asked for as the answer to the next batch, and that batch would fail if the connection has ended.
+// checkIdle returns the reason why the connection cannot take the next batch, or nil. While no command is unanswered,
+// there must be nothing to read. The client would take unsolicited bytes as the answer to the next batch, and if the
+// connection has ended, that batch would fail.
 func (cn *conn) checkIdle() error {
 	if err := cn.raw.Read(cn.lookFn); err != nil {
 		return err
@@ -154,7 +153,8 @@ func (cn *conn) checkIdle() error {
 // recordsWait is how long checkRecords waits for the rest of a record.
 const recordsWait = time.Millisecond
 
-// checkRecords is checkIdle for a connection with TLS where bytes are there to be read: records that carry nothing, such as tickets, may come at any time.
+// checkRecords is checkIdle for a connection with TLS that has bytes to read: records without data, such as tickets,
+// may come at any time.
 func (cn *conn) checkRecords() error {
 	if err := cn.SetReadDeadline(time.Now().Add(recordsWait)); err != nil {
 		return err
@@ -211,7 +211,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// expect begins to wait for the server: commands leave now. Whatever comes, the call ends by an instant; zero: never.
+// expect begins to wait for the server: commands leave now. by is the instant at which the call ends in any case;
+// zero: never.
 func (cn *conn) expect(by time.Time) error {
 	cn.heardAt, cn.by = time.Now(), by
 	return cn.SetDeadline(earlier(cn.silentBy(), by))
@@ -220,9 +221,9 @@ func (cn *conn) expect(by time.Time) error {
 // silentBy returns when the server will have sent no byte for RequestTimeout.
 func (cn *conn) silentBy() time.Time { return cn.heardAt.Add(cn.client.opts.RequestTimeout) }
 
-// Read implements net.Conn for the call that waits. It fails when the call's time is up, or when the server has been silent for
-// RequestTimeout. As on the reactor, a silence is one only if nothing lies in the socket when it is over: on a busy machine the bytes may
-// have come in time.
+// Read implements net.Conn for the call that waits. It fails when the call's time is up, or when the server has been
+// silent for RequestTimeout. As on the reactor, a silence counts only if the socket is still empty when the limit has
+// passed: on a busy machine the bytes may have come in time.
 func (cn *conn) Read(p []byte) (int, error) {
 	for {
 		n, err := cn.Conn.Read(p)
@@ -238,7 +239,7 @@ func (cn *conn) Read(p []byte) (int, error) {
 			if cn.SetReadDeadline(time.Time{}) != nil || cn.checkIdle() == nil {
 				return 0, fmt.Errorf("no byte within %v: %w", cn.client.opts.RequestTimeout, err)
 			}
-			cn.heardAt = now // the bytes, or the end, are there to be read
+			cn.heardAt = now // the bytes, or the end of the stream, can be read
 		}
 		if err := cn.SetReadDeadline(earlier(cn.silentBy(), cn.by)); err != nil {
 			return 0, err

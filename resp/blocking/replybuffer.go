@@ -17,7 +17,7 @@ const (
 // A ReplyBuffer holds the bytes and replies of one call until the next Exchange into it. So they stay valid while other
 // calls use the connection. The zero value is ready; it belongs to the client that used it first. One goroutine at a time.
 type ReplyBuffer struct {
-	// Watch sees the commands of the next Exchange on their way. Nil: nobody looks.
+	// Watch observes the commands of the next Exchange. Nil: nobody does.
 	Watch resp.Watch
 
 	decoder      *resp.Decoder
@@ -62,7 +62,7 @@ func (s spareBuffers) do(limits resp.Limits, exchange func(*ReplyBuffer) (resp.R
 	return use(replies)
 }
 
-// reset forgets the replies of one node, and memory that is out of proportion.
+// reset forgets the replies of one node, and frees memory that is far too large.
 func (r *ReplyBuffer) reset(limits resp.Limits) {
 	if r.decoder == nil {
 		r.decoder = resp.NewDecoder(limits)

@@ -19,14 +19,15 @@ var ErrSwitched = errors.New("sentinels name another master")
 
 const (
 	sentinelsEach    = 300 * time.Millisecond // at most, for one sentinel to name the master
-	sentinelSilence  = 2 * time.Second        // after which a sentinel that tells of masters is sent a ping; after another one it is given up
+	sentinelSilence  = 2 * time.Second        // after which a sentinel that reports switches gets a ping; after another one it is given up
 	sentinelPause    = 500 * time.Millisecond // between two attempts to hear of masters
 	sentinelMaxBytes = 1 << 16                // of one reply
 )
 
-// Sentinels find the master of a name, and hear when another server becomes it. A goroutine of theirs holds a connection to one of them
-// (SUBSCRIBE +switch-master) from the first Master on. Each Master begins with another sentinel, so that one that is cut off from the others does not stand in
-// the way: the answer with the highest config-epoch counts, of all that were heard. Any goroutine.
+// Sentinels find the master of a name, and learn when another server becomes master. From the first Master on, a
+// goroutine holds a connection to one of them (SUBSCRIBE +switch-master). Each call of Master begins with another
+// sentinel, so that a sentinel that is cut off from the others does no harm. Of all answers so far, the one with the
+// highest config-epoch counts. Any goroutine.
 type Sentinels struct {
 	name     string
 	asked    []*Client         // a sentinel each
@@ -38,11 +39,12 @@ type Sentinels struct {
 	mu     sync.Mutex
 	turn   int // of asked: who is asked next
 	master string
-	epoch  int64 // of the master's config; a sentinel that names a lower one has not heard of the last switch
+	epoch  int64 // of the master's config; a sentinel with a lower one does not know of the latest switch
 }
 
-// NewSentinels returns sentinels that nobody has asked yet. o.Addr lists them, and o.Master is the name of the master. They get no password and no TLS.
-// switched hears on a goroutine of theirs of each address that becomes the master's, the first one among them; nil: nobody hears.
+// NewSentinels returns sentinels that were not asked yet. o.Addr lists them, and o.Master is the name of the master.
+// They get no password and no TLS. switched is called on a separate goroutine with each new address of the master,
+// including the first; nil: nobody needs it.
 func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *Sentinels {
 	o = o.WithDefaults()
 	s := &Sentinels{name: o.Master, switched: switched}
@@ -131,7 +133,7 @@ func parseMaster(reply resp.Reply) (addr string, epoch int64, err error) {
 	return net.JoinHostPort(host, port), epoch, nil
 }
 
-// learn takes what a sentinel says, and returns the address of the master as far as is known now.
+// learn takes what a sentinel says, and returns the address of the master as known now.
 func (s *Sentinels) learn(addr string, epoch int64) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +168,8 @@ func (s *Sentinels) hear() {
 	}
 }
 
-// listen asks a sentinel for the master whenever it tells of a switch, and first of all. It returns when the sentinel does not answer any more.
+// listen asks a sentinel for the master first, and then whenever it reports a switch. It returns when the sentinel no
+// longer answers.
 func (s *Sentinels) listen(c *Client) error {
 	ctx, cancel := context.WithTimeout(s.life, c.opts.ConnectTimeout)
 	nc, err := c.connectTo(ctx, "tcp", c.opts.Addr)

@@ -17,7 +17,7 @@ const aggregateKeysMax, aggregateValuesMax = 8, 64
 // aggregations are the values of method.
 var aggregations = []string{rowset.Count: "count", rowset.Sum: "sum", rowset.Mean: "mean", rowset.Min: "min", rowset.Max: "max"}
 
-// aggregate writes what the rows of a group have together.
+// aggregate writes values computed over each group of rows.
 func aggregate() task.Spec {
 	return task.Spec{
 		Op:  "core::aggregate",
@@ -166,7 +166,8 @@ func firsts(m *rowset.Memory, in rowset.RowSet, of []int32, n int) rowset.RowSet
 	return rowset.RowSet{Batch: in.Batch, Rows: rows, N: n}
 }
 
-// explainAggregate says which rows were a group and what came of it, and names the row that stands for one that is gone.
+// explainAggregate says which rows were a group and what the result was. For a dropped row it names the row that
+// represents its group.
 func explainAggregate(c *task.Ctx, out rowset.RowSet) task.Account {
 	a, in := c.Node.Prepared.(*aggregateNode), c.Inputs[0]
 	of, _, err := rowset.Groups(c, c.Memory, in, a.by...)

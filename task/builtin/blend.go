@@ -116,8 +116,8 @@ func prepareBlend(n *plan.Node, _ *registry.Registry) (any, error) {
 	return b, err
 }
 
-// ratioTurns spreads the turns of a ratio evenly. It is smooth weighted round-robin, as in nginx: at each
-// turn every input gains its number, and the one that has most gives the turn and pays the sum.
+// ratioTurns spreads the turns of a ratio evenly. It is smooth weighted round-robin, as in nginx: at each turn every
+// input gains its number, and the input with the most takes the turn and pays the sum.
 func ratioTurns(ratio []int64, inputs int) ([]int32, error) {
 	if len(ratio) != inputs {
 		return nil, plan.ParamErrorf("ratio", "has %d numbers, and the node has %d inputs", len(ratio), inputs)
@@ -216,8 +216,8 @@ func runBlend(c *task.Ctx) (rowset.RowSet, error) {
 	return out, nil
 }
 
-// first returns the turn with which the list begins: that of a pattern with its first, that of a ratio with
-// one that the ids of request and node choose.
+// first returns the turn with which the list begins: a pattern begins with its first turn, a ratio with a turn chosen
+// by the ids of request and node.
 func (b *blendNode) first(c *task.Ctx) int {
 	if !b.shifted {
 		return 0

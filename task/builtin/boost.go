@@ -71,7 +71,8 @@ func prepareBoost(n *plan.Node, _ *registry.Registry) (any, error) {
 	return nil, nil
 }
 
-// boostReads returns the columns that the rules read, and the one that they start from. They may also read the one that the node writes.
+// boostReads returns the columns that the rules read, and the column that they start from. They may also read the
+// column that the node writes.
 func boostReads(n *plan.Node, _ *registry.Registry) []registry.KeyID {
 	keys := []registry.KeyID{n.Params.Key("score").ID}
 	for _, rule := range n.Params.Objects("rules") {
@@ -120,7 +121,7 @@ func newRuleBook(c *task.Ctx, in rowset.RowSet) (ruleBook, error) {
 			out.set(row, v)
 		}
 	}
-	// The rules read the column while it changes. Nobody else has this batch.
+	// The rules read the column while it changes. This batch is not shared.
 	return ruleBook{c: c, out: out, rows: out.over(in, p.Key("out_key")), once: p.String("mode") == "first"}, nil
 }
 

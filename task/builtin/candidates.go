@@ -129,7 +129,7 @@ func prepareCandidates(n *plan.Node, reg *registry.Registry) (any, error) {
 	return &preparedCandidates{recallRule(n, shape, p.Template("key").Start()), within}, nil
 }
 
-// preparedCandidates is a candidates node as it stands in the plan. Immutable once built; any goroutine.
+// preparedCandidates is a candidates node as the plan states it. Immutable once built; any goroutine.
 type preparedCandidates struct {
 	recall taskrun.RecallRule
 	within *memberRange // nil: all entries
@@ -178,12 +178,12 @@ type candidateReader struct {
 
 	text []byte // of a key
 	ids  idList
-	// entryTexts are ids that are texts and that have no number yet, of one reply or of all keys from memory: views.
+	// entryTexts are text ids without a number yet, of one reply or of all keys from memory. They are views.
 	entryTexts [][]byte
 	scores     []float64
 	unread     unreadIDs
 	unscored   int // scores of ids that parse
-	failed     int // 1 + the number of the key that failed last
+	failed     int // 1 + the number of the latest key that failed
 }
 
 // commands returns how many commands read one key. One command asks for listPart entries at most.
@@ -194,8 +194,8 @@ func (r *candidateReader) commands() int {
 	return (r.limit + listPart - 1) / listPart
 }
 
-// read reads so many keys, in batches of task.PartCommands commands at most. A batch asks for no more entries
-// than the request may still make rows, unless it asks for few or reads one key.
+// read reads so many keys, in batches of task.PartCommands commands at most. A batch asks for at most as many entries
+// as the request may still make rows, unless it asks for few or reads one key.
 func (r *candidateReader) read(keys int) error {
 	each := r.commands()
 	var recall *taskrun.Recall
@@ -212,7 +212,7 @@ func (r *candidateReader) read(keys int) error {
 			if err := recallKeys(r.c, r.redis, recall, keyReads{kept.key, kept.ask, kept.encode, kept.refuse, kept.take}, b, from, to); err != nil {
 				return err
 			}
-			*r = kept.candidateReader // A pointer to r would cost an allocation of those that keep nothing, too.
+			*r = kept.candidateReader // A pointer to r would cost an allocation even if nothing is kept.
 			continue
 		}
 		for k := from; k < to; k++ {
@@ -402,7 +402,7 @@ func (k *keptCandidates) take(values *taskrun.Values) error {
 	return nil
 }
 
-// dropKey leaves the rows of a key out whose reply is of a wrong kind, or returns the error.
+// dropKey leaves out the rows of a key whose reply is of the wrong kind, or returns the error.
 func (r *candidateReader) dropKey(reply resp.Reply, k int) error {
 	err := r.wrongReply(reply, k)
 	if !r.c.Partial() {

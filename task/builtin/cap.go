@@ -64,7 +64,7 @@ func runCap(c *task.Ctx) (rowset.RowSet, error) {
 	return rowset.Where(c.Memory, in, keep), nil
 }
 
-// explainCap names the rows that stay in place of one that is gone.
+// explainCap names the rows that stay instead of a dropped one.
 func explainCap(c *task.Ctx, out rowset.RowSet) task.Account {
 	by := c.Node.Params.Key("by")
 	most, err := c.Int("max")

@@ -93,8 +93,8 @@ func runDedupe(c *task.Ctx) (rowset.RowSet, error) {
 	return rowset.Dedupe(c, c.Memory, in, *d)
 }
 
-// explainDedupe names the row that stands for a duplicate, says of a row that stands for others how many there are, and
-// from which rows it has its set.
+// explainDedupe names the row that was kept instead of a duplicate. For a kept row it says how many duplicates it
+// had, and from which rows it has its set.
 func explainDedupe(c *task.Ctx, out rowset.RowSet) task.Account {
 	d, in := c.Node.Prepared.(*rowset.Distinction), c.Inputs[0]
 	of, _, err := rowset.Groups(c, c.Memory, in, d.By)

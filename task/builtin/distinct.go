@@ -12,8 +12,8 @@ import (
 type distinctIDs struct {
 	values []int64  // in the order in which rows first have them
 	texts  []string // by value; nil: the values are the integers themselves
-	// at has, per position of the active rows, the index of its id in values; len(values) stands for a row
-	// without an id. Nil: position i has index i.
+	// at has, per position of the active rows, the index of its id in values; len(values) means a row without an id.
+	// Nil: position i has index i.
 	at     []int32
 	absent bool // some row has no id
 }
@@ -37,7 +37,7 @@ func (d *distinctIDs) beginWith(values []int64, texts []string) bool {
 	return slices.EqualFunc(values, d.values[:len(values)], func(a, b int64) bool { return texts[a] == d.texts[b] })
 }
 
-// distinctOf returns what the active rows of in fill into a key.
+// distinctOf returns the values that the active rows of in fill into a key.
 func (l *preparedLookup) distinctOf(c *task.Ctx, in rowset.RowSet, key task.RedisKey) distinctIDs {
 	switch {
 	case len(l.row) == 0:
@@ -158,10 +158,10 @@ func distinctRows(c *task.Ctx, in rowset.RowSet) (ids distinctIDs) {
 	return ids
 }
 
-// nothing is what rows fill into a key without a mark of theirs.
+// nothing is the value that rows fill into a key without a mark for rows.
 var nothing = []string{""}
 
-// oneID returns the id of rows that have all the same key.
+// oneID returns the id for rows that all have the same key.
 func oneID(c *task.Ctx, in rowset.RowSet) distinctIDs {
 	if in.N == 0 {
 		return distinctIDs{}
@@ -171,7 +171,7 @@ func oneID(c *task.Ctx, in rowset.RowSet) distinctIDs {
 	return distinctIDs{values: []int64{0}, texts: nothing, at: at}
 }
 
-// noIDs returns the ids of rows of which none has one.
+// noIDs returns the ids of rows that have none.
 func noIDs(c *task.Ctx, in rowset.RowSet) distinctIDs {
 	at := c.Memory.Rows(in.N)
 	clear(at)

@@ -14,7 +14,7 @@ import (
 // diversifyRulesMax is the most rules of one node.
 const diversifyRulesMax = 8
 
-// diversify keeps rows of one key, such as an author, from standing close together.
+// diversify keeps rows of one key, such as an author, apart.
 func diversify() task.Spec {
 	zeroToOne := func(rule plan.SourceRule) plan.SourceRule {
 		zero, one := 0.0, 1.0
@@ -185,7 +185,7 @@ func decay(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
 	return rowset.Sort(c, c.Memory, ranked, outKey.ID, true)
 }
 
-// lower takes the part 1−kept of its size from a score.
+// lower reduces a score by the fraction 1−kept of its size.
 func lower(score, kept float64) float64 {
 	if score >= 0 {
 		return score * kept

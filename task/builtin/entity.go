@@ -2,7 +2,7 @@ package builtin
 
 import "github.com/rankd/rankd/plan"
 
-// entityParam says what the rows of a source stand for.
+// entityParam names the entity of a source's rows.
 var entityParam = plan.ParamSchema{
 	Name: "entity", Type: plan.String, IsEntity: true, Added: true,
 	Doc: "What the rows stand for: an entity of the registry. Without it their ids are integers.",

@@ -256,7 +256,7 @@ func (m *membership) take(reply resp.Reply, asked []int32) {
 	}
 }
 
-// excludes reports whether an answer says that a row is a member, and a sorted set's that it is young enough.
+// excludes reports whether an answer says that a row is a member, and, for a sorted set, young enough.
 func (m *membership) excludes(answer resp.Reply) bool {
 	if !m.sorted {
 		return answer.Kind() == resp.Integer && answer.Int() == 1
@@ -268,7 +268,7 @@ func (m *membership) excludes(answer resp.Reply) bool {
 	return err == nil && score >= m.oldest
 }
 
-// explainExclude says which list or set a row was in. What the list leaves was in the set.
+// explainExclude says which list or set a row was in. A dropped row that is not in the list was in the set.
 func explainExclude(c *task.Ctx, _ rowset.RowSet) task.Account {
 	e, in := c.Node.Prepared.(*excludeNode), c.Inputs[0]
 	rest, err := e.withoutList(c, in)

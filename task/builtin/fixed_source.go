@@ -6,7 +6,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// sourceBlock is how many rows a source makes before it asks again whether to stop.
+// sourceBlock is how many rows a source makes between two checks whether to stop.
 const sourceBlock = 1 << 16
 
 // fixedSource makes rows with the ids 1 to row_count and no columns. It needs no Redis.

@@ -28,7 +28,7 @@ func frequencyCap() task.Spec {
 		Inputs: 1,
 		Output: task.Subset,
 		Reads: func(n *plan.Node, reg *registry.Registry) []registry.KeyID {
-			return without(task.KeyParams("key")(n, reg), registry.IDKey) // A text takes its place, as of lookup.
+			return without(task.KeyParams("key")(n, reg), registry.IDKey) // A text takes its place, as in lookup.
 		},
 		IDs:     plan.MovesTextIDs,
 		Place:   task.Waits,
@@ -61,7 +61,8 @@ func frequencyCap() task.Spec {
 	}
 }
 
-// prepareFrequencyCap returns the *preparedLookup that reads the counters: doubles, as INCRBYFLOAT makes them, too.
+// prepareFrequencyCap returns the *preparedLookup that reads the counters. They are doubles, since INCRBYFLOAT also
+// makes counters.
 func prepareFrequencyCap(n *plan.Node, _ *registry.Registry) (any, error) {
 	template := n.Params.Template("key")
 	if n.Params.Given("cache_age") && n.Params.Bool("fresh") {
@@ -99,7 +100,7 @@ func runFrequencyCap(c *task.Ctx) (rowset.RowSet, error) {
 	return rowset.Where(c.Memory, in, keep), nil
 }
 
-// explainFrequencyCap names the counter of a row that is gone.
+// explainFrequencyCap names the counter of a dropped row.
 func explainFrequencyCap(c *task.Ctx, _ rowset.RowSet) task.Account {
 	l, in := c.Node.Prepared.(*preparedLookup), c.Inputs[0]
 	most, err := c.Int("max")

@@ -13,9 +13,9 @@ const idChunk = 32 << 10
 // joinChunks is how many chunks join copies at a time: 1 MiB, some 0.2 ms.
 const joinChunks = 4
 
-// An idList gathers ids. A long list is a list of chunks, so that its growth copies nothing and takes no fresh memory for
-// longer than a moment: one slice of five million ids took the loop for 20 ms each time that it grew. Only
-// the body uses it.
+// An idList gathers ids. A long list is a list of chunks, so that growing it copies nothing and never allocates much
+// at once: each growth of one slice with five million ids would block the loop for many milliseconds. Only the body
+// uses it.
 type idList struct {
 	full [][]int64 // in order
 	last []int64   // takes what is added

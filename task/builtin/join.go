@@ -142,12 +142,12 @@ func runJoin(c *task.Ctx) (rowset.RowSet, error) {
 	return rowset.Where(c.Memory, out, keep), nil
 }
 
-// match returns the batch row of the right side that each row of the left side meets, by position, or -1.
+// match returns, by position, the batch row of the right side that matches each row of the left side, or -1.
 func (j *joinNode) match(c *task.Ctx) ([]int32, error) {
 	return rowset.Match(c, c.Memory, rowset.Side{Rows: c.Inputs[0], Key: j.on}, rowset.Side{Rows: c.Refs[0], Key: j.rightOn})
 }
 
-// explainJoin says which row of the right side a row met, or that there was none.
+// explainJoin says which row of the right side matched a row, or that none did.
 func explainJoin(c *task.Ctx, out rowset.RowSet) task.Account {
 	j, in, right := c.Node.Prepared.(*joinNode), c.Inputs[0], c.Refs[0]
 	rowOf, err := j.match(c)

@@ -42,12 +42,11 @@ func atMost(param string) func(n *plan.Node, in int64) int64 {
 	return func(n *plan.Node, in int64) int64 { return min(in, max(0, n.Params.Int(param))) }
 }
 
-// askedMin is how many list entries a fan-out may ask for at once, however few rows its
-// request may still make, so that a low bound does not cause many round trips. As replies
-// so many entries are some 1 MB.
+// askedMin is how many list entries a fan-out may ask for at once, however few rows its request may still make, so
+// that a low bound does not cause many round trips. The replies to so many entries take some 1 MB.
 const askedMin = 1 << 16
 
-// listText says which ids a list gives.
+// listText says which ids come from a list.
 const listText = "An id is an optional minus and at least one digit at the start of an entry. The node ignores the rest of the entry, " +
 	"and drops entries that do not start so or do not fit 64 bits. It takes the first `fanout` entries before it drops any. The answer's `completeness` says how many it dropped, with the first of them and its key."
 
@@ -71,14 +70,13 @@ func listReference(prefix, more string) task.Reference {
 // without an id after that cut, so they use up fan-out. A list that Redis refuses fails the node, or is left
 // out and counted if the node may be partial.
 //
-// Each entry counts as a row. readLists does not read entries that the request could not
-// take: it reads a list up to one entry more than the request may still make rows, which is
-// enough to fail. If the lists could hold more than that together, and more than askedMin, it
-// reads them by several batches, one after the other. It also does so for more than
-// task.PartCommands lists, and if it reads more than listPart entries of a single list. It takes the
+// Each entry counts as a row. readLists does not read entries that the request could not use: of a list it reads at
+// most one entry more than the request may still make rows, which is enough to fail. If the lists could hold more
+// than that together, and more than askedMin, it reads them by several batches, one after the other. It also does so
+// for more than task.PartCommands lists, and if it reads more than listPart entries of a single list. It takes the
 // replies part by part.
 //
-// Lists that the engine has in memory, by rule, are not read again.
+// Lists that the engine has in memory, as rule allows, are not read again.
 func readLists(c *task.Ctx, prefix string, rule *taskrun.RecallRule, fanoutMax int64) ([]int64, error) {
 	fanout := c.Node.Params.Int("fanout")
 	if fanout < 1 || fanout > fanoutMax {
@@ -95,7 +93,7 @@ func readLists(c *task.Ctx, prefix string, rule *taskrun.RecallRule, fanoutMax i
 		most := min(fanout, left+1)
 		to = from + int(min(int64(in.Len()-from), max(1, max(left, askedMin)/most), task.PartCommands))
 		b := r.newBatch(most)
-		if recall != nil && most == fanout { // A shorter part of a list is of no use to others.
+		if recall != nil && most == fanout { // A shorter part of a list is useless to others.
 			lists := keptLists{r, in, fanout}
 			if err := recallKeys(c, r.redis, recall, keyReads{lists.key, lists.ask, lists.encode, lists.refuse, lists.take}, b, from, to); err != nil {
 				return nil, err
@@ -119,14 +117,14 @@ func readLists(c *task.Ctx, prefix string, rule *taskrun.RecallRule, fanoutMax i
 	return r.join()
 }
 
-// join returns the ids, and tells of the entries without one.
+// join returns the ids, and reports the entries without one.
 func (r *listReader) join() ([]int64, error) {
 	r.unread.tell(r.c)
 	return r.ids.join(r.c)
 }
 
-// listPart is the most entries of a single list that one command asks for. Redis answers nobody else
-// meanwhile, some 0.3 ms.
+// listPart is the most entries of a single list that one command asks for. Redis serves nobody else meanwhile, for
+// some 0.3 ms.
 const listPart = 10_000
 
 // longCommands is how many commands for pieces of one list make a batch, once the first was full: some 8 MB of
@@ -142,8 +140,8 @@ type listReader struct {
 	unread unreadIDs
 }
 
-// readLong reads up to fanout entries of one list, by several commands, until one finds the end. So an
-// entry may be missing or there twice if somebody changes the list meanwhile.
+// readLong reads up to fanout entries of one list, by several commands, until one finds the end. So if the list
+// changes meanwhile, an entry may be missing or appear twice.
 func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
 	listOf := func(int) int64 { return id }
 	for first, commands := int64(0), 1; first < fanout; commands = longCommands {
@@ -159,11 +157,11 @@ func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
 				return nil, err
 			}
 			if r.c.Shortfall().Dropped > 0 {
-				return nil, nil // The list has failed, with what was read of it.
+				return nil, nil // The list has failed, including what was read of it.
 			}
 			from += int64(entries)
 			if asked := int64(parts.From() + parts.Replies().Len()); from < min(to, first+asked*listPart) {
-				return r.join() // The end. What has not been asked yet is given up.
+				return r.join() // The end of the list. Commands not sent yet are given up.
 			}
 		}
 		if err := parts.Err(); err != nil {

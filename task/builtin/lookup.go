@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// The ways in which lookup takes a missing value.
+// The ways in which lookup treats a missing value.
 const (
 	missingNull    = "null"
 	missingDefault = "default"
@@ -136,7 +136,7 @@ func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 	l.hash = l.kind == &lookupKinds[0]
 	value, timestamp, template, by := p.Key("value"), p.Key("timestamp"), p.Template("key"), p.Key("by")
 	l.row = slices.Clone(template.Row)
-	if l.kind.asks > 0 { // What rows fill in is what the key is asked for.
+	if l.kind.asks > 0 { // The key is looked up for what rows fill in.
 		rowID, _ := reg.Key(registry.IDKey)
 		l.row = []plan.TemplatePart{{Column: rowID}}
 	}
@@ -191,13 +191,13 @@ func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 		}
 	}
 	shape := ""
-	if l.kind.asks == 0 { // Of collections a change of the key does not tell whose value has changed.
+	if l.kind.asks == 0 { // For collections, a change of the key does not say whose value has changed.
 		shape = l.kind.shape(l.keys)
 	}
 	if timestamp != nil {
 		shape += " stamp " + strconv.Itoa(l.ageAt)
 	}
-	if l.missing == missingFail && shape != "" { // It keeps no row with a missing value, and finds none.
+	if l.missing == missingFail && shape != "" { // It never keeps a row with a missing value, so it never finds one.
 		shape += " whole"
 	}
 	l.recall = recallRule(n, shape, template.Start())
@@ -241,8 +241,8 @@ func runLookup(c *task.Ctx) (rowset.RowSet, error) {
 	return d.result(in, ids, columns), nil
 }
 
-// columnsOf reads what the active rows of in look up into columns. ids becomes what they look up, and says which row of the columns is
-// whose.
+// columnsOf reads what the active rows of in look up into columns. It sets ids, which says which row of the columns
+// belongs to which active row.
 func (l *preparedLookup) columnsOf(c *task.Ctx, in rowset.RowSet, ids *distinctIDs) (*lookupDecoder, []rowset.Column, error) {
 	key, err := c.RedisKey(c.Node.Params.Template("key"))
 	if err != nil {
@@ -264,7 +264,8 @@ func (l *preparedLookup) columnsOf(c *task.Ctx, in rowset.RowSet, ids *distinctI
 	return d, columns, nil
 }
 
-// read returns the decoder that has read these ids: one that an earlier node has left, or its own. It may change which rows they refer to.
+// read returns the decoder that has read these ids: one left by an earlier node, or its own. It may change the rows
+// to which the ids refer.
 func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
 	if d, err := aheadOf(c, ids); d != nil {
 		return d, err

@@ -14,19 +14,19 @@ import (
 // tasks is the view that engines have of package task.
 var tasks = task.Engine(taskrun.Key{})
 
-// A lookup reads for later lookups of the same rows, too (plan.Node.Ahead). One command for each row has the fields of all
-// that have its key in common. The commands of other keys leave with them:
+// A lookup also reads for later lookups of the same rows (plan.Node.Ahead). One command for each row has the fields
+// of all lookups that share its key. The commands of other keys leave in the same batch:
 //
 //	item:{id} title ─▶ vm ─▶ item:{id} likes ─▶ stats:{id} views     HMGET item:7 title likes   one call
 //	                                                                 HMGET stats:7 views
 //
-// Each lookup still decodes its own values, so that its errors, its counts and its rows are its own. The first one does so
-// on behalf of the others, while the replies are there. They find their decoder when they run. One that was to look up other ids
-// after all leaves it, and reads.
+// Each lookup still decodes its own values, so that its errors, its counts and its rows are its own. The first one
+// does so on behalf of the others, while the replies are valid. They find their decoder when they run. A lookup that
+// needs other ids after all ignores it, and reads.
 
-// lookupSharing says how a lookup reads for a later one. Two keys in one call take longer than one, which a lookup with a
-// timeout of its own may not have. A lookup that fails for its values, and that the plan goes on without, would have read for the
-// others in vain.
+// lookupSharing says how a lookup reads for a later one. Two keys in one call take longer than one, so a lookup with
+// a timeout of its own does not share a call. Neither does a lookup whose values may fail it while the plan goes on:
+// it would have read for the others in vain.
 func lookupSharing(n, later *plan.Node) plan.Sharing {
 	a, b := n.Prepared.(*preparedLookup), later.Prepared.(*preparedLookup)
 	switch {
@@ -77,7 +77,7 @@ func readsOf(n *plan.Node, own *preparedLookup) []lookupRead {
 	return reads
 }
 
-// lookupFor is the part of one lookup in a read. Only the body that reads uses it, and then the body of the lookup.
+// lookupFor is one lookup's part of a read. The body that reads uses it first, and then the body of the lookup.
 type lookupFor struct {
 	*lookupDecoder
 	first int      // of its fields in the reply
@@ -95,8 +95,8 @@ type readFor struct {
 	parts   []*lookupFor // in the plan's order
 }
 
-// readAhead reads what the node and the later ones look up, and leaves what is theirs. It returns nil if the replies are
-// too long for one call.
+// readAhead reads what the node and the later ones look up, and leaves the later ones their values. It returns nil if
+// the replies are too long for one call.
 func readAhead(c *task.Ctx, own *preparedLookup, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
 	g := lookupGroup{c: c, ids: ids, left: make([]any, len(c.Node.Ahead))}
 	for i := range own.reads {
@@ -133,7 +133,7 @@ type lookupGroup struct {
 	at, next int // the reply that comes next: to command next of reads[at]
 }
 
-// add adds a read to the group. Those that come to nothing are left to their nodes, which say why.
+// add adds a read to the group. A read that cannot work is left to its node, which reports why.
 func (g *lookupGroup) add(read *lookupRead, headKey task.RedisKey) error {
 	r := readFor{command: read.command, width: len(read.fields)}
 	key, first, ids := headKey, read.nodes[0], g.ids
@@ -221,7 +221,7 @@ func (g *lookupGroup) take(reply resp.Reply) error {
 			return p.err
 		}
 		if p.err == nil && p.gone(p.rows-1) {
-			break // Those behind it in the plan never see the row.
+			break // Later lookups never see the row.
 		}
 	}
 	return nil
@@ -249,7 +249,7 @@ func (d *lookupDecoder) takeFrom(reply resp.Reply, first, width int, id int64) e
 	return nil
 }
 
-// gone reports whether the rows of an id are left out.
+// gone reports whether the rows of an id were left out.
 func (d *lookupDecoder) gone(at int) bool { return isSet(d.dropped, at) || isSet(d.failed, at) }
 
 func isSet(bits rowset.Bitmap, at int) bool { return bits != nil && bits.Get(at) }

@@ -23,7 +23,7 @@ type lookupDecoder struct {
 	oldest  float64          // timestamps below it are too old
 
 	rows    int           // read so far
-	dropped rowset.Bitmap // of the ids whose rows go; nil: none
+	dropped rowset.Bitmap // of the ids whose rows are dropped; nil: none
 	ids     int           // that will be read, and one more for rows without an id
 	stamps  int           // timestamps that do not parse
 	lacking []lacking     // by column; nil: nothing lacks
@@ -46,7 +46,7 @@ type keptRow struct {
 	stamp float64 // its timestamp, if the node has a max_age
 }
 
-// lacking counts the values of a column that are not there, and the texts that do not parse.
+// lacking counts the missing values of a column, and the texts that do not parse.
 type lacking struct{ missing, malformed int }
 
 // lacks returns the counts of column i.
@@ -91,7 +91,8 @@ func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int
 	return d, nil
 }
 
-// read reads the values of ids: first those that the engine has in memory, then the others. ids then refer to the rows in that order.
+// read reads the values of ids: first those that the engine has in memory, then the others. Afterwards ids refer to
+// the rows in that order.
 func (d *lookupDecoder) read(ids *distinctIDs) error {
 	misses := ids.values
 	if d.recall != nil {
@@ -105,14 +106,14 @@ func (d *lookupDecoder) read(ids *distinctIDs) error {
 	return d.ask(misses)
 }
 
-// remember takes the rows of the ids that the engine has in memory, and returns the other ids. Their rows come behind those, and ids.at
-// says so.
+// remember takes the rows of the ids that the engine has in memory, and returns the other ids. The rows of these come
+// after, and ids.at is set accordingly.
 func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 	n := len(ids.values)
 	misses = d.c.Memory.IDs(n)[:0]
 	place := d.c.Memory.Rows(n + 1) // of the row of each id; of misses, from the last row of memory on
 	key := func(dst []byte, i int) []byte { return d.key.Append(dst, ids.values[i]) }
-	chunk := rowcache.FindMax // A value is taken while the processor has it at hand.
+	chunk := rowcache.FindMax // A value is taken while it is in the processor's cache.
 	if d.missing == missingFail {
 		chunk = max(n, 1) // The error names the first value that is missing, so all or none come from memory.
 	}
@@ -185,7 +186,8 @@ func (d *lookupDecoder) missedKept(i int, id int64, state byte) error {
 	return d.missed(i, id, "")
 }
 
-// keep keeps the rows that were read. A row that was too old, or that failed, is not among them. With max_age a value begins with the timestamp.
+// keep keeps the rows that were read, except those that were too old or failed. With max_age a value begins with the
+// timestamp.
 func (d *lookupDecoder) keep(columns []rowset.Column) {
 	var value []byte
 	for k, kept := range d.kept {
@@ -336,7 +338,7 @@ func textOf(reply resp.Reply) []byte {
 	return reply.Bytes()
 }
 
-// fresh returns a timestamp, and reports whether it is there and young enough. A nil text stands for none.
+// fresh returns a timestamp, and reports whether it exists and is young enough. A nil text means none.
 func (d *lookupDecoder) fresh(text []byte) (at float64, ok bool) {
 	if text == nil {
 		return 0, false
@@ -380,7 +382,8 @@ func (d *lookupDecoder) absent(i int, id int64) error {
 	return d.missed(i, id, "is missing")
 }
 
-// malformed takes a text that has no value of column i, since it is not what it must be: "", of the type of the column.
+// malformed takes a text that is not a value of column i. must says what it should be: "" means the type of the
+// column.
 func (d *lookupDecoder) malformed(i int, text []byte, id int64, must string) error {
 	d.state(valueMalformed)
 	d.lacks(i).malformed++
@@ -439,7 +442,7 @@ func (d *lookupDecoder) noKey() error {
 	return nil
 }
 
-// dropKey leaves the rows of an id out whose reply is not of that kind with so many elements, or returns the error.
+// dropKey leaves out the rows of an id whose reply is not of that kind, with so many elements, or returns the error.
 func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind, elements int) error {
 	var err error
 	if !d.c.Partial() || d.failed == nil { // else nobody asks for it
@@ -448,7 +451,7 @@ func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind, elem
 	return d.drop(err)
 }
 
-// drop leaves the rows of an id out for which there is this error, or returns it.
+// drop leaves out the rows of an id because of this error, or returns it.
 func (d *lookupDecoder) drop(err error) error {
 	if !d.c.Partial() {
 		return err

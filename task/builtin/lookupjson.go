@@ -124,5 +124,5 @@ func (r *documentReader) take(at *documentPath) error {
 // Syntax implements jsondoc.Faults.
 func (*documentReader) Syntax(err error) error { return err }
 
-// Wrong implements jsondoc.Faults. Nothing is asked of a document but that it is one.
+// Wrong implements jsondoc.Faults. Any valid document is accepted.
 func (*documentReader) Wrong(_, want string) error { return errors.New("is not " + want) }

@@ -14,15 +14,16 @@ import (
 type lookupKind struct {
 	name    string
 	command string
-	reply   resp.Kind       // of the command; Bulk stands for Null, too
+	reply   resp.Kind       // of the command; Bulk includes Null
 	types   []registry.Type // of the column of `value`; nil: of any
-	fields  bool            // it makes the columns of `fields`, in place of `value`
-	asks    int             // about how many ids one command asks one key that serves all rows; 0: each id has a key
-	absent  string          // the value where there is no key; "": none
+	fields  bool            // it makes the columns of `fields`, instead of `value`
+	asks    int             // about how many ids one command asks for, if one key serves all rows; 0: each id has a key
+	absent  string          // the value if there is no key; "": none
 	doc     string          // what becomes of it
 }
 
-// lookupKinds are what a lookup may read. The first of those with fields, and of those without, is what a node that states no kind reads.
+// lookupKinds are what a lookup may read. A node without a kind reads the first kind with fields, or the first
+// without.
 var lookupKinds = [...]lookupKind{
 	{name: "hash", command: "HMGET", reply: resp.Array, fields: true, doc: "the fields of the hash at the key"},
 	{name: "json", command: "GET", reply: resp.Bulk, fields: true, doc: "values of the JSON document in the string at the key"},
@@ -103,7 +104,7 @@ func (k *lookupKind) keyCommand(prefix, suffix string, fields []string) *resp.Te
 	return resp.NewKeyTemplate(k.command, prefix, suffix, fields...)
 }
 
-// shape says what a read of a key into columns of these keys means: see taskrun.RecallRule.
+// shape identifies the meaning of a read into columns of these keys: see taskrun.RecallRule.
 func (k *lookupKind) shape(keys []*registry.Key) string {
 	shape := k.name + " "
 	for _, key := range keys {

@@ -11,7 +11,7 @@ func (d *lookupDecoder) askMembers(ids []int64) error {
 	reads := memberReads{redis: d.redis, command: d.kind.command, key: d.key.Prefix, each: d.kind.asks}
 	return reads.read(len(ids), func(b *resp.Batch, from, to int) {
 		if d.hasNoBit(ids[from]) {
-			b.ArgInt(0) // Redis takes no other offset for it, and nobody looks at the answer.
+			b.ArgInt(0) // Redis accepts no other offset for it, and the answer is not used.
 		} else {
 			d.key.AskFor(b, ids[from:to])
 		}
@@ -23,7 +23,7 @@ func (d *lookupDecoder) hasNoBit(id int64) bool {
 	return d.kind.reply == resp.Integer && (id < 0 || id > math.MaxUint32)
 }
 
-// takeAnswers takes what a collection says of these ids, or the error in its place.
+// takeAnswers takes a collection's answers for these ids, or the error instead.
 func (d *lookupDecoder) takeAnswers(ids []int64, reply resp.Reply, err error) error {
 	for i, id := range ids {
 		switch {

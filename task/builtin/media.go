@@ -11,8 +11,8 @@ import (
 // mediaFanoutMax is the most entries that media reads of one list.
 const mediaFanoutMax = 10_000
 
-// media expands each row to the ids in media:{id}. The rows have no columns, since
-// media ids are not users. One round trip, unless readLists takes more.
+// media expands each row to the ids in media:{id}. The rows have no columns, since media ids are not users. It takes
+// one round trip, unless readLists needs more.
 func media() task.Spec {
 	return tasks.Recalls(task.Spec{
 		Op:        "core::media",

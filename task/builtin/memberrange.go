@@ -162,7 +162,8 @@ func (b *rangeBound) argument(c *task.Ctx) (string, error) {
 	return b.open, nil
 }
 
-// fault returns the error for a bound that this request leaves without a value. The request is at fault if it lacks a parameter.
+// fault returns the error for a bound without a value in this request. If a parameter is missing, the request is at
+// fault.
 func (b *rangeBound) fault(c *task.Ctx, params []registry.ParamID, what string) error {
 	err := task.Invalidf("%s is %s", b.param, what)
 	for _, id := range params {
@@ -176,7 +177,7 @@ func (b *rangeBound) fault(c *task.Ctx, params []registry.ParamID, what string) 
 func (b *rangeBound) scoreText(value float64) string {
 	text := strconv.FormatFloat(value, 'g', -1, 64)
 	if math.IsInf(value, 0) {
-		text += "inity" // The embedded Redis takes +Inf for inclusive, whatever stands before it.
+		text += "inity" // The embedded Redis treats +Inf as inclusive, whatever precedes it.
 	}
 	if b.exclusive {
 		return "(" + text

@@ -6,8 +6,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// How many members one command and one round trip ask for at most. A command of 1,024 members keeps Redis
-// from others for some 0.1 ms, and encoding 64 such commands takes the loop some 1 ms.
+// The most members that one command and one round trip ask for. A command of 1,024 members occupies Redis for some
+// 0.1 ms, and encoding 64 such commands takes the loop some 1 ms.
 const (
 	memberCommandMax = 1 << 10
 	memberBatchMax   = 64 * memberCommandMax
@@ -23,8 +23,8 @@ type memberReads struct {
 	each         int // how many members one command asks for at most: memberCommandMax, or 1 if its reply is not an array
 }
 
-// read asks for n members. arguments appends those from to to-1. take takes the reply about them: with an answer for each, or the error
-// that it means. The functions are no fields, so that they cost no allocation.
+// read asks for n members. arguments appends those from to to-1. take takes the reply about them: with an answer for
+// each, or the error that it means. The functions are parameters, not fields, so that they cost no allocation.
 func (m *memberReads) read(n int, arguments func(b *resp.Batch, from, to int), take func(from, to int, reply resp.Reply, err error) error) error {
 	most := min(memberBatchMax, m.each*task.PartCommands)
 	for first := 0; first < n; first += most {

@@ -152,7 +152,8 @@ func runModel(c *task.Ctx) (rowset.RowSet, error) {
 	return out.finish(in, c.Node.Params.Key("out_key"))
 }
 
-// featureColumn returns how the model reads a column of the active rows. A null is a NaN, which stands for a missing value.
+// featureColumn returns how the model reads a column of the active rows. A null becomes a NaN, which means a missing
+// value.
 func featureColumn(in rowset.RowSet, key registry.KeyID) gbdt.Column {
 	if b := in.Batch.Bool(key); b != nil {
 		return func(values []float64, from int) {

@@ -107,7 +107,7 @@ func prepareNearest(n *plan.Node, reg *registry.Registry) (any, error) {
 	return &nearestNode{context: p}, nil
 }
 
-// probe returns the vector to be near to.
+// probe returns the vector that the rows are compared with.
 func probe(c *task.Ctx) ([]float32, bool) {
 	if p := c.Node.Prepared.(*nearestNode).context; p != nil {
 		return c.Params.Vector(p.ID)
@@ -115,7 +115,7 @@ func probe(c *task.Ctx) ([]float32, bool) {
 	return firstVector(c.Refs[0], toVector(c.Node).ID)
 }
 
-// toVector returns the key of the vector to be near to.
+// toVector returns the key of that vector.
 func toVector(n *plan.Node) *registry.Key {
 	if key := n.Params.Key("to_vector"); key != nil {
 		return key

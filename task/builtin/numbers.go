@@ -26,7 +26,7 @@ type numbers struct {
 	valid  rowset.Bitmap
 }
 
-// numbersOf returns the numbers of a key. A batch without such a column has nulls, as in an expression.
+// numbersOf returns the numbers of a key. As in an expression, a batch without such a column has nulls.
 func numbersOf(b *rowset.Batch, key registry.KeyID) numbers {
 	if key == registry.IDKey {
 		return numbers{ints: b.IDs}

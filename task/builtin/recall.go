@@ -10,7 +10,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// withRecallParams adds the parameters with which a node says how old what it reads may be.
+// withRecallParams adds the parameters that say how old the values may be that a node reads.
 func withRecallParams(params ...plan.ParamSchema) []plan.ParamSchema {
 	age := 0.001
 	return append(params,
@@ -30,8 +30,8 @@ func freshByDefault(params []plan.ParamSchema) []plan.ParamSchema {
 	return params
 }
 
-// recallRule returns which values a node takes from memory that reads keys which begin with prefix. shape says what a read of a key means; "" stands for
-// one that must not be kept.
+// recallRule returns the rule for a node that reads keys with this prefix: which values it takes from memory. shape
+// identifies the meaning of a read; "" means that values must not be kept.
 func recallRule(n *plan.Node, shape, prefix string) taskrun.RecallRule {
 	if n.Params.Bool("fresh") {
 		shape = ""
@@ -39,14 +39,14 @@ func recallRule(n *plan.Node, shape, prefix string) taskrun.RecallRule {
 	return taskrun.RecallRule{Shape: shape, Prefix: prefix, MaxAge: time.Duration(n.Params.Float("cache_age") * float64(time.Second))}
 }
 
-// The states of a value that is kept. A value itself follows only if it is there.
+// The states of a kept value. The value follows only if there is one.
 const (
 	valueThere     = 1
 	valueMissing   = 2 // the key has none
 	valueMalformed = 3 // its text does not parse
 )
 
-// appendKept appends a value to one that is kept.
+// appendKept appends a value to a kept row.
 func appendKept(dst []byte, state byte, column rowset.Column, row int) []byte {
 	dst = append(dst, state)
 	if state == valueThere {
@@ -55,18 +55,19 @@ func appendKept(dst []byte, state byte, column rowset.Column, row int) []byte {
 	return dst
 }
 
-// keyReads is how a node reads many keys, by a command each. As functions, not as an interface, they and what they refer to stay on the stack. Only
-// the body uses it.
+// keyReads is how a node reads many keys, by a command each. They are functions instead of an interface, so that they
+// and what they refer to stay on the stack. Only the body uses it.
 type keyReads struct {
 	key    func(dst []byte, k int) []byte                         // appends the text of key k
 	ask    func(b *resp.Batch, k int)                             // appends the command that reads key k
-	encode func(dst []byte, reply resp.Reply) (_ []byte, ok bool) // appends what a reply says; false if the reply is of a wrong kind
+	encode func(dst []byte, reply resp.Reply) (_ []byte, ok bool) // appends the values of a reply; false if the reply is of the wrong kind
 	refuse func(reply resp.Reply, k int) error                    // takes such a reply to the command for key k
 	take   func(values *taskrun.Values) error                     // takes what encode has written
 }
 
-// recallKeys reads keys from to to-1: those that the engine has in memory from there, and the others by commands, in b, which is empty. Without a command it
-// waits for nothing, unless keys came before: others get their turns in between.
+// recallKeys reads keys from to to-1: from the engine's memory if they are there, and otherwise with commands in b,
+// which is empty. If no command is needed, it does not wait, unless earlier keys were read: then other requests get
+// their turns in between.
 func recallKeys(c *task.Ctx, redis task.Redis, recall *taskrun.Recall, r keyReads, b *resp.Batch, from, to int) error {
 	v := recall.Find(from, to, r.key)
 	if len(v.Misses) > 0 {

@@ -77,7 +77,7 @@ return ctx
 	}
 }
 
-// remoteCandidates brings rows that a service chooses.
+// remoteCandidates makes rows that a service chooses.
 func remoteCandidates() task.Spec {
 	return task.Spec{
 		Op:        "core::remote_candidates",
@@ -123,7 +123,7 @@ return ctx
 	}
 }
 
-// remoteNode is what both tasks know of a node before any request. Immutable; any goroutine.
+// remoteNode is what both tasks know about a node before any request. Immutable; any goroutine.
 type remoteNode struct {
 	node          *plan.Node
 	send, columns []*registry.Key
@@ -211,7 +211,7 @@ func runRemoteCandidates(c *task.Ctx) (out rowset.RowSet, err error) {
 	return out, err
 }
 
-// exchange posts the rows of the input, and hands the answer over. Both documents are written and read off the loop.
+// exchange posts the rows of the input, and hands over the answer. Both documents are written and read off the loop.
 func (r *remoteNode) exchange(c *task.Ctx, answer func(body []byte) error) error {
 	request := func(dst []byte) ([]byte, error) { return r.appendRequest(dst, c) }
 	return c.Remote(c.Node.Endpoint).Exchange(request, answer)

@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// remoteBlock is how many values are written or read before somebody asks whether to stop.
+// remoteBlock is how many values are written or read between two checks whether to stop.
 const remoteBlock = 4096
 
 // appendRequest appends the document that a service gets.
@@ -90,8 +90,8 @@ func appendVector(dst []byte, v []float32) []byte {
 
 func isFinite(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) }
 
-// appendColumn appends the values of the active rows in a column. Services get whole doubles without a fraction, other than
-// readers of answers, and none that is not finite.
+// appendColumn appends the values of the active rows in a column. Unlike readers of answers, services get whole
+// doubles without a fraction. They never get a double that is not finite.
 func appendColumn(dst []byte, c *task.Ctx, in rowset.RowSet, key *registry.Key) ([]byte, error) {
 	column := in.Batch.Column(key.ID)
 	floats, _ := column.(*rowset.FloatColumn)
@@ -127,7 +127,7 @@ type answerColumn struct {
 	key     *registry.Key
 	missing string
 	read    bool // the answer has it
-	values  int  // that the answer has, those beyond the limit among them
+	values  int  // that the answer has, including those beyond the limit
 	bad     int  // of these, the ones of another type than the key's
 	builder rowset.Builder
 }
@@ -157,7 +157,7 @@ func (a answerColumns) countMalformed(c *task.Ctx) {
 	}
 }
 
-// named returns the column of that name that the answer has not had yet, or nil.
+// named returns the column of that name, or nil if the answer has had it already.
 func (a answerColumns) named(name string) *answerColumn {
 	for i := range a {
 		if a[i].key.Name == name {
@@ -215,7 +215,7 @@ type answerIDs struct {
 	text  bool
 	ids   []int64
 	texts [][]byte
-	all   int // that the answer has, those beyond the limit among them
+	all   int // that the answer has, including those beyond the limit
 }
 
 // take reads id i, and keeps it if it is among the first limit.

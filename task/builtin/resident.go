@@ -9,7 +9,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// residentRowsMax is the most rows that resident makes, and residentRows how many it makes unless a plan says so.
+// residentRowsMax is the most rows that resident makes, and residentRows is the default.
 const (
 	residentRowsMax = 1_000_000
 	residentRows    = 100_000
@@ -18,7 +18,7 @@ const (
 // residentOp is the op of resident.
 const residentOp = "core::resident"
 
-// resident makes rows of those that another plan has returned, which the engine keeps.
+// resident makes rows from the result of another plan, which the engine keeps.
 func resident() task.Spec {
 	refresh := 0.1
 	return task.Spec{
@@ -95,7 +95,8 @@ func CheckResident(g *plan.Graph) error {
 	return nil
 }
 
-// CheckReader returns why a node of resident cannot read the rows of g, its plan, as far as that shows before g runs, or nil.
+// CheckReader returns why a node of resident cannot read the rows of g, its plan, or nil. It finds what is known
+// before g runs.
 func CheckReader(n *plan.Node, g *plan.Graph) error {
 	if err := CheckResident(g); err != nil {
 		return err
@@ -122,7 +123,7 @@ func lacksColumn(name string, key *registry.Key) error {
 	return task.Invalidf("plan %s returns no column %s of type %s", name, key.Name, key.TypeName())
 }
 
-// dependsOn says what of a request a node depends on, "" if on nothing.
+// dependsOn says on which part of a request a node depends, "" if on none.
 func dependsOn(n *plan.Node) string {
 	if n.Schema.OfRequest {
 		return "the user"

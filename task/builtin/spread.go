@@ -4,7 +4,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// A spreadRule says that each window of the result has at most so many rows of a group. One goroutine at a time.
+// A spreadRule limits the rows of a group in each window of the result. One goroutine at a time.
 type spreadRule struct {
 	groups []int32 // by position of the input
 	n      int     // the number of groups
@@ -28,9 +28,9 @@ type spreader struct {
 
 	result []int32 // positions
 	full   []int32 // by class: how many rules have no room for it
-	first  []int32 // by class: the position that waits first; noRow: none does
+	first  []int32 // by class: the first waiting position; noRow: none waits
 	last   []int32 // by class: the position that waits last
-	next   []int32 // by position: who waits behind it in its class
+	next   []int32 // by position: the one that waits behind it in its class
 	ready  []int32 // heap of the first positions of classes that fit again; those that no longer do are passed over
 	scan   int     // the first position that was not looked at yet
 	oldest int     // no position before it waits
@@ -140,7 +140,7 @@ func (s *spreader) choose() int32 {
 	return s.unqueue(s.relax())
 }
 
-// relax returns the first row that fits all rules but the last ones, as few of these as possible.
+// relax returns the first row that fits all rules except the last ones, as few of these as possible.
 func (s *spreader) relax() int32 {
 	for kept := len(s.rules) - 1; kept > 0; kept-- {
 		best := noRow
@@ -186,7 +186,7 @@ func (s *spreader) place(pos int32) {
 	s.mayGo(s.class[pos])
 }
 
-// leave notes that the window of a rule has left a row of that group behind.
+// leave notes that the window of a rule has moved past a row of that group.
 func (s *spreader) leave(r *spreadRule, g int32) {
 	if r.inside[g]--; r.inside[g] == r.most-1 {
 		var one [1]int32

@@ -52,7 +52,7 @@ func take() task.Spec {
 // page says which rows stay. Immutable.
 type page struct{ count, offset int64 }
 
-// preparePage returns the *page that the plan states, or nil if requests give a part of it.
+// preparePage returns the *page that the plan states, or nil if requests supply a part of it.
 func preparePage(n *plan.Node, _ *registry.Registry) (any, error) {
 	p := &n.Params
 	if p.LeastInt("count") < p.Int("count") || p.LeastInt("offset") < p.Int("offset") {

@@ -112,7 +112,7 @@ type ranking struct {
 	out    rowset.RowSet // the result
 }
 
-// rankTop ranks the rows, of which count stay. So many of the best by the first score are in order.
+// rankTop ranks the rows, of which count stay. Those that stay are the best by the first score, and in order.
 func rankTop(c *task.Ctx, count, ordered int) (r ranking, err error) {
 	p := &c.Node.Params
 	first := p.Key("out_key")
@@ -224,7 +224,7 @@ func explainTop(c *task.Ctx, out rowset.RowSet) task.Account {
 	}}
 }
 
-// rankedBy fills in the rank and the score of a row, and what it lacks to the last of so many rows.
+// rankedBy fills in the rank and the score of a row, and by how much it missed the last of so many rows.
 func rankedBy(why *task.Reason, sorted rowset.RowSet, pos int, key registry.KeyID, limit int) {
 	why.Rank, why.Of, why.Limit = pos+1, sorted.Len(), limit
 	scores := sorted.Batch.Float(key)

@@ -27,7 +27,7 @@ func (u *unreadIDs) unnamed() bool { return u.Count > 0 && !u.named }
 // name names the key of First.
 func (u *unreadIDs) name(key string) { u.Key, u.named = errtext.Text(key), true }
 
-// tell tells what the node could not read of so many entries.
+// tell reports what the node could not read of so many entries.
 func (u *unreadIDs) tell(c *task.Ctx) { c.DropIDs(u.MalformedIDs) }
 
 // encode appends what there is to say of one key to a value that is kept.

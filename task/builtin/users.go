@@ -13,10 +13,10 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// countryName names the key of the one column that is read from users, whatever its id.
+// countryName names the key of the only column that is read from users, whatever its id.
 const countryName = "country"
 
-// preparedUsers is what a node reads of lists and users. Immutable once built; any goroutine.
+// preparedUsers is what a node reads from lists and users. Immutable once built; any goroutine.
 type preparedUsers struct {
 	key   *registry.Key // of the column
 	users taskrun.RecallRule
@@ -76,7 +76,7 @@ func (u userKeys) append(dst []byte, id int64) []byte {
 	return append(dst, u.texts[id]...)
 }
 
-// drop leaves a user out whose reply is of a wrong kind, or returns the error.
+// drop leaves out a user whose reply is of the wrong kind, or returns the error.
 func (u userKeys) drop(c *task.Ctx, redis task.Redis, reply resp.Reply, id int64) error {
 	if u.texts == nil {
 		return c.DropKey(redis, reply, resp.Array, "HGETALL", userPrefix, id)
@@ -95,8 +95,8 @@ func (u userKeys) drop(c *task.Ctx, redis task.Redis, reply resp.Reply, id int64
 // usersFanoutMax is the most entries that follow and recommendation read of one list.
 const usersFanoutMax = 10_000_000
 
-// fanOut expands each row to the ids in the list at prefix+id, then reads each
-// of those users. Two round trips, unless there are very many rows.
+// fanOut expands each row to the ids in the list at prefix+id, then reads each of those users. It takes two round
+// trips, unless there are very many rows.
 func fanOut(op, prefix, doc string) task.Spec {
 	users := userKeys{command: userCommand()}
 	return tasks.Recalls(task.Spec{
@@ -211,8 +211,8 @@ func (u *keptUsers) take(values *taskrun.Values) error {
 	return nil
 }
 
-// takeCountries appends that field of users from reply i on, up to the next one that Redis refused. It returns the
-// position of that, or the number of replies.
+// takeCountries appends that field of users from reply i on, up to the next reply that is a refusal. It returns the
+// position of that reply, or the number of replies.
 func takeCountries(countries *rowset.StringBuilder, field string, replies resp.Replies, i int) int {
 	for ; i < replies.Len(); i++ {
 		reply := replies.At(i)
