@@ -77,7 +77,7 @@ type Async struct {
 
 	watchdog *watchdog // nil: nobody checks whether the loop is stuck
 	closing  bool
-	gaveUp   bool // the grace is over
+	over     bool // no request begins any more: the grace is over, or none was left
 	grace    *loop.Timer
 	graceEnd clock.Time    // when grace fires; zero: not armed
 	drained  chan struct{} // closed when closing and nothing is left
@@ -195,7 +195,7 @@ func (e *Async) armGrace(grace time.Duration) {
 // giveUp fails the requests that wait and those in flight. No request ends before all nodes have settled: the end of
 // the last request ends orphans.
 func (e *Async) giveUp() {
-	e.gaveUp = true
+	e.over = true
 	e.dropWaiting()
 	for r := e.runs.First(); r != nil; r = r.link.Next() {
 		r.State.Abort(-1, ErrShuttingDown)
@@ -215,6 +215,7 @@ func (e *Async) checkDrained() {
 	if !e.closing || e.ended || e.pending() {
 		return
 	}
+	e.over = true
 	for i := range e.endpoints {
 		e.endpoints[i].close() // fails the calls of orphans, which ends their bodies
 	}

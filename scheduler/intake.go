@@ -23,9 +23,9 @@ func (e *Async) Submit(x *Execution, done func(*Result)) error {
 	return nil
 }
 
-// admit begins a request that was admitted at once.
+// admit begins a request that was admitted at once, unless the engine has closed meanwhile.
 func (e *Async) admit(x *Execution) {
-	if !e.gaveUp && !e.ended {
+	if !e.over {
 		e.begin(x)
 		return
 	}
