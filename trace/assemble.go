@@ -370,7 +370,7 @@ func (a *assembly) drawCalls() {
 		if c.asked < 0 {
 			continue
 		}
-		kind, body := FlowKind(c.on.kind), a.nodes[c.Node].on
+		kind, body := FlowKind(c.on.kind), a.nodes[c.Node].on // The kinds of connections and of their flows have the same names.
 		points := []Point{a.point(Asked, body, c.asked), a.point(Sent, c.on, c.Start)}
 		if c.resumed >= 0 {
 			points = append(points, a.point(Replied, c.on, c.End), a.point(Resumed, body, c.resumed))

@@ -3,8 +3,7 @@ package draw
 import (
 	"encoding/json"
 	"io"
-	"os"
-	"path/filepath"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,14 +14,9 @@ import (
 
 // FuzzDraw draws what Decode accepts, in every form: no document makes a drawing panic, or endless.
 func FuzzDraw(f *testing.F) {
-	files, err := filepath.Glob("../testdata/*.json")
-	require.NoError(f, err)
-	for _, file := range files {
-		doc, err := os.ReadFile(file)
-		require.NoError(f, err)
-		f.Add(doc)
-	}
-	for name, t := range tracetest.Hostile() {
+	all := fixtures(f)
+	maps.Copy(all, tracetest.Hostile())
+	for name, t := range all {
 		if name == "large" || name == "chain" || name == "fan" {
 			continue
 		}

@@ -26,11 +26,7 @@ func render(t *testing.T, runs ...Run) string {
 }
 
 func TestThePageSaysWhatBoundsTheRequest(t *testing.T) {
-	doc, err := os.ReadFile("../testdata/mixed_pipeline.reactor.json")
-	require.NoError(t, err)
-	tr, err := trace.Decode(doc)
-	require.NoError(t, err)
-	text := html.UnescapeString(render(t, Run{Trace: tr}))
+	text := html.UnescapeString(render(t, Run{Trace: fixtures(t)["mixed_pipeline.reactor"]}))
 	for _, want := range []string{
 		"mixed_pipeline took 34.1 ms on the reactor (adaptive).", "n1 (core::follow) bounds the request: 15 ms, 44 % of it, of which 14.9 ms waiting for Redis.",
 		"n0 viewer → n1 follow → n2 vm → n3 filter → n4 sort → n5 take", "fused into n2", "100→60", ">ep_0001 #0<", ">CPU 1<",

@@ -3,8 +3,6 @@ package draw
 import (
 	"encoding/xml"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,14 +18,7 @@ func TestPictures(t *testing.T) {
 	for name, tr := range fixtures(t) {
 		for kind, drawing := range map[string]string{"graph": Graph(tr), "timeline": Timeline(tr)} {
 			wellFormed(t, drawing)
-			golden := filepath.Join("testdata", name+"."+kind+".svg")
-			if *update {
-				require.NoError(t, os.MkdirAll("testdata", 0o755))
-				require.NoError(t, os.WriteFile(golden, []byte(drawing), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), drawing, golden)
+			isStored(t, name+"."+kind+".svg", drawing)
 		}
 	}
 }

@@ -25,16 +25,20 @@ func TestDrawings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			require.NoError(t, Text(&out, Options{}, Run{Trace: tr}))
-			golden := filepath.Join("testdata", name+".txt")
-			if *update {
-				require.NoError(t, os.MkdirAll("testdata", 0o755))
-				require.NoError(t, os.WriteFile(golden, []byte(out.String()), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), out.String())
+			isStored(t, name+".txt", out.String())
 		})
 	}
+}
+
+// isStored compares a drawing with its file in testdata.
+func isStored(t *testing.T, file, drawing string) {
+	file = filepath.Join("testdata", file)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(drawing), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), drawing, file)
 }
 
 // fixtures returns the traces of package trace's tests, whose clocks were set by hand, by the name of their file.
