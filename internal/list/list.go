@@ -3,7 +3,7 @@
 package list
 
 // A Link is the place of an element of type E in a list. The element has one for each list that it may be in at the
-// same time. The zero value is not in a list. The list's owner owns the link.
+// same time. The zero value is not in a list. One goroutine at a time, as its list.
 type Link[E any] struct {
 	of         *E // nil: in no list
 	prev, next *Link[E]
