@@ -302,6 +302,7 @@ type endpointRow struct {
 	TLSCert       string      `toml:"tls_cert"`
 	TLSKey        string      `toml:"tls_key"`
 	TLSServerName string      `toml:"tls_server_name"`
+	SentinelTLS   *bool       `toml:"sentinel_tls"`
 	Header        []headerRow `toml:"header"`
 	Policy        struct {
 		MaxInflight      *int64 `toml:"max_inflight"`
@@ -318,11 +319,19 @@ type endpointRow struct {
 		CacheMaxAgeMS    *int64 `toml:"cache_max_age_ms"`
 		CacheRequire     bool   `toml:"cache_require"`
 		MaxSilenceMS     *int64 `toml:"tracking_max_silence_ms"`
-		BearerToken      string `toml:"bearer_token"`
-		BearerTokenFile  string `toml:"bearer_token_file"`
-		BearerTokenEnv   string `toml:"bearer_token_env"`
-		MaxRequestBytes  *int64 `toml:"max_request_bytes"`
-		MaxAnswerBytes   *int64 `toml:"max_answer_bytes"`
+		ReadFrom         string `toml:"read_from"`
+		ReplicaMaxLag    *int64 `toml:"replica_max_lag_bytes"`
+
+		SentinelUsername     string `toml:"sentinel_username"`
+		SentinelPassword     string `toml:"sentinel_password"`
+		SentinelPasswordFile string `toml:"sentinel_password_file"`
+		SentinelPasswordEnv  string `toml:"sentinel_password_env"`
+
+		BearerToken     string `toml:"bearer_token"`
+		BearerTokenFile string `toml:"bearer_token_file"`
+		BearerTokenEnv  string `toml:"bearer_token_env"`
+		MaxRequestBytes *int64 `toml:"max_request_bytes"`
+		MaxAnswerBytes  *int64 `toml:"max_answer_bytes"`
 	} `toml:"policy"`
 }
 
@@ -349,6 +358,8 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 		endpoint.move(server)
 		endpoint.Cluster, endpoint.Master = endpoint.Cluster || row.Cluster, cmp.Or(row.Master, endpoint.Master)
 		endpoint.TLS = l.tls(file, label, row, endpoint)
+		l.replicas(file, label, row, endpoint)
+		l.sentinel(file, label, row, endpoint)
 		if err := endpoint.ClusterProblem(); err != nil {
 			field := "cluster"
 			if endpoint.Master != "" {
@@ -385,6 +396,50 @@ func (l *loader) tls(file, label string, row *endpointRow, e *Endpoint) *TLS {
 		l.problem(file, label, "%w", err)
 	}
 	return t
+}
+
+// replicas reads which nodes of a Redis Cluster answer reads.
+func (l *loader) replicas(file, label string, row *endpointRow, e *Endpoint) {
+	given, r := &row.Policy, &e.Policy.Replicas
+	if (given.ReadFrom != "" || given.ReplicaMaxLag != nil) && *r != (Replicas{}) {
+		l.problem(file, label, "policy.read_from: the url has such parameters, too")
+	}
+	if given.ReadFrom != "" {
+		var err error
+		if r.ReadFrom, err = parseReadFrom(given.ReadFrom); err != nil {
+			l.problem(file, label, "policy.%w", err)
+		}
+	}
+	if lag := given.ReplicaMaxLag; lag != nil {
+		if r.MaxLagBytes = *lag; *lag < 1 || *lag > replicaLagLimit {
+			l.problem(file, label, "policy.%w", errReplicaLag)
+		}
+	}
+	if err := r.check(); err != nil {
+		l.problem(file, label, "policy.%w", err)
+	}
+}
+
+// sentinel reads how sentinels are reached.
+func (l *loader) sentinel(file, label string, row *endpointRow, e *Endpoint) {
+	given, s := &row.Policy, &e.Policy.Sentinel
+	if given.SentinelUsername != "" {
+		if s.Username != "" {
+			l.problem(file, label, "policy.sentinel_username: the url names one, too")
+		}
+		s.Username = given.SentinelUsername
+	}
+	for _, secret := range []Secret{NewSecret(given.SentinelPassword), {File: given.SentinelPasswordFile}, {Env: given.SentinelPasswordEnv}} {
+		if err := s.setPassword(secret); err != nil {
+			l.problem(file, label, "policy.sentinel_password: %w", err)
+		}
+	}
+	if row.SentinelTLS != nil {
+		s.Plain = !*row.SentinelTLS
+	}
+	if err := s.check(e.TLS != nil); err != nil {
+		l.problem(file, label, "%w", err)
+	}
 }
 
 func (l *loader) checkEndpoint(file, label, env string, row *endpointRow, server *Server) {

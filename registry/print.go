@@ -47,10 +47,17 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 		TLSCert          string       `json:"tls_cert,omitempty"`
 		TLSKey           string       `json:"tls_key,omitempty"`
 		TLSServerName    string       `json:"tls_server_name,omitempty"`
+		ReadFrom         ReadFrom     `json:"read_from,omitempty"` // none: master
+		ReplicaMaxLag    int64        `json:"replica_max_lag_bytes,omitempty"`
+		SentinelUsername string       `json:"sentinel_username,omitempty"`
+		HasSentinelPass  bool         `json:"has_sentinel_password,omitempty"`
+		SentinelPassFile string       `json:"sentinel_password_file,omitempty"`
+		SentinelPassEnv  string       `json:"sentinel_password_env,omitempty"`
+		SentinelPlain    bool         `json:"sentinel_plain,omitempty"`
 	}
 	endpoints := make([]endpoint, len(r.endpoints))
 	for i, e := range r.endpoints {
-		cache, files := e.Policy.Cache, TLS{}
+		cache, files, sentinel := e.Policy.Cache, TLS{}, e.Policy.Sentinel
 		if e.TLS != nil {
 			files = *e.TLS
 		}
@@ -61,6 +68,8 @@ func (r *Registry) MarshalJSON() ([]byte, error) {
 			cache.Mode, cache.MaxBytes, cache.MaxAge.Milliseconds(), cache.Required, cache.MaxSilence.Milliseconds(),
 			e.Service.TLS || e.TLS != nil, e.Service.Path, e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
 			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes, e.Cluster, e.Others, e.Master, files.CA, files.Cert, files.Key, files.ServerName,
+			e.Policy.Replicas.ReadFrom, e.Policy.Replicas.MaxLagBytes,
+			sentinel.Username, !sentinel.Password.IsZero(), sentinel.Password.File, sentinel.Password.Env, sentinel.Plain,
 		}
 	}
 	return json.Marshal(struct {

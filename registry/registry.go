@@ -143,9 +143,15 @@ type Endpoint struct {
 func (e *Endpoint) Addr() string { return withOthers(addr(e.Host, e.Port, e.Socket), e.Others) }
 
 // ClusterProblem returns why the endpoint cannot be a Redis Cluster, or a master that sentinels know. It returns nil
-// if the endpoint is neither, or may be one.
+// if the endpoint is neither, or may be one. It also reports settings for replicas and sentinels that do not fit.
 func (e *Endpoint) ClusterProblem() error {
 	switch {
+	case e.Policy.Sentinel != Sentinel{} && e.Master == "":
+		return errSentinel
+	case e.Policy.Replicas != Replicas{} && !e.Cluster:
+		return errReplicas
+	case e.Policy.Replicas.ReadFrom != ReadMaster && e.Policy.Cache.Mode.Tracked():
+		return errTrackedRead
 	case e.Master != "" && (e.Kind != Redis || e.Socket != "" || e.Embedded || e.Cluster || !validMaster(e.Master)):
 		return errors.New("a master that sentinels know is of kind redis, without a unix socket, and neither embedded nor a Redis Cluster; its name has letters, digits, dots, - and _")
 	case !e.Cluster:
@@ -168,6 +174,12 @@ func (e *Endpoint) move(s Server) {
 	if s.HasDatabase {
 		e.Policy.Database = s.Database
 	}
+	if (s.Replicas != Replicas{}) {
+		e.Policy.Replicas = s.Replicas
+	}
+	if (s.Sentinel != Sentinel{}) {
+		e.Policy.Sentinel = s.Sentinel
+	}
 }
 
 // Policy bounds the use of an endpoint. Immutable once built; any goroutine.
@@ -180,6 +192,8 @@ type Policy struct {
 	Password       Secret        // AUTH; Registry.ReadSecrets fills it in
 	Database       int           // SELECT; 0 means none
 	Cache          Cache
+	Replicas       Replicas
+	Sentinel       Sentinel // of a master that sentinels know
 }
 
 // Cache says whether an engine keeps in memory what it read from a Redis. Immutable once built; any goroutine.
@@ -279,13 +293,20 @@ func (r *Registry) Endpoint(id string) (*Endpoint, bool) { return lookup(r.endpo
 func (r *Registry) Endpoints() []*Endpoint { return r.endpoints }
 
 // WithRedis returns a copy of r that has every endpoint of kind redis at the server and none embedded. Settings that
-// the server does not name stay: user and password together, the database, all bounds. Only plans loaded with the
+// the server does not name stay: user and password together, the database, all bounds. Settings for replicas and
+// sentinels go if the server has none. Only plans loaded with the
 // copy use the new server.
 func (r *Registry) WithRedis(s Server) *Registry {
 	return r.change(func(e *Endpoint) {
 		if e.Kind == Redis {
 			e.move(s)
 			e.Embedded = false
+			if !s.Cluster {
+				e.Policy.Replicas = Replicas{}
+			}
+			if s.Master == "" {
+				e.Policy.Sentinel = Sentinel{}
+			}
 		}
 	})
 }
@@ -339,6 +360,9 @@ func (r *Registry) ReadSecrets() (*Registry, error) {
 func (e *Endpoint) readSecrets() error {
 	password, err := e.Policy.Password.Read()
 	e.Policy.Password = password
+	if err == nil {
+		e.Policy.Sentinel.Password, err = e.Policy.Sentinel.Password.read("sentinel_password")
+	}
 	if err == nil {
 		err = e.Service.readSecrets()
 	}

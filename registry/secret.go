@@ -78,12 +78,22 @@ func (s Secret) read(name string) (Secret, error) {
 // Login returns a function that reads user and password again for each connection, if the password is in a file. So a
 // replaced file takes effect by itself. Otherwise Login returns nil.
 func (p *Policy) Login() func() (username, password string, err error) {
-	if p.Password.File == "" {
+	return login(p.Username, p.Password, "password")
+}
+
+// Login is that of a Policy, for sentinels.
+func (s *Sentinel) Login() func() (username, password string, err error) {
+	return login(s.Username, s.Password, "sentinel_password")
+}
+
+// login is Login for a password of a name.
+func login(username string, password Secret, name string) func() (string, string, error) {
+	if password.File == "" {
 		return nil
 	}
-	username, source := p.Username, Secret{File: p.Password.File}
+	source := Secret{File: password.File}
 	return func() (string, string, error) {
-		password, err := source.Read()
+		password, err := source.read(name)
 		return username, password.Reveal(), err
 	}
 }

@@ -25,7 +25,9 @@ type Server struct {
 	TLS     *TLS // nil: plain
 	// Master is the name under which sentinels know the server. Host, Port and Others are then those of sentinels.
 	// Empty: there are no sentinels.
-	Master string
+	Master   string
+	Sentinel Sentinel
+	Replicas Replicas
 
 	Username string // empty means the default user
 	Password Secret
@@ -44,7 +46,7 @@ var (
 	errHost     = errors.New("host must be a host name or an IP address")
 	errDB       = errors.New("the database must be a number from 0 to 65536, once: after the host or as db=")
 	errSocket   = errors.New("a unix socket needs an absolute path without %, ? and #: unix:///path/to/redis.sock")
-	errQuery    = errors.New("after ? there are db, username, password, password_file and password_env, and with rediss:// tls_ca, tls_cert, tls_key and tls_server_name, each at most once")
+	errQuery    = errors.New("after ? there are db, username, password, password_file and password_env, tls_* with rediss://, read_from and replica_max_lag_bytes with redis+cluster://, and sentinel_* with redis+sentinel://, each at most once")
 	errTLSPlain = errors.New("tls_ca, tls_cert, tls_key and tls_server_name need rediss://")
 	errSeeds    = errors.New("redis+cluster:// and redis+sentinel:// name at most 16 nodes, as host:port with commas between them")
 	errCluster  = errors.New("a Redis Cluster has only database 0")
@@ -64,7 +66,7 @@ var (
 //	unix://user:password@/path/to/redis.sock?db=1
 //
 // Everything except the host or the path, and the master, may be missing; the port is then 6379, or 26379 for
-// sentinels. A query may hold db, username, password, password_file and password_env. The forms are those of go-redis
+// sentinels. A query may hold db, username, password, password_file and password_env, and settings for TLS, replicas and sentinels. The forms are those of go-redis
 // and redis-py, except the last two, which keep the password out of command lines. Errors quote nothing of text.
 func ParseServer(text string) (Server, error) {
 	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "unix:") {
@@ -281,6 +283,20 @@ func (s *Server) setLogin(u *url.URL) error {
 			s.Password = map[string]Secret{
 				"password": NewSecret(value), "password_file": {File: value}, "password_env": {Env: value},
 			}[name]
+		case "read_from", "replica_max_lag_bytes":
+			if !s.Cluster {
+				return errReplicas
+			}
+			if err := s.Replicas.set(name, value); err != nil {
+				return err
+			}
+		case "sentinel_username", "sentinel_password", "sentinel_password_file", "sentinel_password_env", "sentinel_tls":
+			if s.Master == "" {
+				return errSentinel
+			}
+			if err := s.Sentinel.set(name, value); err != nil {
+				return err
+			}
 		case "tls_ca", "tls_cert", "tls_key", "tls_server_name":
 			if s.TLS == nil {
 				return errTLSPlain
@@ -291,6 +307,12 @@ func (s *Server) setLogin(u *url.URL) error {
 		}
 	}
 	if err := s.TLS.check(); err != nil {
+		return err
+	}
+	if err := s.Replicas.check(); err != nil {
+		return err
+	}
+	if err := s.Sentinel.check(s.TLS != nil); err != nil {
 		return err
 	}
 	if s.Username != "" && s.Password.IsZero() {

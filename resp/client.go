@@ -76,6 +76,7 @@ type Stats struct {
 	Reconnects    uint64 // connections made after the first of their kind
 	Redirected    uint64 // commands that left again, to another node of a Redis Cluster or later to the same one
 	Refreshes     uint64 // requests for the map of a Redis Cluster
+	ReplicaReads  uint64 // commands that were for a replica of a Redis Cluster first
 	Nodes         int    // of a Redis Cluster, with a client, now
 	Inflight      int    // commands gathered or sent, and not answered, now
 	Waiting       int    // calls not sent or sent in part, now
@@ -98,6 +99,7 @@ func (s *Stats) Add(o Stats) {
 	s.Reconnects += o.Reconnects
 	s.Redirected += o.Redirected
 	s.Refreshes += o.Refreshes
+	s.ReplicaReads += o.ReplicaReads
 	s.Nodes += o.Nodes
 	s.Inflight += o.Inflight
 	s.Waiting += o.Waiting

@@ -61,7 +61,7 @@ func (h *hellos) begin() *Hello {
 	return h.now
 }
 
-// Greeting returns the commands that open a connection: AUTH, SELECT, ROLE, CLIENT SETNAME and CLIENT SETINFO,
+// Greeting returns the commands that open a connection: AUTH, SELECT, READONLY, ROLE, CLIENT SETNAME and CLIENT SETINFO,
 // each if the options ask for it. The batch may be empty.
 func (o *Options) Greeting() *Batch {
 	var b Batch
@@ -74,6 +74,9 @@ func (o *Options) Greeting() *Batch {
 	}
 	if o.Database != 0 {
 		b.Cmd("SELECT", strconv.Itoa(o.Database))
+	}
+	if o.ReadsReplica {
+		b.Cmd("READONLY")
 	}
 	if o.Master != "" {
 		b.Cmd("ROLE")
@@ -100,6 +103,9 @@ func (o *Options) CheckGreeting(i int, reply Reply) error {
 		required++
 	}
 	if o.Database != 0 {
+		required++
+	}
+	if o.ReadsReplica {
 		required++
 	}
 	if o.Master != "" {

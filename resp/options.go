@@ -21,6 +21,15 @@ type Options struct {
 	// by this name. A connection to a server that is not a master is refused. Empty: Addr is the server.
 	Master string
 
+	// Sentinels say how those that Addr lists are reached, with Master.
+	Sentinels SentinelOptions
+	// ReadFrom says which nodes of a Redis Cluster answer reads. Empty: masters.
+	ReadFrom ReadFrom
+	// ReplicaMaxLagBytes bounds how many bytes of its master's writes a replica may lack that is read. Zero means any number.
+	ReplicaMaxLagBytes int64
+	// ReadsReplica says that the server is a replica in a Redis Cluster, and answers reads (READONLY). One that refuses is not connected to.
+	ReadsReplica bool
+
 	// Secure adds TLS to each new connection: see transport.DialOptions. Nil means no TLS.
 	Secure transport.Secure
 
@@ -82,6 +91,23 @@ type Options struct {
 	// Limits bound what a reply may look like.
 	Limits Limits
 }
+
+// SentinelOptions say how sentinels are reached; the fields are those of Options. Immutable once given to a client.
+type SentinelOptions struct {
+	Secure             transport.Secure
+	Username, Password string
+	Login              func() (username, password string, err error)
+}
+
+// ReadFrom says which nodes of a Redis Cluster answer the commands that ReadOnly knows. All others go to masters.
+type ReadFrom string
+
+// The nodes that answer reads.
+const (
+	ReadMaster  ReadFrom = ""        // the master
+	ReadReplica ReadFrom = "replica" // a replica; the master, if none may be read
+	ReadNearest ReadFrom = "nearest" // of the master and its replicas that may be read, the one with the shortest round trip
+)
 
 // WithDefaults returns o with a default in each field that is zero. A client calls it once, when
 // it is built.

@@ -164,10 +164,15 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 		}
 	}
 	return resp.Options{
-		Addr:            ep.Addr(),
-		Login:           login,
-		Secure:          ep.TLS.Secure(),
-		Master:          ep.Master,
+		Addr:      ep.Addr(),
+		Login:     login,
+		Secure:    ep.TLS.Secure(),
+		Master:    ep.Master,
+		Sentinels: SentinelOptions(ep.TLS, &ep.Policy.Sentinel),
+		ReadFrom:  resp.ReadFrom(ep.Policy.Replicas.ReadFrom),
+
+		ReplicaMaxLagBytes: ep.Policy.Replicas.MaxLagBytes,
+
 		ClientName:      c.ClientName,
 		LibName:         "rankd",
 		LibVersion:      version.Read().Module,
@@ -182,6 +187,15 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 		NoCoalesceReads: c.NoCoalesceReads,
 		Seed:            uint64(time.Now().UnixNano()),
 	}
+}
+
+// SentinelOptions returns how sentinels are reached that know a master.
+func SentinelOptions(secure *registry.TLS, s *registry.Sentinel) resp.SentinelOptions {
+	o := resp.SentinelOptions{Username: s.Username, Password: s.Password.Reveal(), Login: s.Login()}
+	if !s.Plain {
+		o.Secure = secure.Secure()
+	}
+	return o
 }
 
 // RemoteOptions returns an endpoint's policy as the clients of package remote take it.

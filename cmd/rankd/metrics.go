@@ -40,6 +40,7 @@ type redisReport struct {
 	CacheMisses   uint64 `json:"cache_misses"`
 	Redirected    uint64 `json:"redirected,omitempty"`
 	Refreshes     uint64 `json:"refreshes,omitempty"`
+	ReplicaReads  uint64 `json:"replica_reads,omitempty"`
 }
 
 // remoteReport says what was asked of one service. docs/remote.md explains its fields.
@@ -128,6 +129,7 @@ func reportRedis(m *rankd.Metrics) (r redisReport) {
 		r.BytesReceived += s.BytesReceived
 		r.Redirected += s.Redirected
 		r.Refreshes += s.Refreshes
+		r.ReplicaReads += s.ReplicaReads
 	}
 	for _, s := range m.Caches {
 		r.CacheHits += s.Hits

@@ -11,7 +11,7 @@ var (
 	// loginInText matches the same in a word of a text, and the login behind it.
 	loginInText = regexp.MustCompile(`(^|[\s"])(-*[\w-]+=)?([A-Za-z+]+://)[^\s"]*@`)
 	// inQuery matches the password in the query of a URL.
-	inQuery = regexp.MustCompile(`([?&]password=)[^&\s"]*`)
+	inQuery = regexp.MustCompile(`([?&](?:sentinel_)?password=)[^&\s"]*`)
 )
 
 // HidePassword returns a command-line argument in which *** replaces what may be the user and password of a Redis

@@ -9,19 +9,20 @@ import (
 
 func TestHidePassword(t *testing.T) {
 	for argument, want := range map[string]string{
-		"redis://u:p@h:6379/0":                 "redis://***@h:6379/0",
-		"--redis=redis://u:p@h":                "--redis=redis://***@h",
-		"redis://p@h":                          "redis://***@h",
-		"redis://u:a=b@c d\"e@h":               "redis://***@h",
-		"u:p@h:6379":                           "***@h:6379",
-		"--redis=u:a=b@h:6379":                 "--redis=***@h:6379",
-		"redis://h?db=1&password=p&username=u": "redis://h?db=1&password=***&username=u",
-		"unix://u:p@/run/r.sock?password=q":    "unix://***@/run/r.sock?password=***",
-		"redis://h?password_env=PW":            "redis://h?password_env=PW",
-		"127.0.0.1:6379":                       "127.0.0.1:6379",
-		"my@plan.json":                         "my@plan.json",
-		"p@h:6379":                             "***@h:6379",
-		"":                                     "",
+		"redis://u:p@h:6379/0":                     "redis://***@h:6379/0",
+		"--redis=redis://u:p@h":                    "--redis=redis://***@h",
+		"redis://p@h":                              "redis://***@h",
+		"redis://u:a=b@c d\"e@h":                   "redis://***@h",
+		"u:p@h:6379":                               "***@h:6379",
+		"--redis=u:a=b@h:6379":                     "--redis=***@h:6379",
+		"redis://h?db=1&password=p&username=u":     "redis://h?db=1&password=***&username=u",
+		"unix://u:p@/run/r.sock?password=q":        "unix://***@/run/r.sock?password=***",
+		"redis://h?password_env=PW":                "redis://h?password_env=PW",
+		"redis+sentinel://h/m?sentinel_password=p": "redis+sentinel://h/m?sentinel_password=***",
+		"127.0.0.1:6379":                           "127.0.0.1:6379",
+		"my@plan.json":                             "my@plan.json",
+		"p@h:6379":                                 "***@h:6379",
+		"":                                         "",
 	} {
 		assert.Equal(t, want, HidePassword(argument), argument)
 	}

@@ -34,8 +34,16 @@ func options(server *registry.Server) (resp.Options, error) {
 	if err != nil {
 		return resp.Options{}, err
 	}
+	sentinel := server.Sentinel
+	if sentinel.Password, err = sentinel.Password.Read(); err != nil {
+		return resp.Options{}, err
+	}
+	sentinels := resp.SentinelOptions{Username: sentinel.Username, Password: sentinel.Password.Reveal()}
+	if !sentinel.Plain {
+		sentinels.Secure = server.TLS.Secure()
+	}
 	return resp.Options{
-		Addr: server.Addr(), Secure: server.TLS.Secure(), Master: server.Master, Username: server.Username, Password: password.Reveal(), Database: server.Database,
+		Addr: server.Addr(), Secure: server.TLS.Secure(), Master: server.Master, Sentinels: sentinels, Username: server.Username, Password: password.Reveal(), Database: server.Database,
 	}, nil
 }
 

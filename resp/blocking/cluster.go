@@ -34,8 +34,9 @@ type Cluster struct {
 // A node is a server of the cluster. The mutex of its Cluster guards users.
 type node struct {
 	*Client
-	number int
-	users  int // calls that have commands for it
+	number  int
+	users   int // calls that have commands for it
+	probing bool
 }
 
 // NewCluster returns a client that has not connected yet. o.Addr lists one or more nodes, as "host:port,host:port";
@@ -44,6 +45,7 @@ func NewCluster(clk clock.Clock, o resp.Options) *Cluster {
 	o = o.WithDefaults()
 	o.MaxInflight = max(o.MaxInflight, 2) // ASKING and its command leave together.
 	c := &Cluster{clock: clk, opts: o, spare: make(spareBuffers, buffersKeep), state: cluster.NewState(strings.Split(o.Addr, ","), o.Seed)}
+	c.state.ReadFrom(o.ReadFrom, o.ReplicaMaxLagBytes)
 	c.life, c.end = context.WithCancel(context.Background())
 	return c
 }
@@ -145,6 +147,7 @@ func (c *Cluster) await(deadline clock.Time) error {
 		}
 		c.mu.Lock()
 		c.refresh(now)
+		c.probe(now)
 		ready, mapped, due, err := c.state.Ready(), c.mapped, c.state.Due(), c.state.Err()
 		c.mu.Unlock()
 		switch {
@@ -195,6 +198,7 @@ func (c *Cluster) refresh(now clock.Time) {
 				n.Close()
 			}
 		}
+		c.probe(c.clock.Now())
 		c.mapped = nil
 		close(mapped)
 	})
@@ -221,6 +225,56 @@ func (c *Cluster) ask(addr string) (m *cluster.Map, err error) {
 	return m, err
 }
 
+// probe has the nodes asked that are due, how far they follow their masters. mu is held. Only a client that reads from replicas asks.
+func (c *Cluster) probe(now clock.Time) {
+	if c.opts.ReadFrom == resp.ReadMaster || c.life.Err() != nil {
+		return
+	}
+	for _, number := range c.state.Probe(now) {
+		n := c.use(number)
+		if n.probing {
+			n.users--
+			continue
+		}
+		n.probing = true
+		c.refreshing.Go(func() { c.probed(n) })
+	}
+}
+
+// probed asks one node, and measures the round trip.
+func (c *Cluster) probed(n *node) {
+	var question resp.Batch
+	question.Cmd("INFO", "replication")
+	var left leftAt
+	buf := c.spare.take()
+	defer c.spare.give(buf, c.opts.Limits)
+	buf.Watch = &left
+	var r cluster.Replication
+	replies, err := n.Exchange(&question, c.clock.Now().Add(c.opts.ConnectTimeout), buf)
+	buf.Watch = nil
+	now := c.clock.Now()
+	if err == nil {
+		r, err = cluster.ParseReplication(replies.At(0))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n.probing = false; err != nil {
+		c.state.Distrust(n.number)
+	} else {
+		c.state.Probed(n.number, r, clock.Time(left), now)
+	}
+	n.users--
+}
+
+// leftAt is a resp.Watch that notes when a question left.
+type leftAt clock.Time
+
+// Sent implements resp.Watch.
+func (l *leftAt) Sent(_, _, _ int, at clock.Time) { *l = leftAt(at) }
+
+// Replied implements resp.Watch.
+func (l *leftAt) Replied(int, int, int) {}
+
 // use returns a node, which stays until its user says otherwise. mu is held.
 func (c *Cluster) use(number int) *node {
 	for number >= len(c.nodes) {
@@ -231,6 +285,7 @@ func (c *Cluster) use(number int) *node {
 		o := c.opts
 		o.Addr = c.state.Addr(number)
 		o.Seed += uint64(number)
+		o.ReadsReplica = c.state.IsReplica(number)
 		n = &node{Client: NewClient(c.clock, o), number: number}
 		if c.life.Err() != nil {
 			n.Close()
@@ -272,6 +327,7 @@ type leg struct {
 	buf      *ReplyBuffer
 	replies  resp.Replies
 	err      error
+	reached  bool // the node may have got commands, if anybody has looked
 }
 
 // asking stands for the command ASKING of a leg.
@@ -281,11 +337,11 @@ const asking = -1
 func (x *exchange) route() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	anyone := cluster.None
+	anyone, now := cluster.None, x.clock.Now()
 	for i := range x.batch.Len() {
 		number := cluster.None
 		if slot := cluster.Route(x.batch.Span(i, i+1)); slot != cluster.None {
-			number = x.state.Owner(slot)
+			number = x.reader(i, slot, now)
 		}
 		if number == cluster.None { // Any node answers, or says who does, or that nobody does.
 			if anyone == cluster.None {
@@ -304,6 +360,19 @@ func (x *exchange) route() {
 			}
 		}
 	}
+}
+
+// reader returns the node that command i is for first, whose slot is known. mu is held.
+func (x *exchange) reader(i, slot int, now clock.Time) int {
+	master := x.state.Owner(slot)
+	if x.opts.ReadFrom == resp.ReadMaster || !resp.ReadOnly(x.batch.Span(i, i+1)) {
+		return master
+	}
+	node := x.state.Reader(slot, now)
+	if node != master {
+		x.stats.ReplicaReads++
+	}
+	return node
 }
 
 // legTo returns the leg to a node. mu is held.
@@ -344,23 +413,30 @@ func (x *exchange) send() (replies resp.Replies, whole bool) {
 
 func (l *leg) run() { l.replies, l.err = l.to.Exchange(l.batch, l.x.deadline, l.buf) }
 
-// watch returns what sees the commands of a leg: nobody sees those that are sent again.
+// watch returns what sees the commands of a leg: nobody else sees those that are sent again, and it notes whether those to a replica have left.
 func (l *leg) watch(w resp.Watch) resp.Watch {
-	if w == nil || l.x.hops != nil {
+	if l.x.hops != nil {
+		w = nil
+	}
+	if w == nil && !l.to.opts.ReadsReplica {
 		return nil
 	}
-	return &legWatch{l.x, w, l.to.number * l.x.opts.Connections}
+	return &legWatch{l, l.x, w, l.to.number * l.x.opts.Connections}
 }
 
 // A legWatch is a resp.Watch of one node's client. Legs have a goroutine each.
 type legWatch struct {
+	leg   *leg
 	x     *exchange
-	watch resp.Watch
-	first int // connection
+	watch resp.Watch // nil: nobody else looks
+	first int        // connection
 }
 
 // Sent implements resp.Watch.
 func (w *legWatch) Sent(conn, n, bytes int, at clock.Time) {
+	if w.leg.reached = true; w.watch == nil {
+		return
+	}
 	w.x.watching.Lock()
 	defer w.x.watching.Unlock()
 	w.watch.Sent(w.first+conn, n, bytes, at)
@@ -368,6 +444,9 @@ func (w *legWatch) Sent(conn, n, bytes int, at clock.Time) {
 
 // Replied implements resp.Watch.
 func (w *legWatch) Replied(conn, n, bytes int) {
+	if w.watch == nil {
+		return
+	}
 	w.x.watching.Lock()
 	defer w.x.watching.Unlock()
 	w.watch.Replied(w.first+conn, n, bytes)
@@ -443,17 +522,43 @@ func (x *exchange) missed(l *leg) error {
 		x.stats.CountFailure(l.err)
 		return l.err
 	}
-	if !x.hurt {
-		x.hurt = true
-		x.stats.CountFailure(l.err)
+	replica := x.state.IsReplica(l.to.number)
+	if replica {
+		x.state.Distrust(l.to.number)
 	}
 	for _, k := range l.commands {
-		if k != asking {
-			x.buf.gathered.Fail(k, x.batch.Len(), l.err)
-			x.missing--
+		if k == asking {
+			continue
 		}
+		if replica {
+			if v := x.state.Missed(l.to.number, cluster.Route(x.batch.Span(k, k+1)), l.reached, x.hopsOf(k)); v.Again {
+				x.redirect(k, v)
+				continue
+			}
+		}
+		if !x.hurt {
+			x.hurt = true
+			x.stats.CountFailure(l.err)
+		}
+		x.buf.gathered.Fail(k, x.batch.Len(), l.err)
+		x.missing--
 	}
 	return nil
+}
+
+// hopsOf returns how often command k was sent again.
+func (x *exchange) hopsOf(k int) int {
+	if x.hops == nil {
+		x.hops = make([]uint8, x.batch.Len())
+	}
+	return int(x.hops[k])
+}
+
+// redirect notes that command k is to be sent again. mu is held.
+func (x *exchange) redirect(k int, v cluster.Verdict) {
+	x.hops[k]++
+	x.stats.Redirected++
+	x.rest = append(x.rest, hop{k, x.use(v.Node), v})
 }
 
 // keep keeps the replies of a leg, except for those that say that their commands are to be sent again.
@@ -467,14 +572,9 @@ func (x *exchange) keep(l *leg) {
 			continue
 		}
 		if reply.Kind() == resp.Error {
-			if x.hops == nil {
-				x.hops = make([]uint8, x.batch.Len())
-			}
 			command := x.batch.Span(k, k+1)
-			if v := x.state.Judge(reply.Bytes(), l.to.number, cluster.Route(command), int(x.hops[k]), resp.ReadOnly(command), now); v.Again {
-				x.hops[k]++
-				x.stats.Redirected++
-				x.rest = append(x.rest, hop{k, x.use(v.Node), v})
+			if v := x.state.Judge(reply.Bytes(), l.to.number, cluster.Route(command), x.hopsOf(k), resp.ReadOnly(command), now); v.Again {
+				x.redirect(k, v)
 				continue
 			}
 		}

@@ -112,7 +112,7 @@ func (cn *conn) dial(ctx context.Context) error {
 	cn.raw, _ = nc.(syscall.Conn).SyscallConn() // A net.Conn of a net.Dialer has one.
 	if c.opts.Secure != nil {
 		plain := nc
-		if nc, err = c.opts.Secure(ctx, plain, c.opts.Addr); err != nil {
+		if nc, err = c.opts.Secure(ctx, plain, cn.at); err != nil {
 			_ = plain.Close()
 			return err
 		}

@@ -43,7 +43,7 @@ type Sentinels struct {
 }
 
 // NewSentinels returns sentinels that were not asked yet. o.Addr lists them, and o.Master is the name of the master.
-// They get no password and no TLS. switched is called on a separate goroutine with each new address of the master,
+// o.Sentinels says how they are reached. switched is called on a separate goroutine with each new address of the master,
 // including the first; nil: nobody needs it.
 func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *Sentinels {
 	o = o.WithDefaults()
@@ -51,6 +51,7 @@ func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *
 	each := resp.Options{
 		ClientName: o.ClientName, ConnectTimeout: min(o.ConnectTimeout, sentinelsEach), RequestTimeout: min(o.RequestTimeout, sentinelsEach), Seed: o.Seed,
 		MaxReplyBytes: sentinelMaxBytes,
+		Secure:        o.Sentinels.Secure, Username: o.Sentinels.Username, Password: o.Sentinels.Password, Login: o.Sentinels.Login,
 	}
 	for addr := range strings.SplitSeq(o.Addr, ",") {
 		each.Addr = addr
@@ -171,18 +172,26 @@ func (s *Sentinels) hear() {
 // listen asks a sentinel for the master first, and then whenever it reports a switch. It returns when the sentinel no
 // longer answers.
 func (s *Sentinels) listen(c *Client) error {
-	ctx, cancel := context.WithTimeout(s.life, c.opts.ConnectTimeout)
-	nc, err := c.connectTo(ctx, "tcp", c.opts.Addr)
-	cancel()
-	if err != nil {
+	limit := time.Now().Add(c.opts.ConnectTimeout)
+	ctx, cancel := context.WithDeadline(s.life, limit)
+	defer cancel()
+	cn := &conn{client: c}
+	cn.lookFn = cn.look
+	if err := cn.dial(ctx); err != nil {
 		return err
 	}
-	defer nc.Close()
-	defer context.AfterFunc(s.life, func() { _ = nc.Close() })()
-	var commands resp.Batch
-	commands.Cmd("SUBSCRIBE", "+switch-master")
+	nc := cn.Conn
+	defer func() { cn.unhook(); _ = nc.Close() }()
 	var buf ReplyBuffer
 	buf.reset(c.opts.Limits)
+	if err := cn.greet(&buf, limit); err != nil {
+		return err
+	}
+	var commands resp.Batch
+	commands.Cmd("SUBSCRIBE", "+switch-master")
+	if err := nc.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
 	for silent := false; ; {
 		if commands.Len() > 0 {
 			if _, err := nc.Write(commands.Encoded()); err != nil {

@@ -84,7 +84,7 @@ func TestParseSlots(t *testing.T) {
 		assert.Equal(t, want, m.Master(slot), slot)
 	}
 	assert.Equal(t, Slots-6001, m.Missing())
-	assert.Equal(t, []string{"h2:2"}, m.replicas)
+	assert.Equal(t, [][]string{{"h2:2"}, nil, nil, nil, nil}, m.replicas)
 	m, err = parse(t, "*0\r\n")
 	require.NoError(t, err)
 	assert.Equal(t, Slots, m.Missing())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/resp"
 )
 
 // The rules of refreshes and of redirected commands.
@@ -36,7 +37,7 @@ type State struct {
 	startup  []string
 	rng      *rand.Rand
 	nodes    []string // addresses by number; "": the number is free
-	numbers  map[string]int
+	numbers  map[server]int
 	replicas []string
 	owner    [Slots]int16 // the number of its node plus 1; 0: nobody is known
 	slots    []int        // by the number of a node: how many it owns
@@ -56,13 +57,27 @@ type State struct {
 
 	timeouts   int
 	timeoutsBy clock.Time // when the window ends in which they are counted
+
+	from       resp.ReadFrom
+	maxLag     int64      // bytes; 0: any
+	probeDue   clock.Time // when nodes are asked next
+	isReplica  []bool     // by number
+	inMap      []bool     // by number, of replicas
+	replicasOf [][]int    // by the number of a master
+	health     []health   // by number
+}
+
+// A server is a node in a role. One that has changed its role has two numbers for a while: replicas have connections of their own kind.
+type server struct {
+	addr    string
+	replica bool
 }
 
 // NewState returns the state of a client that knows nothing but startup, the addresses ("host:port") of some nodes. seed seeds the
 // choice of the nodes to ask, and jitter.
 func NewState(startup []string, seed uint64) *State {
 	return &State{
-		startup: startup, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[string]int), due: clock.First, every: refreshEvery, moved: func(int) {},
+		startup: startup, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[server]int), due: clock.First, probeDue: clock.First, every: refreshEvery, moved: func(int) {},
 	}
 }
 
@@ -83,9 +98,12 @@ func (s *State) Owner(slot int) int { return int(s.owner[slot]) - 1 }
 // Addr returns the address of a node.
 func (s *State) Addr(node int) string { return s.nodes[node] }
 
-// Node returns the number of the node at an address. It is None if there are too many.
-func (s *State) Node(addr string) int {
-	if n, ok := s.numbers[addr]; ok {
+// Node returns the number of the node at an address, as a master. It is None if there are too many.
+func (s *State) Node(addr string) int { return s.number(server{addr, false}) }
+
+// number returns the number of a node in a role. It is None if there are too many.
+func (s *State) number(of server) int {
+	if n, ok := s.numbers[of]; ok {
 		return n
 	}
 	n := slices.Index(s.nodes, "")
@@ -95,9 +113,11 @@ func (s *State) Node(addr string) int {
 		}
 		s.nodes = append(s.nodes, "")
 		s.slots = append(s.slots, 0)
+		s.isReplica, s.inMap = append(s.isReplica, false), append(s.inMap, false)
+		s.replicasOf, s.health = append(s.replicasOf, nil), append(s.health, health{})
 	}
-	s.nodes[n] = addr
-	s.numbers[addr] = n
+	s.nodes[n], s.isReplica[n], s.health[n] = of.addr, of.replica, health{}
+	s.numbers[of] = n
 	return n
 }
 
@@ -121,20 +141,25 @@ func (s *State) move(slot, node int) {
 	s.moved(slot)
 }
 
-// Forget frees a node's number, unless the node has slots, and reports whether it did. Its owner forgets what it has for it.
+// Forget frees a node's number, unless the node has slots or is a replica to be read, and reports whether it did. Its owner forgets what it has for it.
 func (s *State) Forget(node int) bool {
 	addr := s.nodes[node]
-	if addr == "" || addr == s.asking || s.slots[node] > 0 {
+	if addr == "" || addr == s.asking || s.slots[node] > 0 || s.inMap[node] {
 		return false
 	}
-	delete(s.numbers, addr)
-	s.nodes[node] = ""
+	delete(s.numbers, server{addr, s.isReplica[node]})
+	s.nodes[node], s.replicasOf[node] = "", nil
 	return true
 }
 
-// Anyone returns the number of some node. It is None if none is known.
+// Anyone returns the number of some node that is no replica. It is None if none is known.
 func (s *State) Anyone() int {
-	return slices.IndexFunc(s.nodes, func(addr string) bool { return addr != "" })
+	for n, addr := range s.nodes {
+		if addr != "" && !s.isReplica[n] {
+			return n
+		}
+	}
+	return None
 }
 
 // Asked returns the address of the node that is asked for the map; empty: none is.
@@ -236,7 +261,7 @@ func (s *State) install(m *Map) {
 			s.move(slot, numbers[at-1])
 		}
 	}
-	s.replicas = m.replicas
+	s.follow(m, numbers)
 	s.mapped = true
 }
 
@@ -269,10 +294,15 @@ type Verdict struct {
 // Judge takes an error reply that a node gave to a command, without the leading '-'. slot is the command's, hops how often the
 // command was sent again, and read says that it changes nothing. The first redirection is followed at once, to the node that was named.
 // Later ones wait for 2 ms, doubling, since slots may be moving back and forth. A bound ends them, and the deadline of the call, which its owner
-// keeps.
+// keeps. A read that a replica refuses to answer goes to the master at once.
 func (s *State) Judge(message []byte, from, slot, hops int, read bool, now clock.Time) Verdict {
 	code, rest, _ := bytes.Cut(message, []byte{' '})
 	pause := hopPause << min(hops, hopDoublings)
+	if s.isReplica[from] {
+		if v, ok := s.judgeReplica(string(code), from, slot, hops); ok {
+			return v
+		}
+	}
 	switch string(code) {
 	case "MOVED", "ASK":
 		moved := code[0] == 'M'

@@ -21,7 +21,7 @@ const (
 // A Map says which server has each slot, as one node of the cluster sees it. Immutable once built; any goroutine.
 type Map struct {
 	masters  []string      // addresses
-	replicas []string      // addresses, of all masters
+	replicas [][]string    // addresses, by the position of their master
 	owner    [Slots]uint16 // the position in masters plus 1; 0: nobody
 	missing  int
 }
@@ -52,7 +52,7 @@ func ParseSlots(reply resp.Reply, asked string) (*Map, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CLUSTER SLOTS: asked at %q: %w", asked, err)
 	}
-	p := slotsParser{m: &Map{missing: Slots}, host: host, at: make(map[string]uint16), replicas: make(map[string]struct{})}
+	p := slotsParser{m: &Map{missing: Slots}, host: host, at: make(map[string]uint16), replicas: make(map[follower]struct{})}
 	i := 0
 	for entry := range reply.All() {
 		if err := p.entry(entry); err != nil {
@@ -68,7 +68,13 @@ type slotsParser struct {
 	m        *Map
 	host     string            // of the asked server
 	at       map[string]uint16 // address → position in m.masters plus 1
-	replicas map[string]struct{}
+	replicas map[follower]struct{}
+}
+
+// A follower is a replica of the master at a position.
+type follower struct {
+	master uint16 // plus 1
+	addr   string
 }
 
 // entry reads one range of slots.
@@ -94,7 +100,7 @@ func (p *slotsParser) entry(entry resp.Reply) error {
 			if i == 2 {
 				owner, err = p.master(addr)
 			} else {
-				err = p.replica(addr)
+				err = p.replica(follower{owner, addr})
 			}
 			if err != nil {
 				return err
@@ -122,7 +128,7 @@ func (p *slotsParser) master(addr string) (uint16, error) {
 		if len(p.m.masters) >= serversMax {
 			return 0, fmt.Errorf("more than %d masters", serversMax)
 		}
-		p.m.masters = append(p.m.masters, addr)
+		p.m.masters, p.m.replicas = append(p.m.masters, addr), append(p.m.replicas, nil)
 		at = uint16(len(p.m.masters))
 		p.at[addr] = at
 	}
@@ -130,15 +136,15 @@ func (p *slotsParser) master(addr string) (uint16, error) {
 }
 
 // replica notes a replica.
-func (p *slotsParser) replica(addr string) error {
-	if _, ok := p.replicas[addr]; ok {
+func (p *slotsParser) replica(f follower) error {
+	if _, ok := p.replicas[f]; ok {
 		return nil
 	}
-	if len(p.m.replicas) >= serversMax {
+	if len(p.replicas) >= serversMax {
 		return fmt.Errorf("more than %d replicas", serversMax)
 	}
-	p.replicas[addr] = struct{}{}
-	p.m.replicas = append(p.m.replicas, addr)
+	p.replicas[f] = struct{}{}
+	p.m.replicas[f.master-1] = append(p.m.replicas[f.master-1], f.addr)
 	return nil
 }
 

@@ -33,6 +33,7 @@ type Client struct {
 	freeLegs *leg
 
 	question  resp.Call // CLUSTER SLOTS
+	probes    []*probe  // by the numbers of state; nil: none yet
 	timer     *loop.Timer
 	deliverFn func()
 	deferred  bool // deliverSettled is to run
@@ -50,6 +51,7 @@ func New(l *loop.Loop, d transport.Dialer, o resp.Options) *Client {
 	}
 	c.deliverFn = c.deliverSettled
 	c.timer = l.NewTimer(c.tick)
+	c.state.ReadFrom(o.ReadFrom, o.ReplicaMaxLagBytes)
 	c.question.Done, c.question.MaxReplyBytes = c.answered, mapMaxBytes
 	return c
 }
@@ -80,6 +82,7 @@ func (c *Client) Do(call *resp.Call) error {
 		return nil
 	}
 	c.refresh(now)
+	c.probe(now)
 	if !c.state.Ready() {
 		c.mapless++
 		o.mapless = true
@@ -142,6 +145,7 @@ func (c *Client) node(number int) *resp.Client {
 		o := c.opts
 		o.Addr = c.state.Addr(number)
 		o.Seed += uint64(number)
+		o.ReadsReplica = c.state.IsReplica(number)
 		c.nodes[number] = resp.NewClient(c.loop, c.dialer, o)
 	}
 	return c.nodes[number]
@@ -203,6 +207,7 @@ func (c *Client) answered(question *resp.Call) {
 
 // refreshed sends what has waited for the first map, and closes clients of nodes that have left.
 func (c *Client) refreshed() {
+	c.probe(c.loop.Now())
 	for o := c.underWay.First(); o != nil && c.mapless > 0; {
 		next := o.place.Next() // fail moves it to another list.
 		if o.mapless {

@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/cluster"
 )
 
 // keys returns GET commands for keys of nodes.
@@ -126,6 +127,32 @@ func TestRedirectedCommandsAreSentAgainInPlace(t *testing.T) {
 	assert.Equal(t, want, o.got)
 	assert.Len(t, sent, 4, "the slot is known")
 	w.end(c)
+}
+
+// Commands that leave again together, for one node and in another order than at first, have their replies in the order of the call.
+func TestRedirectedCommandsKeepTheirOrder(t *testing.T) {
+	together := 0
+	for seed := range uint64(20) { // Either node may answer first.
+		w := newWorld(t, seed, 2, simnet.Config{})
+		c := w.client(resp.Options{})
+		commands, want := w.gets(1, 0, 0)
+		w.wait(w.do(c, commands...))
+		const later = "-TRYAGAIN Multiple keys request during rehashing of slot\r\n"
+		w.instead[want[1]] = fmt.Sprintf("-MOVED %d %s\r\n", cluster.Slot([]byte(want[0])), addrOf(0))
+		w.instead[want[0]], w.instead[want[2]] = later, later
+		o := w.do(c, commands...)
+		w.run(func() bool { return c.resting == 1 && len(w.instead) == 0 })
+		for i := range w.owner {
+			w.owner[i] = 0
+		}
+		sent := w.since(func() { w.wait(o) })
+		if slices.Equal(sent, []string{"0 " + commands[1], "0 " + commands[2], "0 " + commands[0]}) {
+			together++
+		}
+		assert.Equal(t, want, o.got)
+		w.end(c)
+	}
+	assert.NotZero(t, together)
 }
 
 // ASK has the command leave behind ASKING, on the connection of the node that imports the slot; the slot stays where it is.
@@ -340,13 +367,25 @@ func TestRepliesOfAllNodesAreBounded(t *testing.T) {
 // true error. No write runs twice. When the cluster has been calm for a while, nothing fails.
 func TestRandomClusters(t *testing.T) {
 	for seed := range uint64(150) {
-		if !t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomCluster(t, seed) }) {
+		if !t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomCluster(t, seed, resp.ReadMaster) }) {
 			return
 		}
 	}
 }
 
-func randomCluster(t *testing.T, seed uint64) {
+// The same with replicas, which are read, lose their masters and fall behind. A replica says of a key that has moved away that there is none.
+func TestRandomClustersWithReplicas(t *testing.T) {
+	read := uint64(0)
+	for seed := range uint64(150) {
+		from := []resp.ReadFrom{resp.ReadReplica, resp.ReadNearest}[seed%2]
+		if !t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { read += randomCluster(t, seed, from) }) {
+			return
+		}
+	}
+	require.Greater(t, read, uint64(10_000), "commands for replicas")
+}
+
+func randomCluster(t *testing.T, seed uint64, from resp.ReadFrom) (replicaReads uint64) {
 	draw := rand.New(rand.NewPCG(seed, 9))
 	network := simnet.Config{Split: 0.3 * float64(draw.IntN(2))}
 	if draw.IntN(2) == 0 {
@@ -354,9 +393,14 @@ func randomCluster(t *testing.T, seed uint64) {
 	}
 	w := newWorld(t, seed, 4, network)
 	rng := w.rng
+	if from != resp.ReadMaster {
+		for range 5 {
+			w.addReplica(draw.IntN(4))
+		}
+	}
 	c := w.client(resp.Options{
 		Addr: addrOf(0) + "," + addrOf(1), MaxInflight: 1 + rng.IntN(40), Connections: 1 + rng.IntN(2), NoCoalesceReads: rng.IntN(3) == 0,
-		RequestTimeout: 60 * time.Millisecond, ConnectTimeout: 50 * time.Millisecond, Seed: seed,
+		RequestTimeout: 60 * time.Millisecond, ConnectTimeout: 50 * time.Millisecond, Seed: seed, ReadFrom: from, ReplicaMaxLagBytes: int64(draw.IntN(2) * 50),
 	})
 	calm := false
 	old := w.slots()
@@ -409,7 +453,7 @@ func randomCluster(t *testing.T, seed uint64) {
 		switch rng.IntN(8) {
 		case 0:
 			i := rng.IntN(spans)
-			w.target[i] = rng.IntN(len(w.nodes))
+			w.target[i] = rng.IntN(4)
 			if w.target[i] == w.owner[i] {
 				w.target[i] = -1
 			}
@@ -422,7 +466,12 @@ func randomCluster(t *testing.T, seed uint64) {
 			n, down := rng.IntN(len(w.nodes)), rng.IntN(3) == 0
 			w.sim.After(0, func() { w.net.SetDown(addrOf(n), down) })
 		case 3:
-			w.nodes[rng.IntN(len(w.nodes))].mute = rng.IntN(4) == 0
+			s := w.nodes[rng.IntN(len(w.nodes))]
+			s.mute = rng.IntN(4) == 0
+			if s.of != nil {
+				s.mute, s.cut = s.mute && draw.IntN(2) == 0, draw.IntN(3) == 0
+				s.trouble = []string{"", "", "-MASTERDOWN Link with MASTER is down\r\n", "-LOADING Redis is loading\r\n", "-CLUSTERDOWN The cluster is down\r\n"}[draw.IntN(5)]
+			}
 		default:
 			begin()
 		}
@@ -432,8 +481,13 @@ func randomCluster(t *testing.T, seed uint64) {
 	// It is calm from now on. Slots that are half moved stay so.
 	calm = true
 	for i, s := range w.nodes {
-		s.mute = false
+		s.mute, s.cut, s.trouble = false, false, ""
 		w.sim.After(0, func() { w.net.SetDown(addrOf(i), false) })
+	}
+	for i := range w.target {
+		if from != resp.ReadMaster && w.target[i] >= 0 {
+			w.owner[i], w.target[i] = w.target[i], -1
+		}
 	}
 	for range 12 {
 		w.sim.MoveTo(w.sim.Now().Add(time.Second))
@@ -455,9 +509,14 @@ func randomCluster(t *testing.T, seed uint64) {
 		}
 		require.Len(t, u.got, len(u.want))
 		for k, got := range u.got {
-			if got != u.want[k] {
-				require.Regexp(t, `^redis n[0-3]:1: |^MOVED |^ASK |^TRYAGAIN `, got)
+			if got != u.want[k] && (from == resp.ReadMaster || u.writes || got != "") {
+				require.Regexp(t, `^redis n[0-8]:1: |^MOVED |^ASK |^TRYAGAIN |^MASTERDOWN |^LOADING |^CLUSTERDOWN `, got)
 			}
+		}
+	}
+	for _, command := range w.commands {
+		if node, _, _ := strings.Cut(command, " "); w.nodes[atoi(node)].of != nil {
+			require.NotContains(t, command, " SET ", "a write goes to a master")
 		}
 	}
 	for key, times := range w.writes {
@@ -466,4 +525,5 @@ func randomCluster(t *testing.T, seed uint64) {
 	require.Zero(t, len(c.calls))
 	w.end(c)
 	require.False(t, errors.Is(c.state.Err(), resp.ErrClosed))
+	return c.Stats().ReplicaReads
 }

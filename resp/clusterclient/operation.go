@@ -44,6 +44,8 @@ type leg struct {
 	node     int
 	to       *resp.Client // the node's
 	left     bool         // its client has it
+	reached  bool         // the node, if that is a replica, may have got commands
+	shown    bool         // the call's Watch sees it
 	commands []int32      // of the operation: which its commands are; asking: before ASKING
 	next     *leg         // free
 }
@@ -122,10 +124,11 @@ func (o *operation) setAgain(again []hop) {
 // route sends all commands to their nodes.
 func (o *operation) route() {
 	c, batch, anyone := o.client, &o.call.Batch, cluster.None
+	now := c.loop.Now()
 	for i := range batch.Len() {
 		node := cluster.None
 		if slot := cluster.Route(batch.Span(i, i+1)); slot != cluster.None {
-			node = c.state.Owner(slot)
+			node = o.reader(i, slot, now)
 		}
 		if node == cluster.None { // Any node answers, or says who does, or that nobody does.
 			if anyone == cluster.None {
@@ -173,7 +176,8 @@ func (o *operation) send() {
 			continue
 		}
 		l.Deadline, l.Flow, l.MaxReplyBytes = o.call.Deadline, o.call.Flow, o.call.MaxReplyBytes
-		if o.call.Watch != nil && len(o.hops) == 0 {
+		l.shown = o.call.Watch != nil && len(o.hops) == 0
+		if l.shown || o.client.state.IsReplica(l.node) {
 			l.Watch = l
 		}
 		l.to = o.client.node(l.node)
@@ -189,20 +193,22 @@ func (o *operation) send() {
 func (l *leg) recycle() {
 	c := l.client
 	l.Batch.Reset()
-	l.Flow, l.Watch, l.op, l.to, l.left, l.commands = nil, nil, nil, nil, false, l.commands[:0]
+	l.Flow, l.Watch, l.op, l.to, l.commands = nil, nil, nil, nil, l.commands[:0]
+	l.left, l.reached, l.shown = false, false, false
 	l.next, c.freeLegs = c.freeLegs, l
 }
 
 // Sent implements resp.Watch. The trace of a call shows what its commands did first, not where they were sent again.
 func (l *leg) Sent(conn, n, bytes int, at clock.Time) {
-	if l.op != nil {
+	l.reached = true
+	if l.op != nil && l.shown {
 		l.op.call.Watch.Sent(l.node*l.client.opts.Connections+conn, n, bytes, at)
 	}
 }
 
 // Replied implements resp.Watch.
 func (l *leg) Replied(conn, n, bytes int) {
-	if l.op != nil {
+	if l.op != nil && l.shown {
 		l.op.call.Watch.Replied(l.node*l.client.opts.Connections+conn, n, bytes)
 	}
 }
@@ -212,10 +218,10 @@ func (l *leg) ended(*resp.Call) {
 	o, replies, err := l.op, l.Replies, l.Err
 	if o != nil {
 		o.legs = slices.DeleteFunc(o.legs, func(other *leg) bool { return other == l })
-		switch whole := len(l.commands) == o.call.Batch.Len(); {
+		switch whole := len(o.hops) == 0 && len(l.commands) == o.call.Batch.Len(); { // Commands that left again may have another order.
 		case err != nil:
 			o.failed(l)
-		case whole && !slices.ContainsFunc(l.commands, func(k int32) bool { return k == asking }) && o.missing == len(l.commands) && !hasErrors(replies):
+		case whole && !hasErrors(replies):
 			l.recycle()
 			o.finish(replies)
 			return
@@ -268,16 +274,41 @@ func (o *operation) failed(l *leg) {
 		c.fail(o, err)
 		return
 	}
-	if !o.hurt {
-		o.hurt = true
-		c.stats.CountFailure(err)
+	if c.state.IsReplica(l.node) {
+		c.state.Distrust(l.node)
 	}
 	for _, k := range l.commands {
-		if k != asking {
-			o.kept.Fail(int(k), o.call.Batch.Len(), err)
-			o.missing--
+		if k == asking {
+			continue
 		}
+		if v := o.missed(l, int(k)); v.Again {
+			o.redirect(int(k), v)
+			continue
+		}
+		if !o.hurt {
+			o.hurt = true
+			c.stats.CountFailure(err)
+		}
+		o.kept.Fail(int(k), o.call.Batch.Len(), err)
+		o.missing--
 	}
+	o.send()
+}
+
+// redirect puts command k on a leg once more, at once.
+func (o *operation) redirect(k int, v cluster.Verdict) {
+	o.client.stats.Redirected++
+	o.hopsOf(k)
+	o.hops[k]++
+	o.sendAgain(k, v)
+}
+
+// hopsOf returns how often command k was sent again.
+func (o *operation) hopsOf(k int) int {
+	for len(o.hops) < o.call.Batch.Len() {
+		o.hops = append(o.hops, 0)
+	}
+	return int(o.hops[k])
 }
 
 // deliver keeps the replies of a leg, and sends those commands again that the node wants to be sent again.
@@ -291,14 +322,14 @@ func (o *operation) deliver(l *leg) {
 		}
 		if reply.Kind() == resp.Error {
 			if v := o.judge(l, k, reply); v.Again {
-				c.stats.Redirected++
 				if v.Asking {
 					c.tracker.asked(o.call.Batch.Span(k, k+1))
 				}
-				o.hops[k]++
 				if v.Pause == 0 {
-					o.sendAgain(k, v)
+					o.redirect(k, v)
 				} else {
+					c.stats.Redirected++
+					o.hops[k]++
 					rest = append(rest, hop{k, v, c.loop.Now().Add(v.Pause)})
 				}
 				continue
@@ -323,10 +354,7 @@ func (o *operation) deliver(l *leg) {
 // judge asks what becomes of command k, to which a node has answered with an error.
 func (o *operation) judge(l *leg, k int, reply resp.Reply) cluster.Verdict {
 	c, command := o.client, o.call.Batch.Span(k, k+1)
-	for len(o.hops) < o.call.Batch.Len() {
-		o.hops = append(o.hops, 0)
-	}
-	v := c.state.Judge(reply.Bytes(), l.node, cluster.Route(command), int(o.hops[k]), resp.ReadOnly(command), c.loop.Now())
+	v := c.state.Judge(reply.Bytes(), l.node, cluster.Route(command), o.hopsOf(k), resp.ReadOnly(command), c.loop.Now())
 	if c.state.Suspects() {
 		c.schedule(c.state.Due())
 	}

@@ -53,8 +53,11 @@ type trackedNode struct {
 }
 
 // Track returns a tracker of the cluster's masters that has not connected yet; a client has at most one. It is otherwise like resp.NewTracker, and with
-// reads like one whose owner has called TrackReads.
+// reads like one whose owner has called TrackReads. It panics if the client reads from replicas: a master tells of a change before they have it.
 func (c *Client) Track(maxSilence time.Duration, told Invalidator, reads bool, changed func(error)) *Tracker {
+	if c.opts.ReadFrom != resp.ReadMaster {
+		panic("clusterclient: a client that reads from replicas has no tracker")
+	}
 	t := &Tracker{client: c, maxSilence: maxSilence, told: told, changed: changed, reads: reads}
 	t.syncFn = t.sync
 	c.tracker = t

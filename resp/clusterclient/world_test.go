@@ -39,12 +39,16 @@ type world struct {
 	tracked  *trackedWorld         // GET answers versions, and sessions track; nil: neither
 }
 
-// A server is a node.
+// A server is a node: a master or, with a master, a replica.
 type server struct {
-	world  *world
-	number int
-	mute   bool
-	conns  int // open
+	world   *world
+	number  int
+	mute    bool
+	conns   int // open
+	of      *server
+	cut     bool   // a replica's link to its master is down
+	offset  int    // of a master: bytes of writes; of a replica: those that it has
+	trouble string // a replica's reply to all reads; "": it answers
 }
 
 func addrOf(node int) string { return "n" + strconv.Itoa(node) + ":1" }
@@ -65,8 +69,46 @@ func newWorld(t *testing.T, seed uint64, nodes int, network simnet.Config) *worl
 	return w
 }
 
+// addReplica adds a replica of a master.
+func (w *world) addReplica(master int) *server {
+	s := &server{world: w, number: len(w.nodes), of: w.nodes[master]}
+	w.nodes = append(w.nodes, s)
+	w.net.Listen(addrOf(s.number), s.accept)
+	return s
+}
+
+// answerReplica is what a replica answers to a command about a key: reads, if the connection has said READONLY, of its master's slots. It knows nothing of keys
+// that have moved away.
+func (s *server) answerReplica(args []string, slot int, readonly bool) string {
+	w, span := s.world, slot*spans/cluster.Slots
+	switch owner := w.owner[span]; {
+	case s.trouble != "":
+		return s.trouble
+	case owner != s.of.number || !readonly || args[0] != "GET":
+		return fmt.Sprintf("-MOVED %d %s\r\n", slot, addrOf(owner))
+	case w.target[span] >= 0 && slot%2 == 0:
+		return "$-1\r\n"
+	}
+	return fmt.Sprintf("$%d\r\n%s\r\n", len(args[1]), args[1])
+}
+
+// replication is the answer to INFO replication.
+func (s *server) replication() string {
+	text := fmt.Sprintf("role:master\r\nmaster_repl_offset:%d\r\n", s.offset)
+	if s.of != nil {
+		link := "up"
+		if s.cut {
+			link = "down"
+		} else if !s.of.mute {
+			s.offset = s.of.offset
+		}
+		text = fmt.Sprintf("role:slave\r\nmaster_link_status:%s\r\nslave_repl_offset:%d\r\n", link, s.offset)
+	}
+	return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
+}
+
 func (s *server) accept(p *simnet.Peer) {
-	asking := false
+	asking, readonly := false, false
 	s.conns++
 	p.OnClose = func() { s.conns-- }
 	own := s.world.tracked.session(s, p)
@@ -87,13 +129,14 @@ func (s *server) accept(p *simnet.Peer) {
 				p.Write([]byte(text))
 				continue
 			}
-			text := s.answer(words, &asking)
+			readonly = readonly || words[0] == "READONLY"
+			text := s.answer(words, &asking, readonly)
 			p.Write([]byte(own.replied(words, text)))
 		}
 	}
 }
 
-func (s *server) answer(args []string, asking *bool) string {
+func (s *server) answer(args []string, asking *bool, readonly bool) string {
 	w := s.world
 	asked := *asking
 	*asking = false
@@ -101,6 +144,10 @@ func (s *server) answer(args []string, asking *bool) string {
 	case "ASKING":
 		*asking = true
 		return "+OK\r\n"
+	case "READONLY":
+		return "+OK\r\n"
+	case "INFO":
+		return s.replication()
 	case "CLUSTER":
 		if w.lie != nil {
 			if text, ok := w.lie(); ok {
@@ -117,6 +164,9 @@ func (s *server) answer(args []string, asking *bool) string {
 		return text
 	}
 	slot := cluster.Slot([]byte(key))
+	if s.of != nil {
+		return s.answerReplica(args, slot, readonly)
+	}
 	if w.pingPong {
 		return fmt.Sprintf("-MOVED %d %s\r\n", slot, addrOf(1-s.number))
 	}
@@ -127,6 +177,7 @@ func (s *server) answer(args []string, asking *bool) string {
 		return fmt.Sprintf("-ASK %d %s\r\n", slot, addrOf(target))
 	}
 	if args[0] == "SET" {
+		s.offset += 10
 		w.writes[key]++
 		return "+OK\r\n"
 	}
@@ -137,8 +188,19 @@ func (s *server) answer(args []string, asking *bool) string {
 func (w *world) slots() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "*%d\r\n", spans)
+	server := func(n int) { fmt.Fprintf(&out, "*3\r\n$%d\r\nn%d\r\n:1\r\n$2\r\nid\r\n", len(strconv.Itoa(n))+1, n) }
 	for i, n := range w.owner {
-		fmt.Fprintf(&out, "*3\r\n:%d\r\n:%d\r\n*3\r\n$%d\r\nn%d\r\n:1\r\n$2\r\nid\r\n", i*cluster.Slots/spans, (i+1)*cluster.Slots/spans-1, len(strconv.Itoa(n))+1, n)
+		var replicas []int
+		for _, s := range w.nodes {
+			if s.of == w.nodes[n] {
+				replicas = append(replicas, s.number)
+			}
+		}
+		fmt.Fprintf(&out, "*%d\r\n:%d\r\n:%d\r\n", 3+len(replicas), i*cluster.Slots/spans, (i+1)*cluster.Slots/spans-1)
+		server(n)
+		for _, r := range replicas {
+			server(r)
+		}
 	}
 	return out.String()
 }
