@@ -177,6 +177,49 @@ func TestAnswersFromARedisClusterAreTheSame(t *testing.T) {
 	answersAreTheSame(t, c, c.Addr())
 }
 
+// The same from replicas, while no slots move: a replica says of a key that has moved away that there is none.
+func TestAnswersFromReplicasOfARedisClusterAreTheSame(t *testing.T) {
+	c := redistest.StartCluster(t, 3)
+	for master := range 3 {
+		c.AddReplica(t, master)
+	}
+	require.NoError(t, devredis.Load(t.Context(), c.Addr()))
+	for master := range 3 {
+		c.Follow(t, 3+master, master)
+	}
+	want := answersOf(t, open(t, rankd.Options{}))
+	for _, from := range []string{"replica", "nearest", "replica&replica_max_lag_bytes=1000000"} {
+		for _, model := range models {
+			for _, cache := range []registry.CacheMode{registry.CacheOff, registry.CacheTTL} {
+				t.Run(fmt.Sprint(from, " ", model, " cache ", cache), func(t *testing.T) {
+					e := open(t, rankd.Options{Redis: c.Addr() + "?read_from=" + from, Model: model, Cache: cache})
+					require.Equal(t, want, answersOf(t, e))
+					require.Eventually(t, func() bool {
+						require.Equal(t, want, answersOf(t, e))
+						return from == "nearest" || cache != registry.CacheOff || e.Metrics().Redis[0].ReplicaReads > 0
+					}, 10*time.Second, time.Millisecond)
+				})
+			}
+		}
+	}
+}
+
+// What is said of replicas must fit the endpoint, however it is said.
+func TestReplicasThatAreNotRead(t *testing.T) {
+	for _, o := range []rankd.Options{
+		{Redis: "redis+cluster://h?read_from=replica", Cache: registry.CacheBroadcast},
+		{Redis: "redis+cluster://h?read_from=nearest", Cache: registry.CacheTrack},
+	} {
+		for _, model := range models {
+			o.Model = model
+			_, err := rankd.Open(o)
+			require.ErrorContains(t, err, "read_from replica and nearest exclude the caches broadcast and track")
+		}
+	}
+	_, err := rankd.Open(rankd.Options{Redis: "redis+sentinel://h/m?read_from=replica"})
+	require.ErrorContains(t, err, "read_from and replica_max_lag_bytes need a Redis Cluster; replicas of a single master, or of one that sentinels know, are not read")
+}
+
 // The same on a cluster whose nodes talk to each other and to clients through TLS.
 func TestAnswersFromARedisClusterWithTLSAreTheSame(t *testing.T) {
 	dir := t.TempDir()
@@ -191,24 +234,27 @@ func TestAnswersFromARedisClusterWithTLSAreTheSame(t *testing.T) {
 	}
 }
 
+// answersOf returns the answers of all plans to some users.
+func answersOf(t *testing.T, e *rankd.Engine) (all []string) {
+	plans, err := e.Plans()
+	assert.NoError(t, err)
+	for _, p := range plans {
+		for user := range int64(8) {
+			a, err := e.Rank(t.Context(), rankd.Request{Plan: p.Name, UserID: user + 1})
+			if err != nil {
+				all = append(all, fmt.Sprint(p.Name, " ", user, ": ", err))
+				continue
+			}
+			all = append(all, fmt.Sprint(p.Name, " ", user, ": ", rowsOf(a)))
+		}
+	}
+	return all
+}
+
 // answersAreTheSame compares the answers of a cluster, which is known to users by an address, with those of one server, while slots move.
 func answersAreTheSame(t *testing.T, c *testworld.Cluster, addr string) {
 	require.NoError(t, devredis.Load(t.Context(), c.Addr()))
-	answers := func(e *rankd.Engine) (all []string) {
-		plans, err := e.Plans()
-		assert.NoError(t, err)
-		for _, p := range plans {
-			for user := range int64(8) {
-				a, err := e.Rank(t.Context(), rankd.Request{Plan: p.Name, UserID: user + 1})
-				if err != nil {
-					all = append(all, fmt.Sprint(p.Name, " ", user, ": ", err))
-					continue
-				}
-				all = append(all, fmt.Sprint(p.Name, " ", user, ": ", rowsOf(a)))
-			}
-		}
-		return all
-	}
+	answers := func(e *rankd.Engine) []string { return answersOf(t, e) }
 	want := answers(open(t, rankd.Options{}))
 	require.Greater(t, len(want), 40)
 	for i, model := range models {

@@ -134,6 +134,27 @@ func (c *Cluster) AddReplica(t testing.TB, master int) {
 	}, formed, 20*time.Millisecond)
 }
 
+// Follow returns once a replica has all that its master, to which somebody has written, had when it began, and all nodes tell clients of the replica.
+func (c *Cluster) Follow(t testing.TB, replica, master int) {
+	t.Helper()
+	offset := func(node int, name string) (n int64) {
+		_, after, _ := strings.Cut(c.Do(t, node, "INFO", "replication"), name+":")
+		text, _, _ := strings.Cut(after, "\r")
+		n, err := strconv.ParseInt(text, 10, 64)
+		require.NoError(t, err)
+		return n
+	}
+	want := offset(master, "master_repl_offset")
+	require.Eventually(t, func() bool {
+		for i := range c.Nodes {
+			if !strings.Contains(c.Do(t, i, "CLUSTER", "SLOTS"), ":"+c.port(replica)+"\r\n") {
+				return false
+			}
+		}
+		return offset(replica, "slave_repl_offset") >= want
+	}, formed, 10*time.Millisecond)
+}
+
 // Addr returns the address of the cluster, as users name it.
 func (c *Cluster) Addr() string {
 	addrs := make([]string, len(c.Nodes))

@@ -279,3 +279,113 @@ func TestAMasterOfARealClusterIsPaused(t *testing.T) {
 		return err == nil && !slices.ContainsFunc(replies, func(r string) bool { return r != "x" })
 	}, 20*time.Second, 10*time.Millisecond)
 }
+
+// reads returns how many GETs a node has run.
+func (b *onRedis) reads(node int) int {
+	_, after, _ := strings.Cut(b.cluster.Do(b.t, node, "INFO", "commandstats"), "cmdstat_get:calls=")
+	text, _, _ := strings.Cut(after, ",")
+	return atoi(text)
+}
+
+// Replicas of a real cluster are read. One whose link to its master is cut is not: reads go to the master, and none fails or is older than its write. When the
+// link is back, the replica is read again. A replica that is killed fails nothing but what was on its way to it.
+func TestReplicasOfARealClusterAreRead(t *testing.T) {
+	for _, from := range []resp.ReadFrom{resp.ReadReplica, resp.ReadNearest} {
+		t.Run(string(from), func(t *testing.T) { replicasAreRead(t, from) })
+	}
+}
+
+func replicasAreRead(t *testing.T, from resp.ReadFrom) {
+	b := startRedis(t, resp.Options{ReadFrom: from, ReplicaMaxLagBytes: 1 << 20})
+	for master := range 3 {
+		b.cluster.AddReplica(t, master)
+	}
+	for i := 0; i < keys; i++ { // The client knows nothing yet.
+		key := fmt.Sprint("key:", i)
+		b.cluster.Do(t, b.cluster.Owner(cluster.Slot([]byte(key))), "SET", key, "none")
+	}
+	for master := range 3 {
+		b.cluster.Follow(t, 3+master, master)
+	}
+	write := func(value string) {
+		replies, err := b.do(all("SET", value)...)
+		require.NoError(t, err)
+		for _, r := range replies {
+			require.Equal(t, "OK", r)
+		}
+	}
+	read := func() (values map[string]int) {
+		values = map[string]int{}
+		replies, err := b.do(all("GET")...)
+		require.NoError(t, err)
+		for _, r := range replies {
+			values[r]++
+		}
+		return values
+	}
+	write("one")
+	for master := range 3 {
+		b.cluster.Follow(t, 3+master, master)
+	}
+	if from == resp.ReadReplica {
+		require.Eventually(t, func() bool {
+			require.Equal(t, map[string]int{"one": keys}, read())
+			return b.reads(3) > 0 && b.reads(4) > 0 && b.reads(5) > 0
+		}, 10*time.Second, 10*time.Millisecond)
+		masters := b.reads(0) + b.reads(1) + b.reads(2)
+		read()
+		assert.Equal(t, masters, b.reads(0)+b.reads(1)+b.reads(2), "masters are left alone")
+	} else {
+		read()
+	}
+	// The link of one replica is cut.
+	b.cluster.Do(t, 4, "CONFIG", "SET", "masteruser", "nobody")
+	b.cluster.Do(t, 4, "CONFIG", "SET", "masterauth", "wrong")
+	b.cluster.Do(t, 4, "CLIENT", "KILL", "TYPE", "master")
+	require.Eventually(t, func() bool {
+		for value := range read() {
+			require.Equal(t, "one", value)
+		}
+		return strings.Contains(b.cluster.Do(t, 4, "INFO", "replication"), "master_link_status:down")
+	}, 10*time.Second, 10*time.Millisecond)
+	cut := time.Now()
+	for time.Since(cut) < 1500*time.Millisecond { // The client asks each second.
+		require.Equal(t, map[string]int{"one": keys}, read())
+	}
+	write("two")
+	b.cluster.Follow(t, 3, 0)
+	b.cluster.Follow(t, 5, 2)
+	before := b.reads(4)
+	for range 50 {
+		require.Equal(t, map[string]int{"two": keys}, read())
+	}
+	assert.Equal(t, before, b.reads(4), "it is not read")
+	// It is back.
+	b.cluster.Do(t, 4, "CONFIG", "SET", "masteruser", "")
+	b.cluster.Do(t, 4, "CONFIG", "SET", "masterauth", "")
+	if from == resp.ReadReplica {
+		require.Eventually(t, func() bool {
+			require.Equal(t, map[string]int{"two": keys}, read())
+			return b.reads(4) > before
+		}, 30*time.Second, 10*time.Millisecond)
+	}
+	b.cluster.Nodes[4].Kill()
+	failed := 0
+	require.Eventually(t, func() bool {
+		values := read()
+		two := values["two"]
+		delete(values, "two")
+		for text := range values {
+			require.Contains(t, text, b.cluster.Nodes[4].Addr+": connection lost")
+		}
+		if two < keys {
+			failed++
+		}
+		return two == keys
+	}, 10*time.Second, time.Millisecond)
+	assert.LessOrEqual(t, failed, 1, "calls that were on their way")
+	for range 50 {
+		require.Equal(t, map[string]int{"two": keys}, read())
+	}
+	t.Logf("%d commands for replicas, %d sent again", b.client.Stats().ReplicaReads, b.client.Stats().Redirected)
+}
