@@ -179,7 +179,7 @@ func TestAnswersFromARedisClusterAreTheSame(t *testing.T) {
 
 // The same from replicas, while no slots move: a replica says of a key that has moved away that there is none.
 func TestAnswersFromReplicasOfARedisClusterAreTheSame(t *testing.T) {
-	c := redistest.StartCluster(t, 3)
+	c := testworld.StartRedisCluster(t, 3)
 	for master := range 3 {
 		c.AddReplica(t, master)
 	}

@@ -2,6 +2,8 @@ package rankd_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/serve/servetest"
 )
 
 // A master that sentinels know is killed, and its replica takes over: all models follow within a second of the election. Then it is moved by hand, and no request
@@ -75,4 +78,61 @@ func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
 		got, err := country()
 		return err == nil && got == "PL"
 	}, 10*time.Second, 10*time.Millisecond)
+}
+
+// Sentinels that want a user and a password, and that are reached through TLS, name the master on all models. One that refuses, or that is not trusted, is told of.
+func TestSentinelsWithPasswordAndTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
+	servetest.WriteCertificate(t, cert, key, 1)
+	secure := func(port string) []string {
+		return []string{"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no", "--tls-replication", "yes"}
+	}
+	masterPort, sentinelPort := freePort(t), freePort(t)
+	master := testworld.StartRedis(t, secure(masterPort)...)
+	store(t, master.Addr, []string{"HSET", "user:1", "country", "DE"})
+	conf, password := filepath.Join(dir, "sentinel.conf"), filepath.Join(dir, "password")
+	require.NoError(t, os.WriteFile(password, []byte("s3cret\n"), 0o600))
+	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, `sentinel monitor %s 127.0.0.1 %s 1
+user default off
+user asker on >s3cret ~* &+switch-master -@all +sentinel|master +subscribe +ping
+`, testworld.MasterName, masterPort), 0o600))
+	sentinel := testworld.StartRedis(t, append([]string{conf, "--sentinel"}, secure(sentinelPort)...)...)
+	login := "sentinel_username=asker&sentinel_password_file=" + password
+	trusted := "&tls_server_name=rankd&tls_ca=" + cert
+	through := "rediss+sentinel://127.0.0.1:" + sentinelPort + "/" + testworld.MasterName + "?"
+	plain := "rediss+sentinel://" + sentinel.Addr + "/" + testworld.MasterName + "?sentinel_tls=false&"
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			for _, url := range []string{through + login + trusted, plain + login + trusted} {
+				e := open(t, rankd.Options{Redis: url, Model: model, Registry: cacheTables(""), Plans: viewerPlan})
+				var country string
+				require.Eventually(t, func() bool {
+					a, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
+					if err != nil {
+						return false
+					}
+					for c := range a.Candidates() {
+						country, _ = c.String("country")
+					}
+					return true
+				}, 20*time.Second, 10*time.Millisecond)
+				assert.Equal(t, "DE", country)
+			}
+			for url, want := range map[string]string{
+				through + "sentinel_username=asker&sentinel_password=wrong" + trusted: "WRONGPASS",
+				through + trusted[1:]:                        "NOAUTH",
+				through + login:                              "certificate",
+				plain + "sentinel_password=s3cret" + trusted: "WRONGPASS",
+				"rediss+sentinel://" + sentinel.Addr + "/" + testworld.MasterName + "?" + login + trusted: "connect timeout",
+			} {
+				e := open(t, rankd.Options{Redis: url, Model: model, Registry: cacheTables(""), Plans: viewerPlan})
+				_, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
+				require.ErrorContains(t, err, want, url)
+				assert.NotContains(t, err.Error(), "s3cret")
+			}
+			_, err := rankd.Open(rankd.Options{Redis: through + "sentinel_password_file=/no/such/file", Model: model})
+			require.ErrorContains(t, err, "sentinel_password_file")
+		})
+	}
 }
