@@ -141,7 +141,7 @@ func TestRedirectedCommandsKeepTheirOrder(t *testing.T) {
 		w.instead[want[1]] = fmt.Sprintf("-MOVED %d %s\r\n", cluster.Slot([]byte(want[0])), addrOf(0))
 		w.instead[want[0]], w.instead[want[2]] = later, later
 		o := w.do(c, commands...)
-		w.run(func() bool { return c.resting == 1 && len(w.instead) == 0 })
+		w.run(func() bool { return c.retrying == 1 && len(w.instead) == 0 })
 		for i := range w.owner {
 			w.owner[i] = 0
 		}
