@@ -138,6 +138,11 @@ func (j *Job) Run(ctx context.Context) (Summary, error) {
 	r.folder = cmp.Or(r.folder, j.Out+".parts")
 	r.InFlight, r.PartUsers, r.Shards = cmp.Or(j.InFlight, DefaultInFlight), cmp.Or(j.PartUsers, DefaultPartUsers), max(j.Shards, 1)
 	r.pace = pace{sent: r.commands, perSecond: j.CommandsPerSecond, due: start}
+	defer func() {
+		if j.Users == nil && r.users != nil { // the file that a Scan has written
+			r.users.Close()
+		}
+	}()
 	var err error
 	if j.Lists != nil {
 		err = devredis.WithAny(ctx, j.Lists.Redis, func(client devredis.Caller) error {
