@@ -27,7 +27,7 @@ const (
 	usersFile   = "users.jsonl" // in the folder of parts: the users that a Scan has found
 	scanCount   = 1000          // keys that one SCAN looks at
 	scanTries   = 5             // of a cluster whose slots move
-	sortedUsers = 1 << 20       // are sorted in memory at once
+	sortedUsers = 1 << 18       // are sorted in memory at once
 )
 
 // A Scan finds users by keys of a Redis. Immutable.
