@@ -92,6 +92,25 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// Pages that sources name, in comments, errors and help, exist, and so do their sections.
+func TestSourcesNamePagesThatExist(t *testing.T) {
+	texts := pages(t)
+	named := regexp.MustCompile(`\bdocs/([\w/-]+\.md)(?:#([\w-]+))?`)
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, match := range named.FindAllStringSubmatch(string(source), -1) {
+			page := "docs/" + match[1]
+			if assert.FileExists(t, filepath.Join(root, page), path) && match[2] != "" {
+				assert.Contains(t, anchors(texts[page]), match[2], "%s names %s", path, match[0])
+			}
+		}
+		return err
+	}))
+}
+
 // tree is what the sources declare.
 type tree struct {
 	tests   map[string][]string // names of tests by folder
