@@ -29,7 +29,7 @@ func filled(t *testing.T, now time.Time) string {
 	t.Helper()
 	redis := miniredis.RunT(t)
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, []string{"fill", "--redis", redis.Addr(), "--articles", "400", "--users", "20"}, now))
+	require.NoError(t, program().Run(t.Context(), &out, []string{"fill", "--redis", redis.Addr(), "--articles", "400", "--users", "20"}, now))
 	assert.Equal(t, "wrote 400 articles and the inboxes of 20 users to "+redis.Addr()+"\n", out.String())
 	return redis.Addr()
 }
@@ -133,12 +133,12 @@ func atoi(digits string) (n int) {
 func TestTheProgramPrintsTitles(t *testing.T) {
 	now := time.Now()
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, []string{"rank", "--redis", filled(t, now), "--user", "7", "--topic", "food"}, now))
+	require.NoError(t, program().Run(t.Context(), &out, []string{"rank", "--redis", filled(t, now), "--user", "7", "--topic", "food"}, now))
 	assert.Equal(t, 11, strings.Count(out.String(), "\n"), out.String())
 	assert.Contains(t, out.String(), "TITLE")
 
 	out.Reset()
-	require.NoError(t, run(t.Context(), &out, []string{"rank", "--articles", "50", "--users", "10"}, now))
+	require.NoError(t, program().Run(t.Context(), &out, []string{"rank", "--articles", "50", "--users", "10"}, now))
 	assert.Equal(t, 11, strings.Count(out.String(), "\n"), out.String())
 	for _, c := range []struct {
 		args []string
@@ -150,6 +150,6 @@ func TestTheProgramPrintsTitles(t *testing.T) {
 		{[]string{"fill", "--redis", "127.0.0.1:1"}, "filling Redis at 127.0.0.1:1"},
 		{[]string{"rank", "--redis", filled(t, now), "--user", "0"}, "user_id"},
 	} {
-		assert.ErrorContains(t, run(t.Context(), &out, c.args, now), c.want)
+		assert.ErrorContains(t, program().Run(t.Context(), &out, c.args, now), c.want)
 	}
 }

@@ -7,88 +7,48 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 	"time"
-
-	"github.com/alicebob/miniredis/v2"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/examples"
 	"github.com/rankd/rankd/examples/articles/data"
 )
 
-func main() {
-	if err := run(context.Background(), os.Stdout, os.Args[1:], time.Now()); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "articles:", err)
-		}
-		os.Exit(2)
-	}
-}
+func main() { program().Main() }
 
-// run does what the arguments ask for.
-func run(ctx context.Context, w io.Writer, args []string, now time.Time) error {
-	if len(args) == 0 {
-		return errors.New("say what to do: fill or rank")
-	}
-	flags := flag.NewFlagSet("articles "+args[0], flag.ContinueOnError)
+// program returns the command line.
+func program() *examples.Program {
 	var s data.Size
-	redis := flags.String("redis", "", "`address` of the Redis")
-	flags.IntVar(&s.Articles, "articles", 100_000, "`number` of articles")
-	flags.IntVar(&s.Users, "users", 10_000, "`number` of users")
-	user := flags.Int64("user", 7, "rank for this `user`")
-	topic := flags.String("topic", "", "`topic` of the page around the ranking: "+fmt.Sprint(data.Topics()))
-	lang := flags.String("lang", "", "`language` of the reader: en, de or fr")
-	hour := flags.Int("hour", now.Hour(), "`hour` of the day, from 0 to 23")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
-	}
-	switch args[0] {
-	case "fill":
-		if *redis == "" {
-			return errors.New("fill needs --redis")
-		}
-		if err := fill(ctx, *redis, s, now); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(w, "wrote %d articles and the inboxes of %d users to %s\n", s.Articles, s.Users, *redis)
-		return err
-	case "rank":
-		if *redis == "" {
-			server, err := miniredis.Run()
-			if err != nil {
-				return err
+	var user int64
+	var topic, lang string
+	var hour int
+	return &examples.Program{
+		Name: "articles", Verb: "rank",
+		Flags: func(f *flag.FlagSet, now time.Time) {
+			f.IntVar(&s.Articles, "articles", 100_000, "`number` of articles")
+			f.IntVar(&s.Users, "users", 10_000, "`number` of users")
+			f.Int64Var(&user, "user", 7, "rank for this `user`")
+			f.StringVar(&topic, "topic", "", "`topic` of the page around the ranking: "+fmt.Sprint(data.Topics()))
+			f.StringVar(&lang, "lang", "", "`language` of the reader: en, de or fr")
+			f.IntVar(&hour, "hour", now.Hour(), "`hour` of the day, from 0 to 23")
+		},
+		Fill: func(ctx context.Context, redis string, now time.Time) error { return data.Fill(ctx, redis, s, now) },
+		Data: func() string { return fmt.Sprintf("%d articles and the inboxes of %d users", s.Articles, s.Users) },
+		Do: func(ctx context.Context, w io.Writer, redis string, now time.Time) error {
+			request := map[string]any{"hour": hour}
+			if topic != "" {
+				request["topic"] = topic
 			}
-			defer server.Close()
-			*redis = server.Addr()
-			if err := fill(ctx, *redis, s, now); err != nil {
-				return err
+			if lang != "" {
+				request["lang"] = lang
 			}
-		}
-		request := map[string]any{"hour": *hour}
-		if *topic != "" {
-			request["topic"] = *topic
-		}
-		if *lang != "" {
-			request["lang"] = *lang
-		}
-		return rank(ctx, w, *redis, *user, request, now)
-	default:
-		return fmt.Errorf("cannot %s: say fill or rank", args[0])
+			return rank(ctx, w, redis, user, request, now)
+		},
 	}
-}
-
-// fill writes the data into a Redis.
-func fill(ctx context.Context, redis string, s data.Size, now time.Time) error {
-	if err := data.Fill(ctx, redis, s, now); err != nil {
-		return fmt.Errorf("filling Redis at %s: %w", redis, err)
-	}
-	return nil
 }
 
 // rank ranks the inbox of a user and prints the best articles.

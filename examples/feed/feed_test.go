@@ -35,7 +35,7 @@ func filled(t *testing.T, now time.Time) string {
 	t.Helper()
 	redis := miniredis.RunT(t)
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, []string{"fill", "--redis", redis.Addr(), "--posts", "3000", "--users", "60"}, now))
+	require.NoError(t, program().Run(t.Context(), &out, []string{"fill", "--redis", redis.Addr(), "--posts", "3000", "--users", "60"}, now))
 	assert.Equal(t, "wrote 3000 posts and 60 users to "+redis.Addr()+"\n", out.String())
 	return redis.Addr()
 }
@@ -232,13 +232,13 @@ func checkFeed(t *testing.T, answer *rankd.Answer, want map[int]*expected, known
 func TestTheProgramPrintsTitles(t *testing.T) {
 	now := time.Now()
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, []string{"rank", "--redis", filled(t, now), "--user", "7", "--topics", "food,news", "--muted", data.AuthorName(3)}, now))
+	require.NoError(t, program().Run(t.Context(), &out, []string{"rank", "--redis", filled(t, now), "--user", "7", "--topics", "food,news", "--muted", data.AuthorName(3)}, now))
 	assert.Equal(t, 21, strings.Count(out.String(), "\n"), out.String())
 	assert.Contains(t, out.String(), "TITLE")
 	assert.NotContains(t, out.String(), data.AuthorName(3)+" ")
 
 	out.Reset()
-	require.NoError(t, run(t.Context(), &out, []string{"rank", "--posts", "1000", "--users", "10"}, now))
+	require.NoError(t, program().Run(t.Context(), &out, []string{"rank", "--posts", "1000", "--users", "10"}, now))
 	assert.Equal(t, 21, strings.Count(out.String(), "\n"), out.String())
 	for _, c := range []struct {
 		args []string
@@ -250,7 +250,7 @@ func TestTheProgramPrintsTitles(t *testing.T) {
 		{[]string{"rank", "--posts", "5"}, "--posts must be at least 600"},
 		{[]string{"fill", "--posts", "600", "--users", "1", "--redis", "127.0.0.1:1"}, "filling Redis at 127.0.0.1:1"},
 	} {
-		assert.ErrorContains(t, run(t.Context(), &out, c.args, now), c.want)
+		assert.ErrorContains(t, program().Run(t.Context(), &out, c.args, now), c.want)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestTheProgramPrintsTitles(t *testing.T) {
 func TestTheFeedSurvivesItsSources(t *testing.T) {
 	now := time.Now()
 	redis := miniredis.RunT(t)
-	require.NoError(t, fill(t.Context(), redis.Addr(), small, now))
+	require.NoError(t, data.Fill(t.Context(), redis.Addr(), small, now))
 	e, err := open(rankd.Options{Redis: redis.Addr()})
 	require.NoError(t, err)
 	defer e.Close()
@@ -285,7 +285,7 @@ func TestTheFeedSurvivesItsSources(t *testing.T) {
 // BenchmarkFeed measures a feed of users in turn, from a real Redis and from memory.
 func BenchmarkFeed(b *testing.B) {
 	redis := testworld.StartRedis(b)
-	require.NoError(b, fill(b.Context(), redis.Addr, data.Size{Posts: 20_000, Users: 1000}, time.Now()))
+	require.NoError(b, data.Fill(b.Context(), redis.Addr, data.Size{Posts: 20_000, Users: 1000}, time.Now()))
 	tables, err := examples.Registry("feed")
 	require.NoError(b, err)
 	for _, mode := range []registry.CacheMode{registry.CacheOff, registry.CacheTTL, registry.CacheBroadcast} {

@@ -8,95 +8,52 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/alicebob/miniredis/v2"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/examples"
 	"github.com/rankd/rankd/examples/feed/data"
 )
 
-func main() {
-	if err := run(context.Background(), os.Stdout, os.Args[1:], time.Now()); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "feed:", err)
-		}
-		os.Exit(2)
-	}
-}
+func main() { program().Main() }
 
-// run does what the arguments ask for.
-func run(ctx context.Context, w io.Writer, args []string, now time.Time) error {
-	if len(args) == 0 {
-		return errors.New("say what to do: fill or rank")
-	}
-	flags := flag.NewFlagSet("feed "+args[0], flag.ContinueOnError)
+// program returns the command line.
+func program() *examples.Program {
 	var s data.Size
-	redis := flags.String("redis", "", "`address` of the Redis")
-	flags.IntVar(&s.Posts, "posts", 100_000, "`number` of posts")
-	flags.IntVar(&s.Users, "users", 10_000, "`number` of users")
-	user := flags.Int64("user", 7, "rank for this `user`")
-	country := flags.String("country", "DE", "`country` of the user: "+strings.Join(data.Countries(), ", "))
-	chosen := flags.String("topics", "", "chosen `topics`, separated by commas: "+strings.Join(data.Topics(), ","))
-	muted := flags.String("muted", "", "`names` of muted authors, separated by commas")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
-	}
-	if err := s.Check(); err != nil {
-		return err
-	}
-	switch args[0] {
-	case "fill":
-		if *redis == "" {
-			return errors.New("fill needs --redis")
-		}
-		if err := fill(ctx, *redis, s, now); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(w, "wrote %d posts and %d users to %s\n", s.Posts, s.Users, *redis)
-		return err
-	case "rank":
-		if *redis == "" {
-			server, err := miniredis.Run()
+	var user int64
+	var country, chosen, muted string
+	return &examples.Program{
+		Name: "feed", Verb: "rank",
+		Flags: func(f *flag.FlagSet, _ time.Time) {
+			f.IntVar(&s.Posts, "posts", 100_000, "`number` of posts")
+			f.IntVar(&s.Users, "users", 10_000, "`number` of users")
+			f.Int64Var(&user, "user", 7, "rank for this `user`")
+			f.StringVar(&country, "country", "DE", "`country` of the user: "+strings.Join(data.Countries(), ", "))
+			f.StringVar(&chosen, "topics", "", "chosen `topics`, separated by commas: "+strings.Join(data.Topics(), ","))
+			f.StringVar(&muted, "muted", "", "`names` of muted authors, separated by commas")
+		},
+		Check: func() error { return s.Check() },
+		Fill:  func(ctx context.Context, redis string, now time.Time) error { return data.Fill(ctx, redis, s, now) },
+		Data:  func() string { return fmt.Sprintf("%d posts and %d users", s.Posts, s.Users) },
+		Do: func(ctx context.Context, w io.Writer, redis string, now time.Time) error {
+			e, err := open(rankd.Options{Redis: redis})
 			if err != nil {
 				return err
 			}
-			defer server.Close()
-			*redis = server.Addr()
-			if err := fill(ctx, *redis, s, now); err != nil {
+			defer e.Close()
+			answer, err := e.Rank(ctx, rankd.Request{UserID: user, Context: map[string]any{
+				"country": country, "topics": listed(chosen), "muted": listed(muted)}})
+			if err != nil {
 				return err
 			}
-		}
-		e, err := open(rankd.Options{Redis: *redis})
-		if err != nil {
-			return err
-		}
-		defer e.Close()
-		answer, err := e.Rank(ctx, rankd.Request{UserID: *user, Context: map[string]any{
-			"country": *country, "topics": listed(*chosen), "muted": listed(*muted)}})
-		if err != nil {
-			return err
-		}
-		return show(w, answer, now)
-	default:
-		return fmt.Errorf("cannot %s: say fill or rank", args[0])
+			return show(w, answer, now)
+		},
 	}
-}
-
-// fill writes the data into a Redis.
-func fill(ctx context.Context, redis string, s data.Size, now time.Time) error {
-	if err := data.Fill(ctx, redis, s, now); err != nil {
-		return fmt.Errorf("filling Redis at %s: %w", redis, err)
-	}
-	return nil
 }
 
 // listed returns the parts of a text between commas.

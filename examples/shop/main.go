@@ -12,49 +12,36 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
+	"github.com/rankd/rankd/examples"
 	"github.com/rankd/rankd/examples/shop/data"
 )
 
-func main() {
-	if err := run(context.Background(), os.Stdout, os.Args[1:], time.Now()); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "shop:", err)
-		}
-		os.Exit(2)
-	}
-}
+func main() { program().Main() }
 
-// run does what the arguments ask for.
-func run(ctx context.Context, w io.Writer, args []string, now time.Time) error {
-	if len(args) == 0 {
-		return errors.New("say what to do: fill or clicks")
-	}
-	flags := flag.NewFlagSet("shop "+args[0], flag.ContinueOnError)
+// program returns the command line.
+func program() *examples.Program {
 	var s data.Size
-	redis := flags.String("redis", "127.0.0.1:6379", "`address` of the Redis")
-	flags.IntVar(&s.Products, "products", 5000, "`number` of products")
-	flags.IntVar(&s.Users, "users", 1000, "`number` of users")
-	rows := flags.Int("rows", 20_000, "`number` of products shown, for clicks")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
-	}
-	if s.Products < 1 || s.Users < 1 || *rows < 1 {
-		return errors.New("--products, --users and --rows must be at least 1")
-	}
-	switch args[0] {
-	case "fill":
-		if err := data.Fill(ctx, *redis, s, now); err != nil {
-			return fmt.Errorf("filling Redis at %s: %w", *redis, err)
-		}
-		_, err := fmt.Fprintf(w, "wrote %d products and %d users to %s\n", s.Products, s.Users, *redis)
-		return err
-	case "clicks":
-		return printClicks(w, data.New(s, now).Clicks(*rows))
-	default:
-		return fmt.Errorf("cannot %s: say fill or clicks", args[0])
+	var rows int
+	return &examples.Program{
+		Name: "shop", Redis: "127.0.0.1:6379", Verb: "clicks",
+		Flags: func(f *flag.FlagSet, _ time.Time) {
+			f.IntVar(&s.Products, "products", 5000, "`number` of products")
+			f.IntVar(&s.Users, "users", 1000, "`number` of users")
+			f.IntVar(&rows, "rows", 20_000, "`number` of products shown, for clicks")
+		},
+		Check: func() error {
+			if s.Products < 1 || s.Users < 1 || rows < 1 {
+				return errors.New("--products, --users and --rows must be at least 1")
+			}
+			return nil
+		},
+		Fill: func(ctx context.Context, redis string, now time.Time) error { return data.Fill(ctx, redis, s, now) },
+		Data: func() string { return fmt.Sprintf("%d products and %d users", s.Products, s.Users) },
+		Do: func(_ context.Context, w io.Writer, _ string, now time.Time) error {
+			return printClicks(w, data.New(s, now).Clicks(rows))
+		},
 	}
 }
 

@@ -313,7 +313,7 @@ func TestTrain(t *testing.T) {
 	}
 	folder := t.TempDir()
 	var log bytes.Buffer
-	require.NoError(t, run(t.Context(), &log, []string{"clicks"}, time.Now()))
+	require.NoError(t, program().Run(t.Context(), &log, []string{"clicks"}, time.Now()))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "clicks.csv"), log.Bytes(), 0o644))
 	out, err := exec.Command(python, "train.py", filepath.Join(folder, "clicks.csv"), filepath.Join(folder, "clicks.json")).CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -328,7 +328,7 @@ func TestTrain(t *testing.T) {
 func TestTheProgramSaysWhatItLacks(t *testing.T) {
 	redis := miniredis.RunT(t)
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, []string{"fill", "--redis", redis.Addr(), "--products", "20", "--users", "3"}, time.Now()))
+	require.NoError(t, program().Run(t.Context(), &out, []string{"fill", "--redis", redis.Addr(), "--products", "20", "--users", "3"}, time.Now()))
 	assert.Equal(t, "wrote 20 products and 3 users to "+redis.Addr()+"\n", out.String())
 	for _, c := range []struct {
 		args []string
@@ -339,6 +339,6 @@ func TestTheProgramSaysWhatItLacks(t *testing.T) {
 		{[]string{"clicks", "--rows", "0"}, "--rows must be at least 1"},
 		{[]string{"fill", "--products", "1", "--users", "1", "--redis", "127.0.0.1:1"}, "filling Redis at 127.0.0.1:1"},
 	} {
-		assert.ErrorContains(t, run(t.Context(), &out, c.args, time.Now()), c.want)
+		assert.ErrorContains(t, program().Run(t.Context(), &out, c.args, time.Now()), c.want)
 	}
 }

@@ -2,7 +2,6 @@ package devredis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -114,10 +113,10 @@ func Load(ctx context.Context, server string) error { return LoadUsers(ctx, serv
 func LoadUsers(ctx context.Context, server string, users int) error {
 	at, err := registry.ParseServer(server)
 	if err == nil {
-		err = Write(ctx, server, func(write func(command ...string) error) error {
+		err = Refill(ctx, server, func(write func(command ...string) error) error {
 			for id := 1; id <= users; id++ {
 				for _, c := range makeUser(id).commands() {
-					if err := errors.Join(write("DEL", c.Key), write(append([]string{c.Name, c.Key}, c.Args...)...)); err != nil {
+					if err := write(append([]string{c.Name, c.Key}, c.Args...)...); err != nil {
 						return err
 					}
 				}

@@ -2,6 +2,7 @@ package devredis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rankd/rankd/resp"
@@ -41,5 +42,12 @@ func Write(ctx context.Context, text string, each func(write func(command ...str
 			err = send()
 		}
 		return err
+	})
+}
+
+// Refill is Write for commands that each make a key: it deletes the key before.
+func Refill(ctx context.Context, text string, each func(write func(command ...string) error) error) error {
+	return Write(ctx, text, func(write func(command ...string) error) error {
+		return each(func(command ...string) error { return errors.Join(write("DEL", command[1]), write(command...)) })
 	})
 }

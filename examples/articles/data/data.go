@@ -3,7 +3,6 @@ package data
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -44,16 +43,15 @@ func Topics() []string { return slices.Clone(topics) }
 
 // Fill writes the data into the Redis that server names, "host:port" or a URL. It replaces the keys of the same name.
 func Fill(ctx context.Context, server string, s Size, now time.Time) error {
-	return devredis.Write(ctx, server, func(write func(command ...string) error) error {
-		replace := func(command []string) error { return errors.Join(write("DEL", command[1]), write(command...)) }
+	return devredis.Refill(ctx, server, func(write func(command ...string) error) error {
 		for id := 1; id <= s.Articles; id++ {
 			a := Make(id, now)
-			if err := replace(a.command()); err != nil {
+			if err := write(a.command()...); err != nil {
 				return err
 			}
 		}
 		for user := 1; user <= s.Users; user++ {
-			if err := replace(InboxCommand(user, s, now)); err != nil {
+			if err := write(InboxCommand(user, s, now)...); err != nil {
 				return err
 			}
 		}

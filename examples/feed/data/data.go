@@ -4,7 +4,6 @@ package data
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -64,11 +63,7 @@ func (s Size) Check() error {
 
 // Fill writes the data into the Redis that server names, "host:port" or a URL. It replaces the keys of the same name.
 func Fill(ctx context.Context, server string, s Size, now time.Time) error {
-	return devredis.Write(ctx, server, func(write func(command ...string) error) error {
-		return New(s, now).EachCommand(func(command ...string) error {
-			return errors.Join(write("DEL", command[1]), write(command...))
-		})
-	})
+	return devredis.Refill(ctx, server, New(s, now).EachCommand)
 }
 
 // A Post is one hash of Redis. Immutable.

@@ -124,11 +124,7 @@ func Categories() []string { return slices.Clone(categories) }
 
 // Fill writes the data into the Redis that server names, "host:port" or a URL. It replaces the keys of the same name.
 func Fill(ctx context.Context, server string, s Size, now time.Time) error {
-	return devredis.Write(ctx, server, func(write func(command ...string) error) error {
-		return New(s, now).EachCommand(func(command ...string) error {
-			return errors.Join(write("DEL", command[1]), write(command...))
-		})
-	})
+	return devredis.Refill(ctx, server, New(s, now).EachCommand)
 }
 
 // EachCommand calls write with the commands that fill an empty Redis. It ends with the first error.
