@@ -19,10 +19,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -31,10 +31,7 @@ import (
 
 func TestMain(m *testing.M) {
 	compiler.Main()
-	// gnet's worker pool starts its two goroutines when it is imported.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
+	looptest.Main(m)
 }
 
 var models = []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential}

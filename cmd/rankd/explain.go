@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -31,29 +30,12 @@ const explainExamples = `  # Why is item 42 where it is, or not there at all?
   # All rows of the answer, as JSON, as a server answers "explain": true:
   rankd explain --plan_name complex_dag --user 1 --json`
 
-const explainUsageTemplate = `Usage:
-  rankd explain [flags]
-
-Examples:
-{{.Example}}
-
-Flags ("-" and "_" in a name are the same):
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-
-Exit status:
-  0  the request succeeded, whether or not the items are in its answer
-  1  the request failed
-  2  bad usage or a bad plan
-`
-
 // explainOptions are the flags of rankd explain. Immutable once checked.
 type explainOptions struct {
-	options // those that it shares with the root command
+	oneRequest
 
-	user    string
-	request string
-	items   []string
-	json    bool
+	items []string
+	json  bool
 
 	ids   []int64  // of items, set by check
 	texts []string // the other items
@@ -61,7 +43,8 @@ type explainOptions struct {
 
 // explainCommand returns "rankd explain".
 func (p *program) explainCommand(ctx context.Context) *cobra.Command {
-	o := explainOptions{options: options{tracing: true, EngineFlags: cmdline.EngineFlags{Options: rankd.Options{AllowRequestExplain: true, AllowRequestNow: true}}}}
+	var o explainOptions
+	o.tracing, o.AllowRequestExplain, o.AllowRequestNow = true, true, true
 	cmd := &cobra.Command{
 		Use: "explain", Short: "Run one request and say why rows are in its answer, or are not", Long: explainLong, Example: explainExamples,
 		Args: cobra.NoArgs,
@@ -72,16 +55,12 @@ func (p *program) explainCommand(ctx context.Context) *cobra.Command {
 			return p.explainRequest(ctx, &o)
 		},
 	}
-	cmd.SetUsageTemplate(explainUsageTemplate)
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.SetNormalizeFunc(cmdline.Normalize)
-	f.StringVar(&o.user, "user", "1", "run the request for the user of this `id`")
-	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
-	f.StringSliceVar(&o.items, "item", nil, "explain these `ids`, such as 7, product:7 or sku-1, with commas between them; all rows of the answer if this flag is missing")
-	f.BoolVar(&o.json, "json", false, "print the explanation as JSON")
-	cmdline.AddSettings(f, slices.Concat(o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings()))
-	return cmd
+	return cmdline.Dress(cmd, o.settings([]cmdline.Setting{
+		{Name: "item", To: &o.items, Help: "explain these `ids`, such as 7, product:7 or sku-1, with commas between them; all rows of the answer if this flag is missing"},
+		{Name: "json", To: &o.json, Help: "print the explanation as JSON"},
+	}), "0  the request succeeded, whether or not the items are in its answer",
+		"1  the request failed",
+		"2  bad usage or a bad plan")
 }
 
 // check reports all that is wrong with the options at once, and completes them.
@@ -89,10 +68,7 @@ func (o *explainOptions) check(given *pflag.FlagSet) error {
 	if err := cmdline.CheckExclusive(given, "user", "request"); err != nil {
 		return err
 	}
-	problems := []error{o.options.check(given)}
-	if o.PlanFile == "" && o.Plan == "" && (o.request == "" || o.PlansDir == "") {
-		problems = append(problems, errors.New("rankd explain needs a plan: --plan_name or --plan"))
-	}
+	problems := []error{o.options.check(given), o.needsPlan("explain")}
 	if len(o.items) > request.ExplainIDsMax {
 		problems = append(problems, fmt.Errorf("--item lists at most %d ids, not %d", request.ExplainIDsMax, len(o.items)))
 	}
@@ -105,22 +81,6 @@ func (o *explainOptions) check(given *pflag.FlagSet) error {
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// requestOf returns the request of --request, or one for the user of --user.
-func requestOf(e *rankd.Engine, user, document string) (rankd.Request, error) {
-	if document != "" {
-		r, err := e.ParseRequest([]byte(document))
-		if err != nil {
-			return r, fmt.Errorf("--request: %w", err)
-		}
-		return r, nil
-	}
-	var g request.Given
-	if err := g.SetUserID([]byte(user), e.Registry()); err != nil {
-		return rankd.Request{}, fmt.Errorf("--user: %w", err)
-	}
-	return e.Intake().Parse(nil, g)
 }
 
 // explainRequest runs the request and prints its explanation.
@@ -136,7 +96,7 @@ func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
 	if len(o.texts) > 0 && len(e.Registry().Entities()) == 0 {
 		return fmt.Errorf("--item lists integers of 64 bits, not %s: the registry declares no entities", errtext.Quote(o.texts[0]))
 	}
-	r, err := requestOf(e, o.user, o.request)
+	r, err := o.of(e)
 	if err != nil {
 		return err
 	}

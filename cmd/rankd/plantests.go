@@ -32,21 +32,6 @@ const testExamples = `  rankd test plans
   rankd test plans --update             # record the snapshots anew
   rankd test plans --watch              # again on each save`
 
-const testUsageTemplate = `Usage:
-  rankd test [folder or files] [flags]
-
-Examples:
-{{.Example}}
-
-Flags ("-" and "_" in a name are the same):
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-
-Exit status:
-  0  all tests passed
-  1  a test failed
-  2  bad usage, or no tests
-`
-
 // testOptions are the flags of rankd test. Immutable once checked.
 type testOptions struct {
 	cmdline.EngineFlags
@@ -81,11 +66,6 @@ func (o *testOptions) settings() []cmdline.Setting {
 func (p *program) testCommand(ctx context.Context) *cobra.Command {
 	var o testOptions
 	cmd := &cobra.Command{Use: "test [folder or files] [flags]", Short: "Run the tests of plans, <name>.plan.test.ts", Long: testLong, Example: testExamples}
-	cmd.SetUsageTemplate(testUsageTemplate)
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.SetNormalizeFunc(cmdline.Normalize)
-	cmdline.AddSettings(f, o.settings())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := o.config(cmd.Flags(), args)
 		if err != nil {
@@ -97,7 +77,9 @@ func (p *program) testCommand(ctx context.Context) *cobra.Command {
 		_, err = p.testPlans(ctx, &o, c)
 		return err
 	}
-	return cmd
+	return cmdline.Dress(cmd, o.settings(), "0  all tests passed",
+		"1  a test failed",
+		"2  bad usage, or no tests")
 }
 
 // config returns what the flags and the arguments ask for: a folder, or files of one folder.

@@ -13,26 +13,9 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// referenceUsage is the usage of the commands that describe plans.
-const referenceUsage = `Usage:
-  {{.UseLine}}
-
-Examples:
-{{.Example}}
-
-Flags ("-" and "_" in a name are the same):
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-`
-
 // referenceCommands returns "rankd tasks" and "rankd schema".
 func (p *program) referenceCommands() []*cobra.Command {
-	commands := []*cobra.Command{p.tasksCommand(), p.schemaCommand()}
-	for _, c := range commands {
-		c.SetUsageTemplate(referenceUsage)
-		c.Flags().SortFlags = false
-		c.Flags().SetNormalizeFunc(cmdline.Normalize)
-	}
-	return commands
+	return []*cobra.Command{p.tasksCommand(), p.schemaCommand()}
 }
 
 func (p *program) tasksCommand() *cobra.Command {
@@ -69,8 +52,7 @@ parameters, rows and columns to the edge, and an example with its answer.`,
 			return reference.WriteText(p.stdout, t)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the same as JSON")
-	return cmd
+	return cmdline.Dress(cmd, []cmdline.Setting{{Name: "json", To: &asJSON, Help: "print the same as JSON"}})
 }
 
 func (p *program) schemaCommand() *cobra.Command {
@@ -99,9 +81,10 @@ An editor that knows it completes plans in JSON and marks errors.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&env, "env", "dev", "`environment`, which chooses the endpoints: dev, test or prod")
-	cmd.Flags().StringVar(&registryDir, "registry_dir", "", "read keys, params and endpoints from the TOML files in this `folder`")
-	return cmd
+	return cmdline.Dress(cmd, []cmdline.Setting{
+		{Name: "env", To: &env, Default: "dev", Help: "`environment`, which chooses the endpoints: dev, test or prod"},
+		{Name: "registry_dir", To: &registryDir, Help: "read keys, params and endpoints from the TOML files in this `folder`"},
+	})
 }
 
 // printJSON prints a value as JSON for people to read.

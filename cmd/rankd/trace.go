@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -45,27 +44,10 @@ const traceExamples = `  # Draw a request for user 1:
   # The trace of an answer, which a server gave with "trace": true:
   rankd trace --from answer.json`
 
-const traceUsageTemplate = `Usage:
-  rankd trace [flags]
-
-Examples:
-{{.Example}}
-
-Flags ("-" and "_" in a name are the same):
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-
-Exit status:
-  0  the request succeeded
-  1  the request failed, and the drawing says why; or a file could not be written
-  2  bad usage or a bad plan
-`
-
 // traceOptions are the flags of rankd trace. Immutable once checked.
 type traceOptions struct {
-	options // those that it shares with the root command
+	oneRequest
 
-	user    string
-	request string
 	warmup  int
 	compare string
 	from    string
@@ -87,7 +69,8 @@ const warmupMost = 1_000_000
 
 // traceCommand returns "rankd trace".
 func (p *program) traceCommand(ctx context.Context) *cobra.Command {
-	o := traceOptions{options: options{tracing: true, EngineFlags: cmdline.EngineFlags{Options: rankd.Options{AllowRequestTrace: true, AllowRequestNow: true}, Detail: trace.Full.String()}}}
+	var o traceOptions
+	o.tracing, o.AllowRequestTrace, o.AllowRequestNow, o.Detail = true, true, true, trace.Full.String()
 	cmd := &cobra.Command{
 		Use: "trace", Short: "Run one request and draw what ran when", Long: traceLong, Example: traceExamples,
 		Args: cobra.NoArgs,
@@ -98,22 +81,18 @@ func (p *program) traceCommand(ctx context.Context) *cobra.Command {
 			return p.trace(ctx, &o)
 		},
 	}
-	cmd.SetUsageTemplate(traceUsageTemplate)
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.SetNormalizeFunc(cmdline.Normalize)
-	f.StringVar(&o.user, "user", "1", "run the request for the user of this `id`")
-	f.StringVar(&o.request, "request", "", "run this request, a `document` as on the stdin of rankd, in place of --user")
-	f.IntVar(&o.warmup, "warmup", 0, "first run the request this `number` of times")
-	f.StringVar(&o.compare, "compare", "", "run the request in each of these scheduling modes or engines, a `list` such as "+
-		"offload_all,adaptive or reactor,pool, and draw the timelines above each other")
-	f.StringVar(&o.html, "html", "", "write a page with the plan as a graph and the timeline to this `file`")
-	f.StringVar(&o.perfetto, "perfetto", "", "write Chrome's trace events, which ui.perfetto.dev opens, to this `file`")
-	f.StringVar(&o.json, "json", "", "write the trace as JSON to this `file`, one line per trace; --from reads it")
-	f.StringVar(&o.from, "from", "", "draw the traces in this `file`, which --json wrote, or answers with a trace; run nothing")
-	f.BoolVar(&o.full, "full", false, "draw all lines of a long timeline, and all nodes")
-	cmdline.AddSettings(f, slices.Concat(o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings()))
-	return cmd
+	return cmdline.Dress(cmd, o.settings([]cmdline.Setting{
+		{Name: "warmup", To: &o.warmup, Help: "first run the request this `number` of times"},
+		{Name: "compare", To: &o.compare, Help: "run the request in each of these scheduling modes or engines, a `list` such as " +
+			"offload_all,adaptive or reactor,pool, and draw the timelines above each other"},
+		{Name: "html", To: &o.html, Help: "write a page with the plan as a graph and the timeline to this `file`"},
+		{Name: "perfetto", To: &o.perfetto, Help: "write Chrome's trace events, which ui.perfetto.dev opens, to this `file`"},
+		{Name: "json", To: &o.json, Help: "write the trace as JSON to this `file`, one line per trace; --from reads it"},
+		{Name: "from", To: &o.from, Help: "draw the traces in this `file`, which --json wrote, or answers with a trace; run nothing"},
+		{Name: "full", To: &o.full, Help: "draw all lines of a long timeline, and all nodes"},
+	}), "0  the request succeeded",
+		"1  the request failed, and the drawing says why; or a file could not be written",
+		"2  bad usage or a bad plan")
 }
 
 // drawing are the flags of rankd trace that have an effect with --from, too.
@@ -133,10 +112,7 @@ func (o *traceOptions) check(given *pflag.FlagSet) error {
 	if err := cmdline.CheckExclusive(given, "user", "request"); err != nil {
 		return err
 	}
-	problems := []error{o.chooseVariants(given)}
-	if o.PlanFile == "" && o.Plan == "" && (o.request == "" || o.PlansDir == "") {
-		problems = append(problems, errors.New("rankd trace needs a plan: --plan_name or --plan"))
-	}
+	problems := []error{o.chooseVariants(given), o.needsPlan("trace")}
 	if o.warmup < 0 || o.warmup > warmupMost {
 		problems = append(problems, fmt.Errorf("--warmup is a number from 0 to %d, not %d", warmupMost, o.warmup))
 	}
@@ -225,7 +201,7 @@ func (p *program) record(ctx context.Context, o *traceOptions, v *variant) (*tra
 		return nil, err
 	}
 	defer e.Close()
-	r, err := requestOf(e, o.user, o.request)
+	r, err := o.of(e)
 	if err != nil {
 		return nil, err
 	}

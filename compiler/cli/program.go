@@ -28,25 +28,11 @@ type options struct {
 	env, registryDir, modelDir string
 }
 
-const usageTemplate = `Usage:
-  {{.UseLine}}
-{{- if .HasExample}}
-
-Examples:
-{{.Example}}
-{{- end}}
-
-Flags ("-" and "_" in a name are the same):
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-`
-
 // Commands returns the commands.
 func (p *Program) Commands(ctx context.Context) []*cobra.Command {
 	commands := []*cobra.Command{p.compileCommand(ctx), p.checkCommand(ctx), p.initCommand()}
 	for _, c := range commands {
-		c.SetUsageTemplate(usageTemplate)
-		c.Flags().SortFlags = false
-		c.Flags().SetNormalizeFunc(cmdline.Normalize)
+		cmdline.Dress(c, nil)
 	}
 	return commands
 }

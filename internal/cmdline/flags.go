@@ -5,8 +5,33 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
+
+// Dress gives a command the page of --help that those of the program have, and the flags of a table. statuses say in lines what its exit statuses
+// mean; none: what those of all commands do.
+func Dress(cmd *cobra.Command, table []Setting, statuses ...string) *cobra.Command {
+	usage := `Usage:
+  {{.UseLine}}
+{{- if .HasExample}}
+
+Examples:
+{{.Example}}
+{{- end}}
+
+Flags ("-" and "_" in a name are the same):
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+`
+	if len(statuses) > 0 {
+		usage += "\nExit status:\n  " + strings.Join(statuses, "\n  ") + "\n"
+	}
+	cmd.SetUsageTemplate(usage)
+	cmd.Flags().SortFlags = false
+	cmd.Flags().SetNormalizeFunc(Normalize)
+	AddSettings(cmd.Flags(), table)
+	return cmd
+}
 
 // Normalize makes "-" and "_" the same in flag names. It returns the spelling under which a
 // flag is declared, so that help shows that one.

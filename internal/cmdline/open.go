@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/trace"
@@ -76,4 +78,91 @@ func checkPlanFile(path string, folder fs.FS) error {
 		return fmt.Errorf("%w; --plan_name %s names a plan", err, path)
 	}
 	return err
+}
+
+// EmbeddedRedis is the Redis inside the process. It starts when an engine first needs it. The zero value is ready.
+// One goroutine.
+type EmbeddedRedis struct {
+	server    *devredis.Server // nil until it starts
+	announced bool
+}
+
+// Start returns the address of the server for rankd.Options.EmbeddedRedis. Several engines, one after
+// the other, use the same one.
+func (r *EmbeddedRedis) Start() (addr string, stop func(), err error) {
+	if r.server == nil {
+		if r.server, err = devredis.Start(); err != nil {
+			return "", nil, err
+		}
+	}
+	return r.server.Addr(), func() {}, nil
+}
+
+// Addr returns the address of the server, or "" if it does not run.
+func (r *EmbeddedRedis) Addr() string {
+	if r.server == nil {
+		return ""
+	}
+	return r.server.Addr()
+}
+
+// Announce calls tell with the address and the number of users, once, if the server runs.
+func (r *EmbeddedRedis) Announce(tell func(addr string, users int)) {
+	if r.server == nil || r.announced {
+		return
+	}
+	r.announced = true
+	tell(r.server.Addr(), devredis.Users)
+}
+
+// Close stops the server, if it runs.
+func (r *EmbeddedRedis) Close() {
+	if r.server != nil {
+		r.server.Close()
+	}
+}
+
+// TraceFile is the file of --trace_file. A nil TraceFile takes nothing. One goroutine; any goroutine may use its
+// sink.
+type TraceFile struct {
+	*trace.Writer
+	file *os.File
+}
+
+// OpenTraceFile creates the file. It returns nil without the flag. As with trace.NewWriter, another goroutine calls
+// report when writing begins to fail and when it works again.
+func (e *EngineFlags) OpenTraceFile(report func(error)) (*TraceFile, error) {
+	if e.TraceFile == "" {
+		return nil, nil
+	}
+	file, err := os.Create(e.TraceFile)
+	if err != nil {
+		return nil, fmt.Errorf("--trace_file: %w", err)
+	}
+	return &TraceFile{trace.NewWriter(file, report), file}, nil
+}
+
+// Sink returns the sink that writes to the file, or nil.
+func (f *TraceFile) Sink() trace.Sink {
+	if f == nil {
+		return nil
+	}
+	return f.Writer
+}
+
+// Close writes what waits for at most that time. It returns how many traces came too fast for the file.
+func (f *TraceFile) Close(patience time.Duration) (dropped int, err error) {
+	if f == nil {
+		return 0, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("it took too little in %v", patience))
+	defer cancel()
+	dropped, err = f.Shutdown(ctx)
+	if closing := f.file.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		err = &RuntimeError{Err: fmt.Errorf("writing %s: %w", errtext.Name(f.file.Name()), err)}
+	}
+	return dropped, err
 }

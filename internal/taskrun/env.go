@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowcache"
+	"github.com/rankd/rankd/rowset"
 )
 
 // A Request is what an engine gives to all bodies of a request. Zero fields mean that there is none. Immutable while one of them runs.
@@ -21,4 +23,17 @@ type Engine struct {
 	// Tables keep what was read from Redis, by Endpoint.Index: nil for an endpoint whose reads are not kept. Only bodies on the loop
 	// have them.
 	Tables []*rowcache.Table
+}
+
+// Residents finds the rows of plans that an engine keeps. Any goroutine.
+type Residents interface {
+	// Resident returns the rows of a plan as they were when the request began. The error says why there are none. It never waits.
+	Resident(plan string) (*Resident, error)
+}
+
+// Resident is what a plan has returned that an engine keeps. Immutable; any goroutine.
+type Resident struct {
+	Rows   rowset.RowSet    // dense
+	Entity *registry.Entity // of the rows; nil: none
+	Texts  [][]byte         // the id of each row, if ids are texts; else nil
 }

@@ -3,12 +3,7 @@ package access
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/rankd/rankd/loop/looptest"
 )
 
-func TestMain(m *testing.M) {
-	// gnet's worker pool starts its two goroutines when it is imported.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
-}
+func TestMain(m *testing.M) { looptest.Main(m) }

@@ -18,9 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
@@ -32,10 +32,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// gnet's worker pool starts its two goroutines when it is imported.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreTopFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
+	looptest.Main(m)
 }
 
 // world is the pages of an engine with demo data.

@@ -56,21 +56,6 @@ const examples = `  # The example plans, with a Redis inside the process:
   rankd serve --listen :8443 --resp off --tokens tokens.toml --tls_cert cert.pem --tls_key key.pem \
     --deadline_ms 200 --max_inflight 64 --max_queue 256`
 
-const usageTemplate = `Usage:
-  {{.CommandPath}} [flags]
-
-Examples:
-{{.Example}}
-
-Flags ("-" and "_" in a name are the same):
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-
-Exit status:
-  0  a signal ended the server, and every request got its answer
-  1  the server could not listen, --shutdown_grace_ms was too short for requests in flight, or traces could not be written
-  2  bad usage, a bad plan, or a bad file of tokens or certificates
-`
-
 // options are the flags of rankd serve. Immutable once checked.
 type options struct {
 	cmdline.EngineFlags
@@ -113,13 +98,9 @@ func newCommand(o *options, run func() error) *cobra.Command {
 			return run()
 		},
 	}
-	cmd.SetUsageTemplate(usageTemplate)
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.SetNormalizeFunc(cmdline.Normalize)
-
-	cmdline.AddSettings(f, o.settings())
-	return cmd
+	return cmdline.Dress(cmd, o.settings(), "0  a signal ended the server, and every request got its answer",
+		"1  the server could not listen, --shutdown_grace_ms was too short for requests in flight, or traces could not be written",
+		"2  bad usage, a bad plan, or a bad file of tokens or certificates")
 }
 
 // settings are the flags of rankd serve.

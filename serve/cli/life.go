@@ -5,14 +5,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os/signal"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/serve/admin"
 )
 
@@ -171,4 +174,20 @@ func (s *server) end(grace time.Duration) error {
 		return &cmdline.RuntimeError{Err: fmt.Errorf("--shutdown_grace_ms was too short for %d requests", left)}
 	}
 	return nil
+}
+
+// Program is the program whose command this is. Its errors determine the exit status, as in package cmdline. One
+// goroutine.
+type Program struct {
+	Stderr   *fileio.Writer       // takes the log
+	Tune     func(cpuThreads int) // sets the process up before the engine is opened
+	Compiler rankd.Compiler       // of plans that are sources; nil: none
+}
+
+// logger returns the log in the form that the flag names.
+func (p *Program) logger(form string) *slog.Logger {
+	if form == logJSON {
+		return slog.New(slog.NewJSONHandler(p.Stderr, nil))
+	}
+	return slog.New(slog.NewTextHandler(p.Stderr, nil))
 }

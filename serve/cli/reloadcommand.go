@@ -26,21 +26,6 @@ const reloadExamples = `  # After a change of a plan:
   # That was wrong:
   rankd reload --back`
 
-const reloadUsage = `Usage:
-  {{.CommandPath}} [flags]
-
-Examples:
-{{.Example}}
-
-Flags ("-" and "_" in a name are the same):
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
-
-Exit status:
-  0  the server serves what its files say, or with --back what it served before
-  1  something is wrong with the files, and the server serves what it did; or it could not be asked
-  2  bad usage
-`
-
 // reloadAnswerMax bounds the answer of a server.
 const reloadAnswerMax = 16 << 20
 
@@ -52,13 +37,12 @@ func (p *Program) ReloadCommand(ctx context.Context, stdout io.Writer) *cobra.Co
 		Use: "reload", Short: "Have a server read its plans, models and tables again", Long: reloadLong, Example: reloadExamples, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return reload(ctx, stdout, at, back) },
 	}
-	cmd.SetUsageTemplate(reloadUsage)
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.SetNormalizeFunc(cmdline.Normalize)
-	f.StringVar(&at, "admin", "127.0.0.1:8081", "the `address` at which the server serves operators")
-	f.BoolVar(&back, "back", false, "return to what the server served before the last reload")
-	return cmd
+	return cmdline.Dress(cmd, []cmdline.Setting{
+		{Name: "admin", To: &at, Default: "127.0.0.1:8081", Help: "the `address` at which the server serves operators"},
+		{Name: "back", To: &back, Help: "return to what the server served before the last reload"},
+	}, "0  the server serves what its files say, or with --back what it served before",
+		"1  something is wrong with the files, and the server serves what it did; or it could not be asked",
+		"2  bad usage")
 }
 
 // reload asks the server whose operators are served at that address.

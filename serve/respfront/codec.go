@@ -113,3 +113,27 @@ func appendFailure(dst []byte, r *serve.Reply) []byte {
 	dst = append(append(append(dst, '-'), r.Class.Code()...), ' ')
 	return append(append(dst, r.Message()...), '\r', '\n')
 }
+
+// appendMap appends the header of a map: in RESP2 an array of keys and values.
+func (c *codec) appendMap(dst []byte, pairs int) []byte {
+	if !c.proto3 {
+		return redcon.AppendArray(dst, 2*pairs)
+	}
+	return append(strconv.AppendInt(append(dst, '%'), int64(pairs), 10), '\r', '\n')
+}
+
+// appendNull appends the reply for nothing.
+func (c *codec) appendNull(dst []byte) []byte {
+	if c.proto3 {
+		return append(dst, "_\r\n"...)
+	}
+	return redcon.AppendNull(dst)
+}
+
+// appendNullArray appends the reply for no array.
+func (c *codec) appendNullArray(dst []byte) []byte {
+	if c.proto3 {
+		return append(dst, "_\r\n"...)
+	}
+	return append(dst, "*-1\r\n"...)
+}

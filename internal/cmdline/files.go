@@ -3,6 +3,7 @@ package cmdline
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -114,4 +115,17 @@ func openFolder(flag, path string) (fs.FS, error) {
 		return nil, fmt.Errorf("%s: %s is not a folder", flag, path)
 	}
 	return os.DirFS(path), nil
+}
+
+// WriteFile uses write to write a file that a flag names.
+func WriteFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
 }
