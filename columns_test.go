@@ -1,26 +1,32 @@
 package rankd_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/task/builtin"
 )
 
 // typedTables returns the built-in tables with a key of each type, and context parameters.
@@ -370,5 +376,193 @@ func ids(o rankd.Output) iter.Seq[int64] {
 				return
 			}
 		}
+	}
+}
+
+// TestEveryTypeIsComputed computes columns of each type from what Redis has, by a plan in TypeScript, on all models, from memory, too.
+func TestEveryTypeIsComputed(t *testing.T) {
+	tables := registrytest.Tables{Endpoints: registrytest.Redis + "[endpoint.policy]\n" + cacheForAnHour, Keys: registrytest.ID}
+	for i, k := range [][2]string{{"title", "string"}, {"likes", "int"}, {"label", "string"}, {"bucket", "int"}, {"copy", "int"}, {"popular", "bool"}, {"size", "float"}} {
+		tables.Keys += registrytest.Key(10+i, k[0], k[1], registrytest.Nullable, registrytest.Writable)
+	}
+	tables.Params = registrytest.Param(1, "segment", "string", registrytest.Nullable)
+	const source = `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "typed", build: (ctx) => ctx.candidates({ endpoint: EP.redis.redis_default, key: "rows" })
+  .lookup({ endpoint: EP.redis.redis_default, key: "item:{id}", fields: [Key.title, Key.likes] })
+  .vm({ outKey: Key.label, expr: P.segment == "vip" ? ` + "`${lower(Key.title)} #${Key.id} ${Key.likes / 2}`" + ` : "plain " + Key.title })
+  .vm({ outKey: Key.bucket, expr: Math.floor(Key.likes / 10) })
+  .vm({ outKey: Key.copy, expr: Key.likes })
+  .vm({ expr: Key.likes > 9 && length(Key.title) > 3, outKey: Key.popular })
+  .vm({ outKey: Key.size, expr: length(Key.label ?? "") }) });`
+	compile := func(source string) compiler.Result {
+		c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: tables.Load()})
+		require.NoError(t, err)
+		defer c.Close()
+		results, err := c.Compile(t.Context(), compiler.Source{Folder: t.TempDir(), File: "typed.plan.ts", Text: []byte(source)})
+		require.NoError(t, err)
+		return results[0]
+	}
+	plan := compile(source)
+	require.Empty(t, plan.Errors)
+	onServers(t, func(t *testing.T, addr string) {
+		store(t, addr, []string{"RPUSH", "rows", "1", "2", "3"}, []string{"HSET", "item:1", "title", "ÄRGER", "likes", "25"},
+			[]string{"HSET", "item:2", "title", "Go", "likes", "9007199254740993"}, []string{"HSET", "item:3", "likes", "-1"})
+		for _, model := range models {
+			e := open(t, rankd.Options{Redis: addr, Model: model, Registry: tables.FS(), PlanText: plan.Artifact})
+			for range 2 { // the second time from memory
+				for _, c := range []struct {
+					segment any
+					labels  []string
+				}{
+					{"vip", []string{"ärger #1 12.5", "go #2 4503599627370496", ""}},
+					{nil, []string{"plain ÄRGER", "plain Go", ""}},
+				} {
+					a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Params: map[string]any{"segment": c.segment}})
+					require.NoError(t, err, model)
+					out := a.Output(0)
+					labels, none, _ := out.Strings("label")
+					assert.Equal(t, c.labels, labels)
+					assert.Equal(t, []bool{false, false, true}, none)
+					copies, _, _ := out.Ints("copy")
+					assert.Equal(t, []int64{25, 9007199254740993, -1}, copies)
+					buckets, _, _ := out.Ints("bucket")
+					assert.Equal(t, []int64{2, 900719925474099, -1}, buckets)
+					popular, _, _ := out.Bools("popular")
+					assert.Equal(t, []bool{true, false, false}, popular)
+					sizes, _, _ := out.Floats("size")
+					assert.Equal(t, float64(len([]rune(c.labels[0]))), sizes[0])
+					assert.Zero(t, sizes[2])
+				}
+			}
+		}
+	})
+	for expr, want := range map[string]string{
+		`outKey: Key.bucket, expr: "a"`:              "expr takes a number",
+		`outKey: Key.label, expr: Key.likes`:         "expr takes a string",
+		`outKey: Key.popular, expr: Key.likes`:       "expr takes a predicate",
+		`outKey: Key.size, expr: Key.title`:          "expr takes a number",
+		`outKey: Key.label, expr: Key.title ?? 1`:    "operator ?? takes a string",
+		`outKey: Key.label, expr: "x" + Key.popular`: "want a number or a string, have key popular of type bool",
+	} {
+		r := compile(fmt.Sprintf(`import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "typed", build: (ctx) => ctx.fixedSource().vm({ %s }) });`, expr))
+		require.NotEmpty(t, r.Errors, expr)
+		assert.Contains(t, r.Errors[0].Message, want)
+	}
+}
+
+// TestVectors ranks products by the taste of a user, both vectors of Redis, on all models, from memory, too: packed floats, lists, and what is neither.
+func TestVectors(t *testing.T) {
+	pack := func(v ...float32) string {
+		var b []byte
+		for _, x := range v {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+		return string(b)
+	}
+	tables := registrytest.Tables{Endpoints: registrytest.Redis + "[endpoint.policy]\n" + cacheForAnHour, Keys: registrytest.ID}
+	for i, k := range [][2]string{{"taste", "vector(3)"}, {"embedding", "vector(3)"}, {"score", "float"}, {"distance", "float"}} {
+		tables.Keys += registrytest.Key(10+i, k[0], k[1], registrytest.Nullable, registrytest.Writable)
+	}
+	tables.Params = registrytest.Param(1, "wish", "vector(3)", registrytest.Nullable)
+	const nodes = `
+		{"node_id": "rows", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}},
+		{"node_id": "user", "op": "lookup", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "user:{user}", "fields": [10]}},
+		{"node_id": "items", "op": "lookup", "inputs": ["user"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": [11]}},
+		{"node_id": "score", "op": "vm", "inputs": ["items"], "params": {"out_key": 12, "expr_id": "dot"}},
+		{"node_id": "far", "op": "vm", "inputs": ["score"], "params": {"out_key": 13, "expr_id": "l2"}},
+		{"node_id": "near", "op": "nearest", "inputs": ["items"], "params": {"to": "user", "vector": 11, "to_vector": 10, "by": "l2", "out_key": 13, "count": 3}},
+		{"node_id": "angle", "op": "nearest", "inputs": ["items"], "params": {"to": "user", "vector": 11, "to_vector": 10, "by": "cosine", "out_key": 13, "count": 30}},
+		{"node_id": "asked", "op": "nearest", "inputs": ["items"], "params": {"context": "wish", "vector": 11, "out_key": 13, "count": 2}},
+		{"node_id": "none", "op": "filter", "inputs": ["user"], "params": {"pred_id": "none"}},
+		{"node_id": "cold", "op": "nearest", "inputs": ["items"], "params": {"to": "none", "vector": 11, "to_vector": 10, "out_key": 13, "count": 3}},
+		{"node_id": "out", "op": "sort", "inputs": ["far"], "params": {"by": 12, "order": "desc"}}`
+	text := fmt.Sprintf(`{"schema_version": 1, "plan_name": "near", "nodes": [%s], "outputs": ["out", "near", "angle", "cold", "asked"], "pred_table": {"none": {"op": "const_bool", "value": false}}, "capabilities_required": ["cap.rankd.expressions.v1"],
+		"expr_table": {"dot": {"op": "dot", "a": {"op": "key_ref", "key_id": 10}, "b": {"op": "key_ref", "key_id": 11}},
+			"l2": {"op": "l2", "a": {"op": "key_ref", "key_id": 10}, "b": {"op": "key_ref", "key_id": 11}}}}`, nodes)
+	items := map[int64][]float32{1: {0.5, 0.25, -1}, 2: {1, 0, 0}, 3: {-1, 2, 0.125}, 4: nil, 5: nil, 6: {0, 0, 0}}
+	taste := []float32{1, 2, 3}
+	onServers(t, func(t *testing.T, addr string) {
+		store(t, addr, []string{"RPUSH", "rows", "1", "2", "3", "4", "5", "6"}, []string{"HSET", "user:1", "taste", pack(taste...)},
+			[]string{"HSET", "item:1", "embedding", pack(items[1]...)}, []string{"HSET", "item:2", "embedding", "1, 0, 0"}, []string{"HSET", "item:3", "embedding", "[-1, 2, 0.125]"},
+			[]string{"HSET", "item:4", "embedding", "1, 0"}, []string{"HSET", "item:5", "embedding", pack(1, 2, float32(math.Inf(1)))}, []string{"HSET", "item:6", "embedding", pack(0, 0, 0)})
+		for _, model := range models {
+			e := open(t, rankd.Options{Redis: addr, Model: model, Registry: tables.FS(), PlanText: []byte(text)})
+			for range 2 { // the second time from memory
+				a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Params: map[string]any{"wish": []float32{1, 2, 0}}})
+				require.NoError(t, err)
+				out, ids := a.Output(0), []int64(nil)
+				for i := range out.Len() {
+					ids = append(ids, out.ID(i))
+				}
+				require.Equal(t, []int64{3, 2, 6, 1, 4, 5}, ids, model)
+				vectors, null, ok := out.Vectors("embedding")
+				require.True(t, ok)
+				assert.Equal(t, []bool{false, false, false, false, true, true}, null)
+				scores, _, _ := out.Floats("score")
+				distances, none, _ := out.Floats("distance")
+				assert.Equal(t, null, none)
+				for i, id := range ids[:4] {
+					assert.Equal(t, items[id], vectors[i])
+					assert.Equal(t, rowset.Dot(taste, items[id]), scores[i])
+					assert.Equal(t, rowset.L2(taste, items[id]), distances[i])
+				}
+				for output, want := range [][]int64{1: {3, 2, 6}, 2: {3, 2, 1}, 3: nil, 4: {3, 1}} {
+					if output == 0 {
+						continue
+					}
+					var near []int64
+					for i := range a.Output(output).Len() {
+						near = append(near, a.Output(output).ID(i))
+					}
+					require.Equal(t, want, near, "%s, output %d", model, output)
+				}
+				nearest, _, _ := a.Output(1).Floats("distance")
+				assert.Equal(t, rowset.L2(taste, items[3]), nearest[0])
+				assert.Contains(t, string(a.AppendJSON(nil, rankd.FormatFlat)), `"embedding":[-1,2,0.125]`)
+			}
+		}
+	})
+}
+
+// decayPlan computes each row's score by an if, and keeps the rows with a typed comparison.
+const decayPlan = `{"schema_version": 1, "plan_name": "p", "outputs": ["out"], "capabilities_required": ["cap.rankd.expressions.v1"],
+	"nodes": [
+		{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 5}},
+		{"node_id": "kept", "op": "core::filter", "inputs": ["rows"], "params": {"pred_id": "p"}},
+		{"node_id": "out", "op": "core::vm", "inputs": ["kept"], "params": {"out_key": 2002, "expr_id": "e"}}],
+	"expr_table": {"e": {"op": "if",
+		"cond": {"op": "cmp", "cmp": "==", "a": {"op": "mod", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 2}},
+			"b": {"op": "const_number", "value": 0}},
+		"then": {"op": "now"},
+		"else": {"op": "decay", "x": {"op": "key_ref", "key_id": 1}, "half_life": {"op": "const_number", "value": 1}}}},
+	"pred_table": {"p": {"op": "cmp", "cmp": "<", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 4}}}}`
+
+// TestTypedExpressions runs a plan with typed expressions on each model, in each scheduling mode. now() is when the
+// request arrived.
+func TestTypedExpressions(t *testing.T) {
+	for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll} {
+		t.Run(string(mode), func(t *testing.T) {
+			options := rankd.Options{
+				Plans: fstest.MapFS{"p.plan.json": {Data: []byte(decayPlan)}}, Scheduling: rankd.Scheduling{Mode: mode},
+			}
+			forModels(t, options, func(t *testing.T, e *rankd.Engine) {
+				// The engine dates a request by a reading of the calendar that is at most a second old.
+				before := time.Now()
+				answer, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
+				after := time.Now()
+				require.NoError(t, err)
+				scores := map[int64]float64{}
+				for c := range answer.Output(0).Candidates() {
+					score, ok := c.Float("score")
+					require.True(t, ok)
+					scores[c.ID()] = score
+				}
+				require.Len(t, scores, 3)
+				assert.Equal(t, 0.5, scores[1])
+				assert.Equal(t, 0.125, scores[3])
+				assert.InDelta(t, float64(before.UnixMicro()+after.UnixMicro())/2e6, scores[2], after.Sub(before).Seconds()/2+0.01)
+			})
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package rankd_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -315,4 +318,234 @@ func TestEnginesHidePasswords(t *testing.T) {
 	_, err = rankd.Open(rankd.Options{Redis: missing})
 	require.ErrorContains(t, err, "endpoint ep_0001: password_env RANKD_TEST_NO_SUCH: the environment has no such variable")
 	open(t, rankd.Options{Redis: missing, NoSecrets: true})
+}
+
+// A master that sentinels know is killed, and its replica takes over: all models follow within a second of the election. Then it is moved by hand, and no request
+// gets an answer from the old one.
+func TestAMasterThatSentinelsMove(t *testing.T) {
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) { aMasterThatSentinelsMove(t, model, "") })
+	}
+	for _, mode := range trackedModes {
+		t.Run("cache "+mode, func(t *testing.T) { aMasterThatSentinelsMove(t, rankd.Reactor, "cache = \""+mode+"\"\n") })
+	}
+}
+
+func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
+	t.Parallel()
+	const patience = 90 * time.Second // Sentinels on a busy machine do nothing for half a minute (TILT).
+	s := testworld.StartRedisSentinels(t, 2, 2)
+	s.Do(t, 0, "HSET", "user:1", "country", "DE")
+	require.Eventually(t, func() bool { return s.Do(t, 1, "EXISTS", "user:1") == "1" }, 10*time.Second, 5*time.Millisecond)
+	e := open(t, rankd.Options{Redis: s.Addr(), Model: model, Registry: cacheTables(policy), Plans: viewerPlan})
+	country := func() (country string, err error) {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
+		if err != nil {
+			return "", err
+		}
+		for c := range a.Candidates() {
+			country, _ = c.String("country")
+		}
+		return country, nil
+	}
+	got, err := country()
+	require.NoError(t, err)
+	require.Equal(t, "DE", got)
+	s.Nodes[0].Kill()
+	says := func(node int, want string, args ...string) bool {
+		text, err := s.Try(node, args...)
+		return err == nil && strings.Contains(text, want)
+	}
+	named := func(node int) bool {
+		return says(2, fmt.Sprint(s.Nodes[node].Port), "SENTINEL", "GET-MASTER-ADDR-BY-NAME", testworld.MasterName)
+	}
+	var elected time.Time
+	require.Eventually(t, func() bool {
+		if elected.IsZero() && named(1) {
+			elected = time.Now()
+			s.Do(t, 1, "HSET", "user:1", "country", "FR")
+		}
+		got, err := country()
+		return err == nil && got == "FR"
+	}, patience, 10*time.Millisecond)
+	require.False(t, elected.IsZero())
+	t.Logf("the engine followed %v after the election", time.Since(elected))
+	assert.Less(t, time.Since(elected), 5*time.Second, "a second on a machine that has nothing else to do")
+	// The old master comes back as a replica, and is made the master again.
+	s.Nodes[0].Restart(t)
+	require.Eventually(t, func() bool {
+		return says(0, "master_link_status:up", "INFO", "replication") || says(0, "none", "REPLICAOF", "127.0.0.1", fmt.Sprint(s.Nodes[1].Port))
+	}, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return says(2, "OK", "SENTINEL", "FAILOVER", testworld.MasterName) }, patience, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return named(0) && says(0, "0", "HSET", "user:1", "country", "PL") }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		got, err := country()
+		return err == nil && got == "PL"
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
+// Sentinels that want a user and a password, and that are reached through TLS, name the master on all models. One that refuses, or that is not trusted, is told of.
+func TestSentinelsWithPasswordAndTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
+	servetest.WriteCertificate(t, cert, key, 1)
+	secure := func(port string) []string {
+		return []string{"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no", "--tls-replication", "yes"}
+	}
+	masterPort, sentinelPort := freePort(t), freePort(t)
+	master := testworld.StartRedis(t, secure(masterPort)...)
+	store(t, master.Addr, []string{"HSET", "user:1", "country", "DE"})
+	conf, password := filepath.Join(dir, "sentinel.conf"), filepath.Join(dir, "password")
+	require.NoError(t, os.WriteFile(password, []byte("s3cret\n"), 0o600))
+	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, `sentinel monitor %s 127.0.0.1 %s 1
+user default off
+user asker on >s3cret ~* &+switch-master -@all +sentinel|master +subscribe +ping
+`, testworld.MasterName, masterPort), 0o600))
+	sentinel := testworld.StartRedis(t, append([]string{conf, "--sentinel"}, secure(sentinelPort)...)...)
+	login := "sentinel_username=asker&sentinel_password_file=" + password
+	trusted := "&tls_server_name=rankd&tls_ca=" + cert
+	through := "rediss+sentinel://127.0.0.1:" + sentinelPort + "/" + testworld.MasterName + "?"
+	plain := "rediss+sentinel://" + sentinel.Addr + "/" + testworld.MasterName + "?sentinel_tls=false&"
+	for _, model := range models {
+		t.Run(string(model), func(t *testing.T) {
+			for _, url := range []string{through + login + trusted, plain + login + trusted} {
+				e := open(t, rankd.Options{Redis: url, Model: model, Registry: cacheTables(""), Plans: viewerPlan})
+				var country string
+				require.Eventually(t, func() bool {
+					a, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
+					if err != nil {
+						return false
+					}
+					for c := range a.Candidates() {
+						country, _ = c.String("country")
+					}
+					return true
+				}, 20*time.Second, 10*time.Millisecond)
+				assert.Equal(t, "DE", country)
+			}
+			for url, want := range map[string]string{
+				through + "sentinel_username=asker&sentinel_password=wrong" + trusted: "WRONGPASS",
+				through + trusted[1:]:                        "NOAUTH",
+				through + login:                              "certificate",
+				plain + "sentinel_password=s3cret" + trusted: "WRONGPASS",
+				"rediss+sentinel://" + sentinel.Addr + "/" + testworld.MasterName + "?" + login + trusted: "connect timeout",
+			} {
+				e := open(t, rankd.Options{Redis: url, Model: model, Registry: cacheTables(""), Plans: viewerPlan})
+				_, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
+				require.ErrorContains(t, err, want, url)
+				assert.NotContains(t, err.Error(), "s3cret")
+			}
+			_, err := rankd.Open(rankd.Options{Redis: through + "sentinel_password_file=/no/such/file", Model: model})
+			require.ErrorContains(t, err, "sentinel_password_file")
+		})
+	}
+}
+
+// TestPasswordsThatChange: each new connection logs in with the password that the file, or the program, has then, on all models.
+func TestPasswordsThatChange(t *testing.T) {
+	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
+	for _, model := range models {
+		for _, from := range []string{"file", "program"} {
+			t.Run(string(model)+" "+from, func(t *testing.T) {
+				server := miniredis.RunT(t)
+				_, err := server.Lpush("rows", "7")
+				require.NoError(t, err)
+				file := filepath.Join(t.TempDir(), "password")
+				var password atomic.Pointer[string]
+				change := func(to string) {
+					require.NoError(t, errors.Join(os.WriteFile(file+"~", []byte(to+"\n"), 0o600), os.Rename(file+"~", file)))
+					password.Store(&to)
+				}
+				change("one")
+				server.RequireUserAuth("ranker", "one")
+				o := rankd.Options{Model: model, Plans: folder, Redis: "redis://ranker@" + server.Addr() + "?password_file=" + file}
+				failing := atomic.Bool{}
+				if from == "program" {
+					o.Redis = server.Addr()
+					o.Credentials = map[string]func() (string, string, error){"ep_0001": func() (string, string, error) {
+						if failing.Load() {
+							return "", "", errors.New("the vault is closed")
+						}
+						return "ranker", *password.Load(), nil
+					}}
+				}
+				e := open(t, o)
+				ask := func() error {
+					_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
+					return err
+				}
+				require.NoError(t, ask())
+				change("two")
+				require.NoError(t, ask(), "a connection stays")
+
+				server.RequireUserAuth("ranker", "two")
+				server.Close()
+				require.Eventually(t, func() bool { return ask() != nil }, 10*time.Second, time.Millisecond)
+				require.NoError(t, server.Restart())
+				require.Eventually(t, func() bool { return ask() == nil }, 10*time.Second, time.Millisecond, "the next one has the new password")
+
+				server.RequireUserAuth("ranker", "three")
+				server.Close()
+				require.Eventually(t, func() bool { return ask() != nil }, 10*time.Second, time.Millisecond)
+				require.NoError(t, server.Restart())
+				require.Eventually(t, func() bool {
+					err := ask()
+					return err != nil && strings.Contains(err.Error(), "WRONGPASS")
+				}, 10*time.Second, time.Millisecond, "the file is late")
+				if from == "program" {
+					failing.Store(true)
+					require.Eventually(t, func() bool {
+						err := ask()
+						return err != nil && strings.Contains(err.Error(), "the password: the vault is closed")
+					}, 10*time.Second, time.Millisecond)
+					failing.Store(false)
+				}
+				change("three")
+				require.Eventually(t, func() bool { return ask() == nil }, 10*time.Second, time.Millisecond)
+			})
+		}
+	}
+}
+
+// TestServersThatAllowLittle: a user who may do nothing but read, as managed services give them, needs neither CLIENT nor CONFIG. With a tracked cache the
+// engine says what it lacks, and keeps values by their age.
+func TestServersThatAllowLittle(t *testing.T) {
+	server := testworld.StartRedis(t)
+	store(t, server.Addr, []string{"RPUSH", "rows", "7"}, []string{"ACL", "SETUSER", "ranker", "on", ">pw", "~*", "-@all", "+@read", "+ping"},
+		[]string{"ACL", "SETUSER", "tracker", "on", ">pw", "~*", "-@all", "+@read", "+ping", "+hello", "+client|tracking"})
+	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
+	for _, model := range models {
+		e := open(t, rankd.Options{Model: model, Plans: folder, Redis: "redis://ranker:pw@" + server.Addr})
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
+		require.NoError(t, err, model)
+	}
+	for _, user := range []string{"ranker", "tracker"} {
+		e := open(t, rankd.Options{Plans: folder, Redis: "redis://" + user + ":pw@" + server.Addr, Cache: registry.CacheBroadcast})
+		require.Eventually(t, func() bool {
+			_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
+			return assert.NoError(t, err) && e.Metrics().Caches[0].Hits > 0
+		}, 10*time.Second, time.Millisecond, user)
+	}
+}
+
+// TestIdleConnectionsThatEnd: a server that hangs up on idle clients fails no request.
+func TestIdleConnectionsThatEnd(t *testing.T) {
+	server := testworld.StartRedis(t)
+	store(t, server.Addr, []string{"RPUSH", "rows", "7"})
+	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
+	for _, model := range models {
+		e := open(t, rankd.Options{Model: model, Plans: folder, Redis: server.Addr})
+		for range 5 {
+			_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
+			require.NoError(t, err, model)
+			before := e.Metrics().Redis[0].Reconnects
+			store(t, server.Addr, []string{"CLIENT", "KILL", "TYPE", "normal"})
+			if model == rankd.Reactor { // The others look before they send.
+				require.Eventually(t, func() bool {
+					s := e.Metrics().Redis[0]
+					return s.Ready == 0 || s.Reconnects > before
+				}, 10*time.Second, time.Millisecond)
+			}
+		}
+	}
 }

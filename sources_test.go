@@ -1,20 +1,30 @@
 package rankd_test
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"io/fs"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/explain"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
 )
@@ -143,4 +153,359 @@ func TestExcludeFailsOpen(t *testing.T) {
 		_, err = e.Rank(t.Context(), rankd.Request{Plan: "open", UserID: 1, Require: []string{"out"}})
 		assert.ErrorContains(t, err, "WRONGTYPE")
 	})
+}
+
+// rangeTables have parameters for bounds.
+func rangeTables(policy string) fstest.MapFS {
+	params := ""
+	for i, p := range [][2]string{{"low", "float"}, {"high", "float"}, {"first", "string"}, {"last", "string"}} {
+		params += registrytest.Param(1+i, p[0], p[1], registrytest.Nullable, "context = true")
+	}
+	return registrytest.Tables{Keys: registrytest.ID + registrytest.Key(10, "points", "float", registrytest.Nullable, registrytest.Writable), Params: params,
+		Endpoints: registrytest.Redis + policy}.FS()
+}
+
+// rangeExprs are bounds of scores.
+const rangeExprs = `"expr_table": {"low": {"op": "param_ref", "param_id": 1}, "high": {"op": "param_ref", "param_id": 2}, "two": {"op": "const_number", "value": 2},
+	"ago": {"op": "sub", "a": {"op": "now"}, "b": {"op": "param_ref", "param_id": 1}}, 
+	"square": {"op": "mul", "a": {"op": "param_ref", "param_id": 1}, "b": {"op": "param_ref", "param_id": 1}},
+	"nan": {"op": "sub", "a": {"op": "mul", "a": {"op": "param_ref", "param_id": 1}, "b": {"op": "param_ref", "param_id": 1}},
+		"b": {"op": "mul", "a": {"op": "param_ref", "param_id": 1}, "b": {"op": "param_ref", "param_id": 1}}}},
+	"capabilities_required": ["cap.rankd.expressions.v1"]`
+
+// rangePlan returns a plan of one node that reads a part of a sorted set.
+func rangePlan(key, params string) []byte {
+	return []byte(fmt.Sprintf(`{"schema_version": 1, "plan_name": "r", "outputs": ["r"], %s, "nodes": [{"node_id": "r", "op": "candidates", "inputs": [],
+		"params": {"endpoint": "ep_0001", "key": %q, "kind": "sorted_set", %s}}]}`, rangeExprs, key, params))
+}
+
+// onServers runs a test on the embedded Redis and on a real one.
+func onServers(t *testing.T, test func(t *testing.T, addr string)) {
+	t.Run("embedded", func(t *testing.T) {
+		redis, err := rankdtest.StartRedisWith(nil)
+		require.NoError(t, err)
+		t.Cleanup(redis.Close)
+		test(t, redis.Addr())
+	})
+	t.Run("redis-server", func(t *testing.T) { test(t, testworld.StartRedis(t).Addr) })
+}
+
+// Ranges of sorted sets have the members that one finds by looking at each.
+func TestRangesAreWhatOneFindsByLooking(t *testing.T) {
+	onServers(t, func(t *testing.T, addr string) {
+		type member struct {
+			id    int64
+			score float64
+		}
+		rng := rand.New(rand.NewPCG(25, 1))
+		scores := []float64{math.Inf(-1), -2, -0.5, 0, 0.1, 2, 2.5, 1e300, math.Inf(1)}
+		var members []member
+		write, flat := []string{"ZADD", "z"}, []string{"ZADD", "flat"}
+		for id := range int64(60) {
+			m := member{id, scores[rng.IntN(len(scores))]}
+			text := strconv.FormatInt(id, 10)
+			members = append(members, m)
+			write, flat = append(write, strconv.FormatFloat(m.score, 'g', -1, 64), text), append(flat, "0", text)
+		}
+		store(t, addr, write, flat)
+		engines := make(map[string]*rankd.Engine)
+		for range 300 {
+			byMember, reverse, limit := rng.IntN(3) == 0, rng.IntN(2) == 0, 1+rng.IntN(30)
+			given := []bool{rng.IntN(4) > 0, rng.IntN(4) > 0}
+			if !given[0] && !given[1] {
+				continue
+			}
+			exclusive := []bool{given[0] && rng.IntN(3) == 0, given[1] && rng.IntN(3) == 0}
+			params := fmt.Sprintf(`"limit": %d, "reverse": %v, "exclusive": %q`, limit, reverse,
+				map[[2]bool]string{{}: "none", {true, false}: "min", {false, true}: "max", {true, true}: "both"}[[2]bool(exclusive)])
+			compare := func(a, b member) int {
+				return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(strconv.FormatInt(a.id, 10), strconv.FormatInt(b.id, 10)))
+			}
+			context := map[string]any{}
+			var in [2]func(m member) int // how a member compares with a bound
+			for end, names := range [][3]string{{"min", "low", "first"}, {"max", "high", "last"}} {
+				switch {
+				case !given[end]:
+				case byMember:
+					text := strconv.Itoa(rng.IntN(99))
+					params += fmt.Sprintf(`, "%s_member": "{%s}"`, names[0], names[2])
+					context[names[2]] = text
+					in[end] = func(m member) int { return cmp.Compare(strconv.FormatInt(m.id, 10), text) }
+				default:
+					bound := scores[1+rng.IntN(len(scores)-2)] // a request has no infinities
+					params += fmt.Sprintf(`, %q: %q`, names[0], names[1])
+					context[names[1]] = bound
+					if end == 0 && rng.IntN(6) == 0 {
+						params = strings.TrimSuffix(params, `"low"`) + `"square"`
+						bound, context["low"] = math.Inf(1), 1e200
+					}
+					in[end] = func(m member) int { return cmp.Compare(m.score, bound) }
+				}
+			}
+			key := "z"
+			if byMember {
+				key = "flat"
+				compare = func(a, b member) int { return cmp.Compare(strconv.FormatInt(a.id, 10), strconv.FormatInt(b.id, 10)) }
+			} else if rng.IntN(2) == 0 {
+				params += `, "score": "points"`
+			}
+			var want []int64
+			all := slices.SortedFunc(slices.Values(members), compare)
+			if !reverse {
+				slices.Reverse(all)
+			}
+			for _, m := range all {
+				if in[0] != nil && (in[0](m) < 0 || exclusive[0] && in[0](m) == 0) || in[1] != nil && (in[1](m) > 0 || exclusive[1] && in[1](m) == 0) {
+					continue
+				}
+				if limit--; limit < 0 {
+					break
+				}
+				if !strings.Contains(params, "points") || !math.IsInf(m.score, 0) {
+					want = append(want, m.id)
+				}
+			}
+			plan := rangePlan(key, params)
+			e := engines[string(plan)]
+			if e == nil {
+				e = open(t, rankd.Options{Redis: addr, Registry: rangeTables(""), PlanText: plan})
+				engines[string(plan)] = e
+			}
+			a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Context: context})
+			require.NoError(t, err, params)
+			require.Equal(t, append([]int64{}, want...), idsOf(a.Output(0)), "%s %v", params, context)
+		}
+	})
+}
+
+// A bound may reckon with the time of the request.
+func TestARangeOfTheLastSeconds(t *testing.T) {
+	onServers(t, func(t *testing.T, addr string) {
+		store(t, addr, []string{"ZADD", "z", "1000", "1", "1990", "2", "1999", "3", "2000", "4"})
+		e := open(t, rankd.Options{Redis: addr, Registry: rangeTables(""), PlanText: rangePlan("z", `"min": "ago"`), AllowRequestExplain: true,
+			Now: func() time.Time { return time.Unix(2000, 0) }})
+		a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Context: map[string]any{"low": 10.0}, Explain: rankd.Explain{All: true}})
+		require.NoError(t, err)
+		assert.Equal(t, []int64{4, 3, 2}, idsOf(a.Output(0)))
+		var text strings.Builder
+		require.NoError(t, explain.Text(&text, a.Explanation()))
+		assert.Contains(t, text.String(), `min = "1990"`)
+		assert.Contains(t, text.String(), `max = "+inf"`)
+	})
+}
+
+// A bound without a value is an error that names it, and the caller's where a member of the context is missing.
+func TestABoundWithoutAValue(t *testing.T) {
+	redis, err := rankdtest.StartRedisWith(nil)
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	for _, c := range []struct {
+		params  string
+		context map[string]any
+		want    string
+		caller  bool
+	}{
+		{`"min": "low"`, nil, `context member "low": min is null`, true},
+		{`"max": "high", "min": "low"`, map[string]any{"low": 1.0, "high": nil}, `context member "high": max is null`, true},
+		{`"min_member": "a{first}"`, nil, `context member "first": min_member is null`, true},
+		{`"min": "nan"`, map[string]any{"low": 1e300}, "min is not a number", false},
+	} {
+		e := open(t, rankd.Options{Redis: redis.Addr(), Registry: rangeTables(""), PlanText: rangePlan("z", c.params)})
+		_, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Context: c.context})
+		require.Error(t, err, c.params)
+		assert.ErrorContains(t, err, c.want, c.params)
+		assert.Equal(t, c.caller, errors.Is(err, rankd.ErrInvalidRequest), c.params)
+	}
+}
+
+// What depends on the request is read each time; a range between constants comes from memory.
+func TestRangesInMemory(t *testing.T) {
+	redis, err := rankdtest.StartRedisWith(map[string]any{"z": rankdtest.SortedSet{"1": 1, "2": 2, "3": 3}})
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	for params, kept := range map[string]bool{
+		`"min": "two"`: true, `"min_member": "2"`: true, `"min": "low"`: false, `"max": "ago"`: false, `"min_member": "2", "max_member": "{last}"`: false,
+	} {
+		e := open(t, rankd.Options{Redis: redis.Addr(), Registry: rangeTables("[endpoint.policy]\n" + cacheForAnHour), PlanText: rangePlan("z", params)})
+		for i := range 3 {
+			before := e.Metrics().Redis[0].Asked
+			a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Context: map[string]any{"low": 2.0, "last": "3"}})
+			require.NoError(t, err)
+			if params != `"max": "ago"` {
+				assert.Equal(t, []int64{3, 2}, idsOf(a.Output(0)), params)
+			}
+			assert.Equal(t, kept && i > 0, e.Metrics().Redis[0].Asked == before, params)
+		}
+	}
+}
+
+// ownTables are the tables of a team with data of its own.
+func ownTables() fstest.MapFS {
+	keys := registrytest.ID
+	for i, k := range [][3]string{
+		{"inbox_score", "float"}, {"title", "string", "field = \"ti\""}, {"likes", "int", "default = 2"}, {"quality", "float"}, {"premium", "bool"},
+		{"tags", "string_set"}, {"author_id", "int"}, {"followers", "int", "default = 0"}, {"final", "float"}, {"country", "string"},
+	} {
+		keys += registrytest.Key(10+i, k[0], k[1], registrytest.Nullable, registrytest.Writable, k[2])
+	}
+	params := registrytest.Param(1, "country", "string", registrytest.Nullable, "context = true")
+	return registrytest.Tables{Keys: keys, Params: params, Endpoints: registrytest.Redis}.FS()
+}
+
+// ownPlan reads an inbox, then items, then their authors, and ranks them.
+var ownPlan = fstest.MapFS{"own.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "own", "outputs": ["top"], "nodes": [
+	{"node_id": "inbox", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "inbox:{country}:{user}", "kind": "sorted_set",
+		"limit": 200, "score": "inbox_score"}},
+	{"node_id": "sim", "op": "candidates", "inputs": ["inbox"], "params": {"endpoint": "ep_0001", "key": "sim:{id}", "limit": 3}},
+	{"node_id": "all", "op": "concat", "inputs": ["inbox"], "params": {"rhs": "sim"}},
+	{"node_id": "items", "op": "lookup", "inputs": ["all"], "params": {"endpoint": "ep_0001", "key": "item:{id}",
+		"fields": ["title", "likes", "quality", "premium", "tags", "author_id"]}},
+	{"node_id": "authors", "op": "lookup", "inputs": ["items"], "params": {"endpoint": "ep_0001", "key": "author:{id}:n", "value": "followers", "by": "author_id",
+		"missing": "default"}},
+	{"node_id": "known", "op": "lookup", "inputs": ["authors"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["likes"], "missing": "drop"}},
+	{"node_id": "final", "op": "vm", "inputs": ["known"], "params": {"out_key": 18, "expr_id": "e"}},
+	{"node_id": "sorted", "op": "sort", "inputs": ["final"], "params": {"by": 18, "order": "desc"}},
+	{"node_id": "top", "op": "take", "inputs": ["sorted"], "params": {"count": 40}}],
+	"expr_table": {"e": {"op": "add", "a": {"op": "key_ref", "key_id": 12}, "b": {"op": "mul", "a": {"op": "key_ref", "key_id": 17}, "b": {"op": "const_number", "value": 0.5}}}},
+	"capabilities_required": ["cap.rankd.expressions.v1"]}`)}}
+
+// ownData fills a Redis, and returns what the plan answers about user 7 in DE: id, title and final score.
+func ownData(t *testing.T, addr string) []string {
+	t.Helper()
+	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
+	defer client.Close()
+	var b resp.Batch
+	b.Cmd("FLUSHALL")
+	rng := rand.New(rand.NewPCG(13, 13))
+	type item struct {
+		title, likes string
+		author       int
+	}
+	items, sims, followers := make(map[int]item), make(map[int][]int), make(map[int]int)
+	for author := range 20 {
+		if author%4 > 0 {
+			followers[author] = rng.IntN(1000)
+			b.Cmd("SET", fmt.Sprintf("author:%d:n", author), strconv.Itoa(followers[author]))
+		}
+	}
+	for id := range 300 {
+		if id%7 == 0 {
+			continue // no hash
+		}
+		it := item{fmt.Sprintf("title %d", id), strconv.Itoa(rng.IntN(500)), rng.IntN(20)}
+		if id%11 == 0 {
+			it.likes = "many"
+		}
+		items[id] = it
+		b.Cmd("HSET", fmt.Sprintf("item:%d", id), "ti", it.title, "likes", it.likes, "quality", "0.25", "premium", "1", "tags", "a,b", "author_id", strconv.Itoa(it.author))
+		for range id % 4 {
+			sims[id] = append(sims[id], rng.IntN(300))
+			b.Cmd("RPUSH", fmt.Sprintf("sim:%d", id), strconv.Itoa(sims[id][len(sims[id])-1]))
+		}
+	}
+	inbox := rng.Perm(300)[:150]
+	for i, id := range inbox {
+		b.Cmd("ZADD", "inbox:DE:7", strconv.Itoa(1000-i), strconv.Itoa(id))
+	}
+	b.Cmd("ZADD", "inbox:DE:7", "2000", "draft")
+	require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error {
+		for i, r := range replies.All() {
+			require.NoError(t, r.Err(), i)
+		}
+		return nil
+	}))
+
+	all := slices.Clone(inbox)
+	for _, id := range inbox {
+		all = append(all, sims[id]...)
+	}
+	type row struct {
+		text  string
+		final float64
+	}
+	var rows []row
+	for _, id := range all {
+		it, ok := items[id]
+		likes, err := strconv.Atoi(it.likes)
+		if !ok || err != nil {
+			continue
+		}
+		final := float64(likes) + 0.5*float64(followers[it.author])
+		rows = append(rows, row{fmt.Sprintf("%d %s %v", id, it.title, final), final})
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return int(2 * (b.final - a.final)) })
+	var want []string
+	for _, r := range rows[:min(40, len(rows))] {
+		want = append(want, r.text)
+	}
+	return want
+}
+
+// TestOwnData: candidates and lookup give the same rows on every engine, in every scheduling mode, on both kinds of Redis.
+func TestOwnData(t *testing.T) {
+	for name, start := range map[string]func(t *testing.T) string{
+		"embedded": func(t *testing.T) string {
+			redis, err := rankdtest.StartRedis()
+			require.NoError(t, err)
+			t.Cleanup(redis.Close)
+			return redis.Addr()
+		},
+		"redis-server": func(t *testing.T) string { return testworld.StartRedis(t).Addr },
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr := start(t)
+			want := ownData(t, addr)
+			require.Len(t, want, 40)
+			for _, model := range models {
+				modes := []rankd.SchedulingMode{""}
+				if model == rankd.Reactor {
+					modes = []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll}
+				}
+				for _, mode := range modes {
+					e := open(t, rankd.Options{Model: model, Redis: addr, Registry: ownTables(), Plans: ownPlan, Scheduling: rankd.Scheduling{Mode: mode}})
+					for _, timeout := range []time.Duration{0, time.Minute} {
+						answer, err := e.Rank(t.Context(), rankd.Request{Plan: "own", UserID: 7, Context: map[string]any{"country": "DE"}, Timeout: timeout})
+						require.NoError(t, err, "%s %s", model, mode)
+						var got []string
+						for c := range answer.Candidates() {
+							title, _ := c.String("title")
+							final, _ := c.Float("final")
+							got = append(got, fmt.Sprintf("%d %s %v", c.ID(), title, final))
+						}
+						assert.Equal(t, want, got, "%s %s", model, mode)
+					}
+					assert.Positive(t, e.Metrics().Malformed, "%s %s", model, mode)
+
+					_, err := e.Rank(t.Context(), rankd.Request{Plan: "own", UserID: 7})
+					assert.ErrorIs(t, err, rankd.ErrInvalidRequest, "no country, no inbox")
+				}
+			}
+		})
+	}
+}
+
+// The age of a hash counts from the request's arrival, by the engine's own clock.
+func TestOwnDataAges(t *testing.T) {
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: redis.Addr()})
+	t.Cleanup(client.Close)
+	var b resp.Batch
+	b.Cmd("HSET", "item:1", "likes", strconv.FormatInt(time.Now().Unix(), 10))
+	b.Cmd("HSET", "item:2", "likes", strconv.FormatInt(time.Now().Unix()-7200, 10))
+	require.NoError(t, client.Do(&b, 0, func(resp.Replies) error { return nil }))
+	folder := fstest.MapFS{"fresh.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "fresh", "outputs": ["x"], "nodes": [
+		{"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 3}},
+		{"node_id": "x", "op": "lookup", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["likes"],
+			"missing": "drop", "max_age": 3600, "timestamp": "likes"}}]}`)}}
+	for _, model := range models {
+		e := open(t, rankd.Options{Model: model, Redis: redis.Addr(), Registry: ownTables(), Plans: folder})
+		answer, err := e.Rank(t.Context(), rankd.Request{Plan: "fresh", UserID: 7})
+		require.NoError(t, err)
+		require.Equal(t, 1, answer.Len(), model)
+		for c := range answer.Candidates() {
+			assert.Equal(t, int64(1), c.ID())
+		}
+	}
 }

@@ -3,6 +3,7 @@ package rankd_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -111,4 +112,94 @@ func TestPartsAreNotGivenUp(t *testing.T) {
 	}
 	assert.Greater(t, pieces, 3)
 	assert.Equal(t, 400+800, commands, "of lists and of users")
+}
+
+// TestExplanation: the answer is the same but for the explanation, on each model, in JSON and in Go.
+func TestExplanation(t *testing.T) {
+	forModels(t, rankd.Options{AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
+		plain, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1, ID: "a"})
+		require.NoError(t, err)
+		assert.Nil(t, plain.Explanation())
+		want := withoutEngineID(t, plain.AppendJSON(nil, rankd.FormatFlat))
+		for _, asked := range []string{`true`, `[139959, 42]`} {
+			r, err := e.ParseRequest([]byte(`{"user_id": 1, "plan": "complex_dag", "request_id": "a", "explain": ` + asked + `}`))
+			require.NoError(t, err)
+			a, err := e.Rank(t.Context(), r)
+			require.NoError(t, err)
+			got := withoutEngineID(t, a.AppendJSON(nil, rankd.FormatFlat))
+			why := got["explain"].(map[string]any)
+			delete(got, "explain")
+			assert.Equal(t, want, got)
+			rows := why["rows"].([]any)
+			if asked == "true" {
+				assert.Len(t, rows, 50)
+				continue
+			}
+			require.Len(t, rows, 1)
+			assert.Equal(t, float64(139959), rows[0].(map[string]any)["id"])
+			assert.Equal(t, "never_a_candidate", why["missing"].([]any)[0].(map[string]any)["kind"])
+			doc, err := json.Marshal(a.Explanation())
+			require.NoError(t, err)
+			shown, err := json.Marshal(why)
+			require.NoError(t, err)
+			assert.JSONEq(t, string(shown), string(doc))
+		}
+		// An answer does not keep what its explanation needs beyond its own life, and asks for no more than it may.
+		_, err = e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1, Explain: rankd.Explain{IDs: make([]int64, 101)}})
+		require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+	})
+}
+
+// TestExplanationMustBePermitted: an engine that permits none refuses the request.
+func TestExplanationMustBePermitted(t *testing.T) {
+	e := open(t, rankd.Options{})
+	_, err := e.ParseRequest([]byte(`{"user_id": 1, "explain": true}`))
+	require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+	assert.ErrorContains(t, err, `this engine does not allow "explain" in requests`)
+	_, err = e.Rank(t.Context(), rankd.Request{Plan: "diamond", UserID: 1, Explain: rankd.Explain{All: true}})
+	require.ErrorIs(t, err, rankd.ErrInvalidRequest)
+	_, err = e.ParseRequest([]byte(`{"user_id": 1, "explain": false}`))
+	require.NoError(t, err)
+}
+
+// TestSizeIsAboutThatOfTheJSON holds the estimate on each model, for plans of one node and of ten: traces and explanations count at least
+// half of what their JSON takes, and traces at most three times as much.
+func TestSizeIsAboutThatOfTheJSON(t *testing.T) {
+	forModels(t, rankd.Options{AllowRequestTrace: true, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
+		plans, err := e.Plans()
+		require.NoError(t, err)
+		for _, p := range plans {
+			plain := rankd.Request{Plan: p.Name, UserID: 7}
+			traced, explained := plain, plain
+			traced.Trace, explained.Explain.All = true, true
+			var first [2]int // of the plain answer: its size, and that of its JSON
+			for i, r := range []rankd.Request{plain, traced, explained} {
+				a, err := e.Rank(context.Background(), r)
+				require.NoError(t, err)
+				size, json := a.Size(), len(a.AppendJSON(nil, rankd.FormatFlat))
+				if i == 0 {
+					first = [2]int{size, json}
+				}
+				assert.GreaterOrEqual(t, 2*(size-first[0]), json-first[1], "%s, request %d", p.Name, i)
+				if r.Trace {
+					assert.LessOrEqual(t, size-first[0], 3*(json-first[1]), "%s, request %d", p.Name, i)
+				}
+			}
+		}
+	})
+}
+
+// TestSizeOfAnErrorHasItsTrace does the same for a request that fails.
+func TestSizeOfAnErrorHasItsTrace(t *testing.T) {
+	e := open(t, rankd.Options{AllowRequestTrace: true, Plans: plans(map[string]string{
+		"late": `{"node_id": "src", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},
+			{"node_id": "out", "op": "test::sleep", "inputs": ["src"], "params": {"duration_ms": 60000}}`,
+	})})
+	for _, traced := range []bool{false, true} {
+		_, err := e.Rank(context.Background(), rankd.Request{Plan: "late", UserID: 7, Trace: traced, Timeout: 10 * time.Millisecond})
+		var failed *rankd.Error
+		require.ErrorAs(t, err, &failed)
+		assert.InEpsilon(t, len(failed.AppendJSON(nil)), failed.Size(), 0.8)
+		assert.Equal(t, traced, failed.Size() > 500)
+	}
 }

@@ -206,16 +206,18 @@ func (l *traffic) finish(t *testing.T) {
 	t.Logf("%d requests; RESP clients connected again %d times", l.answered.Load(), l.retried.Load())
 }
 
-// TestRollingRestartBehindHAProxy restarts three replicas one by one under load. No request fails.
-func TestRollingRestartBehindHAProxy(t *testing.T) {
-	t.Parallel()
+// endReplicas ends three replicas one by one under load, with a signal, and sees that no request fails.
+func endReplicas(t *testing.T, signal syscall.Signal, status int) {
 	f := startFleet(t)
 	l := startTraffic(t, f)
 	for _, name := range []string{"a", "b", "c"} {
 		l.more(100)
 		seen := f.proxy.count()
-		require.NoError(t, f.replicas[name].cmd.Process.Signal(syscall.SIGTERM))
-		assert.Equal(t, exitOK, f.replicas[name].awaitEnd(t))
+		require.NoError(t, f.replicas[name].cmd.Process.Signal(signal))
+		assert.Equal(t, status, f.replicas[name].awaitEnd(t))
+		if signal == syscall.SIGKILL {
+			f.proxy.awaitLine(t, seen, "http/"+name+" is DOWN")
+		}
 		f.replicas[name] = f.start(name)
 		f.proxy.awaitLine(t, seen, "http/"+name+" is UP")
 	}
@@ -223,20 +225,14 @@ func TestRollingRestartBehindHAProxy(t *testing.T) {
 	l.finish(t)
 }
 
+// TestRollingRestartBehindHAProxy restarts three replicas one by one under load. No request fails.
+func TestRollingRestartBehindHAProxy(t *testing.T) {
+	t.Parallel()
+	endReplicas(t, syscall.SIGTERM, exitOK)
+}
+
 // TestKilledReplicasBehindHAProxy kills three replicas one by one under load. HAProxy asks another replica, so that no request fails.
 func TestKilledReplicasBehindHAProxy(t *testing.T) {
 	t.Parallel()
-	f := startFleet(t)
-	l := startTraffic(t, f)
-	for _, name := range []string{"a", "b", "c"} {
-		l.more(100)
-		seen := f.proxy.count()
-		require.NoError(t, f.replicas[name].cmd.Process.Kill())
-		assert.Equal(t, -1, f.replicas[name].awaitEnd(t))
-		f.proxy.awaitLine(t, seen, "http/"+name+" is DOWN")
-		f.replicas[name] = f.start(name)
-		f.proxy.awaitLine(t, seen, "http/"+name+" is UP")
-	}
-	l.more(100)
-	l.finish(t)
+	endReplicas(t, syscall.SIGKILL, -1)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -319,4 +320,137 @@ func TestTheServerAnswersOnBothFronts(t *testing.T) {
 	assert.Equal(t, a.Candidates, b.Candidates, "the same over RESP")
 	require.NoError(t, s.cmd.Process.Signal(os.Interrupt))
 	assert.Equal(t, exitOK, s.awaitEnd(t))
+}
+
+// TestServingOverTLS: both fronts speak TLS, and show a new certificate to new connections.
+func TestServingOverTLS(t *testing.T) {
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	trusted := servetest.WriteCertificate(t, certFile, keyFile, 1)
+	s := startServer(t, "--tls_cert", certFile, "--tls_key", keyFile, "--drain_delay_ms", "0")
+	check := func(trusted servetest.Certificate, serial int64) *redisConn {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.Roots}}
+		defer transport.CloseIdleConnections()
+		reply, err := (&http.Client{Transport: transport, Timeout: patience}).Get("https://" + s.http + "/v1/plans")
+		require.NoError(t, err)
+		assert.Equal(t, serial, reply.TLS.PeerCertificates[0].SerialNumber.Int64())
+		assert.Contains(t, read(t, reply).body, "complex_dag")
+		conn, err := tls.Dial("tcp", s.resp, &tls.Config{RootCAs: trusted.Roots})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		assert.Equal(t, serial, conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64())
+		redis := newRedisConn(conn)
+		assert.Contains(t, redis.mustDo(t, "RANK", "complex_dag", "1"), `"candidates"`)
+		return redis
+	}
+	first := check(trusted, 1)
+	trusted = servetest.WriteCertificate(t, certFile, keyFile, 2)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
+	s.log.awaitLine(t, 0, `"msg":"certificate changed"`)
+	check(trusted, 2)
+	assert.Equal(t, "PONG", first.mustDo(t, "PING"), "an open connection keeps its certificate")
+	plain, err := dialRedis(s.resp)
+	require.NoError(t, err)
+	defer plain.Close()
+	_, err = plain.do("PING")
+	assert.Error(t, err, "nothing in clear")
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, exitOK, s.awaitEnd(t))
+}
+
+// TestAnExpiredCertificate: the log warns of it, at the start and when it comes later.
+func TestAnExpiredCertificate(t *testing.T) {
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	servetest.Issue(t, 1, time.Now().Add(-time.Minute)).Write(t, certFile, keyFile)
+	s := startServer(t, "--tls_cert", certFile, "--tls_key", keyFile, "--drain_delay_ms", "0")
+	const warning = `"level":"WARN","msg":"the certificate has expired`
+	_, first := s.log.awaitLine(t, 0, warning)
+	servetest.WriteCertificate(t, certFile, keyFile, 2)
+	_, sound := s.log.awaitLine(t, first+1, `"msg":"certificate changed"`)
+	servetest.Issue(t, 3, time.Now().Add(-time.Minute)).Write(t, certFile, keyFile)
+	_, second := s.log.awaitLine(t, sound+1, warning)
+	_, last := s.log.awaitLine(t, sound+1, `"msg":"certificate changed"`)
+	assert.Equal(t, last+1, second, "the sound certificate has no warning")
+}
+
+// TestPlansChangeWhileTheServerRuns: SIGHUP, POST /reload, rankd reload and --watch read plans again, all of them or none, and rankd reload --back returns.
+func TestPlansChangeWhileTheServerRuns(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	plans := filepath.Join(dir, "plans") // a link, as a mounted folder of Kubernetes is
+	rows := func(folder string, n int) {
+		require.NoError(t, os.MkdirAll(folder, 0o755))
+		writePlan(t, folder, "rows", fmt.Sprintf(`{"schema_version": 1, "plan_name": "rows", "nodes": [{"node_id": "n0", "op": "fixed_source", "inputs": [],
+			"params": {"row_count": %d}}], "outputs": ["n0"]}`, n))
+	}
+	rows(first, 1)
+	require.NoError(t, os.Symlink(first, plans))
+	s := startServer(t, "--env", "test", "--plan_dir", plans, "--drain_delay_ms", "0")
+	client := newClient(t)
+	answered := func() int {
+		reply := ask(t, client, "http://"+s.http+"/v1/rank/rows", "", `{"user_id": 1}`)
+		require.Equal(t, 200, reply.status, reply.body)
+		return strings.Count(reply.body, `"id":`)
+	}
+	digest := func() string { return get(t, client, "http://"+s.http+"/v1/plans").body }
+	before := digest()
+	assert.Contains(t, before, `"generation":"`)
+	assert.Equal(t, 1, answered())
+
+	// Each way of asking counts.
+	rows(first, 2)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
+	_, seen := s.log.awaitLine(t, 0, `"msg":"plans changed"`, `"after":"SIGHUP"`)
+	assert.Equal(t, 2, answered())
+	assert.NotEqual(t, before, digest())
+	rows(first, 3)
+	o := run(t, nil, "reload", "--admin", s.host)
+	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Regexp(t, `^generation 3, digest [0-9a-f]{64}, 1 plans\n$`, o.stdout)
+	assert.Equal(t, 3, answered())
+	o = run(t, nil, "reload", "--admin", s.host, "--back")
+	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Equal(t, 2, answered())
+
+	// A broken plan changes nothing, and the answer says why.
+	writePlan(t, first, "rows", `{"schema_version": 1, "plan_name": "rows", "nodes": [], "outputs": ["gone"]}`)
+	o = run(t, nil, "reload", "--admin", s.host)
+	assert.Equal(t, exitFailed, o.status)
+	assert.Contains(t, o.stderr, "rows.plan.json")
+	assert.Contains(t, o.stderr, "gone")
+	assert.Equal(t, 2, answered())
+	ready := get(t, client, "http://"+s.host+"/readyz?verbose")
+	assert.Equal(t, 200, ready.status)
+	assert.Contains(t, ready.body, "reloads: ")
+	assert.Contains(t, ready.body, "the last reload failed, and changed nothing: ")
+	assert.Contains(t, ready.body, "gone")
+	metrics := get(t, client, "http://"+s.host+"/metrics").body
+	assert.Contains(t, metrics, "rankd_reload_failures_total 1\n")
+	assert.Contains(t, metrics, `rankd_plan_info{digest="`)
+	assert.Equal(t, "ok\n", get(t, client, "http://"+s.host+"/readyz").body)
+	_, _ = s.log.awaitLine(t, seen, `"msg":"the plans stay as they were"`, `"after":"POST /reload"`)
+	assert.Equal(t, 405, get(t, client, "http://"+s.host+"/reload").status)
+
+	// A server that watches sees a link that is replaced.
+	rows(first, 4)
+	w := startServer(t, "--env", "test", "--plan_dir", plans, "--drain_delay_ms", "0", "--watch")
+	rows(second, 5)
+	next := filepath.Join(dir, "next")
+	require.NoError(t, os.Symlink(second, next))
+	require.NoError(t, os.Rename(next, plans))
+	w.log.awaitLine(t, 0, `"msg":"plans changed"`, `"after":"a change of a file"`)
+	s = w
+	assert.Equal(t, 5, answered())
+}
+
+// TestReloadWithoutAServer: the command says whom it asked.
+func TestReloadWithoutAServer(t *testing.T) {
+	o := run(t, nil, "reload", "--admin", "127.0.0.1:1")
+	assert.Equal(t, exitFailed, o.status)
+	assert.Contains(t, o.stderr, "127.0.0.1:1")
+	assert.Equal(t, exitUsage, run(t, nil, "reload", "now").status)
+	o = run(t, nil, "serve", "--watch", "--listen", "127.0.0.1:0", "--admin", "off")
+	assert.Equal(t, exitUsage, o.status)
+	assert.Contains(t, o.stderr, "watch")
 }

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -139,4 +141,50 @@ func TestRunWatch(t *testing.T) {
 	assert.Equal(t, []int{3, 5, 1}, counts)
 	assert.Contains(t, said, path+":1:")
 	assert.Equal(t, 1, strings.Count(said, "using an embedded Redis"), "one server for all runs")
+}
+
+// The dev environment loads the plan twice, since its Redis moves; a pipe can be read once.
+func TestThePlanMayBeAPipeAndHaveAnyName(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	_, err = w.WriteString(fixedPlan("any name/at all"))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	o := run(t, strings.NewReader(`{"user_id": 1}`), "--plan", fmt.Sprintf("/dev/fd/%d", r.Fd()))
+	assert.Equal(t, exitOK, o.status, "%s%s", o.stdout, o.stderr)
+	assert.NotEmpty(t, decode(t, o.lines()[0]).Candidates)
+}
+
+// BenchmarkCompile measures rankd compile from a cold start to its end, as a shell does: the process, its child,
+// the plans and the artifacts. It builds the program first. The plans are copies of complex_dag, the largest example.
+func BenchmarkCompile(b *testing.B) {
+	dir := b.TempDir()
+	program := filepath.Join(dir, "rankd")
+	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
+	require.NoError(b, err, "%s", out)
+	source, err := os.ReadFile("../../plans/complex_dag.plan.ts")
+	require.NoError(b, err)
+	for _, plans := range []int{1, 200} {
+		folder := filepath.Join(dir, fmt.Sprint(plans))
+		require.NoError(b, os.Mkdir(folder, 0o755))
+		for i := range plans {
+			name := fmt.Sprintf("p%d", i)
+			text := strings.Replace(string(source), "complex_dag", name, 1)
+			require.NoError(b, os.WriteFile(filepath.Join(folder, name+".plan.ts"), []byte(text), 0o644))
+		}
+		b.Run(fmt.Sprintf("plans=%d", plans), func(b *testing.B) {
+			for b.Loop() {
+				artifacts := filepath.Join(dir, "artifacts")
+				out, err := exec.Command(program, "compile", folder, "-o", artifacts).CombinedOutput()
+				require.NoError(b, err, "%s", out)
+				written, err := os.ReadDir(artifacts)
+				require.NoError(b, err)
+				require.Len(b, written, plans)
+				b.StopTimer()
+				require.NoError(b, os.RemoveAll(artifacts))
+				b.StartTimer()
+			}
+		})
+	}
 }
