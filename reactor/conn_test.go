@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/reactor/transport"
 )
@@ -158,7 +159,7 @@ func TestWritesBeforeTheConnectGoOutInOrder(t *testing.T) {
 
 func TestCloseWhileConnecting(t *testing.T) {
 	why := errors.New("changed my mind")
-	for name, addr := range map[string]string{"answering": echoServer(t), "unanswering": unanswering(t)} {
+	for name, addr := range map[string]string{"answering": echoServer(t), "unanswering": testworld.Unreachable(t)} {
 		t.Run(name, func(t *testing.T) {
 			r := started(t)
 			p := newProbe()
@@ -182,7 +183,7 @@ func TestTimerClosesAConnectToAnUnansweringPeer(t *testing.T) {
 	r := started(t)
 	p := newProbe()
 	p.opts.ConnectTimeout = time.Hour
-	addr := unanswering(t)
+	addr := testworld.Unreachable(t)
 	do(t, r, func() {
 		p.dial(r, addr)
 		assert.NoError(t, r.Loop().NewTimer(func() { p.conn.Close(nil) }).Start(ms(50), 0))
@@ -195,7 +196,7 @@ func TestConnectTimeout(t *testing.T) {
 	r := started(t)
 	p := newProbe()
 	p.opts.ConnectTimeout = ms(20)
-	addr := unanswering(t)
+	addr := testworld.Unreachable(t)
 	do(t, r, func() { p.dial(r, addr) })
 	err := <-p.connected
 	assert.ErrorIs(t, err, transport.ErrConnectTimeout)
@@ -206,7 +207,7 @@ func TestConnectNeverBlocksTheLoop(t *testing.T) {
 	r := started(t)
 	p := newProbe()
 	p.opts.ConnectTimeout = time.Hour
-	addr := unanswering(t)
+	addr := testworld.Unreachable(t)
 	do(t, r, func() { p.dial(r, addr) })
 	settle(t, r)
 	end(r)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"runtime"
 	"slices"
 	"syscall"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/testworld"
@@ -322,7 +320,7 @@ func assertFault(t *testing.T, f redisFault, addr string, err error) {
 // TestUnreachable: the server's machine does not answer at all, as behind a firewall
 // that drops packets.
 func TestUnreachable(t *testing.T) {
-	addr := unreachable(t)
+	addr := testworld.Unreachable(t)
 	reg := registryAt(t, addr, shortPolicy)
 	g := examplePlan(t, reg, "concat_plan")
 	for _, en := range engines {
@@ -335,26 +333,4 @@ func TestUnreachable(t *testing.T) {
 			t.Logf("fault: %v, after %v", r.Err, took.Round(100*time.Microsecond))
 		})
 	}
-}
-
-// unreachable returns an address that does not react to attempts to connect: a listener
-// whose queue is full drops them.
-func unreachable(t *testing.T) string {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = unix.Close(fd) })
-	require.NoError(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	require.NoError(t, unix.Listen(fd, 0))
-	name, err := unix.Getsockname(fd)
-	require.NoError(t, err)
-	addr := fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
-	for range 8 {
-		conn, err := net.DialTimeout("tcp", addr, 100*time.Millisecond)
-		if err != nil {
-			return addr
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-	}
-	t.Skip("this system takes connections beyond a listener's queue")
-	return ""
 }

@@ -59,17 +59,21 @@ func WithClient(ctx context.Context, text string, use func(*blocking.Client) err
 	return with(ctx, client, func() error { return use(client) })
 }
 
-// WithAny is WithClient for a server or a Redis Cluster.
-func WithAny(ctx context.Context, text string, use func(Caller) error) error {
-	server, err := registry.ParseServer(text)
-	if err != nil {
-		return err
-	}
-	o, err := options(&server)
-	if err != nil {
-		return err
+// anyOptions returns a server, or a Redis Cluster, and the options of a client for it.
+func anyOptions(text string) (server registry.Server, o resp.Options, err error) {
+	if server, err = registry.ParseServer(text); err == nil {
+		o, err = options(&server)
 	}
 	o.ConnectTimeout, o.RequestTimeout = patience, patience
+	return server, o, err
+}
+
+// WithAny is WithClient for a server or a Redis Cluster.
+func WithAny(ctx context.Context, text string, use func(Caller) error) error {
+	server, o, err := anyOptions(text)
+	if err != nil {
+		return err
+	}
 	var client Caller = blocking.NewClient(clock.NewReal(), o)
 	if server.Cluster {
 		client = blocking.NewCluster(clock.NewReal(), o)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/resp/cluster"
@@ -20,15 +19,10 @@ var ErrSlotsMove = errors.New("slots of the Redis Cluster are moving: a key may 
 // EachMaster calls use with a client of each master of the Redis Cluster that text names, one after the other. A server that is not a cluster is
 // its only master. The error is ErrSlotsMove if the masters did not have the same slots all the time.
 func EachMaster(ctx context.Context, text string, use func(*blocking.Client) error) error {
-	server, err := registry.ParseServer(text)
+	server, o, err := anyOptions(text)
 	if err != nil {
 		return err
 	}
-	o, err := options(&server)
-	if err != nil {
-		return err
-	}
-	o.ConnectTimeout, o.RequestTimeout = patience, patience
 	visit := func(addr string, use func(*blocking.Client) error) error {
 		at := o
 		at.Addr = addr
