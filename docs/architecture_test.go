@@ -127,7 +127,7 @@ func TestPagesHaveTheNumbersAndWordsOfTheSources(t *testing.T) {
 	require.NoError(t, err)
 	bound := regexp.MustCompile(`const firstRowsMax = (\d+)`).FindSubmatch(source)
 	require.NotNil(t, bound)
-	assert.Contains(t, unwrapped(readPage(t, "how-a-request-runs.md")), "and makes "+string(bound[1])+" rows at most")
+	assert.Contains(t, unwrapped(readPage(t, "placement.md")), "and makes "+string(bound[1])+" rows at most")
 }
 
 // Each package that the glossary names points to it.

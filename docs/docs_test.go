@@ -307,7 +307,7 @@ func TestServingHasEachMemberOfARequest(t *testing.T) {
 
 // TestDrawingsAreThoseOfTheTimelines: the page shows what scheduler's TestTimelines draws.
 func TestDrawingsAreThoseOfTheTimelines(t *testing.T) {
-	page, err := os.ReadFile("how-a-request-runs.md")
+	page, err := os.ReadFile("placement.md")
 	require.NoError(t, err)
 	for _, name := range []string{"7_life_cycle", "7_life_cycle_timeout"} {
 		text, err := os.ReadFile("../scheduler/testdata/timelines/" + name + ".txt")

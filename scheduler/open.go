@@ -92,7 +92,7 @@ func (c Config) WithDefaults() Config {
 
 // DefaultCPUThreads returns the number of CPU workers on a machine of so many cores: all but one, which the loop has
 // for itself. It is at least two, since each heavy job would hold up all others behind a single worker. It is at most
-// eight, the default of the original specification. docs/how-a-request-runs.md#where-a-node-runs has the figures.
+// eight, the default of the original specification. docs/placement.md#how-many-cpu-workers has the figures.
 func DefaultCPUThreads(cores int) int { return min(max(2, cores-1), 8) }
 
 // DefaultBusyPoll is how long the loop polls if the Config says nothing else.

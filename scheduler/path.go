@@ -12,7 +12,7 @@ import (
 // the end of the plan along its longest path. So a request with many heavy nodes in a row goes before one that has
 // time, and old requests go before new ones, so that none starves. With first come, first served, in the order in
 // which nodes become ready, a request would wait once for each heavy node of its path, behind many others each time.
-// docs/how-a-request-runs.md#where-a-node-runs has the figures.
+// docs/placement.md#which-job-goes-first says why.
 
 // patience bounds the deadline that counts for a request, from its arrival on: a request without a deadline, or with
 // a distant one, still goes before requests that arrive so much later.

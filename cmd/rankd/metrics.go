@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/remote"
 )
 
-// metricsReport is the line that --metrics prints. docs/how-a-request-runs.md#where-a-node-runs explains its fields.
+// metricsReport is the line that --metrics prints. docs/placement.md#metrics-of-placement explains its fields.
 type metricsReport struct {
 	Scheduling rankd.SchedulingMode       `json:"scheduling"` // for requests without a mode of their own
 	Requests   uint64                     `json:"requests"`
