@@ -123,10 +123,8 @@ func (p *Program) comparing(m mode, title string, knees bool, specs string, conc
 	m.more = func(f *pflag.FlagSet) {
 		f.StringArrayVar(&o.wantTexts, "want", nil, "an `aim` to judge, such as \"requests reactor >= 1.2 peer:rueidis at 1,64\"; may be repeated")
 	}
-	m.check = func(given *pflag.FlagSet) (err error) {
-		if err := o.check(given); err != nil {
-			return err
-		}
+	m.check = o.check
+	m.load = func() (err error) {
 		o.name, o.text, err = o.artifact(p.Compiler)
 		return err
 	}

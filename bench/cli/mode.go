@@ -20,6 +20,8 @@ type mode struct {
 	more                      func(*pflag.FlagSet) // adds flags that no row can have; nil: none
 	// check reports all else that is wrong with the flags, and completes them. Nil: nothing is.
 	check func(given *pflag.FlagSet) error
+	// load reads the files that the flags name, once the flags are sound. Nil: they name none.
+	load func() error
 	// report runs the experiment. It may return no report if it has printed what there is.
 	report func(ctx context.Context) (*harness.Report, error)
 }
@@ -45,6 +47,11 @@ func (p *Program) command(ctx context.Context, m mode) *cobra.Command {
 		idle.AddSettings(m.rows)
 		if err := errors.Join(problems, idle.Problems()); err != nil {
 			return err
+		}
+		if m.load != nil {
+			if err := m.load(); err != nil {
+				return err
+			}
 		}
 		r, err := m.report(ctx)
 		if err != nil {
