@@ -49,7 +49,8 @@ func ranked(t *testing.T, o rankd.Options, users string) (answers map[string]str
 	out, dead := rankdbeam.Rank(s, config, textio.Read(s, users))
 	textio.Write(s, filepath.Join(dir, "answers"), out)
 	textio.Write(s, filepath.Join(dir, "failed"), rankdbeam.Requests(s, dead))
-	result, err := beam.Run(context.Background(), "prism", p)
+	var result beam.PipelineResult
+	timed(t, "Prism", func() { result, err = beam.Run(context.Background(), "prism", p) })
 	require.NoError(t, err)
 	counters = make(map[string]int64)
 	for _, c := range result.Metrics().AllMetrics().Counters() {
@@ -78,7 +79,8 @@ func byUser(t *testing.T, path string) map[string]string {
 			ID string `json:"request_id"`
 		}
 		require.NoError(t, json.Unmarshal([]byte(line), &a), "%.80s", line)
-		require.NotContains(t, answers, a.ID, "a user has one answer")
+		_, twice := answers[a.ID] // NotContains looks at each key.
+		require.False(t, twice, "user %s has two answers", a.ID)
 		answers[a.ID] = nonce.ReplaceAllString(strings.TrimSpace(line), "")
 	}
 	return answers
@@ -104,12 +106,6 @@ func TestEveryAnswerIsThatOfStdin(t *testing.T) {
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 
-	timed := func(what string, run func()) {
-		start, began := time.Now(), processTime(t)
-		run()
-		t.Logf("%s: %d users in %v: %.0f a second; %.1f µs of processor time a user", what, *usersFlag, time.Since(start).Round(time.Millisecond),
-			float64(*usersFlag)/time.Since(start).Seconds(), float64((processTime(t)-began).Microseconds())/float64(*usersFlag))
-	}
 	program := func(stdin string, args ...string) {
 		cmd := exec.Command(binary, append(args, "--plan_name", plan, "--redis", redis.Addr)...)
 		in, err := os.Open(stdin)
@@ -121,15 +117,12 @@ func TestEveryAnswerIsThatOfStdin(t *testing.T) {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, os.Stderr
 		require.NoError(t, cmd.Run())
 	}
-	timed("stdin", func() { program(requests, "--max_inflight", "64") })
+	timed(t, "stdin", func() { program(requests, "--max_inflight", "64") })
 	want := byUser(t, filepath.Join(dir, "stdout"))
 	require.Len(t, want, *usersFlag)
-	timed("rankd batch", func() { program(requests, "batch", "--users", ids, "--out", filepath.Join(dir, "answers")) })
+	timed(t, "rankd batch", func() { program(requests, "batch", "--users", ids, "--out", filepath.Join(dir, "answers")) })
 	assert.Equal(t, want, byUser(t, filepath.Join(dir, "answers")))
-	var got map[string]string
-	var failed []string
-	var counters map[string]int64
-	timed("Prism", func() { got, failed, counters = ranked(t, rankd.Options{Plan: plan, Redis: redis.Addr}, ids) })
+	got, failed, counters := ranked(t, rankd.Options{Plan: plan, Redis: redis.Addr}, ids)
 	assert.Equal(t, want, got)
 	assert.Empty(t, failed)
 	assert.Equal(t, map[string]int64{"users": int64(*usersFlag), "engines": 1}, counters)
@@ -171,6 +164,15 @@ func TestAnEngineThatDoesNotOpen(t *testing.T) {
 	assert.ErrorContains(t, err, "none")
 	_, err = rankdbeam.NewConfig(rankd.Options{PlanFile: filepath.Join(t.TempDir(), "x.plan.json")}, rankd.FormatFlat)
 	assert.ErrorContains(t, err, "x.plan.json")
+}
+
+// timed runs something that ranks the users of TestEveryAnswerIsThatOfStdin, and logs what it took.
+func timed(t *testing.T, what string, run func()) {
+	start, began := time.Now(), processTime(t)
+	run()
+	took, used := time.Since(start), processTime(t)-began
+	t.Logf("%s: %v, %v of processor time; of %d users %.0f a second, %.1f µs each", what, took.Round(time.Millisecond), used, *usersFlag,
+		float64(*usersFlag)/took.Seconds(), float64(used.Microseconds())/float64(*usersFlag))
 }
 
 // processTime returns the processor time of this process and of those that it has waited for.
