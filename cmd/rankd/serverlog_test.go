@@ -137,10 +137,9 @@ func TestTracesThatNobodyReads(t *testing.T) {
 	client := newClient(t)
 	const dropped = `rankd_output_lines_dropped_total{output="trace_file"}`
 	require.Contains(t, get(t, client, "http://"+s.host+"/metrics").body, dropped+" 0\n")
+	many := strings.Repeat(`{"user_id": 1, "plan": "complex_dag"}`+"\n", 100)
 	await(t, func() bool {
-		for range 50 {
-			require.Equal(t, 200, ask(t, client, "http://"+s.http+"/v1/rank/complex_dag", "", `{"user_id": 1}`).status)
-		}
+		require.Equal(t, 200, ask(t, client, "http://"+s.http+"/v1/batch", "", many).status)
 		return !strings.Contains(get(t, client, "http://"+s.host+"/metrics").body, dropped+" 0\n")
 	})
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
