@@ -387,5 +387,8 @@ func replicasAreRead(t *testing.T, from resp.ReadFrom) {
 	for range 50 {
 		require.Equal(t, map[string]int{"two": keys}, read())
 	}
-	t.Logf("%d commands for replicas, %d sent again", b.client.Stats().ReplicaReads, b.client.Stats().Redirected)
+	counted := make(chan resp.Stats, 1)
+	require.True(t, b.reactor.Loop().Post(func() { counted <- b.client.Stats() }))
+	stats := <-counted
+	t.Logf("%d commands for replicas, %d sent again", stats.ReplicaReads, stats.Redirected)
 }
