@@ -12,7 +12,7 @@ import (
 // Sample is what one round of one subject measured. Immutable once built.
 type Sample struct {
 	Failure string // why nothing was measured: the subject takes no further part in the scenario
-	// Figures has values by the keys of figures. What is unknown is not in it.
+	// Figures has values by the keys of figures. Unknown values are absent.
 	Figures   map[string]float64
 	Latencies map[string]*hdrhistogram.Histogram // in ns, to be merged over the rounds
 	Errors    map[string]string                  // the first failed request of each kind
@@ -90,7 +90,7 @@ func Mean(latencies string) Fold {
 	}
 }
 
-// Versus compares a value of a subject with that of another one, round by round. It is unknown where the other one was not measured.
+// Versus compares a value of a subject with that of another subject, round by round. It is unknown if the other subject was not measured.
 func Versus(other int, key string, compare func(own, other float64) float64) Fold {
 	return func(_ string, own []Sample, all [][]Sample) (Estimate, bool) {
 		if other >= len(all) {

@@ -33,7 +33,7 @@ type Item struct {
 	Labels []Label
 }
 
-// Named returns items with a label of the key. The head is that of its column; empty: none.
+// Named returns items labeled by the key. The label has a column under this head; an empty head makes none.
 func Named(key, head string, names ...string) (items []Item) {
 	for _, name := range names {
 		items = append(items, Item{name, []Label{{Key: key, Value: name, Head: head}}})
@@ -186,7 +186,7 @@ func NewResult(figures []Figure, values map[string]float64, labels ...Label) *Re
 // Value returns a figure, 0 if it is unknown.
 func (r *Result) Value(key string) float64 { return r.Figures[key].Median }
 
-// Against returns the ratio of a figure to that of another result, round by round.
+// Against returns the ratio of a figure to the same figure of another result, round by round.
 func (r *Result) Against(other *Result, key string) Estimate {
 	return EstimateOf(pairwise(r.Rounds, other.Rounds, key, key, Ratio))
 }
