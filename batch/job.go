@@ -121,8 +121,9 @@ const (
 	kindSummary = "summary.json"
 )
 
-// Run ranks all users, but for those of parts that are there, and joins the parts. Whenever it ends, or is killed, the same job goes on where
-// the last whole part ends, if Users begin anew. The error is one of a file, of Redis, of the users, or the cause of ctx. Users that fail are no error.
+// Run ranks all users and joins their parts. It leaves out users whose part is whole already: after an end or a kill,
+// the same job goes on behind the last whole part, if Users begin anew. The error is one of a file, of Redis, of the
+// users, or the cause of ctx. A user that fails is not an error.
 func (j *Job) Run(ctx context.Context) (Summary, error) {
 	if j.Users != nil {
 		defer j.Users.Close()

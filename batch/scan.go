@@ -70,7 +70,8 @@ func globText(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
 
-// find writes the users to a file of the folder, each once and in order, unless it is there. An order is by length, then by bytes: that of numbers.
+// find writes the users to a file of the folder, unless the file is there. Each user stands in it once. Shorter ids come
+// first, and ids of one length are in the order of their bytes, as numbers are.
 func (s *Scan) find(ctx context.Context, folder string, e *rankd.Engine, asked func(found int)) (skipped int, err error) {
 	if _, err := os.Stat(filepath.Join(folder, usersFile)); err == nil {
 		return 0, nil

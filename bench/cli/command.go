@@ -113,8 +113,8 @@ func (p *Program) workerCommand() *cobra.Command {
 	return cmd
 }
 
-// profile begins a CPU profile of this process in a folder, unless that is empty. end completes it, and writes an allocation profile. The
-// name of an engine is that of its files, with dashes for what a path may not have.
+// profile begins a CPU profile of this process in a folder, unless the folder is empty. end completes it, and writes an
+// allocation profile. The files are named after the engine, with dashes in place of characters that a path may not have.
 func profile(folder, engine string) (end func() error, err error) {
 	if folder == "" {
 		return func() error { return nil }, nil
