@@ -70,7 +70,7 @@ func globText(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
 
-// find writes the users to a file of the folder, unless the file is there. Each user stands in it once. Shorter ids come
+// find writes the users to a file of the folder, unless the file is there. The file has each user once. Shorter ids come
 // first, and ids of one length are in the order of their bytes, as numbers are.
 func (s *Scan) find(ctx context.Context, folder string, e *rankd.Engine, asked func(found int)) (skipped int, err error) {
 	if _, err := os.Stat(filepath.Join(folder, usersFile)); err == nil {

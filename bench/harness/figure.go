@@ -116,9 +116,6 @@ func pairwise(a, b []Sample, keyA, keyB string, compare func(a, b float64) float
 // Ratio returns a divided by b.
 func Ratio(a, b float64) float64 { return a / b }
 
-// Inverted returns b divided by a: how many times less a is.
-func Inverted(a, b float64) float64 { return b / a }
-
 // Difference returns a minus b.
 func Difference(a, b float64) float64 { return a - b }
 

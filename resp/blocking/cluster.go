@@ -337,17 +337,11 @@ const asking = -1
 func (x *exchange) route() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	anyone, now := cluster.None, x.clock.Now()
+	now := x.clock.Now()
 	for i := range x.batch.Len() {
-		number := cluster.None
-		if slot := cluster.Route(x.batch.Span(i, i+1)); slot != cluster.None {
-			number = x.reader(i, slot, now)
-		}
-		if number == cluster.None { // Any node answers, or says who does, or that nobody does.
-			if anyone == cluster.None {
-				anyone = x.state.Anyone()
-			}
-			number = anyone
+		number, replica := x.state.For(x.batch.Span(i, i+1), now)
+		if replica {
+			x.stats.ReplicaReads++
 		}
 		l := x.legTo(number)
 		l.commands = append(l.commands, i)
@@ -360,19 +354,6 @@ func (x *exchange) route() {
 			}
 		}
 	}
-}
-
-// reader returns the node that command i is for first, whose slot is known. mu is held.
-func (x *exchange) reader(i, slot int, now clock.Time) int {
-	master := x.state.Owner(slot)
-	if x.opts.ReadFrom == resp.ReadMaster || !resp.ReadOnly(x.batch.Span(i, i+1)) {
-		return master
-	}
-	node := x.state.Reader(slot, now)
-	if node != master {
-		x.stats.ReplicaReads++
-	}
-	return node
 }
 
 // legTo returns the leg to a node. mu is held.

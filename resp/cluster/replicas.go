@@ -100,6 +100,24 @@ func (s *State) Reader(slot int, now clock.Time) int {
 	return best
 }
 
+// For returns the number of the node that an encoded command is for first, and whether that is a replica. A command
+// without a key, or of a slot that nobody is known for, is for some node: it answers, or says who does, or that nobody
+// does. None: no node is known.
+func (s *State) For(command []byte, now clock.Time) (node int, replica bool) {
+	node = None
+	switch slot := Route(command); {
+	case slot == None:
+	case s.from != resp.ReadMaster && resp.ReadOnly(command):
+		node = s.Reader(slot, now)
+	default:
+		node = s.Owner(slot)
+	}
+	if node == None {
+		node = s.Anyone()
+	}
+	return node, node != None && s.IsReplica(node)
+}
+
 // fresh reports whether the node has answered of late.
 func (h *health) fresh(now clock.Time) bool { return h.asked != 0 && now.Sub(h.asked) <= probeFresh }
 

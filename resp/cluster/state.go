@@ -152,7 +152,7 @@ func (s *State) Forget(node int) bool {
 	return true
 }
 
-// Anyone returns the number of some node that is no replica. It is None if none is known.
+// Anyone returns the number of some node that is not a replica, or None if there is none.
 func (s *State) Anyone() int {
 	for n, addr := range s.nodes {
 		if addr != "" && !s.isReplica[n] {

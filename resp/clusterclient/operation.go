@@ -123,18 +123,12 @@ func (o *operation) setAgain(again []hop) {
 
 // route sends all commands to their nodes.
 func (o *operation) route() {
-	c, batch, anyone := o.client, &o.call.Batch, cluster.None
+	c, batch := o.client, &o.call.Batch
 	now := c.loop.Now()
 	for i := range batch.Len() {
-		node := cluster.None
-		if slot := cluster.Route(batch.Span(i, i+1)); slot != cluster.None {
-			node = o.reader(i, slot, now)
-		}
-		if node == cluster.None { // Any node answers, or says who does, or that nobody does.
-			if anyone == cluster.None {
-				anyone = c.state.Anyone()
-			}
-			node = anyone
+		node, replica := c.state.For(batch.Span(i, i+1), now)
+		if replica {
+			c.stats.ReplicaReads++
 		}
 		l := o.legTo(node)
 		l.Batch.Copy(batch, i)

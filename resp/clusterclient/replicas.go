@@ -64,20 +64,6 @@ func (p *probe) answered(call *resp.Call) {
 	}
 }
 
-// reader returns the node that command k is for first, whose slot is known.
-func (o *operation) reader(k, slot int, now clock.Time) int {
-	c := o.client
-	master := c.state.Owner(slot)
-	if c.opts.ReadFrom == resp.ReadMaster || !resp.ReadOnly(o.call.Batch.Span(k, k+1)) {
-		return master
-	}
-	node := c.state.Reader(slot, now)
-	if node != master {
-		c.stats.ReplicaReads++
-	}
-	return node
-}
-
 // missed asks what becomes of command k, which a node has not answered.
 func (o *operation) missed(l *leg, k int) cluster.Verdict {
 	if !o.client.state.IsReplica(l.node) {
