@@ -137,7 +137,7 @@ func TestTracesThatNobodyReads(t *testing.T) {
 	client := newClient(t)
 	const dropped = `rankd_output_lines_dropped_total{output="trace_file"}`
 	require.Contains(t, get(t, client, "http://"+s.host+"/metrics").body, dropped+" 0\n")
-	many := strings.Repeat(`{"user_id": 1, "plan": "complex_dag"}`+"\n", 100)
+	many := strings.Repeat(`{"user_id": 1, "plan": "concat_plan"}`+"\n", 100)
 	await(t, func() bool {
 		require.Equal(t, 200, ask(t, client, "http://"+s.http+"/v1/batch", "", many).status)
 		return !strings.Contains(get(t, client, "http://"+s.host+"/metrics").body, dropped+" 0\n")
