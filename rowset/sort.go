@@ -192,15 +192,20 @@ func (s *sortScratch) addBools(rs RowSet, c *BoolColumn) {
 
 func (s *sortScratch) addFloats(rs RowSet, c *FloatColumn) {
 	for lo, hi := range s.blocks(rs.N) {
-		if rs.Rows == nil && c.Valid == nil {
+		switch {
+		case c.Valid != nil:
+			for pos := lo; pos < hi; pos++ {
+				if row := int(rs.Row(pos)); c.Valid.Get(row) {
+					s.entries = append(s.entries, sortEntry{floatKey(c.Values[row]), int32(pos)})
+				}
+			}
+		case rs.Rows == nil:
 			for i, v := range c.Values[lo:hi] {
 				s.entries = append(s.entries, sortEntry{floatKey(v), int32(lo + i)})
 			}
-			continue
-		}
-		for pos := lo; pos < hi; pos++ {
-			if row := int(rs.Row(pos)); c.Valid.Get(row) {
-				s.entries = append(s.entries, sortEntry{floatKey(c.Values[row]), int32(pos)})
+		default:
+			for i, row := range rs.Rows[lo:hi] {
+				s.entries = append(s.entries, sortEntry{floatKey(c.Values[row]), int32(lo + i)})
 			}
 		}
 	}
