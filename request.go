@@ -136,7 +136,13 @@ func (in Intake) Reactor() *reactor.Reactor {
 // that a request allocates only its answer. It belongs to Start, then to the scheduler, then to deliver.
 type call struct {
 	scheduler.Execution
-	engine     *Engine
+	asked
+	engine    *Engine
+	deliverFn func(*scheduler.Result) // the method deliver, bound once
+}
+
+// asked is what one request wants of its answer, and who gets it.
+type asked struct {
 	generation *generation.Generation
 	explain    Explain
 	date       time.Time   // of its arrival
@@ -147,7 +153,6 @@ type call struct {
 	sampled    bool        // the engine's sink gets a recording
 	shortened  bool        // the caller's context has set the deadline
 	done       func(*Answer, error)
-	deliverFn  func(*scheduler.Result) // the method deliver, bound once
 }
 
 // follow returns the name of the plan that a request asks for, "" for the engine's own choice. An alias chooses by the user.
@@ -203,8 +208,9 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if r.Explain.Asked() {
 		c.explain, c.KeepRows = r.Explain, true
 	}
-	params, refused := request.Values(r, c.generation.Registry)
-	if refused != nil {
+	params := &c.Params
+	var refused *request.Error
+	if *params, refused = request.Values(r, c.generation.Registry); refused != nil {
 		return e.Intake().Refused(refused)
 	}
 	c.date = e.date(arrived)
@@ -226,7 +232,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		}
 		c.Required = indices
 	}
-	if bad := givenInts(r.ID, graph, &params); bad != nil {
+	if bad := givenInts(r.ID, graph, params); bad != nil {
 		return bad
 	}
 	if graph != nil && graph.TextIDs {
@@ -236,7 +242,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		c.Residents = c.generation.Snapshot(graph)
 	}
 	c.Flow = r.Flow
-	c.Graph, c.UserID, c.Params, c.Deltas = graph, r.UserID, params, r.SchemaDeltas
+	c.Graph, c.UserID, c.Deltas = graph, r.UserID, r.SchemaDeltas
 	c.versioned = r.PlanVersion || c.alias != nil
 	c.traced, c.sampled = r.Trace, e.sample(c.Context)
 	if c.traced || c.sampled {
@@ -427,7 +433,8 @@ func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
 }
 
 func (c *call) free() {
-	*c = call{engine: c.engine, deliverFn: c.deliverFn}
+	c.Renew()
+	c.asked = asked{}
 	c.engine.calls.Put(c)
 }
 

@@ -79,6 +79,11 @@ func Load(tables fs.FS, env string) (*Registry, error) {
 	l.keys(r)
 	l.params(r)
 	l.constants(r)
+	for _, p := range r.params {
+		if p.Default != nil {
+			r.defaults = append(r.defaults, p)
+		}
+	}
 	l.readEntities(r)
 	l.endpoints(r)
 	if err := l.failure(); err != nil {

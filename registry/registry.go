@@ -242,6 +242,7 @@ type Registry struct {
 	name      string      // says in errors where the tables are
 	keys      []*Key      // ascending by id
 	params    []*Param    // ascending by id
+	defaults  []*Param    // those with a default
 	endpoints []*Endpoint // ascending by id
 	family    *int        // the same in each registry whose endpoints an engine may have together: see SharesEndpoints
 	entities  []*Entity   // ascending by name
@@ -284,6 +285,9 @@ func (r *Registry) ParamByName(name string) (*Param, bool) { return lookup(r.par
 
 // Params returns all parameters, ascending by id. Callers must not change the slice.
 func (r *Registry) Params() []*Param { return r.params }
+
+// Defaults returns the parameters that have a default, ascending by id. Callers must not change the slice.
+func (r *Registry) Defaults() []*Param { return r.defaults }
 
 // Endpoint returns the endpoint with that id.
 func (r *Registry) Endpoint(id string) (*Endpoint, bool) { return lookup(r.endpointByID, id) }

@@ -67,6 +67,9 @@ type Request struct {
 func Values(r *Request, reg *registry.Registry) (expr.Params, *Error) {
 	params := r.parsed
 	params.SetUser(r.UserIDText)
+	if len(r.Context) == 0 && len(r.Params) == 0 { // Usually.
+		return withDefaults(params, reg), nil
+	}
 	for _, given := range [...]struct {
 		by     *setter
 		values map[string]any
@@ -85,8 +88,8 @@ func Values(r *Request, reg *registry.Registry) (expr.Params, *Error) {
 // withDefaults returns params with the registry's defaults of those that are null.
 func withDefaults(params expr.Params, reg *registry.Registry) expr.Params {
 	cloned := false
-	for _, p := range reg.Params() {
-		if p.Default == nil || params.Has(p.ID) {
+	for _, p := range reg.Defaults() {
+		if params.Has(p.ID) {
 			continue
 		}
 		if !cloned { // The document's values belong to the request, which may run again.

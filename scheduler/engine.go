@@ -45,6 +45,10 @@ type Execution struct {
 	done    func(*Result)
 	arrived clock.Time    // Arrived, or when it was submitted
 	delay   time.Duration // until it was admitted
+	leaves  bool          // Context may end; that of context.Background never does
+
+	admit    func() // makes admitsTo begin it, bound once: see Renew
+	admitsTo *Async
 
 	// Of the Admission.
 	share *share               // in whose queue it waits; nil: it does not
@@ -60,11 +64,18 @@ func (x *Execution) Enter(reg *registry.Registry, a *Admission, c clock.Clock, d
 	if err := x.Check(reg); err != nil {
 		return false, nil, err
 	}
-	x.done, x.arrived, x.delay = done, x.Arrived, 0
+	x.done, x.arrived, x.delay, x.leaves = done, x.Arrived, 0, x.Context != nil && x.Context.Done() != nil
 	if x.arrived == 0 {
 		x.arrived = c.Now()
 	}
 	return a.Enter(x, c)
+}
+
+// Renew makes x as good as new, for another request. A caller that uses an Execution again saves an allocation by it.
+func (x *Execution) Renew() {
+	admit, admitsTo := x.admit, x.admitsTo
+	*x = Execution{}
+	x.admit, x.admitsTo = admit, admitsTo
 }
 
 // WhenLeft sets what stops the timer of the deadline of a request that waits. Next and TurnedAway call it.
@@ -87,9 +98,9 @@ func (x *Execution) TurnedAway(err error, now clock.Time) *Result {
 	return &Result{Err: err, QueueDelay: max(now.Sub(x.since), 0)}
 }
 
-// contextErr returns why the caller's context has ended, nil if it has not, or if there is none.
+// contextErr returns why the caller's context has ended, or nil if it has not.
 func (x *Execution) contextErr() error {
-	if x.Context == nil {
+	if !x.leaves {
 		return nil
 	}
 	return x.Context.Err()

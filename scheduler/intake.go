@@ -14,7 +14,10 @@ func (e *Async) Submit(x *Execution, done func(*Result)) error {
 	if waits {
 		posted = e.loop.Post(func() { e.queued(loser) })
 	} else {
-		posted = e.loop.Post(func() { e.admit(x) })
+		if x.admitsTo != e {
+			x.admit, x.admitsTo = func() { e.admit(x) }, e
+		}
+		posted = e.loop.Post(x.admit)
 	}
 	if !posted {
 		e.admission.Retract(x)
