@@ -63,6 +63,7 @@ func (e *Async) newAsyncJob(there where) *asyncJob {
 
 // start begins one node with the results of its inputs, on the loop or on the pool.
 func (r *run) start(node int, there where) {
+	r.engine.inliner.ended = 0
 	j, p := r.newJob(node, there), &r.profile.nodes[node]
 	if there == onPool || r.Journal != nil { // Nobody else asks for the rows.
 		rows := r.State.Rows(node)

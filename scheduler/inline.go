@@ -24,6 +24,7 @@ type inliner struct {
 	// Within one iteration of the loop, nodes run inline for Placement.InlineBudget only.
 	iteration uint64        // the last one in which a node ran inline
 	spent     time.Duration // in that iteration
+	ended     clock.Time    // when the last inline node ended, if nothing has happened since; otherwise zero
 
 	parked []*run // wait for the next iteration, which resume is posted to
 	others []*run // empty; the next parked
@@ -60,7 +61,10 @@ func (e *Async) hasBudget() bool {
 
 // runKept runs the oldest kept node, and those that follow it directly. It reports whether it did.
 func (r *run) runKept() bool {
-	now := r.engine.loop.Clock().Now()
+	now := r.engine.inliner.ended
+	if now == 0 {
+		now = r.engine.loop.Clock().Now()
+	}
 	if !r.Proceed(now) {
 		r.skipKept()
 		return false
@@ -87,6 +91,7 @@ func (r *run) runInline(node int, start clock.Time) {
 	in.run, in.parent, in.depth = r, -1, 0
 	r.lend(&in.job)
 	in.load(node, start)
+	in.ended = 0
 	in.job.Steps(in.step)
 	in.job.clear()
 	in.run = nil
@@ -128,15 +133,16 @@ func (in *inliner) nextStep() bool {
 	}
 	if err != nil {
 		r.Fail(node.Index, err, end, end)
-		in.drop()
+		in.forget()
 		return false
 	}
 	r.note(j)
-	in.drop()
+	in.forget()
 	r.State.Tell(end)
 	next, ok := r.State.Follower(node.Index)
 	if !ok || !r.policy.chains || in.depth == e.placement.MaxInlineDepth || !r.Proceed(end) {
 		r.State.Succeed(node.Index, out)
+		in.ended = end
 		return false
 	}
 	r.State.Continue(node.Index, out)
@@ -168,10 +174,11 @@ func (in *inliner) measure() {
 	p.inlineTime.Add(took)
 }
 
-// drop ends the use of the rows of the node that has run.
-func (in *inliner) drop() {
-	in.job.drop()
-	tasks.Env(&in.job.Ctx).Cancellation = nil // The body has made it by asking for its context.
+// forget drops what the body that has ended would leave to the next one. The rows follow with the last one: runInline.
+func (in *inliner) forget() {
+	env := tasks.Env(&in.job.Ctx)
+	env.Forget()
+	env.Cancellation = nil // The body has made it by asking for its context.
 }
 
 // park makes r continue in the next iteration. One post serves all runs.

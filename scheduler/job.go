@@ -72,10 +72,10 @@ func (r *Run) Proceed(now clock.Time) bool {
 	return r.State.err == nil
 }
 
-// expire ends the run if nobody waits for it any more, or if its deadline has passed. Usually the request has no
-// context, or its context has not ended; then no function is called.
+// expire ends the run if nobody waits for it any more, or if its deadline has passed. Usually the context of the
+// request never ends; then no function is called.
 func (r *Run) expire(now clock.Time) {
-	if r.Req.Context == nil && !r.State.deadline.Passed(now) {
+	if !r.Req.leaves && !r.State.deadline.Passed(now) {
 		r.State.Tell(now)
 	} else if r.State.err == nil {
 		r.expireAs(now, r.Req.contextErr())
@@ -259,10 +259,11 @@ func (j *Job) clear() {
 	j.Ctx.Registry, j.Ctx.Node, j.Ctx.Params, tasks.Env(&j.Ctx).Request = nil, nil, nil, nil
 }
 
-// drop ends the use of the rows of one node, which a kept slice must not keep alive.
+// drop ends the use of the rows of its nodes, which a kept slice must not keep alive. The last one may have read fewer
+// than another one before it.
 func (j *Job) drop() {
-	dropRows(j.Ctx.Inputs)
-	dropRows(j.Ctx.Refs)
+	dropRows(j.Ctx.Inputs[:cap(j.Ctx.Inputs)])
+	dropRows(j.Ctx.Refs[:cap(j.Ctx.Refs)])
 	tasks.Env(&j.Ctx).Forget()
 	j.Out, j.Err = rowset.RowSet{}, nil
 }

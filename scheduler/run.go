@@ -65,6 +65,7 @@ func (r *run) pump() {
 	r.pumping = true
 	r.engine.loop.CountIn(&r.profile.callbacks)
 	r.Journal.Enter()
+	r.engine.inliner.ended = 0
 	for r.startReady(); !r.kept.empty() && r.runKept() || r.State.optional > 0 && r.giveUpOptional(); r.startReady() {
 	}
 	r.pumping = false

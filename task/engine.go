@@ -167,7 +167,9 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 		return rowset.RowSet{}, withKind(ErrInvalid, &arityError{got: n, least: spec.Inputs, most: spec.inputsMax()})
 	}
 	defer func() {
-		c.endContext()
+		if c.env.rare != nil {
+			c.endContext()
+		}
 		if v := recover(); v != nil {
 			out, err = rowset.RowSet{}, panicOf(v)
 		}
