@@ -157,13 +157,15 @@ func prepareKernel(kernel string, in rowset.RowSet) (func() error, error) {
 		return nil, err
 	}
 	node := graph.Nodes[slices.IndexFunc(graph.Nodes, func(n *plan.Node) bool { return n.ID == kernel })]
-	c := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Params: new(expr.Params), Registry: reg}
+	memory := rowset.NewMemory(rowset.NewPool(rowset.PoolConfig{})) // as a request has it; without it a sort allocates its scratch memory
+	c := &task.Ctx{Node: node, Inputs: []rowset.RowSet{in}, Params: new(expr.Params), Registry: reg, Memory: memory}
 	for range node.Refs {
 		c.Refs = append(c.Refs, in)
 	}
 	spec := engineTasks.SpecOf(node)
 	return func() error {
 		_, err := engineTasks.Invoke(spec, c)
+		memory.Release(nil)
 		return err
 	}, nil
 }
