@@ -38,6 +38,9 @@ type Call struct {
 	// Err says that the batch failed as a whole; there are no replies then. It is nil
 	// if all replies are there, errors of the server among them.
 	Err error
+	// Unwatched says that the call has ended by something that Watch does not hear of: the failure of one node of a
+	// cluster, or the reply to a command that was sent again.
+	Unwatched bool
 
 	// generation tells the parts of this use of the call from the parts of earlier uses: replies to a part with
 	// another number are dropped.

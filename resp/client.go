@@ -214,6 +214,12 @@ func (c *Client) Close() {
 	c.restTimer.Close(nil)
 }
 
+// Idle reports whether no call is under way. A call whose reply has come and was not handed out yet is in no counter of
+// Stats, and still under way.
+func (c *Client) Idle() bool {
+	return c.underWay.Len()+c.settled.Len() == 0
+}
+
 // Stats returns the counters as they are now.
 func (c *Client) Stats() Stats {
 	s := c.stats

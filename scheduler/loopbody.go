@@ -52,7 +52,7 @@ func (e *Async) newRedisCall(b *loopBody) *redisCall {
 				return
 			}
 			b.client = nil
-			if c.Err != nil {
+			if c.Err != nil || c.Unwatched {
 				b.journal.Enter() // It continues now, not when the replies to earlier commands came.
 			}
 			b.wake()

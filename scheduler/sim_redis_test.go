@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/cluster/clustertest"
 )
 
 // The data set of the simulation is a function of the key, so that every reply tells
@@ -96,7 +97,15 @@ type simServer struct {
 	until  clock.Time  // busy so long
 	output []simOutput // that leaves later, in order
 	silent bool        // hung: answers nothing any more
+
+	node    int           // of the cluster
+	asking  bool          // ASKING came last
+	server  int           // of simMaster
+	role    func() string // what ROLE answers; nil: sentinels do not name it
+	refused bool          // it has answered ROLE as a replica
 }
+
+type simPeer = simnet.Peer
 
 // simOutput is what a server sends at once.
 type simOutput struct {
@@ -104,9 +113,10 @@ type simOutput struct {
 	hangUp bool // behind the data
 }
 
-func (w *simWorld) accept(p *simnet.Peer) {
-	s := &simServer{w: w, peer: p}
+func (w *simWorld) accept(p *simnet.Peer) *simServer {
+	s := &simServer{w: w, peer: p, node: clustertest.Nobody}
 	p.OnData = s.received
+	return s
 }
 
 // received executes the commands that are complete.
@@ -123,8 +133,14 @@ func (s *simServer) received(data []byte) (consumed int) {
 		if !complete {
 			break
 		}
-		s.w.countReached(args, rest[:len(rest)-len(left)])
+		command := rest[:len(rest)-len(left)]
 		s.args, rest = args, left
+		if text := s.elsewhere(args, command); text != "" {
+			out = append(out, text...)
+			continue
+		}
+		s.w.countReached(args, command)
+		s.w.master.executes(s, args)
 		out, hangUp = s.execute(out, args)
 	}
 	s.until = max(s.until, s.w.sim.Now()).Add(s.w.cfg.latency(s.w))
@@ -133,6 +149,18 @@ func (s *simServer) received(data []byte) (consumed int) {
 		s.w.sim.At(s.until, s.send) // once for each output: at one instant, any of them sends the oldest
 	}
 	return len(data) - len(rest)
+}
+
+// elsewhere is what a server answers to a command that it does not execute. It is empty for the others.
+func (s *simServer) elsewhere(args [][]byte, command []byte) string {
+	switch {
+	case s.silent:
+	case s.node != clustertest.Nobody:
+		return s.w.cluster.answer(s, args, command)
+	case s.role != nil && string(args[0]) == "ROLE":
+		return string(redcon.AppendBulkString(redcon.AppendArray(nil, 1), s.role()))
+	}
+	return ""
 }
 
 // commandCounts counts commands by a hash of their text. Two texts that share a count
@@ -150,9 +178,8 @@ func (c *commandCounts) of(command []byte) *uint16 {
 // countReached checks that a command that may have reached a server is never sent again: none
 // is executed more often than bodies have asked for it.
 func (w *simWorld) countReached(args [][]byte, command []byte) {
-	switch string(args[0]) {
-	case "AUTH", "SELECT", "CLIENT":
-		return // the client's own
+	if own(args) {
+		return
 	}
 	reached, asked := w.reached.of(command), w.asked.of(command)
 	*reached++

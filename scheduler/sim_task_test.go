@@ -628,6 +628,13 @@ func (s *simWaiter) checkReplies(n int, replies resp.Replies) {
 		}
 		s.args, rest = args, left
 		reply := replies.At(i)
+		var down *resp.OpError
+		if errors.As(reply.Err(), &down) { // One node of a cluster is down, and the others have answered.
+			s.w.check(s.w.cfg.redisTrouble(), "node %s of request %d: %s %s has failed with %v", s.given.node.ID, s.given.user, args[0], args[1], down)
+			s.w.requestOf(s.ctx).noteFault(s.given.node.Index, s.earlier+s.taken+i, reply)
+			s.w.cluster.met["commands of a node that is down"]++
+			continue
+		}
 		s.content += contentBytes(reply)
 		s.w.check(s.w.cfg.replyBytes == 0 || s.content <= s.w.cfg.replyBytes, "a call of node %s of request %d got %d bytes of %d",
 			s.given.node.ID, s.given.user, s.content, s.w.cfg.replyBytes)

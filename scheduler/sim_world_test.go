@@ -223,6 +223,8 @@ type simWorld struct {
 	service *simService
 	plans   []*plan.Graph
 	swaps   simSwaps
+	cluster simCluster
+	master  simMaster
 
 	requests      []*simRequest // by user id, which is the number of the request from 1 on
 	submitting    bool          // Submit is on the stack
@@ -297,8 +299,12 @@ func (lab *simLab) run(seed uint64, trace io.Writer) (err error) {
 	w.drawConfig()
 	w.drawAdmission()
 	w.drawSwaps()
+	w.drawCluster()
+	w.drawMaster()
 	w.build()
 	w.populate()
+	w.cluster.populate()
+	w.master.populate()
 	w.play()
 	w.shutDown()
 	return w.violation
@@ -338,8 +344,7 @@ func (w *simWorld) build() {
 			o.RequestTimeout = w.between(2*time.Millisecond, 20*time.Millisecond)
 		}
 		w.options = append(w.options, o)
-		w.clients = append(w.clients, resp.NewClient(w.sim.Loop, w.net, o))
-		w.net.Listen(o.Addr, w.accept)
+		w.clients = append(w.clients, w.openRedis(ep, o))
 	}
 	w.engine = NewAsync(AsyncConfig{
 		Loop: w.sim.Loop, CPU: simCPU{w.pool, w}, Clients: w.clients, Remotes: w.remotes, TraceEvents: w.traces.events, Go: w.goAway,
@@ -367,7 +372,7 @@ func (w *simWorld) populate() {
 		}
 	}
 	for range w.cfg.redis.down {
-		addr := w.options[w.rng.IntN(len(w.options))].Addr
+		addr := w.serverOf(w.rng.IntN(len(w.options)))
 		from := w.between(0, w.cfg.spread)
 		w.sim.After(from, func() {
 			w.logf("%s goes down", addr)
@@ -381,6 +386,17 @@ func (w *simWorld) populate() {
 	if w.cfg.shutdown {
 		w.sim.After(w.between(0, w.cfg.spread+10*time.Millisecond), w.beginClose)
 	}
+}
+
+// serverOf returns the address of an endpoint's server; of several, that of the first.
+func (w *simWorld) serverOf(endpoint int) string {
+	switch {
+	case endpoint == 0 && w.cluster.exists():
+		return simNodeAddr(0)
+	case endpoint == 1 && w.master.exists():
+		return simMasterAddr(0)
+	}
+	return w.options[endpoint].Addr
 }
 
 func (w *simWorld) anyPlan() *plan.Graph { return w.plans[w.rng.IntN(len(w.plans))] }

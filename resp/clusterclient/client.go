@@ -225,7 +225,7 @@ func (c *Client) refreshed() {
 		if node == nil || c.retrying > 0 { // A command to be sent again has the number of its node.
 			continue
 		}
-		if s := node.Stats().OfNode(); s.Inflight+s.Waiting == 0 && c.state.Forget(number) {
+		if s := node.Stats().OfNode(); node.Idle() && s.Inflight == 0 && c.state.Forget(number) {
 			s.Ready = 0
 			c.stats.Add(s)
 			c.nodes[number] = nil

@@ -112,9 +112,9 @@ func TestRedirectedCommandsAreSentAgainInPlace(t *testing.T) {
 		assert.Equal(t, again.sent, sent[4:], again.reply)
 	}
 	moved := 0
-	for i := range w.owner {
-		if w.owner[i] == 1 {
-			w.owner[i] = 2
+	for i := range w.Owner {
+		if w.Owner[i] == 1 {
+			w.Owner[i] = 2
 			moved++
 		}
 	}
@@ -142,8 +142,8 @@ func TestRedirectedCommandsKeepTheirOrder(t *testing.T) {
 		w.instead[want[0]], w.instead[want[2]] = later, later
 		o := w.do(c, commands...)
 		w.run(func() bool { return c.retrying == 1 && len(w.instead) == 0 })
-		for i := range w.owner {
-			w.owner[i] = 0
+		for i := range w.Owner {
+			w.Owner[i] = 0
 		}
 		sent := w.since(func() { w.wait(o) })
 		if slices.Equal(sent, []string{"0 " + commands[1], "0 " + commands[2], "0 " + commands[0]}) {
@@ -167,9 +167,9 @@ func askingGoesBeforeItsCommand(t *testing.T, inflight int) {
 	c := w.client(resp.Options{MaxInflight: inflight})
 	commands, want := w.gets(0, 0, 0, 0, 0, 0, 1)
 	w.wait(w.do(c, commands...))
-	for i := range w.target {
-		if w.owner[i] == 0 {
-			w.target[i] = 1
+	for i := range w.Target {
+		if w.Owner[i] == 0 {
+			w.Target[i] = 1
 		}
 	}
 	var o, p *outcome
@@ -208,9 +208,9 @@ func TestADeadNodeFailsItsCommandsAlone(t *testing.T) {
 	require.NoError(t, alone.err)
 	assert.Contains(t, alone.got[0], "redis n1:1: ")
 	assert.EqualValues(t, 2, c.Stats().Failed)
-	for i := range w.owner {
-		if w.owner[i] == 1 {
-			w.owner[i] = 2
+	for i := range w.Owner {
+		if w.Owner[i] == 1 {
+			w.Owner[i] = 2
 		}
 	}
 	w.run(func() bool { return c.state.Suspects() == false || c.state.Due().Passed(w.sim.Now()) })
@@ -237,9 +237,9 @@ func TestAMuteNodeIsFound(t *testing.T) {
 		assert.Equal(t, []string{want[0], want[2]}, []string{o.got[0], o.got[2]})
 		assert.Contains(t, o.got[1], "redis n1:1: timeout")
 	}
-	for i := range w.owner {
-		if w.owner[i] == 1 {
-			w.owner[i] = 2
+	for i := range w.Owner {
+		if w.Owner[i] == 1 {
+			w.Owner[i] = 2
 		}
 	}
 	last := w.do(c, "PING")
@@ -314,7 +314,7 @@ func TestCallsEndEarly(t *testing.T) {
 				c := w.client(resp.Options{})
 				prepare(w, c)
 				o := &outcome{call: new(resp.Call)}
-				for _, command := range commandsOf(&world{owner: newWorld(t, 1, 2, simnet.Config{}).owner}) {
+				for _, command := range commandsOf(&world{Cluster: newWorld(t, 1, 2, simnet.Config{}).Cluster}) {
 					o.call.Batch.Cmd(strings.Fields(command)...)
 				}
 				if how == "deadline" {
@@ -406,7 +406,7 @@ func randomCluster(t *testing.T, seed uint64, from resp.ReadFrom) (replicaReads 
 		RequestTimeout: 60 * time.Millisecond, ConnectTimeout: 50 * time.Millisecond, Seed: seed, ReadFrom: from, ReplicaMaxLagBytes: int64(draw.IntN(2) * 50),
 	})
 	calm := false
-	old := w.slots()
+	old := w.Slots(nil)
 	w.lie = func() (string, bool) {
 		if calm {
 			return "", false
@@ -456,14 +456,14 @@ func randomCluster(t *testing.T, seed uint64, from resp.ReadFrom) (replicaReads 
 		switch rng.IntN(8) {
 		case 0:
 			i := rng.IntN(spans)
-			w.target[i] = rng.IntN(4)
-			if w.target[i] == w.owner[i] {
-				w.target[i] = -1
+			w.Target[i] = rng.IntN(4)
+			if w.Target[i] == w.Owner[i] {
+				w.Target[i] = -1
 			}
 		case 1:
-			if i := rng.IntN(spans); w.target[i] >= 0 {
-				old = w.slots()
-				w.owner[i], w.target[i] = w.target[i], -1
+			if i := rng.IntN(spans); w.Target[i] >= 0 {
+				old = w.Slots(nil)
+				w.Owner[i], w.Target[i] = w.Target[i], -1
 			}
 		case 2:
 			n, down := rng.IntN(len(w.nodes)), rng.IntN(3) == 0
@@ -487,9 +487,9 @@ func randomCluster(t *testing.T, seed uint64, from resp.ReadFrom) (replicaReads 
 		s.mute, s.cut, s.trouble = false, false, ""
 		w.sim.After(0, func() { w.net.SetDown(addrOf(i), false) })
 	}
-	for i := range w.target {
-		if from != resp.ReadMaster && w.target[i] >= 0 {
-			w.owner[i], w.target[i] = w.target[i], -1
+	for i := range w.Target {
+		if from != resp.ReadMaster && w.Target[i] >= 0 {
+			w.Owner[i], w.Target[i] = w.Target[i], -1
 		}
 	}
 	for range 12 {

@@ -217,14 +217,15 @@ func (l *leg) ended(*resp.Call) {
 			o.failed(l)
 		case whole && !hasErrors(replies):
 			l.recycle()
-			o.finish(replies)
+			o.finish(replies, false)
 			return
 		default:
 			o.deliver(l)
 		}
 		if !o.isSettled && o.missing == 0 {
+			unwatched := err != nil || !l.shown
 			l.recycle()
-			o.finish(o.kept.Replies())
+			o.finish(o.kept.Replies(), unwatched)
 			return
 		}
 	}
@@ -241,11 +242,11 @@ func hasErrors(replies resp.Replies) bool {
 }
 
 // finish ends a call that has its replies.
-func (o *operation) finish(replies resp.Replies) {
+func (o *operation) finish(replies resp.Replies, unwatched bool) {
 	c, call := o.client, o.call
 	c.underWay.Remove(&o.place)
 	delete(c.calls, call)
-	call.Replies = replies
+	call.Replies, call.Unwatched = replies, unwatched
 	call.Done(call)
 	call.Replies = resp.Replies{} // An idle call holds no replies.
 	o.recycle()

@@ -127,10 +127,10 @@ func (w *trackedWorld) tell(node int, key string) {
 // at returns the node that has a key.
 func (w *trackedWorld) at(key string) int {
 	slot := cluster.Slot([]byte(key))
-	if target := w.world.target[slot*spans/cluster.Slots]; target >= 0 && slot%2 == 0 {
+	if target := w.world.Target[slot*spans/cluster.Slots]; target >= 0 && slot%2 == 0 {
 		return target
 	}
-	return w.world.owner[slot*spans/cluster.Slots]
+	return w.world.Owner[slot*spans/cluster.Slots]
 }
 
 // write changes a key where it is.
@@ -179,8 +179,8 @@ func trackingRandomCluster(t *testing.T, seed uint64) (hits, reads int) {
 	w := newWorld(t, seed, 5, network)
 	tracked := &trackedWorld{world: w, versions: map[string]int{}, acked: map[string][]ackOf{}, alone: make([]bool, 5), refuses: make([]bool, 5)}
 	w.tracked = tracked
-	for i := range w.owner {
-		w.owner[i] = i % 3 // Two nodes join later.
+	for i := range w.Owner {
+		w.Owner[i] = i % 3 // Two nodes join later.
 	}
 	rng := w.rng
 	c := w.client(resp.Options{
@@ -228,13 +228,13 @@ func trackingRandomCluster(t *testing.T, seed uint64) (hits, reads int) {
 		case 0, 1:
 			i := rng.IntN(spans)
 			to := n
-			if to == w.owner[i] {
+			if to == w.Owner[i] {
 				to = -1
 			}
-			tracked.rearrange(keys, func() { w.target[i] = to })
+			tracked.rearrange(keys, func() { w.Target[i] = to })
 		case 2, 3:
-			if i := rng.IntN(spans); w.target[i] >= 0 {
-				tracked.rearrange(keys, func() { w.owner[i], w.target[i] = w.target[i], -1 })
+			if i := rng.IntN(spans); w.Target[i] >= 0 {
+				tracked.rearrange(keys, func() { w.Owner[i], w.Target[i] = w.Target[i], -1 })
 			}
 		case 4: // It dies, or is left alone, or says nothing, and another one takes over; or it comes back.
 			back, how := rng.IntN(2) == 0, rng.IntN(3)
@@ -242,9 +242,9 @@ func trackingRandomCluster(t *testing.T, seed uint64) (hits, reads int) {
 			w.nodes[n].mute = !back && how == 1
 			tracked.alone[n] = !back && how == 2
 			if !back {
-				for i := range w.owner {
-					if w.owner[i] == n || w.target[i] == n {
-						w.owner[i], w.target[i] = (n+1)%len(w.nodes), -1
+				for i := range w.Owner {
+					if w.Owner[i] == n || w.Target[i] == n {
+						w.Owner[i], w.Target[i] = (n+1)%len(w.nodes), -1
 					}
 				}
 			}
@@ -261,9 +261,9 @@ func trackingRandomCluster(t *testing.T, seed uint64) (hits, reads int) {
 		s.mute, tracked.alone[i] = false, false
 		w.sim.After(0, func() { w.net.SetDown(addrOf(i), false) })
 	}
-	for i := range w.target { // What has moved so far moves on.
-		if w.target[i] >= 0 {
-			tracked.rearrange(keys, func() { w.owner[i], w.target[i] = w.target[i], -1 })
+	for i := range w.Target { // What has moved so far moves on.
+		if w.Target[i] >= 0 {
+			tracked.rearrange(keys, func() { w.Owner[i], w.Target[i] = w.Target[i], -1 })
 		}
 	}
 	calm := func(n int) (found int) {
@@ -304,9 +304,9 @@ func TestTrackingRefused(t *testing.T) {
 	assert.False(t, tracker.Covers(one))
 	assert.True(t, tracker.Trusts(tracker.Part(zero)))
 	assert.False(t, tracker.Trusts(tracker.Part(one)))
-	for i := range w.owner {
-		if w.owner[i] == 1 {
-			w.owner[i] = 2
+	for i := range w.Owner {
+		if w.Owner[i] == 1 {
+			w.Owner[i] = 2
 		}
 	}
 	w.run(func() bool { return last == nil && tracker.Trusted() })

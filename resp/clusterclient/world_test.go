@@ -15,22 +15,22 @@ import (
 	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
+	"github.com/rankd/rankd/resp/cluster/clustertest"
 )
 
 func TestMain(m *testing.M) { looptest.Main(m) }
 
 // spans is the number of spans of slots that have one owner each.
-const spans = 16
+const spans = clustertest.Spans
 
 // A world is a simulated Redis Cluster in virtual time. GET x answers x, and SET x answers OK. A node redirects as Redis does.
 type world struct {
+	clustertest.Cluster
 	t        *testing.T
 	sim      *loopsim.Sim
 	net      *simnet.Net
 	rng      *rand.Rand
 	nodes    []*server
-	owner    [spans]int
-	target   [spans]int // who imports the span, of which the owner has half the keys left; -1: nobody
 	writes   map[string]int
 	commands []string              // "node command", in the order in which nodes took them
 	instead  map[string]string     // by key: what is answered once instead
@@ -58,9 +58,8 @@ func newWorld(t *testing.T, seed uint64, nodes int, network simnet.Config) *worl
 	w := &world{t: t, rng: rng, writes: map[string]int{}, instead: map[string]string{}}
 	w.sim = loopsim.New(rng, func(recovered any, stack []byte) { t.Fatalf("panic: %v\n%s", recovered, stack) })
 	w.net = simnet.New(w.sim, rng, network)
-	for i := range w.owner {
-		w.owner[i], w.target[i] = i%nodes, -1
-	}
+	w.Cluster = clustertest.New(nodes, addrOf)
+	w.Replicas = w.replicasOf
 	for i := range nodes {
 		s := &server{world: w, number: i}
 		w.nodes = append(w.nodes, s)
@@ -80,13 +79,13 @@ func (w *world) addReplica(master int) *server {
 // answerReplica is what a replica answers to a command about a key: reads, if the connection has said READONLY, of its master's slots. It knows nothing of keys
 // that have moved away.
 func (s *server) answerReplica(args []string, slot int, readonly bool) string {
-	w, span := s.world, slot*spans/cluster.Slots
-	switch owner := w.owner[span]; {
+	w, span := s.world, clustertest.SpanOf(slot)
+	switch {
 	case s.trouble != "":
 		return s.trouble
-	case owner != s.of.number || !readonly || args[0] != "GET":
-		return fmt.Sprintf("-MOVED %d %s\r\n", slot, addrOf(owner))
-	case w.target[span] >= 0 && slot%2 == 0:
+	case w.Owner[span] != s.of.number || !readonly || args[0] != "GET":
+		return w.Moved(slot)
+	case w.Target[span] >= 0 && slot%2 == 0:
 		return "$-1\r\n"
 	}
 	return fmt.Sprintf("$%d\r\n%s\r\n", len(args[1]), args[1])
@@ -154,7 +153,7 @@ func (s *server) answer(args []string, asking *bool, readonly bool) string {
 				return text
 			}
 		}
-		return w.slots()
+		return w.Slots(nil)
 	case "PING":
 		return "+PONG\r\n"
 	}
@@ -170,11 +169,8 @@ func (s *server) answer(args []string, asking *bool, readonly bool) string {
 	if w.pingPong {
 		return fmt.Sprintf("-MOVED %d %s\r\n", slot, addrOf(1-s.number))
 	}
-	span := slot * spans / cluster.Slots
-	if owner, target := w.owner[span], w.target[span]; owner != s.number && (target != s.number || !asked) {
-		return fmt.Sprintf("-MOVED %d %s\r\n", slot, addrOf(owner))
-	} else if owner == s.number && target >= 0 && slot%2 == 0 {
-		return fmt.Sprintf("-ASK %d %s\r\n", slot, addrOf(target))
+	if text, ok := w.Redirect(s.number, slot, asked); ok {
+		return text
 	}
 	if args[0] == "SET" {
 		s.offset += 10
@@ -184,32 +180,21 @@ func (s *server) answer(args []string, asking *bool, readonly bool) string {
 	return fmt.Sprintf("$%d\r\n%s\r\n", len(key), key)
 }
 
-// slots is the true answer to CLUSTER SLOTS.
-func (w *world) slots() string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "*%d\r\n", spans)
-	server := func(n int) { fmt.Fprintf(&out, "*3\r\n$%d\r\nn%d\r\n:1\r\n$2\r\nid\r\n", len(strconv.Itoa(n))+1, n) }
-	for i, n := range w.owner {
-		var replicas []int
-		for _, s := range w.nodes {
-			if s.of == w.nodes[n] {
-				replicas = append(replicas, s.number)
-			}
-		}
-		fmt.Fprintf(&out, "*%d\r\n:%d\r\n:%d\r\n", 3+len(replicas), i*cluster.Slots/spans, (i+1)*cluster.Slots/spans-1)
-		server(n)
-		for _, r := range replicas {
-			server(r)
+// replicasOf returns the numbers of the replicas of a master.
+func (w *world) replicasOf(master int) (replicas []int) {
+	for _, s := range w.nodes {
+		if s.of == w.nodes[master] {
+			replicas = append(replicas, s.number)
 		}
 	}
-	return out.String()
+	return replicas
 }
 
 // keyOf returns a key of a node, the nth.
 func (w *world) keyOf(node, nth int) string {
 	for i := 0; ; i++ {
 		key := "k" + strconv.Itoa(i)
-		if w.owner[cluster.Slot([]byte(key))*spans/cluster.Slots] == node {
+		if w.Owner[clustertest.SpanOf(cluster.Slot([]byte(key)))] == node {
 			if nth--; nth < 0 {
 				return key
 			}

@@ -18,25 +18,44 @@ import (
 
 // A Dialer dials the master, whatever the address is that it is given. It is for one resp.Client and its resp.Tracker, whose Options.Master is set. Loop only.
 type Dialer struct {
-	loop      *loop.Loop
-	dialer    transport.Dialer
-	sentinels *blocking.Sentinels
-	conns     map[*conn]struct{} // not closed yet
-	master    string             // as the loop has heard last
+	loop   *loop.Loop
+	dialer transport.Dialer
+	ask    Ask
+	close  func()
+	conns  map[*conn]struct{} // not closed yet
+	master string             // as the loop has heard last
 }
+
+// An Ask asks sentinels for the master, for so long at most. On the loop, and after its own call has returned, it calls
+// named. The address is what Switched was told last, unless there is an error.
+type Ask func(timeout time.Duration, named func(err error))
 
 // NewDialer returns a dialer of the master that o names, by another dialer. Its owner closes it after those that dial.
 func NewDialer(l *loop.Loop, d transport.Dialer, o resp.Options) *Dialer {
-	s := &Dialer{loop: l, dialer: d, conns: make(map[*conn]struct{})}
-	s.sentinels = blocking.NewSentinels(l.Clock(), o, func(addr string) { l.Post(func() { s.switched(addr) }) })
+	s := NewDialerBy(l, d, nil)
+	sentinels := blocking.NewSentinels(l.Clock(), o, func(addr string) { l.Post(func() { s.Switched(addr) }) })
+	s.close = sentinels.Close
+	s.ask = func(timeout time.Duration, named func(err error)) {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
+			defer cancel()
+			_, err := sentinels.Master(ctx) // The loop has heard of the address before.
+			l.Post(func() { named(err) })
+		}()
+	}
 	return s
 }
 
-// Close ends what asks sentinels. Dials under way fail, connections stay. Any goroutine.
-func (s *Dialer) Close() { s.sentinels.Close() }
+// NewDialerBy returns a dialer that asks sentinels by a function: those of a simulation.
+func NewDialerBy(l *loop.Loop, d transport.Dialer, ask Ask) *Dialer {
+	return &Dialer{loop: l, dialer: d, ask: ask, close: func() {}, conns: make(map[*conn]struct{})}
+}
 
-// switched ends the connections to other servers than the master.
-func (s *Dialer) switched(addr string) {
+// Close ends what asks sentinels. Dials under way fail, connections stay. Any goroutine.
+func (s *Dialer) Close() { s.close() }
+
+// Switched notes the address of the master, and ends the connections to other servers.
+func (s *Dialer) Switched(addr string) {
 	s.master = addr
 	for c := range s.conns {
 		if c.inner != nil && c.addr != addr {
@@ -56,15 +75,10 @@ func (s *Dialer) Dial(_ string, opts transport.DialOptions, h transport.Handler)
 	c := &conn{dialer: s, handler: h}
 	s.conns[c] = struct{}{}
 	by := s.loop.Now().Add(opts.ConnectTimeout)
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), opts.ConnectTimeout)
-		defer cancel()
-		_, err := s.sentinels.Master(ctx) // The loop has heard of the address before.
-		s.loop.Post(func() {
-			opts.ConnectTimeout = max(time.Millisecond, by.Sub(s.loop.Now()))
-			c.named(err, opts)
-		})
-	}()
+	s.ask(opts.ConnectTimeout, func(err error) {
+		opts.ConnectTimeout = max(time.Millisecond, by.Sub(s.loop.Now()))
+		c.named(err, opts)
+	})
 	return c
 }
 

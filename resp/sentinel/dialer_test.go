@@ -1,7 +1,6 @@
 package sentinel
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"sync/atomic"
@@ -120,11 +119,14 @@ func TestTheClientFollowsTheMaster(t *testing.T) {
 	w.names(one, 1)
 	require.Eventually(t, func() bool { text, err := w.get(); return err == nil && text == "one" }, 10*time.Second, time.Millisecond)
 	w.names(two, 2)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	addr, err := w.dialer.sentinels.Master(ctx)
-	require.NoError(t, err)
-	require.Equal(t, two, addr)
+	heard := make(chan string, 1)
+	w.reactor.Loop().Post(func() {
+		w.dialer.ask(5*time.Second, func(err error) {
+			assert.NoError(t, err)
+			heard <- w.dialer.master
+		})
+	})
+	require.Equal(t, two, <-heard)
 	require.Eventually(t, func() bool { _, err = w.get(); return err != nil }, 10*time.Second, time.Millisecond, "the old connection ends")
 	_, err = w.get()
 	require.ErrorContains(t, err, "no master by its own account")

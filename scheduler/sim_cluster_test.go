@@ -1,0 +1,336 @@
+package scheduler
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/cluster"
+	"github.com/rankd/rankd/resp/cluster/clustertest"
+	"github.com/rankd/rankd/resp/clusterclient"
+	"github.com/rankd/rankd/resp/sentinel"
+)
+
+// This file has what the simulation knows of endpoints that are more than one server: a Redis Cluster whose slots move
+// and whose masters die, and a master that sentinels name and that changes.
+
+// simCluster is the Redis Cluster behind the first endpoint of a world. One goroutine.
+type simCluster struct {
+	clustertest.Cluster
+	w     *simWorld
+	rng   *rand.Rand // draws what concerns clusters, so that worlds without them stay as they are; nil: there is none
+	nodes int        // masters, and from then on those that take over
+
+	lacks    float64 // that an answer to CLUSTER SLOTS lacks each span
+	stale    float64 // that it is as of the beginning
+	tryAgain float64 // that the owner of a span on its way answers so
+	deaths   int     // of masters
+	dead     map[int]bool
+	former   [clustertest.Spans]int // Owner as of the beginning
+	changes  int                    // after which clients know too little: moves begun and ended, failovers, and answers that are wrong
+
+	asks     commandCounts // commands that were redirected
+	met      map[string]int
+	promoted int // the next node to take over
+}
+
+const (
+	simMasters   = 3
+	simDeathsMax = 2
+)
+
+// simNodeAddr is the address of a node of the cluster.
+func simNodeAddr(node int) string { return fmt.Sprintf("node%d:7000", node) }
+
+// drawCluster draws whether the first endpoint is a cluster.
+func (w *simWorld) drawCluster() {
+	rng := rand.New(rand.NewPCG(w.seed, 0x636c7573746572))
+	c := &w.cluster
+	c.w = w
+	if rng.Float64() >= 0.15 {
+		return
+	}
+	c.rng, c.met, c.dead, c.promoted = rng, map[string]int{}, map[int]bool{}, simMasters
+	c.Cluster = clustertest.New(simMasters, simNodeAddr)
+	c.nodes = simMasters + simDeathsMax
+	c.former = c.Owner
+	if rng.Float64() < 0.3 {
+		c.lacks = 0.3 * rng.Float64()
+	}
+	if rng.Float64() < 0.3 {
+		c.stale = rng.Float64()
+	}
+	if rng.Float64() < 0.3 {
+		c.tryAgain = 0.3 * rng.Float64()
+	}
+	if w.cfg.redisTrouble() && rng.Float64() < 0.5 {
+		c.deaths = 1 + rng.IntN(simDeathsMax)
+	}
+}
+
+// exists reports whether the world has a cluster.
+func (c *simCluster) exists() bool { return c.rng != nil }
+
+// between draws a duration.
+func (c *simCluster) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(c.rng.Int64N(int64(to-from)+1))
+}
+
+// open starts the nodes and returns the client.
+func (c *simCluster) open(o resp.Options) *clusterclient.Client {
+	for node := range c.nodes {
+		c.w.net.Listen(simNodeAddr(node), func(p *simPeer) { c.w.accept(p).node = node })
+	}
+	o.Addr, o.Database = simNodeAddr(0)+","+simNodeAddr(1), 0
+	return clusterclient.New(c.w.sim.Loop, c.w.net, o)
+}
+
+// populate schedules the moves of slots and the deaths of masters.
+func (c *simCluster) populate() {
+	if !c.exists() {
+		return
+	}
+	spread := c.w.cfg.spread
+	for range c.rng.IntN(6) {
+		span, to := c.rng.IntN(clustertest.Spans), c.rng.IntN(simMasters)
+		from := c.between(0, spread)
+		c.w.sim.After(from, func() { c.move(span, to, c.between(0, 30*time.Millisecond)) })
+	}
+	for range c.deaths {
+		master := c.rng.IntN(simMasters)
+		c.w.sim.After(c.between(0, spread), func() { c.die(master) })
+	}
+}
+
+// move has a span of slots go to another node, which takes a while.
+func (c *simCluster) move(span, to int, takes time.Duration) {
+	from := c.Owner[span]
+	if c.Target[span] != clustertest.Nobody || from == to || c.dead[to] || c.dead[from] {
+		return
+	}
+	c.w.logf("span %d moves from %d to %d", span, from, to)
+	c.changes++
+	c.Target[span] = to
+	c.w.sim.After(takes, func() {
+		if c.Target[span] == to && c.Owner[span] == from {
+			c.w.logf("span %d is at %d", span, to)
+			c.changes++
+			c.Owner[span], c.Target[span] = to, clustertest.Nobody
+		}
+	})
+}
+
+// die kills a master. Another node takes over its slots, and it comes back without any.
+func (c *simCluster) die(master int) {
+	if c.dead[master] {
+		return
+	}
+	next := c.promoted
+	c.promoted++
+	c.w.logf("node %d dies", master)
+	c.dead[master] = true
+	c.w.net.SetDown(simNodeAddr(master), true)
+	for span := range c.Owner {
+		if c.Target[span] == master || c.Owner[span] == master {
+			c.Target[span] = clustertest.Nobody
+		}
+	}
+	c.w.sim.After(c.between(time.Millisecond, 40*time.Millisecond), func() {
+		c.w.logf("node %d takes over from %d", next, master)
+		c.changes++
+		for span := range c.Owner {
+			if c.Owner[span] == master {
+				c.Owner[span] = next
+			}
+		}
+		c.met["failovers"]++
+		c.w.sim.After(c.between(0, 40*time.Millisecond), func() { c.w.net.SetDown(simNodeAddr(master), false) })
+	})
+}
+
+// answer is what a node answers for the cluster's sake. It is empty for a command that the node executes.
+func (c *simCluster) answer(s *simServer, args [][]byte, command []byte) string {
+	asked := s.asking
+	s.asking = false
+	switch string(args[0]) {
+	case "ASKING":
+		s.asking = true
+		return "+OK\r\n"
+	case "CLUSTER":
+		return c.slots()
+	}
+	if own(args) {
+		return ""
+	}
+	slot := cluster.Slot(args[1])
+	span := clustertest.SpanOf(slot)
+	if owner := c.Owner[span]; c.dead[owner] && s.node != owner {
+		c.met["slots without a master"]++
+		return fmt.Sprintf("-CLUSTERDOWN injected by %s\r\n", args[1])
+	}
+	if c.Target[span] != clustertest.Nobody && c.Owner[span] == s.node && c.rng.Float64() < c.tryAgain {
+		c.redirected(args, command, "TRYAGAIN")
+		return "-TRYAGAIN Multiple keys request during rehashing of slot\r\n"
+	}
+	text, ok := c.Redirect(s.node, slot, asked)
+	if !ok {
+		return ""
+	}
+	c.redirected(args, command, text[1:4])
+	return text
+}
+
+// redirected checks that a command is redirected for reasons alone: each time, the client knew too little.
+func (c *simCluster) redirected(args [][]byte, command []byte, how string) {
+	c.met[how]++
+	if how == "TRYAGAIN" {
+		return
+	}
+	times, asked := c.asks.of(command), c.w.asked.of(command)
+	*times++
+	c.w.check(int(*times) <= int(*asked)*(2+2*c.changes), "%s %s was redirected %d times and asked for %d times, and the cluster has changed %d times",
+		args[0], args[1], *times, *asked, c.changes)
+}
+
+// slots is the answer to CLUSTER SLOTS, which may be wrong.
+func (c *simCluster) slots() string {
+	c.met["maps"]++
+	told := c.Cluster
+	if c.rng.Float64() < c.stale {
+		c.met["stale maps"]++
+		c.changes++
+		told.Owner = c.former
+	}
+	if c.lacks == 0 {
+		return told.Slots(nil)
+	}
+	c.met["half maps"]++
+	c.changes++
+	return told.Slots(func(int) bool { return c.rng.Float64() < c.lacks })
+}
+
+// simMaster is the master behind the second endpoint of a world, which sentinels name. One goroutine.
+type simMaster struct {
+	w      *simWorld
+	rng    *rand.Rand // nil: no sentinel names it
+	dialer *sentinel.Dialer
+	now    int        // which of the two servers is the master
+	since  clock.Time // when the dialer was told of it; zero: it was not
+	met    map[string]int
+}
+
+// simMasterAddr is the address of a server that is, or was, the master.
+func simMasterAddr(server int) string { return fmt.Sprintf("server%d:6379", server) }
+
+// drawMaster draws whether sentinels name the server of the second endpoint.
+func (w *simWorld) drawMaster() {
+	rng := rand.New(rand.NewPCG(w.seed, 0x73656e74696e656c))
+	if w.master.w = w; rng.Float64() < 0.15 {
+		w.master.rng, w.master.met = rng, map[string]int{}
+	}
+}
+
+// exists reports whether sentinels name the master.
+func (m *simMaster) exists() bool { return m.rng != nil }
+
+// open starts both servers and returns the client.
+func (m *simMaster) open(o resp.Options) *resp.Client {
+	w := m.w
+	for server := range 2 {
+		w.net.Listen(simMasterAddr(server), func(p *simPeer) {
+			s := w.accept(p)
+			s.server, s.role = server, func() string {
+				if server == m.now {
+					return "master"
+				}
+				m.met["roles of an old master"]++
+				s.refused = true
+				return "slave"
+			}
+		})
+	}
+	o.Master = "m"
+	m.dialer = sentinel.NewDialerBy(w.sim.Loop, w.net, func(_ time.Duration, named func(error)) {
+		addr := simMasterAddr(m.now)
+		if w.cfg.redisTrouble() && m.rng.Float64() < 0.1 { // A sentinel is behind.
+			m.met["old names"]++
+			addr = simMasterAddr(1 - m.now)
+		}
+		w.sim.After(time.Duration(m.rng.Int64N(int64(2*time.Millisecond))), func() {
+			m.tell(addr)
+			named(nil)
+		})
+	})
+	return resp.NewClient(w.sim.Loop, m.dialer, o)
+}
+
+// populate schedules the changes of the master.
+func (m *simMaster) populate() {
+	if !m.exists() || !m.w.cfg.redisTrouble() { // A change ends connections, which fails calls.
+		return
+	}
+	for range m.rng.IntN(4) {
+		m.w.sim.After(time.Duration(m.rng.Int64N(int64(m.w.cfg.spread)+1)), m.change)
+	}
+}
+
+// change makes the other server the master. Sentinels say so soon, or never.
+func (m *simMaster) change() {
+	if m.w.sim.Ended() {
+		return
+	}
+	m.now = 1 - m.now
+	m.since = 0
+	m.met["changes"]++
+	m.w.logf("server %d is the master", m.now)
+	if m.rng.Float64() < 0.7 {
+		at := m.now
+		m.w.sim.After(time.Duration(m.rng.Int64N(int64(5*time.Millisecond))), func() {
+			if at == m.now && !m.w.sim.Ended() {
+				m.tell(simMasterAddr(at))
+			}
+		})
+	}
+}
+
+// tell has the client hear of a master.
+func (m *simMaster) tell(addr string) {
+	if m.since = 0; addr == simMasterAddr(m.now) {
+		m.since = m.w.sim.Now()
+	}
+	m.dialer.Switched(addr)
+}
+
+// executes checks that a server may have been sent a command: that the client did not know better.
+func (m *simMaster) executes(s *simServer, args [][]byte) {
+	if s.role == nil || own(args) || s.server == m.now {
+		return
+	}
+	m.w.check(!s.refused, "%s %s was sent to a server that has said that it is no master", args[0], args[1])
+	known := m.since != 0 && !m.w.stalled && m.w.cfg.lag == 0 && m.w.sim.Now().Sub(m.since) > 2*m.w.cfg.netMax+10*time.Millisecond
+	m.w.check(!known, "%s %s was sent to the old master %v after the switch was heard", args[0], args[1], m.w.sim.Now().Sub(m.since))
+}
+
+// own reports whether a command is the client's own.
+func own(args [][]byte) bool {
+	switch string(args[0]) {
+	case "AUTH", "SELECT", "CLIENT", "ROLE", "ASKING", "CLUSTER", "READONLY":
+		return true
+	}
+	return false
+}
+
+// openRedis returns the client of an endpoint.
+func (w *simWorld) openRedis(ep *registry.Endpoint, o resp.Options) Caller {
+	switch {
+	case ep.Index == 0 && w.cluster.exists():
+		return w.cluster.open(o)
+	case ep.Index == 1 && w.master.exists():
+		return w.master.open(o)
+	}
+	w.net.Listen(o.Addr, func(p *simPeer) { w.accept(p) })
+	return resp.NewClient(w.sim.Loop, w.net, o)
+}
