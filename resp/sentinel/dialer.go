@@ -27,7 +27,7 @@ type Dialer struct {
 }
 
 // An Ask asks sentinels for the master, for so long at most. On the loop, and after its own call has returned, it calls
-// named. The address is what Switched was told last, unless there is an error.
+// named. The address is what Switched was told last, unless there is an error. Loop only.
 type Ask func(timeout time.Duration, named func(err error))
 
 // NewDialer returns a dialer of the master that o names, by another dialer. Its owner closes it after those that dial.
