@@ -167,15 +167,22 @@ func playCacheOnCluster(t *testing.T, mode string) {
 	assert.Positive(t, cache.Invalidated)
 }
 
-// BenchmarkOnARedisCluster compares three masters with one server: requests, and the processor time of the engine and of the servers for each.
+// BenchmarkOnARedisCluster compares three masters with one server, and reads from their replicas with reads from them:
+// requests, and the processor time of the engine and of the servers for each.
 func BenchmarkOnARedisCluster(b *testing.B) {
 	one := &testworld.Cluster{Nodes: []*testworld.Redis{testworld.StartRedis(b)}}
 	three := testworld.StartRedisCluster(b, 3)
+	for master := range 3 {
+		three.AddReplica(b, master)
+	}
 	for _, plan := range []string{"concat_plan", "complex_dag"} {
 		for _, of := range []struct {
 			name, addr string
 			servers    *testworld.Cluster
-		}{{"one", one.Nodes[0].Addr, one}, {"cluster", three.Addr(), three}} {
+		}{
+			{"one", one.Nodes[0].Addr, one}, {"cluster", three.Addr(), three},
+			{"replicas", three.Addr() + "?read_from=replica", three}, {"nearest", three.Addr() + "?read_from=nearest", three},
+		} {
 			require.NoError(b, devredis.Load(b.Context(), of.addr))
 			e := open(b, rankd.Options{Redis: of.addr})
 			b.Run(plan+"/"+of.name, func(b *testing.B) {

@@ -29,6 +29,9 @@ type Call struct {
 	Done func(*Call)
 	// Watch observes the commands. Nil: nobody does.
 	Watch Watch
+	// Carrier is what a client of several servers keeps of the call while it is under way. Nobody else touches it. It is a
+	// field because a map of the calls took 4 % of the processor time of a request on a cluster.
+	Carrier any
 
 	// Replies holds one reply for each command from From on, valid only during Done, and during
 	// Part.

@@ -62,14 +62,14 @@ func (c *Client) take(call *resp.Call) *operation {
 		c.free, o.next = o.next, nil
 	}
 	o.call, o.since, o.missing = call, c.loop.Now(), call.Batch.Len()
-	c.calls[call] = o
+	call.Carrier = o
 	c.underWay.Push(o, &o.place)
 	return o
 }
 
 // give takes back an operation that has ended and is in no list.
 func (c *Client) give(o *operation) {
-	delete(c.calls, o.call)
+	o.call.Carrier = nil
 	o.recycle()
 }
 
@@ -211,7 +211,8 @@ func (l *leg) Replied(conn, n, bytes int) {
 func (l *leg) ended(*resp.Call) {
 	o, replies, err := l.op, l.Replies, l.Err
 	if o != nil {
-		o.legs = slices.DeleteFunc(o.legs, func(other *leg) bool { return other == l })
+		i := slices.Index(o.legs, l)
+		o.legs = slices.Delete(o.legs, i, i+1)
 		switch whole := len(o.hops) == 0 && len(l.commands) == o.call.Batch.Len(); { // Commands that left again may have another order.
 		case err != nil:
 			o.failed(l)
@@ -245,7 +246,7 @@ func hasErrors(replies resp.Replies) bool {
 func (o *operation) finish(replies resp.Replies, unwatched bool) {
 	c, call := o.client, o.call
 	c.underWay.Remove(&o.place)
-	delete(c.calls, call)
+	call.Carrier = nil
 	call.Replies, call.Unwatched = replies, unwatched
 	call.Done(call)
 	call.Replies = resp.Replies{} // An idle call holds no replies.
