@@ -1,4 +1,4 @@
-// Package batch, which follows the engine's needs, ranks many users: documents in, answers out in their order, with checkpoints.
+// Package batch, which follows the engine's needs, ranks many users: it reads documents, and writes the answers in their order, with checkpoints.
 //
 //	Users ──▶ Line ──▶ engine, so many at a time ──▶ Line, in order ──▶ parts, each whole or not there ──▶ one file
 //

@@ -32,26 +32,26 @@ const (
 type Job struct {
 	Engine *rankd.Engine
 	Users  *Users // closed at the end
-	// Scan finds the users if Users is nil. They stand in a file of the folder of parts before the first one is ranked.
+	// Scan finds the users if Users is nil. It writes them to a file in the folder of parts before the first one is ranked.
 	Scan   *Scan
 	Format rankd.Format
 	// InFlight is how many run at a time. Zero means DefaultInFlight.
 	InFlight int
 	// CommandsPerSecond bounds the commands that all endpoints get together. Zero: no bound.
 	CommandsPerSecond int
-	// Shard is which of Shards shares of the users it ranks, by a hash of the user. Zero Shards means one.
+	// The job ranks share number Shard of Shards; a hash of the user chooses the share. Zero Shards means one.
 	Shard, Shards int
-	// Out is the file of the answers, a line each, in the order of the users. With a separator at its end it is a folder, which keeps the parts.
+	// Out is the file of the answers, a line each, in the order of the users. If it ends with a separator, it is a folder that keeps the parts.
 	Out string
-	// Lists has the answers go to Redis, and not to Out.
+	// Lists sends the answers to Redis instead of Out.
 	Lists *Lists
-	// Parts is the folder of parts, and Failed the file of the users that failed. Empty: beside Out.
+	// Parts is the folder of parts, and Failed is the file of the users that failed. Empty means beside Out.
 	Parts, Failed string
 	// PartUsers is how many users a part has. Zero means DefaultPartUsers.
 	PartUsers int
 	// Name says what the job is, such as where its users come from. A folder with parts of another job is refused.
 	Name string
-	// Progress hears of each second, and of the end. Nil: nobody does.
+	// Progress is called once a second, and at the end. Nil: nobody is told.
 	Progress func(Progress)
 }
 
@@ -121,8 +121,8 @@ const (
 	kindSummary = "summary.json"
 )
 
-// Run ranks all users and joins their parts. It leaves out users whose part is whole already: after an end or a kill,
-// the same job goes on behind the last whole part, if Users begin anew. The error is one of a file, of Redis, of the
+// Run ranks all users and joins their parts. It passes over users whose part is whole already. After an end or a kill
+// the same job therefore continues after the last whole part, if Users start again from the first. The error is one of a file, of Redis, of the
 // users, or the cause of ctx. A user that fails is not an error.
 func (j *Job) Run(ctx context.Context) (Summary, error) {
 	if j.Users != nil {
@@ -236,7 +236,7 @@ type running struct {
 	ended          bool // there are no more users
 }
 
-// open makes the folder, or looks what it has. It returns the number of whole parts.
+// open makes the folder, or reads what it has. It returns the number of whole parts.
 func (r *running) open() (parts int, err error) {
 	if err := os.MkdirAll(r.folder, 0o755); err != nil {
 		return 0, err
@@ -248,7 +248,7 @@ func (r *running) open() (parts int, err error) {
 	file := filepath.Join(r.folder, manifestFile)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		// Parts without the file are of a job whose folder was being removed.
+		// Parts without the file belong to a job whose folder was being removed.
 		if err := r.remove(".*", "part-*", usersFile); err != nil {
 			return 0, err
 		}
@@ -330,7 +330,7 @@ func (r *running) next() (doc []byte, q rankd.Request, refused, err error) {
 	}
 }
 
-// skip passes over users that whole parts have.
+// skip passes over the users of whole parts.
 func (r *running) skip(users int) error {
 	for range users {
 		if _, _, _, err := r.next(); err != nil {
@@ -344,7 +344,7 @@ func (r *running) skip(users int) error {
 	return nil
 }
 
-// part ranks the users of a part. An empty one leaves nothing.
+// part ranks the users of a part. A part without users leaves no file.
 func (r *running) part(ctx context.Context, part int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -471,7 +471,7 @@ func (r *running) timed(sum Summary) Summary {
 	return sum
 }
 
-// join makes one file of what all parts have of a kind. Without any it makes an empty one of answers, and none of the users that failed.
+// join makes one file of all parts' files of a kind. If there are none, it makes an empty file of answers, and no file of users that failed.
 func (r *running) join(parts int, kind, path string) error {
 	out := newOutput(filepath.Dir(path), filepath.Base(path))
 	defer out.drop()
@@ -499,12 +499,12 @@ func (r *running) join(parts int, kind, path string) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// FailedFile returns the file of the users that failed, beside the one of the answers.
+// FailedFile returns the name of the file of users that failed, which lies beside the file of answers.
 func FailedFile(out string) string {
 	return strings.TrimSuffix(out, ".jsonl") + ".failed.jsonl"
 }
 
-// output is a file that is there whole or not at all. One goroutine.
+// output is a file that appears whole or not at all. One goroutine.
 type output struct {
 	path string
 	file *os.File
@@ -528,7 +528,7 @@ func (o *output) write(text []byte) {
 	}
 }
 
-// keep gives the file its name, if it shall be there.
+// keep gives the file its name, if it is to stay.
 func (o *output) keep(keeps bool) error {
 	if !keeps {
 		if err := os.Remove(o.path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -564,7 +564,7 @@ func (f *lineFile) failure() error { return f.err }
 
 func (f *lineFile) keep() error { return f.output.keep(true) }
 
-// drop removes what was not kept.
+// drop removes a file that keep has not named.
 func (o *output) drop() {
 	if o.file != nil {
 		_ = o.file.Close()
@@ -572,7 +572,7 @@ func (o *output) drop() {
 	}
 }
 
-// syncFolder has the names of a folder last.
+// syncFolder makes the names in a folder survive a crash.
 func syncFolder(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -50,8 +50,8 @@ func NewLine(e *rankd.Engine, inFlight int) *Line {
 	return l
 }
 
-// Read has next fill in one entry after the other, and starts their requests, but for those with an Err. It returns when next returns false,
-// behind the entry if that has joined, or once the line was stopped.
+// Read calls next to fill in one entry after the other. It starts the request of each entry without an Err. It returns when next returns false,
+// with or without a last entry that has joined, or once the line is stopped.
 func (l *Line) Read(next func(*Entry) (join, more bool)) {
 	defer close(l.line)
 	for p := range l.free {
@@ -62,7 +62,7 @@ func (l *Line) Read(next func(*Entry) (join, more bool)) {
 	}
 }
 
-// Take returns an entry that is free, or nil: for a caller that reads and writes on one goroutine, without Read. It calls Next then.
+// Take returns a free entry, or nil. It is for a caller that reads and writes on one goroutine, without Read: at nil it calls Next.
 func (l *Line) Take() *Entry {
 	select {
 	case p := <-l.free:
@@ -72,11 +72,11 @@ func (l *Line) Take() *Entry {
 	}
 }
 
-// Waiting returns how many entries are in line. The goroutine that calls Next.
+// Waiting returns how many entries are in line. Only the goroutine that calls Next may call it.
 func (l *Line) Waiting() int { return len(l.line) }
 
-// Join puts p at the end of the line and starts its request, unless it has an Err. It reports false, having
-// done neither, if the line is stopped. The goroutine that Read or Take gave p to.
+// Join puts p at the end of the line and starts its request, unless it has an Err. If the line is stopped,
+// it does neither and reports false. Only the goroutine that got p from Read or Take may call it.
 func (l *Line) Join(p *Entry) bool {
 	l.mu.Lock()
 	stopped := l.stopped
@@ -95,7 +95,7 @@ func (l *Line) Join(p *Entry) bool {
 	return true
 }
 
-// Stop lets no further entry join. Those in line still get their outcomes. Any goroutine.
+// Stop refuses further entries. Those in line still get their outcomes. Any goroutine.
 func (l *Line) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,5 +148,5 @@ func userOf(q *rankd.Request) string { return cmp.Or(q.UserIDText, strconv.Forma
 // Empty forgets the request of an entry and its outcome.
 func (p *Entry) Empty() { *p = Entry{done: p.done, finish: p.finish} }
 
-// Free gives an empty entry back for a further request.
+// Free gives back an empty entry for another request.
 func (l *Line) Free(p *Entry) { l.free <- p }

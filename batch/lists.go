@@ -24,22 +24,22 @@ const (
 // listsBytes is how many bytes of commands leave at once.
 const listsBytes = 128 << 10
 
-// keptVersions is how many versions stay: the one that the pointer is at, and the last one.
+// keptVersions is how many versions stay: the one that plans read, and the one before it.
 const keptVersions = 2
 
-// Lists says where answers go in Redis. Each user has a list of ids at Key:version:user. Key is a sorted set of versions, whose highest one is the
-// pointer: plans read it. A version gets there once it is whole; all but the last two go then. Immutable.
+// Lists says where answers go in Redis. Each user has a list of ids at Key:version:user. Key is a sorted set of versions. Its highest member is the
+// pointer, which plans read. A version is added once it is whole, and all but the last two are then removed. Immutable.
 type Lists struct {
 	Redis string // as registry.ParseServer reads it
 	Key   string
-	// Version is a number above those that are there, or the highest one. Zero means the time of the start in milliseconds since 1970.
+	// Version is the highest version that is there, or a higher number. Zero means the time of the start in milliseconds since 1970.
 	Version int64
 	TTL     time.Duration // of each list, and of the pointer. Zero means DefaultTTL.
-	// MaxFailed is how many in a hundred users may fail. With more the pointer stays where it is.
+	// MaxFailed is how many in a hundred users may fail. If more fail, the pointer does not move.
 	MaxFailed int
 }
 
-// ErrTooManyFailed says that the pointer stays where it is.
+// ErrTooManyFailed says that the pointer has not moved.
 var ErrTooManyFailed = errors.New("too many users failed")
 
 // lists are Lists under way. One goroutine.
@@ -86,7 +86,7 @@ func (l *lists) mark(state string) error {
 	return l.flush(nil)
 }
 
-// goOn checks that Redis still has what a job has written that goes on.
+// goOn checks that Redis still has what a resumed job has written before.
 func (l *lists) goOn() error {
 	l.cmd("HEXISTS", l.shares(l.Version), l.share())
 	return l.flush(func(_ int, r resp.Reply) error {
@@ -97,7 +97,7 @@ func (l *lists) goOn() error {
 	})
 }
 
-// versions returns the versions that are whole, the highest first, without some.
+// versions returns the whole versions except some, the highest first.
 func (l *lists) versions(without int) (versions []int64, err error) {
 	l.cmd("ZREVRANGE", l.Key, strconv.Itoa(without), "-1")
 	err = l.flush(func(_ int, r resp.Reply) error {
@@ -138,7 +138,7 @@ func (l *lists) flush(use func(i int, r resp.Reply) error) error {
 	return err
 }
 
-// open begins a part, of which some lists may be there.
+// open begins a part. Some of its lists may be there already.
 func (l *lists) open() error { return nil }
 
 func (l *lists) failure() error { return l.err }
@@ -173,16 +173,16 @@ func (l *lists) appendVersion(dst []byte, version int64) []byte {
 	return append(strconv.AppendInt(append(append(dst, l.Key...), ':'), version, 10), ':')
 }
 
-// keep returns once all lists of the part are there.
+// keep returns once Redis has all lists of the part.
 func (l *lists) keep() error {
 	l.err = l.flush(nil)
 	return l.err
 }
 
-// drop forgets what has not left.
+// drop forgets the commands that were not sent.
 func (l *lists) drop() { l.batch.Reset() }
 
-// swing has the pointer at the version once all its shares are whole. Then older versions go.
+// swing moves the pointer to the version once all its shares are whole. It then removes older versions.
 func (l *lists) swing() error {
 	sum := &l.running.sum
 	sum.Version = l.Version
@@ -221,7 +221,7 @@ func (l *lists) swing() error {
 	return err
 }
 
-// remove removes the lists of a version, and the version at last.
+// remove removes the lists of a version, and then the version.
 func (l *lists) remove(version int64) error {
 	pattern := globText(string(l.appendVersion(nil, version))) + "*"
 	err := devredis.EachMaster(l.ctx, l.Redis, func(c *blocking.Client) error {

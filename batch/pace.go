@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// paceEvery is how many users begin before the pace looks at what Redis has got.
+// paceEvery is how many users begin between two looks at the number of commands sent.
 const paceEvery = 16
 
 // paceCredit is how much of the pace may be made up for after a pause.
 const paceCredit = 100 * time.Millisecond
 
-// A pace bounds the commands a second that all endpoints get together. It holds up further users once those that have begun have asked for
-// too much, so what is in flight may exceed it for a moment. One goroutine.
+// A pace bounds the commands per second of all endpoints together. It holds up further users once the ones under way have sent
+// too many, so the rate may exceed the bound for a moment. One goroutine.
 type pace struct {
 	sent      func() uint64 // how many commands, so far
 	perSecond int           // 0: no bound
@@ -21,14 +21,14 @@ type pace struct {
 	due       time.Time // until when the commands so far take their time
 }
 
-// wait holds up the next user, if it is its turn.
+// wait holds up the next user if the pace demands it.
 func (p *pace) wait(ctx context.Context) {
 	if p.users++; p.users%paceEvery == 1 {
 		p.hold(ctx)
 	}
 }
 
-// hold waits until what was sent so far has had its time.
+// hold waits until the commands sent so far fit the pace.
 func (p *pace) hold(ctx context.Context) {
 	if p.perSecond == 0 {
 		return

@@ -36,8 +36,8 @@ type Scan struct {
 	before, after string // {user}
 }
 
-// NewScan returns a scan for the keys of a template, such as user:{user}, in the Redis or the Redis Cluster that the text names, as registry.ParseServer
-// reads it. A template is one as of plans, whose only mark is {user}.
+// NewScan returns a scan for the keys of a template, such as user:{user}, in a Redis or a Redis Cluster. registry.ParseServer reads the text that names
+// it. A template is one as plans have it, whose only mark is {user}.
 func NewScan(redis, template string, e *rankd.Engine) (*Scan, error) {
 	t, err := plan.ParseKeyTemplate(template, e.Registry(), false)
 	if err != nil {
@@ -65,7 +65,7 @@ func NewScan(redis, template string, e *rankd.Engine) (*Scan, error) {
 // glob returns the pattern for SCAN.
 func (s *Scan) glob() string { return globText(s.before) + "*" + globText(s.after) }
 
-// globText returns the pattern that a text alone matches.
+// globText returns the pattern that matches only the text.
 func globText(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
@@ -117,7 +117,7 @@ func (s *Scan) user(key []byte, e *rankd.Engine) (doc []byte, ok bool) {
 	return appendUser(doc[:0], userOf(&q)), true // 007 is user 7.
 }
 
-// A sortedList writes many lines to a file, each once and in order. It holds some in memory, and the others in files of runs. One goroutine.
+// A sortedList writes many lines to a file, each once and in order. It keeps some of them in memory, and the others in sorted files, the runs. One goroutine.
 type sortedList struct {
 	folder string
 	lines  [][]byte
@@ -214,7 +214,7 @@ func (l *sortedList) drop() {
 	}
 }
 
-// A run is lines in order, of memory or of a file. One goroutine.
+// A run is a sequence of sorted lines, in memory or in a file. One goroutine.
 type run struct {
 	line  []byte
 	lines [][]byte

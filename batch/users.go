@@ -42,8 +42,8 @@ type Users struct {
 	file  *os.File     // nil: they come from elsewhere
 }
 
-// NewUsers returns the users that in has. An empty form is found out: a first line that begins with a brace is JSONL; otherwise it is Lines. The
-// error is one of the head of a CSV, or of in.
+// NewUsers returns the users that in has. An empty form means that the first line decides: JSONL if it begins with a brace, otherwise Lines. The
+// error is about the head of a CSV, or from in.
 func NewUsers(in io.Reader, form Form, reg *registry.Registry) (*Users, error) {
 	u := &Users{form: form, reg: reg}
 	u.file, _ = in.(*os.File)
@@ -91,7 +91,7 @@ func (c *counted) Read(p []byte) (int, error) {
 // Read returns how many bytes have been read so far. Any goroutine.
 func (u *Users) Read() int64 { return u.read.Load() }
 
-// Size returns how many bytes there are. Zero: nobody knows.
+// Size returns how many bytes there are. Zero means unknown.
 func (u *Users) Size() int64 {
 	if u.file == nil {
 		return 0
@@ -141,7 +141,7 @@ func Document(line string) []byte {
 	return appendUser(nil, line)
 }
 
-// appendUser appends the document of a user without more.
+// appendUser appends a document that has only the user.
 func appendUser(dst []byte, id string) []byte {
 	text, _ := json.Marshal(id) // Strings have a JSON form.
 	return append(append(append(dst, `{"user_id": `...), text...), '}')
@@ -170,7 +170,7 @@ func (u *Users) nextRow() ([]byte, error) {
 	return append(append(append(doc[:len(doc)-1], `, "context": `...), text...), '}'), nil
 }
 
-// value returns a cell as the parameter of that name has it: as a text unless the type is another one, and the cell has its form.
+// value returns a cell in the type of the parameter of that name. A cell without the form of that type stays a text.
 func (u *Users) value(name, cell string) any {
 	p, ok := u.reg.ParamByName(name)
 	if !ok {

@@ -80,14 +80,14 @@ func (c *Config) options() (rankd.Options, error) {
 	return o, nil
 }
 
-// process is what all bundles of a worker share. Beam makes each copy of the transform from its text and hands it nothing else, so that this is global.
+// process is what all bundles of a worker share. It is global, because Beam makes each copy of the transform from its text and hands it nothing else.
 var process struct {
 	sync.Mutex
 	complete func(*rankd.Options)   // of Register
 	engines  map[string]*openEngine // by Config
 }
 
-// An openEngine is an engine that copies of the transform use. process guards users; otherwise any goroutine.
+// An openEngine is an engine that copies of the transform use. process guards users; any goroutine uses the rest.
 type openEngine struct {
 	*rankd.Engine
 	config string

@@ -11,7 +11,7 @@ import (
 	"github.com/rankd/rankd/batch"
 )
 
-// Namespace is the one of all counters: users, failed, failed_<class> by class of error, and engines, how often a worker has opened one.
+// Namespace has all counters: users, failed, failed_<class> by class of error, and engines, which counts the engines that workers have opened.
 const Namespace = "rankd"
 
 // Failed is a user that failed: a dead letter. Immutable.
@@ -21,7 +21,7 @@ type Failed struct {
 	Error   string
 }
 
-// Register makes the transform known to Beam. A program calls it once, on the workers as well, before beam.Init. complete adds to the options of each engine what does
+// Register makes the transform known to Beam. A program calls it once before beam.Init, also on the workers. complete adds to the options of each engine what does
 // not travel with a pipeline, such as tasks or a logger. Nil: nothing.
 func Register(complete func(*rankd.Options)) {
 	process.Lock()
@@ -35,7 +35,7 @@ func Register(complete func(*rankd.Options)) {
 }
 
 // Rank ranks users, and returns their answers and those that failed. A user is a string: an id, or a request as on stdin. An answer is the line that stdin gives,
-// without the end of the line. Answers come out behind the user that a bundle is at, so those of a bundle need one window: rank before you window.
+// without the end of the line. An answer is emitted while a later user of the bundle is processed, so a bundle's answers need one window: rank before you window.
 func Rank(s beam.Scope, c Config, users beam.PCollection) (answers, failed beam.PCollection) {
 	return beam.ParDo2(s.Scope("rankd.Rank"), &rankFn{Config: c}, users)
 }
@@ -47,7 +47,7 @@ func Requests(s beam.Scope, failed beam.PCollection) beam.PCollection {
 
 func requestOf(f Failed) string { return f.Request }
 
-// rankFn ranks the users of one bundle after the other, so many at a time. One goroutine.
+// rankFn ranks the users of one bundle after the other, several users at a time. One goroutine.
 type rankFn struct {
 	Config Config
 
@@ -64,7 +64,7 @@ type counts struct {
 	classes                map[string]beam.Counter
 }
 
-// Setup opens the engine of the process, unless another copy has.
+// Setup opens the engine of the process, unless another copy has opened it.
 func (f *rankFn) Setup(ctx context.Context) (err error) {
 	f.counts = counts{
 		users: beam.NewCounter(Namespace, "users"), failed: beam.NewCounter(Namespace, "failed"), engines: beam.NewCounter(Namespace, "engines"),
@@ -74,7 +74,7 @@ func (f *rankFn) Setup(ctx context.Context) (err error) {
 	return err
 }
 
-// StartBundle makes a line: the last bundle may have failed with users under way.
+// StartBundle makes a new line, since the last bundle may have failed with users under way.
 func (f *rankFn) StartBundle(ctx context.Context, _ func(string), _ func(Failed)) {
 	if f.opened {
 		f.opened = false
@@ -83,7 +83,7 @@ func (f *rankFn) StartBundle(ctx context.Context, _ func(string), _ func(Failed)
 	f.line = batch.NewLine(f.engine.Engine, batch.DefaultInFlight)
 }
 
-// ProcessElement starts the request of a user. It first waits for the oldest one if as many are under way as may be.
+// ProcessElement starts the request of a user. If the line is full, it first waits for the oldest request.
 func (f *rankFn) ProcessElement(ctx context.Context, user string, answer func(string), failed func(Failed)) error {
 	p := f.line.Take()
 	for ; p == nil; p = f.line.Take() {

@@ -69,12 +69,12 @@ type health struct {
 	roundTrip time.Duration // smoothed; 0: not measured
 }
 
-// ReadFrom says which nodes answer reads, before there is a map. maxLag bounds how many bytes of writes a replica may lack; 0: any number.
+// ReadFrom sets which nodes answer reads. It must come before the first map. maxLag bounds how many bytes a replica may be behind; zero means no bound.
 func (s *State) ReadFrom(from resp.ReadFrom, maxLag int64) { s.from, s.maxLag = from, maxLag }
 
-// Reader returns the number of the node that a read of a slot is for; None: nobody is known. It is the slot's master, unless the State reads from replicas
-// and one of the master's may be read: one that has said within 3 s that its link to the master is up, and that does not lack more than it may. So equal
-// reads have the same node.
+// Reader returns the number of the node for a read of a slot, or None if no node is known. That is the slot's master, unless the State reads from replicas
+// and one of the master's replicas may be read: it has said within the last 3 s that its link to the master is up, and it is not too far behind. So equal
+// reads go to the same node.
 func (s *State) Reader(slot int, now clock.Time) int {
 	master := s.Owner(slot)
 	if master == None || s.from == resp.ReadMaster {
@@ -101,8 +101,8 @@ func (s *State) Reader(slot int, now clock.Time) int {
 }
 
 // For returns the number of the node that an encoded command is for first, and whether that is a replica. A command
-// without a key, or of a slot that nobody is known for, is for some node: it answers, or says who does, or that nobody
-// does. None: no node is known.
+// without a key, or of a slot without a known node, goes to any node: that node answers, or says who does, or that nobody
+// does. None means that no node is known.
 func (s *State) For(command []byte, now clock.Time) (node int, replica bool) {
 	node = None
 	switch slot := Route(command); {
@@ -118,7 +118,7 @@ func (s *State) For(command []byte, now clock.Time) (node int, replica bool) {
 	return node, node != None && s.IsReplica(node)
 }
 
-// fresh reports whether the node has answered of late.
+// fresh reports whether the node has answered recently.
 func (h *health) fresh(now clock.Time) bool { return h.asked != 0 && now.Sub(h.asked) <= probeFresh }
 
 // mayRead reports whether a replica of a master may be read.
@@ -133,8 +133,8 @@ func (s *State) mayRead(replica, master int, now clock.Time) bool {
 // IsReplica reports whether a number is that of a replica.
 func (s *State) IsReplica(node int) bool { return s.isReplica[node] }
 
-// Probe returns the nodes that its owner has to send INFO replication to now, if any; it hands each answer to Probed. A replica comes before its master: so it
-// seems to lack more than it does, never less.
+// Probe returns the nodes to which its owner must send INFO replication now, if any. The owner hands each answer to Probed. A replica comes before its master, so it
+// seems further behind than it is, never less.
 func (s *State) Probe(now clock.Time) (nodes []int) {
 	if s.from == resp.ReadMaster || !s.mapped || !s.probeDue.Passed(now) {
 		return nil
@@ -152,7 +152,7 @@ func (s *State) Probe(now clock.Time) (nodes []int) {
 	return nodes
 }
 
-// Probed takes a node's answer, to a question that left at an instant. A node with another role than the map says is not read, and the map is asked for.
+// Probed takes a node's answer to a question sent at an instant. If the node has another role than the map says, it is not read, and the map becomes due.
 func (s *State) Probed(node int, r Replication, asked, now clock.Time) {
 	if r.Master == s.isReplica[node] {
 		s.Distrust(node)
@@ -167,10 +167,10 @@ func (s *State) Probed(node int, r Replication, asked, now clock.Time) {
 	*h = health{r, asked, took}
 }
 
-// Distrust has a replica not be read until it answers the next question: it has failed.
+// Distrust excludes a replica that has failed from reads until it answers the next question.
 func (s *State) Distrust(node int) { s.health[node].asked = 0 }
 
-// Missed says what becomes of a read of a slot that a node has not answered. If it did not reach a replica, it is sent to the master. hops is that of Judge.
+// Missed says what becomes of a read that a node has not answered. If the read did not reach a replica, it goes to the master. hops is that of Judge.
 func (s *State) Missed(node, slot int, reached bool, hops int) Verdict {
 	if reached || slot == None || !s.isReplica[node] || s.Owner(slot) == None {
 		return Verdict{}
@@ -191,7 +191,7 @@ func (s *State) judgeReplica(code string, from, slot, hops int) (v Verdict, ok b
 	return Verdict{}, false
 }
 
-// follow takes the replicas of a map over. numbers are those of its masters.
+// follow takes over the replicas of a map. numbers are the numbers of its masters.
 func (s *State) follow(m *Map, numbers []int) {
 	s.replicas = s.replicas[:0]
 	for i := range s.replicasOf {

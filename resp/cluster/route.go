@@ -15,7 +15,7 @@ func Route(command []byte) int {
 }
 
 // Key returns the first key of an encoded command, a view. It knows from the command tables of Redis, by names in upper case, which commands have no
-// key, or have it elsewhere than behind the name.
+// key, or have it in another place than after the name.
 func Key(command []byte) (key []byte, ok bool) {
 	at, i := 0, 0
 	for arg := range resp.Arguments(command) {
@@ -36,7 +36,7 @@ func Key(command []byte) (key []byte, ok bool) {
 	return nil, false
 }
 
-// keyAt returns the position of the first key of a command; 0: it has none.
+// keyAt returns the position of the first key of a command, or zero if it has none.
 func keyAt(name []byte) int {
 	switch string(name) {
 	case "PING", "ECHO", "TIME", "INFO", "DBSIZE", "RANDOMKEY", "KEYS", "SCAN", "WAIT", "LASTSAVE", "FLUSHALL", "FLUSHDB",

@@ -5,8 +5,8 @@ import "bytes"
 // Slots is the number of hash slots of a Redis Cluster.
 const Slots = 16384
 
-// Slot returns the hash slot of a key, as the Redis Cluster specification has it: the CRC-16 (XMODEM) of the key modulo 16,384.
-// If the key has a { and a } behind it with something between, the first such pair, only that counts.
+// Slot returns the hash slot of a key by the Redis Cluster specification: the CRC-16 (XMODEM) of the key modulo 16,384.
+// If the key has a { and a later } with something between them, only the text within the first such pair counts.
 func Slot(key []byte) int {
 	if open := bytes.IndexByte(key, '{'); open >= 0 {
 		if size := bytes.IndexByte(key[open+1:], '}'); size > 0 {

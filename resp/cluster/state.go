@@ -31,8 +31,8 @@ const (
 // None is the number of no node.
 const None = -1
 
-// A State is what a client knows of a cluster: who has each slot, which nodes there are, and when to ask again. Nodes have numbers,
-// small ones, so that a client can keep what it has for each in a slice. One goroutine at a time.
+// A State is what a client knows of a cluster: who has each slot, which nodes there are, and when to ask again. Nodes have small
+// numbers, so that a client can keep its data of each node in a slice. One goroutine at a time.
 type State struct {
 	startup  []string
 	rng      *rand.Rand
@@ -67,13 +67,13 @@ type State struct {
 	health     []health   // by number
 }
 
-// A server is a node in a role. One that has changed its role has two numbers for a while: replicas have connections of their own kind.
+// A server is a node in a role. A node that has changed its role has two numbers for a while, because connections to replicas are of another kind.
 type server struct {
 	addr    string
 	replica bool
 }
 
-// NewState returns the state of a client that knows nothing but startup, the addresses ("host:port") of some nodes. seed seeds the
+// NewState returns the state of a client that knows only startup, the addresses ("host:port") of some nodes. seed seeds the
 // choice of the nodes to ask, and jitter.
 func NewState(startup []string, seed uint64) *State {
 	return &State{
@@ -81,7 +81,7 @@ func NewState(startup []string, seed uint64) *State {
 	}
 }
 
-// Watch has moved hear of each slot whose node has changed, once it has, and has the map asked for at least that often.
+// Watch makes the State call moved after each change of a slot's node, and refresh the map at least that often.
 func (s *State) Watch(moved func(slot int), every time.Duration) {
 	s.moved, s.every = moved, min(every, refreshEvery)
 }
@@ -92,7 +92,7 @@ func (s *State) Ready() bool { return s.mapped }
 // Err returns why the latest refresh brought no map, or nil.
 func (s *State) Err() error { return s.err }
 
-// Owner returns the number of the node that has a slot, as far as is known; otherwise None.
+// Owner returns the number of the node that has a slot, or None if it is not known.
 func (s *State) Owner(slot int) int { return int(s.owner[slot]) - 1 }
 
 // Addr returns the address of a node.
@@ -121,10 +121,10 @@ func (s *State) number(of server) int {
 	return n
 }
 
-// Nodes returns how many numbers nodes have, free ones among them: all are smaller.
+// Nodes returns a bound that exceeds all numbers of nodes.
 func (s *State) Nodes() int { return len(s.nodes) }
 
-// Owns returns how many slots a node has, as far as is known.
+// Owns returns how many slots a node is known to have.
 func (s *State) Owns(node int) int { return s.slots[node] }
 
 // move notes that a slot is at a node.
@@ -168,7 +168,7 @@ func (s *State) Asked() string { return s.asking }
 // Suspects reports whether something says that the map has changed since it was asked for.
 func (s *State) Suspects() bool { return s.hinted }
 
-// Due returns when Ask will name a node, as far as is known now; 0 while a refresh is under way.
+// Due returns when Ask will name a node, unless something changes before. It is zero while a refresh is under way.
 func (s *State) Due() clock.Time {
 	if s.asking != "" {
 		return 0

@@ -13,8 +13,8 @@ import (
 	"github.com/rankd/rankd/resp/cluster"
 )
 
-// A Client sends batches to the nodes of a Redis Cluster and never blocks. It is to a cluster what a resp.Client is to a server, and has the
-// same contract. Only Part of a call is not invoked: all replies come with Done. Loop only.
+// A Client sends batches to the nodes of a Redis Cluster and never blocks. It does for a cluster what a resp.Client does for a server, and has the
+// same contract, except that Part of a call is not invoked: all replies come with Done. Loop only.
 type Client struct {
 	loop   *loop.Loop
 	dialer transport.Dialer
@@ -40,8 +40,8 @@ type Client struct {
 	stats     resp.Stats // of its own, and of clients that were closed
 }
 
-// New returns a client that has not connected yet. o.Addr lists one or more nodes, as "host:port,host:port"; the
-// others are found. The bounds are those of each node.
+// New returns a client that has not connected yet. o.Addr lists one or more nodes, as "host:port,host:port". The client
+// finds the others. The bounds in o apply to each node.
 func New(l *loop.Loop, d transport.Dialer, o resp.Options) *Client {
 	o = o.WithDefaults()
 	o.MaxInflight = max(o.MaxInflight, askingCommands)
@@ -155,7 +155,7 @@ func (c *Client) opError(kind, cause error) error {
 	return &resp.OpError{Addr: c.opts.Addr, Kind: kind, Cause: cause}
 }
 
-// suspect has the map asked for soon.
+// suspect makes the client ask for the map soon.
 func (c *Client) suspect() {
 	c.state.Suspect(c.loop.Now())
 	c.schedule(c.state.Due())
@@ -204,7 +204,7 @@ func (c *Client) answered(question *resp.Call) {
 	c.refreshed()
 }
 
-// refreshed sends what has waited for the first map, and closes clients of nodes that have left.
+// refreshed sends the calls that waited for the first map, and closes the clients of nodes that have left.
 func (c *Client) refreshed() {
 	c.probe(c.loop.Now())
 	for o := c.underWay.First(); o != nil && c.mapless > 0; {
@@ -276,14 +276,14 @@ func (c *Client) deliverSettled() {
 	}
 }
 
-// schedule has tick run at an instant, or before; 0: it need not.
+// schedule makes tick run at an instant, or before. Zero does nothing.
 func (c *Client) schedule(at clock.Time) {
 	if at != 0 && !c.closed && c.timer.StartBy(at) != nil {
 		c.loop.Defer(c.Close) // The loop is stopping, and nothing would end a call that waits.
 	}
 }
 
-// tick refreshes the map, sends again what has rested, and fails what has waited too long.
+// tick refreshes the map, sends paused commands again, and fails calls that have waited too long.
 func (c *Client) tick() {
 	now := c.loop.Now()
 	if c.underWay.Len() > 0 || c.state.Suspects() || c.tracker.wants() {

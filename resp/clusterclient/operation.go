@@ -53,7 +53,7 @@ type leg struct {
 // asking stands for the command ASKING of a leg.
 const asking = -1
 
-// take returns an operation for a call.
+// take begins an operation for a call.
 func (c *Client) take(call *resp.Call) *operation {
 	o := c.free
 	if o == nil {
@@ -76,7 +76,7 @@ func (c *Client) give(o *operation) {
 // keepBytes bounds the replies whose memory a free operation keeps.
 const keepBytes = 64 << 10
 
-// recycle keeps it for the next call.
+// recycle keeps the operation for the next call.
 func (o *operation) recycle() {
 	if o.kept.Size() > keepBytes {
 		o.kept = resp.Gathered{}
@@ -88,12 +88,12 @@ func (o *operation) recycle() {
 	o.next, o.client.free = o.client.free, o
 }
 
-// limit returns when a call fails that waits for the first map.
+// limit returns when a call that waits for the first map fails.
 func (o *operation) limit() clock.Time {
 	return o.since.Add(o.client.opts.ConnectTimeout).Earlier(o.call.Deadline)
 }
 
-// leave gives up all that is under way for the operation.
+// leave gives up the operation's legs and its waits.
 func (o *operation) leave() {
 	c := o.client
 	for _, l := range o.legs {
@@ -162,7 +162,7 @@ func (o *operation) newLeg(node int) *leg {
 	return l
 }
 
-// send has the legs leave that have not left. A client that takes no call fails the operation.
+// send hands each new leg to its node's client. If a client refuses it, the operation fails.
 func (o *operation) send() {
 	for i := 0; i < len(o.legs); i++ {
 		l := o.legs[i]
@@ -307,7 +307,7 @@ func (o *operation) hopsOf(k int) int {
 	return int(o.hops[k])
 }
 
-// deliver keeps the replies of a leg, and sends those commands again that the node wants to be sent again.
+// deliver keeps the replies of a leg, and sends the redirected commands again.
 func (o *operation) deliver(l *leg) {
 	c, n := o.client, o.call.Batch.Len()
 	var rest []hop
@@ -347,7 +347,7 @@ func (o *operation) deliver(l *leg) {
 	o.send()
 }
 
-// judge asks what becomes of command k, to which a node has answered with an error.
+// judge decides about command k, which a node has answered with an error.
 func (o *operation) judge(l *leg, k int, reply resp.Reply) cluster.Verdict {
 	c, command := o.client, o.call.Batch.Span(k, k+1)
 	v := c.state.Judge(reply.Bytes(), l.node, cluster.Route(command), o.hopsOf(k), resp.ReadOnly(command), c.loop.Now())
@@ -357,7 +357,7 @@ func (o *operation) judge(l *leg, k int, reply resp.Reply) cluster.Verdict {
 	return v
 }
 
-// sendAgain puts command k on a leg. ASKING holds for one command, so that both leave together, on a leg of their own.
+// sendAgain puts command k on a leg. ASKING is valid for one command, so both leave together, on a leg of their own.
 func (o *operation) sendAgain(k int, v cluster.Verdict) {
 	var l *leg
 	if v.Asking {
@@ -371,7 +371,7 @@ func (o *operation) sendAgain(k int, v cluster.Verdict) {
 	l.commands = append(l.commands, int32(k))
 }
 
-// tick sends what is due again, and fails a call that has waited too long.
+// tick sends paused commands that are due, and fails a call that has waited too long.
 func (o *operation) tick(now clock.Time) {
 	c := o.client
 	switch {

@@ -64,7 +64,7 @@ func (p *probe) answered(call *resp.Call) {
 	}
 }
 
-// missed asks what becomes of command k, which a node has not answered.
+// missed decides about command k, which a node has not answered.
 func (o *operation) missed(l *leg, k int) cluster.Verdict {
 	if !o.client.state.IsReplica(l.node) {
 		return cluster.Verdict{}

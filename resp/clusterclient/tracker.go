@@ -11,18 +11,18 @@ import (
 	"github.com/rankd/rankd/resp/cluster"
 )
 
-// watchedEvery is how old the map may become on which a Tracker relies: reads from memory hear of no MOVED.
+// watchedEvery bounds the age of the map that a Tracker relies on, because reads from memory never get a MOVED.
 const watchedEvery = 5 * time.Second
 
-// An Invalidator is a resp.Invalidator that may be told of a slot alone: a *rowcache.Table. Loop only.
+// An Invalidator is a resp.Invalidator that can invalidate a single slot: a *rowcache.Table. Loop only.
 type Invalidator interface {
 	resp.Invalidator
 	// InvalidatePart says that all keys of a slot may have changed.
 	InvalidatePart(slot int, now clock.Time)
 }
 
-// A Tracker has the masters of a cluster tell which keys change, each on a connection of its own: a resp.Tracker for each master that has slots.
-// What was read of a slot counts as changed when its master's connection ends, and when another master has the slot.
+// A Tracker makes the masters of a cluster tell which keys change. It has a resp.Tracker, with a connection of its own, for each master that has slots.
+// All values of a slot count as changed when its master's connection ends, and when the slot moves to another master.
 //
 //	owner of the slot tracked? ─yes─▶ keep the reply ─▶ serve it while the owner's tracker is trusted
 //	    │ no, or ASK was followed                            │ slot moves, connection lost, cluster_state:fail
@@ -52,7 +52,7 @@ type trackedNode struct {
 	refused bool // it refuses to tell
 }
 
-// Track returns a tracker of the cluster's masters that has not connected yet; a client has at most one. It is otherwise like resp.NewTracker, and with
+// Track returns a tracker of the cluster's masters that has not connected yet. A client has at most one. It is otherwise like resp.NewTracker, and with
 // reads like one whose owner has called TrackReads. It panics if the client reads from replicas: a master tells of a change before they have it.
 func (c *Client) Track(maxSilence time.Duration, told Invalidator, reads bool, changed func(error)) *Tracker {
 	if c.opts.ReadFrom != resp.ReadMaster {
@@ -65,7 +65,7 @@ func (c *Client) Track(maxSilence time.Duration, told Invalidator, reads bool, c
 	return t
 }
 
-// Track has the masters tell of keys that begin with one of the prefixes, as Track of a resp.Tracker.
+// Track makes the masters tell of keys that begin with one of the prefixes, as Track of a resp.Tracker does.
 func (t *Tracker) Track(prefixes []string) {
 	if t.closed || t.client.closed {
 		return
@@ -113,7 +113,7 @@ func (t *Tracker) Close() {
 	}
 }
 
-// wants reports whether the map has to be known, and kept young.
+// wants reports whether the client must have a map, and keep it up to date.
 func (t *Tracker) wants() bool { return t != nil && !t.closed && len(t.prefixes) > 0 }
 
 // owner returns the master of a slot, or nil if it is not tracked yet.
@@ -127,7 +127,7 @@ func (t *Tracker) owner(slot int) *trackedNode {
 	return nil
 }
 
-// moved hears that a slot has another master.
+// moved is called when a slot has moved to another master.
 func (t *Tracker) moved(slot int) {
 	t.told.InvalidatePart(slot, t.client.loop.Now())
 	if !t.deferred && !t.closed {
@@ -136,7 +136,7 @@ func (t *Tracker) moved(slot int) {
 	}
 }
 
-// asked hears that a command was sent on by ASK. Its reply comes from a node that does not have the slot yet, and may have none at all: nobody may tell of changes.
+// asked is called when a command follows an ASK. Its reply comes from a node that does not own the slot yet and may not be tracked, so nobody would tell of changes.
 func (t *Tracker) asked(command []byte) {
 	if t == nil {
 		return
@@ -146,7 +146,7 @@ func (t *Tracker) asked(command []byte) {
 	}
 }
 
-// sync has a tracker for each master that has slots, and for no other node.
+// sync makes a tracker for each master that has slots, and removes the others.
 func (t *Tracker) sync() {
 	t.deferred = false
 	c := t.client
@@ -184,8 +184,8 @@ func (t *Tracker) add(number int, addr string) {
 	n.Track(t.prefixes)
 }
 
-// isWhole reports whether a node says nothing against its being part of the cluster. One that the others have left alone takes no writes, while a replica of
-// it may take them; it tells of none.
+// isWhole reports whether a node still belongs to the cluster, by its own account. A master that the others have lost takes no writes, but a replica of
+// it may have taken over: the old master then tells of no changes.
 func isWhole(info resp.Reply) bool {
 	return !bytes.Contains(info.Bytes(), []byte("cluster_state:fail"))
 }
@@ -203,7 +203,7 @@ func (n *trackedNode) InvalidateAll(now clock.Time) {
 	}
 }
 
-// heard passes on how things are. While a master refuses, that is how they are.
+// heard passes on the state of the trackers. If a master refuses, the state is its refusal.
 func (n *trackedNode) heard(err error) {
 	t := n.tracker
 	if n.refused {
