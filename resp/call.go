@@ -29,9 +29,6 @@ type Call struct {
 	Done func(*Call)
 	// Watch observes the commands. Nil: nobody does.
 	Watch Watch
-	// Carrier is what a client of several servers keeps of the call while it is under way. Nobody else touches it. It is a
-	// field because a map of the calls took 4 % of the processor time of a request on a cluster.
-	Carrier any
 
 	// Replies holds one reply for each command from From on, valid only during Done, and during
 	// Part.
@@ -41,9 +38,6 @@ type Call struct {
 	// Err says that the batch failed as a whole; there are no replies then. It is nil
 	// if all replies are there, errors of the server among them.
 	Err error
-	// Unwatched says that the call has ended by something that Watch does not hear of: the failure of one node of a
-	// cluster, or the reply to a command that was sent again.
-	Unwatched bool
 
 	// generation tells the parts of this use of the call from the parts of earlier uses: replies to a part with
 	// another number are dropped.
@@ -56,13 +50,16 @@ type Call struct {
 	gathered int32 // handed to conn, to leave with the others of this iteration
 	launched int32 // of these, written
 	answered int32
-	paced    bool       // its replies are long or many
-	received int        // bytes of the replies so far
-	since    clock.Time // when Do accepted it
-	sentAt   clock.Time // since when commands have been out without interruption
-	state    callState
-	place    list.Link[Call] // among those under way, or settled
-	queued   list.Link[Call] // in waitsIn
+	// Unwatched says that the call has ended by something that Watch does not hear of: the failure of one node of a
+	// cluster, or the reply to a command that was sent again. It is here because here it takes no room.
+	Unwatched bool
+	paced     bool       // its replies are long or many
+	received  int        // bytes of the replies so far
+	since     clock.Time // when Do accepted it
+	sentAt    clock.Time // since when commands have been out without interruption
+	state     callState
+	place     list.Link[Call] // among those under way, or settled
+	queued    list.Link[Call] // in waitsIn
 }
 
 // callState says where a Call is.

@@ -22,7 +22,7 @@ func ClusterArgs() (args []string, bus int, err error) {
 	}
 	return []string{
 		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "1000",
-		"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
+		"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0",
 	}, bus, nil
 }
 

@@ -24,6 +24,7 @@ type Client struct {
 
 	tracker *Tracker // nil: nobody keeps what was read
 
+	calls    map[*resp.Call]*operation
 	underWay list.List[operation]
 	mapless  int                  // of underWay, those that wait for the first map
 	retrying int                  // of underWay, those with commands that wait to be sent again
@@ -46,7 +47,7 @@ func New(l *loop.Loop, d transport.Dialer, o resp.Options) *Client {
 	o = o.WithDefaults()
 	o.MaxInflight = max(o.MaxInflight, askingCommands)
 	c := &Client{
-		loop: l, dialer: d, opts: o, state: cluster.NewState(strings.Split(o.Addr, ","), o.Seed),
+		loop: l, dialer: d, opts: o, state: cluster.NewState(strings.Split(o.Addr, ","), o.Seed), calls: make(map[*resp.Call]*operation),
 	}
 	c.deliverFn = c.deliverSettled
 	c.timer = l.NewTimer(c.tick)
@@ -60,7 +61,7 @@ const askingCommands = 2
 
 // Do sends the call's batch, as Do of a resp.Client.
 func (c *Client) Do(call *resp.Call) error {
-	if call.Carrier != nil {
+	if c.calls[call] != nil {
 		panic("clusterclient: the call is under way already")
 	}
 	call.Batch.MustBeWhole()
@@ -94,8 +95,8 @@ func (c *Client) Do(call *resp.Call) error {
 
 // Cancel ends the call early, by the contract of loop.ErrCancelled.
 func (c *Client) Cancel(call *resp.Call) error {
-	o, _ := call.Carrier.(*operation)
-	if o == nil || o.client != c || o.isSettled {
+	o := c.calls[call]
+	if o == nil || o.isSettled {
 		return loop.ErrBusy
 	}
 	c.settle(o, c.opError(loop.ErrCancelled, nil))

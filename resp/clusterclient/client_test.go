@@ -525,7 +525,7 @@ func randomCluster(t *testing.T, seed uint64, from resp.ReadFrom) (replicaReads 
 	for key, times := range w.writes {
 		require.Equal(t, 1, times, key)
 	}
-	require.Zero(t, c.underWay.Len()+c.settled.Len())
+	require.Zero(t, len(c.calls))
 	w.end(c)
 	require.False(t, errors.Is(c.state.Err(), resp.ErrClosed))
 	return c.Stats().ReplicaReads

@@ -21,9 +21,12 @@ func (c *Client) CheckInvariants() error {
 		return fmt.Errorf("clusterclient: %d calls wait for the map and %d are sent again, counted %d and %d", mapless, retrying, c.mapless, c.retrying)
 	}
 	for o := c.settled.First(); o != nil; o = o.place.Next() {
-		if !o.isSettled || o.call.Carrier != any(o) || !c.deferred {
+		if !o.isSettled || c.calls[o.call] != o || !c.deferred {
 			return fmt.Errorf("clusterclient: a settled call is not to be delivered")
 		}
+	}
+	if n := c.underWay.Len() + c.settled.Len(); n != len(c.calls) {
+		return fmt.Errorf("clusterclient: %d calls, of which the lists have %d", len(c.calls), n)
 	}
 	for number, node := range c.nodes {
 		if node == nil {
@@ -52,7 +55,7 @@ func (o *operation) checkInvariants() error {
 	if o.mapless {
 		commands += o.call.Batch.Len()
 	}
-	if commands != o.missing || o.isSettled || o.call.Carrier != any(o) {
+	if commands != o.missing || o.isSettled || o.client.calls[o.call] != o {
 		return fmt.Errorf("clusterclient: %d commands of a call lack their reply, and %d are under way, settled: %v", o.missing, commands, o.isSettled)
 	}
 	return nil

@@ -62,14 +62,14 @@ func (c *Client) take(call *resp.Call) *operation {
 		c.free, o.next = o.next, nil
 	}
 	o.call, o.since, o.missing = call, c.loop.Now(), call.Batch.Len()
-	call.Carrier = o
+	c.calls[call] = o
 	c.underWay.Push(o, &o.place)
 	return o
 }
 
 // give takes back an operation that has ended and is in no list.
 func (c *Client) give(o *operation) {
-	o.call.Carrier = nil
+	delete(c.calls, o.call)
 	o.recycle()
 }
 
@@ -246,7 +246,7 @@ func hasErrors(replies resp.Replies) bool {
 func (o *operation) finish(replies resp.Replies, unwatched bool) {
 	c, call := o.client, o.call
 	c.underWay.Remove(&o.place)
-	call.Carrier = nil
+	delete(c.calls, call)
 	call.Replies, call.Unwatched = replies, unwatched
 	call.Done(call)
 	call.Replies = resp.Replies{} // An idle call holds no replies.

@@ -295,18 +295,98 @@ func TestReplicasOfARealClusterAreRead(t *testing.T) {
 	}
 }
 
-func replicasAreRead(t *testing.T, from resp.ReadFrom) {
-	b := startRedis(t, resp.Options{ReadFrom: from, ReplicaMaxLagBytes: 1 << 20})
+// withReplicas starts three masters with a replica each, which have a value for each key. Node 3 + n follows master n.
+func withReplicas(t *testing.T, o resp.Options) *onRedis {
+	b := startRedis(t, o)
 	for master := range 3 {
 		b.cluster.AddReplica(t, master)
 	}
-	for i := 0; i < keys; i++ { // The client knows nothing yet.
+	for i := range keys { // The client knows nothing yet.
 		key := fmt.Sprint("key:", i)
 		b.cluster.Do(t, b.cluster.Owner(cluster.Slot([]byte(key))), "SET", key, "none")
 	}
 	for master := range 3 {
 		b.cluster.Follow(t, 3+master, master)
 	}
+	return b
+}
+
+// isRead returns once a replica is read.
+func (b *onRedis) isRead(replica int) {
+	b.t.Helper()
+	before := b.reads(replica)
+	require.Eventually(b.t, func() bool {
+		_, err := b.do(all("GET")...)
+		return err == nil && b.reads(replica) > before
+	}, 30*time.Second, 10*time.Millisecond)
+}
+
+// A replica that hangs (SIGSTOP) fails the reads that were on their way to it. Then its master is read, and nothing fails. Once it goes on, it is read again.
+func TestAReplicaOfARealClusterHangs(t *testing.T) {
+	b := withReplicas(t, resp.Options{ReadFrom: resp.ReadReplica, RequestTimeout: 200 * time.Millisecond})
+	b.isRead(4)
+	process := b.cluster.Nodes[4].Process()
+	require.NoError(t, process.Signal(syscall.SIGSTOP))
+	failed := 0
+	require.Eventually(t, func() bool {
+		replies, err := b.do(all("GET")...)
+		require.NoError(t, err)
+		whole := true
+		for _, r := range replies {
+			if r != "none" {
+				require.Contains(t, r, "redis "+b.cluster.Nodes[4].Addr+": ")
+				whole = false
+			}
+		}
+		if !whole {
+			failed++
+		}
+		return whole
+	}, 20*time.Second, time.Millisecond)
+	assert.LessOrEqual(t, failed, 1, "reads that were on their way")
+	for range 50 {
+		replies, err := b.do(all("GET")...)
+		require.NoError(t, err)
+		for _, r := range replies {
+			require.Equal(t, "none", r)
+		}
+	}
+	require.NoError(t, process.Signal(syscall.SIGCONT))
+	b.isRead(4)
+}
+
+// A replica that is further behind its master than the bound is not read, and is read again when it has caught up.
+func TestAReplicaOfARealClusterIsBehind(t *testing.T) {
+	b := withReplicas(t, resp.Options{ReadFrom: resp.ReadReplica, ReplicaMaxLagBytes: 1})
+	b.isRead(4)
+	var last atomic.Bool
+	ended := make(chan struct{})
+	go func() { // While somebody writes without a pause, a replica seems a write behind.
+		defer close(ended)
+		for key := "key:0"; !last.Load(); {
+			for node := range 3 {
+				if b.cluster.Owner(cluster.Slot([]byte(key))) == node {
+					_, _ = b.cluster.Try(node, "SET", key, "none")
+				}
+			}
+		}
+	}()
+	writes := b.cluster.Owner(cluster.Slot([]byte("key:0")))
+	require.Eventually(t, func() bool {
+		before := b.reads(3 + writes)
+		for range 20 {
+			_, err := b.do(all("GET")...)
+			require.NoError(t, err)
+		}
+		return b.reads(3+writes) == before
+	}, 30*time.Second, time.Millisecond, "its master is read")
+	last.Store(true)
+	<-ended
+	b.isRead(3 + writes)
+}
+
+func replicasAreRead(t *testing.T, from resp.ReadFrom) {
+	b := withReplicas(t, resp.Options{ReadFrom: from, ReplicaMaxLagBytes: 1 << 20})
 	write := func(value string) {
 		replies, err := b.do(all("SET", value)...)
 		require.NoError(t, err)

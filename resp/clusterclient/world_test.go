@@ -282,6 +282,7 @@ func (w *world) end(c *Client) {
 	w.sim.After(0, c.Close)
 	w.run(nil)
 	require.Zero(w.t, w.net.Open())
+	require.Empty(w.t, c.calls)
 	require.Zero(w.t, c.underWay.Len()+c.settled.Len()+c.mapless+c.retrying)
 	s := c.Stats()
 	require.Zero(w.t, s.Inflight+s.Waiting)
