@@ -18,7 +18,10 @@ import (
 
 // TestOperatorFiles holds the alert rules and the dashboard against the metrics that a server has: names, labels and classes of requests.
 func TestOperatorFiles(t *testing.T) {
-	labels := metricLabels(t)
+	labels := make(map[string][]string)
+	for _, m := range servedMetrics(t) {
+		labels[m.name] = m.labels
+	}
 	name := regexp.MustCompile(`rankd_[a-z_]+`)
 	grouped := regexp.MustCompile(`by \(([a-z_, ]+)\)`)
 	classes := regexp.MustCompile(`class!~\\?"([^"\\]*)`)
@@ -63,8 +66,14 @@ func expressions(text string) (all []string) {
 	return all
 }
 
-// metricLabels returns the labels of each metric of a server that has served a plan which reads resident rows.
-func metricLabels(t *testing.T) map[string][]string {
+// metric is a metric as its documentation tells of it.
+type metric struct {
+	name, kind, help string
+	labels           []string
+}
+
+// servedMetrics returns the metrics of a server that has served a plan which reads resident rows, in the order of their names.
+func servedMetrics(t *testing.T) (all []metric) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	w := open(t, rankd.Options{MaxInflight: 4, Plans: fstest.MapFS{
 		"items.plan.json":   file(`{"schema_version": 1, "plan_name": "items", "nodes": [{"node_id": "n", "op": "fixed_source", "inputs": []}], "outputs": ["n"]}`),
@@ -73,13 +82,12 @@ func metricLabels(t *testing.T) map[string][]string {
 	w.get("/v1/trace?plan=diamond&user_id=7", "") // A plan has metrics from its first request on.
 	families, err := w.registry.Gather()
 	require.NoError(t, err)
-	labels := make(map[string][]string)
 	for _, f := range families {
-		names := []string{}
+		m := metric{name: f.GetName(), kind: strings.ToLower(f.GetType().String()), help: f.GetHelp()}
 		for _, l := range f.Metric[0].Label {
-			names = append(names, l.GetName())
+			m.labels = append(m.labels, l.GetName())
 		}
-		labels[f.GetName()] = names
+		all = append(all, m)
 	}
-	return labels
+	return all
 }
