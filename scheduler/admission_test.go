@@ -14,7 +14,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// A node that says when it began, beside a sleep of ten milliseconds behind it.
+// countedSleep returns a request whose first node notes that it began, and whose second node
+// sleeps for 10 ms.
 func countedSleep(t *testing.T, b *bubble, began *atomic.Int64) *scheduler.Execution {
 	return &scheduler.Execution{UserID: 1, Graph: graph(t, b.tasks, "s", node("n", "began", "", "", ""), sleepNode("s", "n", ms(10)))}
 }
@@ -26,7 +27,8 @@ func beganTask(began *atomic.Int64) task.Spec {
 	}}
 }
 
-// admissionTest runs a test with each engine: so many requests run and wait.
+// admissionTest runs a test with each engine. The engine runs inflight requests at once and
+// lets queue requests wait.
 func admissionTest(t *testing.T, inflight, queue int, test func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64)) {
 	var began atomic.Int64
 	inBubbles(t, bubbleEngines, scheduler.Config{MaxInflight: inflight, MaxQueue: queue}, func(t *testing.T, b *bubble) {
@@ -63,7 +65,8 @@ func TestSoManyRunAndSoManyWait(t *testing.T) {
 	})
 }
 
-// A request fails at its deadline, whatever else runs. It never begins, and another may take its place.
+// A request fails at its deadline, whatever else runs. It never begins, and another request may
+// take its place.
 func TestADeadlinePassesInTheQueue(t *testing.T) {
 	admissionTest(t, 1, 2, func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64) {
 		within := func(limit int) *bubbleResult {
@@ -93,7 +96,8 @@ func TestADeadlinePassesInTheQueue(t *testing.T) {
 	})
 }
 
-// Requests whose callers have gone do not run, and do not hold up those behind them.
+// Requests whose callers have gone do not run, and the requests after them do not wait for
+// them.
 func TestAnAbandonedRequestIsNotAdmitted(t *testing.T) {
 	admissionTest(t, 1, 3, func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64) {
 		first := b.start(sleep())
@@ -154,7 +158,7 @@ func TestCloseAnswersWhatWaits(t *testing.T) {
 	}
 }
 
-// Who asks again as soon as he is answered finds the place that he has left.
+// A caller that asks again as soon as it is answered finds its old place free.
 func TestAnAnswerLeavesItsPlace(t *testing.T) {
 	admissionTest(t, 1, 0, func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64) {
 		answered := make(chan error, 1)
@@ -190,8 +194,9 @@ func TestWithoutABoundAllRun(t *testing.T) {
 	})
 }
 
-// Those that wait take turns by caller, and those of one caller by connection. One with fewer in a full queue takes the place of the
-// newest of the caller, and of its connection, with the most.
+// Waiting requests are served in turns by caller, and those of one caller in turns by
+// connection. In a full queue a flow that waits for less takes the place of another request:
+// the newest of the greediest connection of the greediest caller.
 func TestWaitingRequestsTakeTurns(t *testing.T) {
 	admissionTest(t, 1, 6, func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64) {
 		start := func(caller, connection uint64) *bubbleResult {

@@ -11,8 +11,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// BenchmarkWait has 64 requests in flight that each wait for 5 ms: for a timer, and for a goroutine that sleeps as long. It
-// takes some 85 µs for each request at best.
+// BenchmarkWait has 64 requests in flight that wait for 5 ms each: for a timer, or for a
+// goroutine that sleeps as long. A request takes some 85 µs at best.
 func BenchmarkWait(b *testing.B) {
 	const inflight, wait = 64, 5 * time.Millisecond
 	for name, run := range map[string]func(c *task.Ctx) error{

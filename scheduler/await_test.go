@@ -17,17 +17,17 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// places are the places where bodies may wait for time and for functions.
+// places are the places whose bodies may wait for time and for functions.
 var places = []task.Place{task.Computes, task.Waits, task.OnLoop}
 
-// at returns a task that runs there and makes no rows.
+// at returns a task that runs at that place and makes no rows.
 func at(place task.Place, run func(c *task.Ctx) error) task.Spec {
 	return task.Spec{Op: "test::at", Output: task.Source, Place: place, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 		return noRows, run(c)
 	}}
 }
 
-// request returns a request of a plan whose one node is that of at.
+// request returns a request for a plan with one node, whose task at returns.
 func (b *bubble) request() *scheduler.Execution {
 	return &scheduler.Execution{Graph: graph(b.t, b.tasks, "x", node("x", "at", "", "", "")), UserID: 1}
 }
@@ -79,8 +79,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// A node that times out does not wait for its function, whose context has ended and whose late result is dropped. Close
-// waits for the function.
+// A node that times out does not wait for its function. The function's context has ended, and
+// its late result is dropped. Close waits for the function.
 func TestAwaitEndsWithTheNode(t *testing.T) {
 	for name, ends := range map[string]struct {
 		timeout time.Duration
@@ -132,7 +132,7 @@ func TestAwaitEndsWithTheNode(t *testing.T) {
 	}
 }
 
-// Bodies on the loop wait side by side, however few workers there are.
+// Bodies on the loop wait at the same time, however few workers there are.
 func TestAwaitLeavesTheLoop(t *testing.T) {
 	spec := at(task.Waits, func(c *task.Ctx) error {
 		return c.Await(func(context.Context) error { time.Sleep(5 * time.Millisecond); return nil })
@@ -174,7 +174,7 @@ func TestWhoMayWait(t *testing.T) {
 	await := func(c *task.Ctx) error {
 		return c.Await(func(context.Context) error { time.Sleep(5 * time.Millisecond); return nil })
 	}
-	redis := func(c *task.Ctx) error { // The table's server is at no address that a bubble could reach.
+	redis := func(c *task.Ctx) error { // A bubble cannot reach the address of the table's server.
 		_, err := c.Redis(&registry.Endpoint{ID: "ep", Name: "none"}).Do("PING")
 		return err
 	}

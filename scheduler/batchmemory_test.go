@@ -12,9 +12,9 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// TestIdleNodesKeepLittleOfTheirBatches: bodies that live at the same time fill a batch
-// each, and some then a small one in the same memory. The engine keeps the objects of the
-// bodies for the next request, and not these buffers.
+// TestIdleNodesKeepLittleOfTheirBatches: bodies that live at the same time fill a batch each,
+// and some then fill a small one in the same memory. The engine keeps the objects of the bodies
+// for the next request, but not these buffers.
 func TestIdleNodesKeepLittleOfTheirBatches(t *testing.T) {
 	const (
 		bodies     = 32

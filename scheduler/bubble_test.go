@@ -17,16 +17,16 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// A third world, for all three engines alike: a bubble of testing/synctest. Goroutines, locks
-// and pools are real, and time is not: it stands still while a goroutine runs, and jumps to the
-// next timer when all wait. A verdict therefore names an exact instant, on any machine. A bubble
-// has no Redis, because a socket belongs to the machine.
+// A third world holds each of the three engines: a bubble of testing/synctest. Goroutines,
+// locks and pools are real there, but time is not. It stands still while a goroutine runs, and
+// jumps to the next timer when all of them wait. A verdict therefore names an exact instant, on
+// any machine. A bubble has no Redis, because a socket belongs to the machine.
 
 // bubbleEngines are the engines that a bubble can hold.
 var bubbleEngines = []string{"reactor", "pool", "sequential"}
 
-// bubble is an engine in a bubble. Its tests call synctest.Wait to wait until every goroutine
-// waits: anything else needs time, or the test, to happen.
+// bubble is an engine in a bubble. Its tests call synctest.Wait, which returns when every
+// goroutine waits. After that, only time or the test itself makes anything happen.
 type bubble struct {
 	scheduler.Engine
 	name  string // of bubbleEngines
@@ -51,7 +51,8 @@ func inBubbles(t *testing.T, engines []string, cfg scheduler.Config, test func(t
 	}
 }
 
-// openBubble opens an engine. Tasks are added to the built-in ones, or replace them.
+// openBubble opens an engine. It has the built-in tasks and these ones, which may replace
+// built-in ones.
 func openBubble(t testing.TB, engine string, cfg scheduler.Config, tasks ...task.Spec) *bubble {
 	cfg.Registry = testRegistry(t)
 	if cfg.Clock == nil {
@@ -72,8 +73,9 @@ func openBubble(t testing.TB, engine string, cfg scheduler.Config, tasks ...task
 	return b
 }
 
-// bubbleTasks returns the built-in tasks with more of them, or with others in their place.
-// busy_cpu takes its time from the bubble: a body that spins would hold it still.
+// bubbleTasks returns the built-in tasks and these ones, which may replace built-in ones.
+// busy_cpu sleeps in the bubble's time, since the bubble's time would stand still while a body
+// spins.
 func bubbleTasks(t testing.TB, more []task.Spec) *task.Catalog {
 	var specs []task.Spec
 	replaced := map[string]bool{}
@@ -100,8 +102,8 @@ func bubbleTasks(t testing.TB, more []task.Spec) *task.Catalog {
 	return tasks
 }
 
-// openBubbleAsync opens an Async. A goroutine that waits for a wake or a timer drives its loop; a
-// real host would wait in the kernel, which a bubble cannot see.
+// openBubbleAsync opens an Async. A goroutine that waits for a wake or a timer drives its loop.
+// A real host would wait in the kernel, which a bubble cannot see.
 func openBubbleAsync(t testing.TB, cfg scheduler.Config) (e *scheduler.Async, stopLoop func()) {
 	cfg = cfg.WithDefaults()
 	l := loop.New(loop.Config{Clock: cfg.Clock, OnPanic: func(recovered any, stack []byte) {
@@ -150,7 +152,8 @@ func (h bubbleHost) Flush()             {}
 func (h bubbleHost) Drain() bool        { return false }
 func (h bubbleHost) Finish(done func()) { done() }
 
-// close closes the engine when all requests in flight have ended. Nothing may be left of it.
+// close closes the engine after all requests in flight have ended. It fails the test if
+// anything is left.
 func (b *bubble) close() {
 	b.Close(scheduler.Forever)
 	if b.async != nil {
@@ -159,7 +162,7 @@ func (b *bubble) close() {
 	}
 }
 
-// start submits a request; the result comes with the instant at which it came.
+// start submits a request. The result notes the instant at which it came.
 func (b *bubble) start(req *scheduler.Execution) *bubbleResult {
 	r := &bubbleResult{done: make(chan struct{})}
 	submitted := b.clock.Now()
@@ -187,7 +190,7 @@ type bubbleResult struct {
 	done chan struct{}
 }
 
-// answered reports whether the result has come when nothing more happens by itself.
+// answered reports whether the result has come by the time that every goroutine waits.
 func (r *bubbleResult) answered() bool {
 	synctest.Wait()
 	select {

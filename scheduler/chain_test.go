@@ -19,7 +19,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// stepTask passes its input through and does what the test says for that node.
+// stepTask passes its input through and runs the test's function for that node.
 func stepTask(step func(id string) error) task.Spec {
 	return task.Spec{Op: "test::step", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 		return c.Inputs[0], step(c.Node.ID)
@@ -110,15 +110,15 @@ func TestChainsSplit(t *testing.T) {
 	}
 }
 
-// The world changes while a node of a chain runs. Each step may move the world: the worker is the test,
-// and the loop turns meanwhile.
+// The world changes while a node of a chain runs. Each step may move the world: the test is the
+// worker, and the loop goes on meanwhile.
 func TestChainMeanwhile(t *testing.T) {
 	const length = 4 // a, b, c, d
 	type setup struct {
 		w    *handWorld
 		p    *pending
 		req  *Execution
-		goes context.CancelFunc // has the caller go
+		goes context.CancelFunc // the caller goes away
 	}
 	for _, c := range []struct {
 		name     string
@@ -130,7 +130,7 @@ func TestChainMeanwhile(t *testing.T) {
 		err      error // of the step
 		ran      string
 		wantErr  error
-		wantNode string // "": about no node
+		wantNode string // "": the error names no node
 		counts   Counts
 	}{
 		{name: "nothing", at: "b", during: func(*setup) {}, ran: "abcd"},
@@ -195,8 +195,8 @@ func TestChainMeanwhile(t *testing.T) {
 	}
 }
 
-// Time that earlier nodes of a chain take does not count for a node's own timeout, and a later
-// node's timeout counts from its own start.
+// The time of earlier nodes of a chain does not count for a node's own timeout. The timeout of
+// a later node counts from its own start.
 func TestChainTimeoutsCountFromEachStart(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{})
 	var ran []string
@@ -221,7 +221,7 @@ func TestChainTimeoutsCountFromEachStart(t *testing.T) {
 	assert.Equal(t, ms(19), p.at)
 }
 
-// A failure elsewhere in the request stops a chain before its next node, or before its first.
+// A failure elsewhere in the request stops a chain before its first node or between two nodes.
 func TestChainOfAFailedRequest(t *testing.T) {
 	for _, started := range []bool{false, true} {
 		w := newPlacedWorld(t, 0, Placement{})
@@ -251,7 +251,7 @@ func TestChainOfAFailedRequest(t *testing.T) {
 	}
 }
 
-// takes writes a source and a chain of so many takes.
+// takes writes a source and a chain of that many takes.
 func takes(n int) (last string, nodes []string) {
 	nodes, last = []string{source(10)}, "src"
 	for i := range n {
@@ -262,7 +262,7 @@ func takes(n int) (last string, nodes []string) {
 	return last, nodes
 }
 
-// fan writes a source, so many nodes that read it, and one node that reads all of those.
+// fan writes a source, that many nodes that read it, and one node that reads all of those.
 func fan(n int) (last string, nodes []string) {
 	nodes = []string{source(1)}
 	refs := make([]string, n)
@@ -274,7 +274,7 @@ func fan(n int) (last string, nodes []string) {
 	return "all", append(nodes, node("all", "gather", "src", strings.Join(refs, ", "), ""))
 }
 
-// gatherTask appends the rows of so many nodes to those of its input.
+// gatherTask appends the rows of the given number of nodes to those of its input.
 func gatherTask(n int) task.Spec {
 	spec := task.Spec{Op: "test::gather", Inputs: 1, Output: task.Append, Inline: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 		out := c.Inputs[0]
@@ -292,7 +292,7 @@ func gatherTask(n int) task.Spec {
 	return spec
 }
 
-// mixed writes a random plan of so many nodes: cheap, heavy and waiting ones.
+// mixed writes a random plan of that many nodes: cheap, heavy and waiting ones.
 func mixed(seed uint64, n int, heavy time.Duration) (last string, nodes []string) {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	nodes = []string{source(10)}
@@ -316,7 +316,8 @@ func mixed(seed uint64, n int, heavy time.Duration) (last string, nodes []string
 	return ids[len(ids)-1], nodes
 }
 
-// Plans of many nodes give the same rows in each mode as on paper, or as node by node on the pool.
+// Plans of many nodes give the same rows in each mode. The rows are checked against a
+// calculation, or against a run with each node on the pool.
 func TestManyNodes(t *testing.T) {
 	const wide = 1000
 	tasks := builtins(t, gatherTask(wide))
@@ -355,7 +356,8 @@ func TestManyNodes(t *testing.T) {
 	}
 }
 
-// The stack does not grow with a chain, wherever its nodes run: no node of 4,000 has many callers.
+// The stack does not grow with a chain, wherever its nodes run: none of 4,000 nodes has many
+// callers on the stack.
 func TestAChainTakesNoStack(t *testing.T) {
 	const length, callersMax = 4000, 64
 	for _, c := range []struct {
@@ -395,7 +397,8 @@ func TestAChainTakesNoStack(t *testing.T) {
 	}
 }
 
-// BenchmarkPlacement: the plans that the placement is for, in each mode. As in a program, nobody checks what the built-in tasks return.
+// BenchmarkPlacement runs in each mode the plans that placement was designed for. As in a
+// program, nobody checks what the built-in tasks return.
 func BenchmarkPlacement(b *testing.B) {
 	catalog := trustingCatalog(b)
 	type benchmark struct {

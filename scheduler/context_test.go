@@ -71,7 +71,7 @@ func TestContextOfABody(t *testing.T) {
 	}
 }
 
-// A caller's own deadline that comes first is the context's.
+// If the caller's own deadline comes first, the context has that one.
 func TestContextOfABodyWhoseCallerHasADeadline(t *testing.T) {
 	spec := task.Spec{Op: "test::asks", Output: task.Source, Run: func(body *task.Ctx) (rowset.RowSet, error) {
 		deadline, _ := body.Context().Deadline()
@@ -86,8 +86,8 @@ func TestContextOfABodyWhoseCallerHasADeadline(t *testing.T) {
 	}, spec)
 }
 
-// Libraries derive contexts and have functions called at the end, while nodes time out and their memory is used again. A
-// bubble ends only when no goroutine is left.
+// Libraries derive contexts and register functions that are called at the end, while nodes time
+// out and their memory is used again. A bubble ends only when no goroutine is left.
 func TestContextsUnderTimeouts(t *testing.T) {
 	const requests = 400
 	var ended atomic.Int64
@@ -97,7 +97,8 @@ func TestContextsUnderTimeouts(t *testing.T) {
 		context.AfterFunc(c.Context(), func() { ended.Add(1) })
 		select {
 		case <-ctx.Done():
-		// Not zero: such timers of a bubble fire on any thread at once, which the race detector does not survive (go.dev/issue/78156).
+		// A deadline of zero would have such timers of a bubble fire on any thread at once,
+		// which the race detector does not survive (go.dev/issue/78156).
 		case <-time.After(1 + time.Duration(c.UserID%5)*time.Millisecond/2):
 		}
 		return noRows, nil

@@ -49,7 +49,8 @@ func TestCoroutineStoppedWhileSuspended(t *testing.T) {
 	assert.True(t, ended, "the body ran to its end")
 }
 
-// iter.Pull passes Goexit on to the loop, which resumes the body: it ends loudly.
+// iter.Pull passes Goexit on to the loop, which resumes the body. So the process ends with an
+// error message, not silently.
 func TestGoexitInABodyOnTheLoop(t *testing.T) {
 	leave := task.Spec{Op: "test::leave", Output: task.Source, Place: task.OnLoop, Run: func(*task.Ctx) (rowset.RowSet, error) {
 		runtime.Goexit()
@@ -70,7 +71,7 @@ func TestGoexitInABodyOnTheLoop(t *testing.T) {
 	assert.Equal(t, loop.ErrGoexit, recovered)
 }
 
-// BenchmarkCoroutineResume is the cost of one await: to the body and back.
+// BenchmarkCoroutineResume measures one await: the way to the body and back.
 func BenchmarkCoroutineResume(b *testing.B) {
 	c := newCoroutine()
 	defer c.stop()
@@ -88,8 +89,8 @@ func BenchmarkCoroutineResume(b *testing.B) {
 	c.resume()
 }
 
-// BenchmarkSuspendedNode is the memory of a node that waits on the loop, with its request: heap and stacks, by so many that
-// wait at once.
+// BenchmarkSuspendedNode measures the memory of a node that waits on the loop, together with
+// its request: heap and stacks, by the number of nodes that wait at once.
 func BenchmarkSuspendedNode(b *testing.B) {
 	const nodes = 10_000
 	w := newHandWorld(b, 0)

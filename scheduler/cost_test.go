@@ -29,7 +29,8 @@ func TestCostModelOfOneSizeIsExactAfterOneRun(t *testing.T) {
 	}
 }
 
-// A node of 1 µs that begins to take 5 ms is known as expensive at once; the way back takes longer.
+// If a node of 1 µs begins to take 5 ms, the model knows at once that it is expensive. The way
+// back takes longer.
 func TestCostModelUnlearns(t *testing.T) {
 	for _, rows := range []int{1, 10, 1000} {
 		var m costModel

@@ -93,8 +93,8 @@ func TestDeadlineBeforeSpawn(t *testing.T) {
 	}
 }
 
-// burn is a task on the loop that takes d of the manual clock: whatever comes after it in the
-// same iteration finds the time gone.
+// burn is a task on the loop that advances the manual clock by d. What comes later in the same
+// iteration finds that time gone.
 func burn(w **handWorld, d time.Duration) task.Spec {
 	return task.Spec{Op: "test::burn", Output: task.Source, Place: task.OnLoop, Run: func(*task.Ctx) (rowset.RowSet, error) {
 		(*w).Harness.Clock.Advance(d)
@@ -105,8 +105,8 @@ func burn(w **handWorld, d time.Duration) task.Spec {
 func TestDeadlineAtNodeStart(t *testing.T) {
 	var w *handWorld
 	tasks := builtins(t, burn(&w, ms(10)))
-	// Both are ready at once. The loop's time does not move while the first runs, so that
-	// the second is spawned; at its start it reads the clock.
+	// Both nodes are ready at once. The loop does not read the clock while the first one runs,
+	// so it spawns the second. The second reads the clock at its start.
 	g := graph(t, tasks, "second", node("first", "burn", "", "", ""), node("second", "burn", "", "", ""))
 	t.Run("too late by then", func(t *testing.T) {
 		w = newHandWorld(t, 0)
@@ -129,13 +129,14 @@ func TestDeadlineAtNodeStart(t *testing.T) {
 }
 
 func TestDeadlineBetweenNodes(t *testing.T) {
-	// The nap ends in the iteration in which the clock has passed the deadline. Its own timer comes
-	// first, since it was due first: so the nap succeeds, and its successor is not spawned.
+	// The nap ends in the iteration in which the clock has passed the deadline. The nap's own
+	// timer was due first and fires first. So the nap succeeds, and its successor is not
+	// spawned.
 	w := newHandWorld(t, 0)
 	g := builtinGraph(t, "second", source(1), sleepNode("first", "src", ms(10)), sleepNode("second", "first", 0))
 	p := w.start(w.within(g, ms(12)))
 	w.Settle()
-	w.Harness.Clock.Advance(ms(15)) // in one step, over both
+	w.Harness.Clock.Advance(ms(15)) // in one step, past both instants
 	w.Settle()
 	require.NotNil(t, p.Result)
 	late := requireTimeout(t, p.Err, ErrRequestDeadline)
@@ -169,7 +170,7 @@ func TestFirstWins(t *testing.T) {
 		requireTimeout(t, p.Err, ErrNodeTimeout)
 		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1}, w.counted())
 		assert.Equal(t, 1, w.orphans.Len())
-		job.Work() // busy_cpu of 0 ms does not look
+		job.Work() // busy_cpu of 0 ms does not look for cancellation
 		w.Loop.Post(func() { job.Done(nil) })
 		w.Settle()
 		assert.Equal(t, Counts{Requests: 1, Failed: 1, NodeTimeouts: 1, LateCompletions: 1}, w.counted())
@@ -257,7 +258,8 @@ func TestAbandonedWork(t *testing.T) {
 	}
 }
 
-// A node's timeout ends the request, but not before the nodes beside it are settled.
+// A node's timeout ends the request, but only after the nodes that run at the same time have
+// settled.
 func TestOneNodeLateTheOtherDrains(t *testing.T) {
 	w := newHandWorld(t, 0)
 	g := builtinGraph(t, "both", source(1),

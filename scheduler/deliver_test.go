@@ -20,7 +20,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// distant is an engine in virtual time, with a Redis at a distance. It is closed at the end of the test; nothing may be left of it then.
+// distant is an engine in virtual time, whose Redis is some latency away. It is closed at the
+// end of the test, and nothing of it may be left then.
 type distant struct {
 	*Async
 	t           *testing.T
@@ -29,7 +30,8 @@ type distant struct {
 	connections int
 }
 
-// openIn has d run an engine of so many workers in virtual time, whose Redis serves connections as accept says. Requests do not share reads.
+// openIn has d run an engine with that many workers in virtual time. Its Redis serves
+// connections as accept says. Requests do not share reads.
 func (d *distant) openIn(t *testing.T, latency simnet.Config, accept func(*simnet.Peer), workers cpupool.Config, placement Placement) {
 	d.t = t
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -80,7 +82,7 @@ func (d *distant) play() {
 	}
 }
 
-// end closes the engine, of which nothing may be left.
+// end closes the engine. It fails the test if anything is left.
 func (d *distant) end() {
 	d.shut(0)
 	d.play()
@@ -89,8 +91,8 @@ func (d *distant) end() {
 	require.NoError(d.t, d.sim.Stop())
 }
 
-// The replies to two requests come in one piece. The first answer's receiver panics; the other
-// request still gets its reply, on the same connection.
+// The replies to two requests come in one piece. The receiver of the first answer panics. The
+// other request still gets its reply, on the same connection.
 func TestAPanicInDoneKeepsTheConnection(t *testing.T) {
 	bug := errors.New("a bug of the caller")
 	d := newDistant(t)
@@ -112,8 +114,8 @@ func TestAPanicInDoneKeepsTheConnection(t *testing.T) {
 	assert.Equal(t, 1, d.connections)
 }
 
-// TestASleepGivesUpTheOtherParts: a body takes the first part of the replies, and sleeps. The parts that it leaves
-// do not end the sleep.
+// TestASleepGivesUpTheOtherParts: a body takes the first part of the replies, and sleeps. The
+// parts that it does not take do not end the sleep.
 func TestASleepGivesUpTheOtherParts(t *testing.T) {
 	d := newDistant(t)
 	const nap = time.Second

@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// TestCloseWaitsForWhatEnds gives the same kinds all the time that they take.
+// TestCloseWaitsForWhatEnds gives requests of the same kinds all the time that they take.
 func TestCloseWaitsForWhatEnds(t *testing.T) {
 	before, reg := openFDs(t), silentRedis(t)
 	load := func(output string, nodes ...string) *plan.Graph {
@@ -33,8 +33,8 @@ func TestCloseWaitsForWhatEnds(t *testing.T) {
 	assert.Equal(t, before+1, openFDs(t), "descriptors, one of them the server's")
 }
 
-// TestCloseWaitsForWorkThatIsDeaf shows that Close answers at once and returns late: memory
-// that abandoned work reads is not freed under it, and its hand-back finds the loop.
+// TestCloseWaitsForWorkThatIsDeaf shows that Close answers at once and returns late. It does
+// not free the memory that abandoned work reads, and the work's hand-back still finds the loop.
 func TestCloseWaitsForWorkThatIsDeaf(t *testing.T) {
 	gate := newGate()
 	defer gate.release()
@@ -58,8 +58,8 @@ func TestCloseWaitsForWorkThatIsDeaf(t *testing.T) {
 	assert.Equal(t, Counts{Requests: 1, Failed: 1, LateCompletions: 1}, w.counted())
 }
 
-// TestSubmitRacesClose has many goroutines submit while some close. Each request is answered
-// exactly once, and after Close returned there is nothing but refusals.
+// TestSubmitRacesClose has many goroutines submit while others close. Each request is answered
+// exactly once. After Close has returned, each is refused.
 func TestSubmitRacesClose(t *testing.T) {
 	g := builtinGraph(t, "y", source(3), vmNode("x", "src"), sleepNode("y", "x", time.Millisecond))
 	for round := range 10 {
@@ -106,7 +106,7 @@ func TestSubmitRacesClose(t *testing.T) {
 	}
 }
 
-// By hand: who gets what at the end of the grace, to the nanosecond.
+// By hand, the test checks to the nanosecond what each request gets at the end of the grace.
 func TestGrace(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -149,7 +149,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// A request that is answered leaves a body behind: the drain ends with that.
+// A request that is answered leaves a body behind. The drain ends when that body ends.
 func TestDrainWaitsForOrphans(t *testing.T) {
 	w := newHandWorld(t, ms(10))
 	p := w.start(w.within(builtinGraph(t, "x", source(1), busyNode("x", "src", 0)), 0))
@@ -166,7 +166,7 @@ func TestDrainWaitsForOrphans(t *testing.T) {
 	assert.True(t, w.ended)
 }
 
-// A completion that panics is its owner's bug, and does no harm to other requests nor to the drain.
+// A completion that panics is its owner's bug. It does not harm other requests or the drain.
 func TestAPanicInDoneHarmsNobodyElse(t *testing.T) {
 	g := builtinGraph(t, "x", source(1), sleepNode("x", "src", ample))
 	var contained sync.WaitGroup

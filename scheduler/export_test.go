@@ -1,6 +1,6 @@
 package scheduler
 
-// Checks of this package's tests, for the external tests of all three engines.
+// This file exports checks of the internal tests to the external tests of all three engines.
 var (
 	RequireRows       = requireRows
 	RequireNode       = requireNode

@@ -32,7 +32,7 @@ type taskFault struct {
 	endless bool
 }
 
-// wrongRows is a batch of other rows than any input's.
+// wrongRows is a batch with other rows than those of any input.
 func wrongRows() rowset.RowSet {
 	return rowset.Dense(&rowset.Batch{IDs: []int64{41, 42, 43, 44, 45, 46, 47, 48}})
 }
@@ -81,7 +81,7 @@ var taskFaults = []taskFault{
 		}},
 }
 
-// Where a body runs is up to how its task is registered: see task.Spec.
+// The place of a body depends on how its task is registered: see task.Spec.
 const (
 	faultOnPool = "fault::on_pool"
 	faultOnLoop = "fault::on_loop"
@@ -121,22 +121,24 @@ func assertGood(t testing.TB, r *scheduler.Result) {
 	}
 }
 
-// TestTaskFaults has a request run into each fault in the midst of others, on every
-// engine and in both places.
+// TestTaskFaults has a request meet each fault among other requests, on every engine and in
+// both places.
 func TestTaskFaults(t *testing.T) {
 	reg := registryAt(t, "127.0.0.1:1", "")
 	for _, f := range taskFaults {
 		for _, op := range []string{faultOnPool, faultOnLoop} {
 			if f.endless && op == faultOnPool {
-				continue // there it has no Redis: see TestWhoMayWait
+				continue // the pool has no Redis: see TestWhoMayWait
 			}
 			t.Run(f.name+"/"+op, func(t *testing.T) {
-				// Only an endless body meets its limit: on a busy machine any other might.
+				// Only an endless body meets its limit: on a busy machine a short limit might
+				// end any other body, too.
 				limit := time.Hour
 				if f.endless {
 					limit = 50 * time.Millisecond
 				}
-				// The fault has a neighbour that is running meanwhile, and a dependent.
+				// One neighbor of the fault runs at the same time, and one node depends on the
+				// fault.
 				bad := loadPlan(t, reg, fmt.Sprintf(`%s
 					{"node_id": "bad", "op": %q, "inputs": ["src"], "params": {}, "timeout_ms": %d},
 					{"node_id": "nap", "op": "sleep", "inputs": ["src"], "params": {"duration_ms": 1}},
@@ -174,8 +176,8 @@ func TestTaskFaults(t *testing.T) {
 	}
 }
 
-// TestPanicKeepsItsStack shows that the stack of a panic can be found in the error,
-// and is not in its text, which goes into a response.
+// TestPanicKeepsItsStack shows that the error holds the stack of a panic, and that its text
+// does not, since the text goes into a response.
 func TestPanicKeepsItsStack(t *testing.T) {
 	reg := registryAt(t, "127.0.0.1:1", "")
 	for _, op := range []string{faultOnPool, faultOnLoop} {
@@ -192,7 +194,7 @@ func TestPanicKeepsItsStack(t *testing.T) {
 	}
 }
 
-// TestAFullPool has more CPU work than a pool of one worker and a queue of one takes.
+// TestAFullPool has more CPU work than a pool of one worker with a queue of one takes.
 func TestAFullPool(t *testing.T) {
 	reg := registryAt(t, "127.0.0.1:1", "")
 	host := reactor.New(reactor.Config{})
@@ -210,7 +212,7 @@ func TestAFullPool(t *testing.T) {
 		},
 	}))
 
-	// The first request holds the worker, until it is told; the second waits in the queue.
+	// The first request holds the worker until the test lets go. The second waits in the queue.
 	started, release := make(chan struct{}, 2), make(chan struct{})
 	hold := taskFault{output: task.PassThrough, body: func(c *task.Ctx) (rowset.RowSet, error) {
 		started <- struct{}{}

@@ -18,15 +18,15 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// The tests of faults share this: engines as a program opens them, against
-// servers that fail. Time is real here; sockets know no other.
+// The tests of faults share what is in this file: engines as a program opens them, and servers
+// that fail. Time is real here, since sockets know no other.
 
-// slack is added to each bound of how soon something happens: the machines that tests
-// run on are busy with other tests, and the race detector is slow. It is far less than the
-// bounds of longPolicy, which is what something would take that is not noticed.
+// slack is added to each bound of how soon something happens, since other tests keep the
+// machine busy and the race detector is slow. The bounds of longPolicy are far longer than
+// slack: a failure that nobody notices would take that long.
 const slack = 10 * time.Second
 
-// An engine is a scheduler.Engine with its clock, as all of them have.
+// An engine is a scheduler.Engine that can tell the time, as each of the three can.
 type engine interface {
 	scheduler.Engine
 	Clock() clock.Clock
@@ -57,8 +57,8 @@ func closing[E engine](t testing.TB, e E) E {
 	return e
 }
 
-// registryAt returns the registry of the test environment with its Redis at addr, and
-// the policy given as lines of TOML.
+// registryAt returns the registry of the test environment. Its Redis is at addr and has the
+// given policy, lines of TOML.
 func registryAt(t testing.TB, addr, policy string) *registry.Registry {
 	tables := registrytest.BuiltIn()
 	tables.Endpoints = registrytest.Redis + "[endpoint.policy]\n" + policy
@@ -74,8 +74,8 @@ func examplePlan(t testing.TB, reg *registry.Registry, name string) *plan.Graph 
 	return g
 }
 
-// run runs a plan for a user and returns what came of it and how long it took. A
-// timeout of 0 means that the request has no deadline.
+// run runs a plan for a user and returns the answer and how long it took. A timeout of 0 means
+// that the request has no deadline.
 func run(e engine, g *plan.Graph, user int64, timeout time.Duration) (*scheduler.Result, time.Duration) {
 	start := time.Now()
 	req := &scheduler.Execution{Graph: g, UserID: user}
@@ -93,7 +93,8 @@ type row struct {
 	country string
 }
 
-// rows returns the answer of concat_plan, or nil if there is none; it fails the test then.
+// rows returns the answer of concat_plan, or nil if there is none. An answer of the wrong shape
+// fails the test.
 func rows(t testing.TB, r *scheduler.Result) []row {
 	t.Helper()
 	if !assert.NoError(t, r.Err) || !assert.Len(t, r.Outputs, 1) {
@@ -102,7 +103,7 @@ func rows(t testing.TB, r *scheduler.Result) []row {
 	return plainRows(r)
 }
 
-// plainRows returns the answer of concat_plan, which there has to be.
+// plainRows returns the answer of concat_plan, and fails the test if there is none.
 func plainRows(r *scheduler.Result) []row {
 	out := r.Outputs[0]
 	countries := out.Batch.String(keyCountry)

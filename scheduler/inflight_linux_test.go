@@ -25,8 +25,8 @@ import (
 )
 
 // TestManyRedisCallsInFlightOnOneThread: a server keeps its answers until 256 calls have
-// reached it, each of another node. All of them left from the loop's thread, which runs
-// nothing else, over one connection. A suspended body costs a coroutine, and no thread.
+// reached it, each from another node. All calls leave over one connection from the thread of
+// the loop, which runs nothing else. A suspended body costs a coroutine, but not a thread.
 func TestManyRedisCallsInFlightOnOneThread(t *testing.T) {
 	const calls = 256
 	for _, c := range []struct{ requests, nodes int }{{calls, 1}, {16, 16}, {1, calls}} {
@@ -100,8 +100,8 @@ func TestManyRedisCallsInFlightOnOneThread(t *testing.T) {
 	}
 }
 
-// A threadWorld is an engine whose loop has a thread to itself. The test may touch it
-// between its calls; writers and client are the loop's.
+// A threadWorld is an engine whose loop has a thread to itself. The test may touch the
+// threadWorld between its calls. The loop alone touches writers and client.
 type threadWorld struct {
 	t        *testing.T
 	host     *reactor.Reactor
@@ -120,7 +120,7 @@ func openThread(t *testing.T, reg *registry.Registry) *threadWorld {
 	require.NoError(t, w.host.Start())
 	pool := cpupool.New(w.host.Loop(), cpupool.Config{Workers: 1})
 	w.onLoop(func() {
-		// From here on the thread runs the loop and its coroutines, and nothing else.
+		// From here on, the thread runs the loop and its coroutines, and nothing else.
 		runtime.LockOSThread()
 		w.thread = syscall.Gettid()
 	})
@@ -168,8 +168,8 @@ func (c threadConn) Write(p []byte) error {
 	return c.Conn.Write(p)
 }
 
-// viewers returns a plan of n viewer nodes, which read Redis at the same time, and the
-// chain of nodes that puts their rows together.
+// viewers returns a plan of n viewer nodes that read Redis at the same time, and of a chain of
+// nodes that puts their rows together.
 func viewers(t *testing.T, reg *registry.Registry, n int) *plan.Graph {
 	var nodes []string
 	output := "v0"

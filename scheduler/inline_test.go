@@ -26,7 +26,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// timedTask passes its input through and takes as long as it is told, on the world's clock.
+// timedTask passes its input through and takes the given time on the world's clock.
 func timedTask(w *handWorld, op string, took *time.Duration, more func(*task.Spec)) task.Spec {
 	spec := task.Spec{Op: op, Inputs: 1, Output: task.PassThrough, Inline: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 		w.Harness.Clock.Advance(*took)
@@ -38,7 +38,7 @@ func timedTask(w *handWorld, op string, took *time.Duration, more func(*task.Spe
 	return spec
 }
 
-// finishAll runs all that waits for a worker, and what comes of it.
+// finishAll runs all jobs that wait for a worker, and the jobs that follow from them.
 func (w *handWorld) finishAll() (jobs int) {
 	for w.Settle(); len(w.cpu.queued) > 0; w.Settle() {
 		w.cpu.finish(w.cpu.take())
@@ -47,7 +47,7 @@ func (w *handWorld) finishAll() (jobs int) {
 	return jobs
 }
 
-// Which node runs inline, the first time and once it has been measured.
+// The table says which nodes run inline the first time, and which once they have been measured.
 func TestEligibility(t *testing.T) {
 	const cheap, heavy = 2 * time.Microsecond, 20 * time.Microsecond
 	for _, c := range []struct {
@@ -86,7 +86,7 @@ func TestEligibility(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newPlacedWorld(t, 0, c.placement)
 			took := c.took
-			// A sleep before it keeps it from being one job with a source on the pool.
+			// The sleep in front of the node prevents one job of source and node on the pool.
 			g := graph(t, builtins(t, timedTask(w, "test::timed", &took, c.spec)), "x", source(c.rows), sleepNode("nap", "src", 0), node("x", "timed", "nap", "", c.more))
 			for i, inline := range []bool{c.first, c.afterwards, c.afterwards} {
 				before, _ := w.placementMetrics()
@@ -109,8 +109,8 @@ func TestEligibility(t *testing.T) {
 	}
 }
 
-// A node that turns expensive between two runs is offloaded again within three of them, and comes
-// back when it is cheap again.
+// A node that turns expensive is offloaded again after three runs at most, and comes back when
+// it is cheap again.
 func TestUnlearning(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{})
 	took := time.Microsecond
@@ -143,7 +143,7 @@ func TestUnlearning(t *testing.T) {
 	assert.LessOrEqual(t, runs, 20)
 }
 
-// The mode of a request goes before the engine's.
+// A request's own mode goes before the engine's.
 func TestModeOfARequest(t *testing.T) {
 	for _, engine := range []Mode{Adaptive, OffloadAll, InlineAll} {
 		for _, own := range []Mode{Adaptive, OffloadAll, InlineAll} {
@@ -191,8 +191,8 @@ func TestInlineRunsLast(t *testing.T) {
 	require.NoError(t, p.Err)
 }
 
-// Beyond the budget of an iteration nodes wait for the next one, so that other requests get their
-// turn, and none is lost.
+// Nodes beyond the budget of an iteration wait for the next one, so that other requests are
+// served in between. Each of them still runs.
 func TestInlineBudget(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll, InlineBudget: 10 * time.Microsecond})
 	took := 4 * time.Microsecond
@@ -220,8 +220,8 @@ func TestInlineBudget(t *testing.T) {
 	assert.Equal(t, all, plans["test"])
 }
 
-// Requests that wait for the budget go before those that come later, also if an answer brings the next
-// request: a client that asks on and on does not keep the others waiting.
+// Requests that wait for the budget go before those that come later, even if an answer brings
+// the next request. A client that asks again and again does not make the others wait.
 func TestParkedRequestsGoFirst(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll, InlineBudget: time.Microsecond})
 	took := 2 * time.Microsecond
@@ -251,7 +251,8 @@ func TestParkedRequestsGoFirst(t *testing.T) {
 	}
 }
 
-// A request that fails while it waits for the next iteration's budget starts nothing more.
+// A request that fails while it waits for the budget of the next iteration does not start
+// another node.
 func TestAParkedRequestGivenUp(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll, InlineBudget: time.Microsecond})
 	took, ran := 2*time.Microsecond, 0
@@ -273,7 +274,7 @@ func TestAParkedRequestGivenUp(t *testing.T) {
 	}
 }
 
-// A node that ends after its deadline has failed, and nothing that follows it runs.
+// A node that ends after its deadline has failed, and none of its readers runs.
 func TestInlineDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -362,8 +363,8 @@ func TestStateContinues(t *testing.T) {
 	assert.ErrorIs(t, err, ErrRequestDeadline)
 }
 
-// Beyond the depth a node passes through the ready queue, behind what was ready before it, and never
-// goes to the pool for that: whatever the depth, all run inline in one iteration.
+// A node beyond the depth passes through the ready queue, after what was ready before it. It
+// does not go to the pool for that: whatever the depth, all nodes run inline in one iteration.
 func TestInlineDepth(t *testing.T) {
 	for _, c := range []struct {
 		name      string

@@ -9,7 +9,8 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// Requests that end at once are admitted over several iterations, so that neither the stack nor an iteration grows with the queue.
+// The engine spreads the admission of requests that end at once over several iterations. So
+// neither the stack nor an iteration grows with the queue.
 func TestAQueueOfInstantRequestsTakesTurnsWithIO(t *testing.T) {
 	const inflight, n = 3, 100
 	w := newWorldOf(t, Config{MaxInflight: inflight, MaxQueue: n})
@@ -39,7 +40,8 @@ func TestAQueueOfInstantRequestsTakesTurnsWithIO(t *testing.T) {
 	assert.Equal(t, n, total)
 }
 
-// A refusal costs no goroutine, no post and next to no memory: of one with nothing in the queue, and of one with its share.
+// A refusal costs next to no memory, no goroutine and no post. This is true for a flow with
+// nothing in the queue and for a flow with its full share.
 func TestARefusalIsCheap(t *testing.T) {
 	for _, queue := range []int{0, 1} {
 		w := newWorldOf(t, Config{MaxInflight: 1, MaxQueue: queue})
@@ -66,7 +68,8 @@ func TestARefusalIsCheap(t *testing.T) {
 	}
 }
 
-// Flows come and go without allocations: the queue keeps the places of those that have gone for others.
+// Flows come and go without allocations: the queue keeps the memory of flows that have gone for
+// others.
 func TestFlowsAllocateNothing(t *testing.T) {
 	var a Admission
 	a.Bound(1, 2)

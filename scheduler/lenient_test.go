@@ -62,7 +62,7 @@ func newBrokenTasks() *brokenTasks {
 			b.stopped <- err
 			return rowset.RowSet{}, err
 		}},
-		// after lets a body that ends settle first.
+		// after has a body that is about to end settle first.
 		{Op: "test::after", Inputs: 1, Output: task.PassThrough, Place: task.OnLoop, Forgets: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			for len(b.ended) == 0 {
 				if err := c.Sleep(time.Millisecond); err != nil {
@@ -76,7 +76,7 @@ func newBrokenTasks() *brokenTasks {
 	return b
 }
 
-// noteEnd tells that a body is about to end, as far as somebody may want to know.
+// noteEnd notes that a body is about to end, if a test waits for that.
 func (b *brokenTasks) noteEnd() {
 	select {
 	case b.ended <- struct{}{}:
@@ -86,7 +86,7 @@ func (b *brokenTasks) noteEnd() {
 
 const finalScore = schedulertest.FinalScore
 
-// lenientGraph loads a plan of nodes, the last of which is the output, whose nodes may say on_error.
+// lenientGraph loads a plan of nodes, which may have on_error. The last node is the output.
 func lenientGraph(t *testing.T, b *brokenTasks, output string, nodes ...string) *plan.Graph {
 	t.Helper()
 	artifact := strings.Replace(schedulertest.PlanJSON(output, nodes...), `"schema_version"`, `"capabilities_required": ["cap.rankd.on_error.v1"], "schema_version"`, 1)
@@ -110,7 +110,8 @@ func forAllEngines(t *testing.T, test func(t *testing.T, e scheduler.Engine)) {
 		}
 	}
 	t.Run("pool", func(t *testing.T) {
-		// As many workers as any plan has nodes: a required node must not wait for a worker behind optional ones.
+		// There are as many workers as nodes in any plan: a required node must not wait for a
+		// worker behind optional ones.
 		e := blocking.OpenTwoPools(scheduler.Config{Registry: testRegistry(t), CPUThreads: 8})
 		defer e.Close(scheduler.Forever)
 		test(t, e)
@@ -131,7 +132,7 @@ func runOn(e scheduler.Engine, x *scheduler.Execution) *scheduler.Result {
 	return <-results
 }
 
-// statuses returns what an answer says of its nodes: "n2 failed".
+// statuses returns what an answer says of its nodes, such as "n2 failed".
 func statuses(r *scheduler.Result) (all []string) {
 	for _, c := range r.Completeness() {
 		all = append(all, c.Node.ID+" "+string(c.Status))
@@ -194,7 +195,7 @@ func TestAPlanGoesOnWithoutAFailedNode(t *testing.T) {
 			b := newBrokenTasks()
 			g := lenientGraph(t, b, c.output, c.nodes...)
 			forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
-				for range 2 { // the second on memory that the first has used, and with what the first taught
+				for range 2 { // the second runs on memory that the first has used, and with what the engine learned from the first
 					r := runOn(e, &scheduler.Execution{Graph: g, UserID: 1})
 					requireRows(t, r, c.want...)
 					assert.Equal(t, c.told, statuses(r))
@@ -244,7 +245,8 @@ func TestWhatAPlanCannotDoWithout(t *testing.T) {
 	}
 }
 
-// TestAnOptionalNodeIsWaitedForWhileARequiredOneRuns: on the engines that run nodes side by side.
+// TestAnOptionalNodeIsWaitedForWhileARequiredOneRuns tests the engines that run several nodes
+// of a request at once.
 func TestAnOptionalNodeIsWaitedForWhileARequiredOneRuns(t *testing.T) {
 	three := node("src", "fixed_source", "", `"row_count": 3`, "")
 	stuck := node("x", "stuck", "src", "", `"optional": true`)
@@ -319,7 +321,8 @@ func TestTheSequentialEngineWaitsForOptionalNodes(t *testing.T) {
 	assert.Equal(t, []string{"x ok"}, statuses(r))
 }
 
-// A call to Redis of a node that is given up ends at once, and so does one that begins afterwards.
+// The Redis call of a node that is given up ends at once, and so does one that begins
+// afterwards.
 func TestAGivenUpCallEnds(t *testing.T) {
 	reg := silentRedis(t)
 	errs := make(chan error, 4)

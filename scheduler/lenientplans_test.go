@@ -19,7 +19,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// moody is a task whose failures follow from the node and the user: it passes its input on, fails, panics, or fails open.
+// moody is a task whose behavior follows from the node and the user: it passes its input on,
+// fails, panics, or fails open.
 func moody(op string, spec task.Spec) task.Spec {
 	spec.Op, spec.Inputs, spec.Output, spec.Forgets = op, 1, task.PassThrough, true
 	spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
@@ -94,7 +95,7 @@ func lenientPlan(t *testing.T, rng *rand.Rand, tasks *task.Catalog) *plan.Graph 
 		var bad *plan.Error
 		require.ErrorAs(t, err, &bad)
 		stricter := false
-		for i := range lenient { // No plan may say all that was drawn: take one thing back.
+		for i := range lenient { // A plan may not combine all that was drawn, so the loop takes one thing back at a time.
 			if lenient[i] != "" && (fmt.Sprintf("n%d", i) == bad.Node || !strings.Contains(bad.Field, "on_error")) {
 				lenient[i], stricter = "", true
 				break

@@ -131,10 +131,10 @@ func answerText(r *scheduler.Result) string {
 	return b.String()
 }
 
-// TestMaxRowsHoldsOnRandomPlans: with any bound an engine gives the answer that it gives without
-// one, if the rows of all batches keep to the bound; else it fails with a *task.RowsError of some
-// node. It never makes more rows than the bound. Requests that run at the same time have a
-// bound each.
+// TestMaxRowsHoldsOnRandomPlans: if the rows of all batches stay within the bound, an engine
+// gives the same answer as without one. Otherwise the request fails with a *task.RowsError of
+// some node. A request never makes more rows than the bound. Requests that run at the same time
+// have a bound each.
 func TestMaxRowsHoldsOnRandomPlans(t *testing.T) {
 	server, err := resptest.NewServer(finiteLists)
 	require.NoError(t, err)
@@ -213,7 +213,7 @@ func requireTooManyRows(t *testing.T, r *scheduler.Result, bound int, about stri
 	require.Nil(t, r.Outputs, about)
 }
 
-// TestThirtyLargeSources: sources that would take 24 GB take next to nothing.
+// TestThirtyLargeSources: sources whose rows would take 24 GB take next to no memory.
 func TestThirtyLargeSources(t *testing.T) {
 	reg := registryAt(t, "127.0.0.1:1", "")
 	nodes := make([]string, 30)
@@ -234,8 +234,8 @@ func TestThirtyLargeSources(t *testing.T) {
 	}
 }
 
-// TestARefusedRequestIsLetGo: once a request has failed by the bound, nothing that it has made
-// stays alive, whatever its caller does with the error.
+// TestARefusedRequestIsLetGo: after a request has failed by the bound, the garbage collector
+// frees all that it made, whatever its caller does with the error.
 func TestARefusedRequestIsLetGo(t *testing.T) {
 	server, err := resptest.NewServer(resptest.Followers)
 	require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// keeper returns a task that leaves its input behind in kept, as a task may that does not declare
-// Forgets.
+// keeper returns a task that does not declare Forgets, and keeps a reference to its input in
+// kept.
 func keeper(kept *[]rowset.RowSet) task.Spec {
 	return task.Spec{
 		Op: "test::keeper", Inputs: 1, Output: task.PassThrough, Place: task.OnLoop,
@@ -23,8 +23,8 @@ func keeper(kept *[]rowset.RowSet) task.Spec {
 	}
 }
 
-// Memory serves the next request unless something may still refer to it: a task that does not say
-// that it forgets, or an answer that is too large to be copied.
+// The next request uses the same memory unless something may still refer to it. That may be a
+// task that does not declare Forgets, or an answer that is too large to be copied.
 func TestWhenMemoryIsUsedAgain(t *testing.T) {
 	var kept []rowset.RowSet
 	first := node("t", "take", "f", `"count": 5`, "")
@@ -62,8 +62,9 @@ func TestWhenMemoryIsUsedAgain(t *testing.T) {
 	}
 }
 
-// A request that fails gives its memory back. One that leaves an orphan does not, since the orphan
-// still reads it. Two engines share the pool, as the orphan outlives the requests of its own.
+// A request that fails gives its memory back. A request that leaves an orphan does not, since
+// the orphan still reads it. Two engines share the pool, since the orphan outlives the requests
+// of its own engine.
 func TestMemoryOfFailures(t *testing.T) {
 	pool := poisonedPool()
 	closing, other := open(t, Config{Memory: pool}), open(t, Config{Memory: pool})

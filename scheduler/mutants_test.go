@@ -21,8 +21,9 @@ import (
 // bugVariable names the environment variable that wakes one bug of a binary of mutants.
 const bugVariable = "RANKD_BUG"
 
-// Mutants are the tests of packages, built once each with every deliberate bug in them. A function with a bug exists
-// twice: as it is, and with the bug. It calls its double if RANKD_BUG names that bug.
+// Mutants are the test binaries of packages, each built once with every deliberate bug in it. A
+// function with a bug exists twice: as it is, and with the bug. The function calls its double
+// if RANKD_BUG names that bug.
 type mutants struct {
 	overlay  string            // path of the overlay for go build
 	binaries map[string]string // path of a package's test binary, by the package's folder
@@ -48,7 +49,8 @@ func buildMutants(t *testing.T, list []mutation) *mutants {
 	return m
 }
 
-// writeOverlay writes the sources with all bugs, and the file for go build that says which source they replace.
+// writeOverlay writes the sources with all bugs, and the file that tells go build which source
+// each one replaces.
 func (m *mutants) writeOverlay(t *testing.T, list []mutation) {
 	dir := t.TempDir()
 	places := make(map[string][]mutantPlace) // by file

@@ -90,8 +90,8 @@ func TestMutationsApply(t *testing.T) {
 	}
 }
 
-// TestMutationsAreCaught builds the simulation with each bug and lets it find the bug. With
-// -update it writes the table of what was found into the README.
+// TestMutationsAreCaught builds the simulation with each bug and has it find the bug. With
+// -update it writes the table of its findings into the README.
 func TestMutationsAreCaught(t *testing.T) {
 	if !*runMutations {
 		t.Skip("takes minutes: -mutations")
@@ -136,7 +136,8 @@ func (m *mutation) tested(t *testing.T) string {
 func (m *mutation) hunt(t *testing.T, mutants *mutants) (seed, violation string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	// One processor: the shards of the simulation then look at the seeds in order, and the first is found.
+	// With one processor, the shards of the simulation look at the seeds in order, and the
+	// first bad seed is found.
 	args := []string{"-test.run=^TestSimulation$", "-test.cpu=1", fmt.Sprintf("-seeds=%d", mutationSeeds)}
 	if m.tests[0] != "" {
 		args = []string{"-test.run=^" + m.tests[1] + "$"}

@@ -17,14 +17,14 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// The tests of this file are about bodies that nobody waits for any more, and about the
-// waits that such a body begins or is in.
+// The tests of this file are about bodies that nobody waits for any more. Some of these bodies
+// already wait, others begin to wait later.
 
 // waits is what a body that ignores every error has seen.
 type waits struct {
 	errs       []error  // of its sleeps
 	iterations []uint64 // of the loop, in which they end
-	cancelled  bool     // the Ctx says so after the first
+	cancelled  bool     // the Ctx says after the first one that the node was given up
 	done       bool     // its channel does
 }
 
@@ -49,7 +49,8 @@ func (w *waits) spec(l *loop.Loop) task.Spec {
 	})
 }
 
-// By hand: to the nanosecond. The body ignores its cancellation, so it completes late.
+// By hand, the test checks instants to the nanosecond. The body ignores its cancellation, so it
+// completes late.
 func TestAnOrphanSleepsNoMore(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*handWorld)
@@ -98,10 +99,10 @@ func (w *handWorld) withClients(o resp.Options) {
 	}
 }
 
-// A body that tries again with back-off, for ever, ends with the engine: whether Close finds it
-// in a call or asleep. One that ignores how its sleeps end has its attempts at once.
+// A body that retries with back-off forever ends with the engine, whether Close finds it in a
+// call or asleep. A body that ignores how its sleeps end makes its attempts at once.
 func TestABodyThatTriesAgainDoesNotHoldUpClose(t *testing.T) {
-	const attemptsMax = 4 // of a body that would try for ever
+	const attemptsMax = 4 // of a body that would try forever
 	for name, c := range map[string]struct {
 		asleep, deaf bool
 		attempts     int
@@ -145,8 +146,8 @@ func TestABodyThatTriesAgainDoesNotHoldUpClose(t *testing.T) {
 	}
 }
 
-// Thousands of bodies that sleep end one by one: the cost of each does not depend on how many there are, and none ends
-// on the stack of another.
+// Thousands of sleeping bodies end one by one. The cost of each does not depend on how many
+// there are, and none ends on the stack of another.
 func TestTheDrainIsALoop(t *testing.T) {
 	const n = 2000
 	for name, timeout := range map[string]time.Duration{"timed out": ms(10), "shut down": 0} {
@@ -156,7 +157,7 @@ func TestTheDrainIsALoop(t *testing.T) {
 			g := graph(t, builtins(t, loopTask("test::nap", func(c *task.Ctx) (rowset.RowSet, error) {
 				err := c.Sleep(ample)
 				if ended++; ended == n {
-					all := stacks[:runtime.Stack(stacks, true)] // among them the loop's, which is not this coroutine's
+					all := stacks[:runtime.Stack(stacks, true)] // the loop's goroutine is one of them, and is not this coroutine's
 					deep = bytes.Count(all, []byte("(*loopBody).wake("))
 				}
 				return rowset.RowSet{}, err
@@ -183,7 +184,8 @@ func TestTheDrainIsALoop(t *testing.T) {
 	}
 }
 
-// The client's timer for a call can be ahead of the node's: the node is late all the same, and counts.
+// The client's timer for a call can fire before the node's. The node is late all the same, and
+// counts as such.
 func TestANodeIsLateWhicheverTimerFires(t *testing.T) {
 	g := builtinGraph(t, "x", viewerNode("x"))
 	for name, c := range map[string]struct {

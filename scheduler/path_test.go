@@ -13,8 +13,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// A job is due at its request's deadline less the time from its node to the end of the plan; the longest path counts, with
-// the waits on it.
+// A job is due at its request's deadline minus the time from its node to the end of the plan.
+// The longest path counts, including the waits on it.
 func TestJobsAreDueBeforeTheRestOfTheirPath(t *testing.T) {
 	const wait = 5 * time.Millisecond
 	for _, tt := range []struct {
@@ -22,7 +22,7 @@ func TestJobsAreDueBeforeTheRestOfTheirPath(t *testing.T) {
 		mode     Mode
 		deadline time.Duration
 		second   time.Duration // from the arrival of the second request to its first job's Due
-		third    time.Duration // and to that of the job behind
+		third    time.Duration // and to that of the job after it
 	}{
 		{name: "by deadline", deadline: 100 * time.Millisecond, second: 100*time.Millisecond - ms(4) - wait - ms(4), third: 100*time.Millisecond - ms(4)},
 		{name: "no deadline", second: patience - ms(4) - wait - ms(4), third: patience - ms(4)},
@@ -68,7 +68,8 @@ func TestJobsAreDueBeforeTheRestOfTheirPath(t *testing.T) {
 	}
 }
 
-// Two nodes of a chain that are cheap each run inline, though both together take longer than the threshold: measured, or by the plan's word.
+// Two cheap nodes of a chain run inline, though together they take longer than the threshold.
+// They are cheap by measurement, or because the plan says so.
 func TestNodesOfAChainAreCheapByThemselves(t *testing.T) {
 	for _, hint := range []string{"", `"scheduling": {"cost_estimate_us": 6}`} {
 		w := newPlacedWorld(t, 0, Placement{})

@@ -41,7 +41,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// A source is computed on the loop up to so many rows, and on the pool beyond.
+// A source of few rows is computed on the loop, a larger one on the pool.
 func TestALargeSourceRunsOnThePool(t *testing.T) {
 	w := newHandWorld(t, 0)
 	small := w.start(w.within(builtinGraph(t, "src", source(loopRowsMax)), 0))
@@ -58,7 +58,7 @@ func TestALargeSourceRunsOnThePool(t *testing.T) {
 	requireRows(t, large.Result, idsUpTo(loopRowsMax+1, 1)...)
 }
 
-// A large source that times out is given up as any work of the pool.
+// A large source that times out is given up like any work on the pool.
 func TestALargeSourceTimesOut(t *testing.T) {
 	for _, started := range []bool{false, true} {
 		t.Run(fmt.Sprintf("started %v", started), func(t *testing.T) {
@@ -82,7 +82,8 @@ func TestALargeSourceTimesOut(t *testing.T) {
 	}
 }
 
-// An orphan's rows count for its own request, and not for the next one in its place.
+// The rows of an orphan count for its own request, and not for the next request that uses the
+// same memory.
 func TestAnOrphanCountsForItsOwnRequest(t *testing.T) {
 	w := newHandWorld(t, 0)
 	w.maxRows = 10
@@ -110,7 +111,7 @@ func TestAnOrphanCountsForItsOwnRequest(t *testing.T) {
 	requireRows(t, second.Result, idsUpTo(3, 2)...) // 3 and 6 of 10
 }
 
-// A request has the whole bound, whatever the one before it in its place has made.
+// A request has the whole bound, however many rows the last user of its memory has made.
 func TestEachRequestHasTheWholeBound(t *testing.T) {
 	w := newHandWorld(t, 0)
 	w.maxRows = 10
@@ -129,8 +130,8 @@ func TestEachRequestHasTheWholeBound(t *testing.T) {
 	require.Len(t, w.freeRuns.items, 1, "all in one place")
 }
 
-// BenchmarkSourcePlace says where the way to the pool begins to pay: what a request of one
-// source takes, by rows and place.
+// BenchmarkSourcePlace shows from which size on the pool pays off: the time of a request of one
+// source, by rows and place.
 func BenchmarkSourcePlace(b *testing.B) {
 	var here, there task.Spec
 	for _, spec := range builtin.Specs() {

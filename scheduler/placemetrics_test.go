@@ -14,8 +14,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// The figures of each job: how long it waited for a worker, and the way there and back without
-// the work itself.
+// Each job is measured: how long it waited for a worker, and the way there and back without the
+// work itself.
 func TestPlacementMetrics(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{})
 	work := task.Spec{Op: "test::work", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
@@ -48,8 +48,8 @@ func TestPlacementMetrics(t *testing.T) {
 	assert.Equal(t, map[string]PlacementStats{"test": all}, plans)
 }
 
-// The callbacks of the loop that work for a plan count for it: those that begin its requests, those
-// that resume its nodes, and those that hand its jobs back.
+// A callback of the loop counts for the plan that it works for. Such callbacks begin requests,
+// resume nodes and hand jobs back.
 func TestCallbackTimeOfAPlan(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{})
 	wakes := task.Spec{Op: "test::wakes", Inputs: 1, Output: task.PassThrough, Place: task.OnLoop, Run: func(c *task.Ctx) (rowset.RowSet, error) {
@@ -88,7 +88,8 @@ func TestCallbackTimeOfAPlan(t *testing.T) {
 	assert.EqualValues(t, 3, plans["handed back"].CallbackTime.Count, "it begins, goes on after its sleep, and takes its job back")
 }
 
-// A program that loads plans for ever does not fill the engine with them, and no count is lost.
+// A program that goes on loading plans does not fill the engine with them, and each count is
+// kept.
 func TestPlansAreForgotten(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{})
 	nap := w.start(w.within(builtinGraph(t, "x", source(1), sleepNode("x", "src", time.Second)), 0))
@@ -111,14 +112,15 @@ func TestPlansAreForgotten(t *testing.T) {
 	assert.EqualValues(t, plans+1, all.InlineTime.Count)
 }
 
-// Metrics of a running engine, through the interface.
+// Metrics of a running engine are read through the interface.
 func TestMetricsHaveThePlacement(t *testing.T) {
 	w := open(t, Config{})
 	for range 3 {
 		require.NoError(t, w.run(&Execution{Graph: builtinGraph(t, "x", source(5), vmNode("x", "src"))}).Err)
 	}
 	var m Metrics
-	// Metrics reads the loop's histograms while the loop runs on: a reading may fall between the two of one callback.
+	// Metrics reads the histograms while the loop runs: a reading may fall between the two
+	// updates of one callback.
 	require.Eventually(t, func() bool {
 		m = w.Metrics()
 		return clock.NewThreadCPU() == nil || m.Loop.CallbackTime.Count == m.Loop.CallbackCPU.Count
@@ -134,7 +136,8 @@ func TestMetricsHaveThePlacement(t *testing.T) {
 	}
 }
 
-// A node that waits for the loop's budget waits for its start, and so does one behind a slow one; a task that waits takes as long as it waits.
+// The wait for the loop's budget counts as the start delay of a node. So does the wait for a
+// slow node in front of it. A task that waits takes as long as it waits.
 func TestStartDelayOnTheLoop(t *testing.T) {
 	w := newPlacedWorld(t, 0, Placement{InlineBudget: ms(1), NoContinuationChaining: true})
 	long := ms(3)

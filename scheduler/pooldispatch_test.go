@@ -17,12 +17,12 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// The two-pool engine's threading model: which node runs on which workers, and how many of them
-// at once. Every body stops at a door; when all goroutines wait, those inside are all that the
-// engine runs at once.
+// The tests of this file check the threading of the two-pool engine: which workers run a node,
+// and how many nodes run at once. Every body stops at a door. When all goroutines wait, the
+// bodies at the doors are all that the engine runs at once.
 
-// dispatchTable is the original specification's table of tasks and pools (THREADING_MODEL.md). fixed_source and busy_cpu
-// are not in it; they do no I/O.
+// dispatchTable is the original specification's table of tasks and pools (THREADING_MODEL.md).
+// fixed_source and busy_cpu are not in it, but they do no I/O.
 var dispatchTable = map[string]struct {
 	io   bool
 	node string // JSON of the members op and params, and inputs
@@ -41,9 +41,9 @@ var dispatchTable = map[string]struct {
 	"test::fixed_source":   {false, `"op": "fixed_source", "inputs": [], "params": {}`},
 }
 
-// doors are built-in tasks whose bodies wait, each in front of the door of its kind, until it is open.
+// doors are built-in tasks whose bodies wait at the door of their kind until it opens.
 type doors struct {
-	inside [2]atomic.Int32 // bodies in front of the door: CPU, I/O
+	inside [2]atomic.Int32 // bodies at the door: CPU, I/O
 	opened [2]chan struct{}
 	specs  []task.Spec
 }
@@ -88,7 +88,7 @@ func (d *doors) waiting(kind int) int {
 	return int(d.inside[kind].Load())
 }
 
-// copiesOf returns a plan of n nodes of an op, side by side.
+// copiesOf returns a plan of n nodes of an op, none of which reads another.
 func (b *bubble) copiesOf(op string, n int) *scheduler.Execution {
 	nodes := []string{source(1)}
 	for i := range n {
@@ -98,10 +98,11 @@ func (b *bubble) copiesOf(op string, n int) *scheduler.Execution {
 }
 
 func TestPoolDispatchesByPlace(t *testing.T) {
-	// The tasks of the original specification have every place; the others are dispatched by it, too.
+	// Tasks of the original specification have every place. The engine dispatches the other
+	// tasks by the same rules.
 	specs := slices.DeleteFunc(builtin.Specs(), func(s task.Spec) bool { _, ok := dispatchTable[s.Op]; return !ok })
 	require.Len(t, specs, len(dispatchTable), "the table's tasks exist")
-	// So many workers that the number of bodies at once tells the pool that runs them.
+	// There are enough workers to tell the pool from the number of bodies that run at once.
 	const cpuWorkers, ioWorkers, nodes = 3, 5, 8
 	for _, spec := range specs {
 		entry := dispatchTable[spec.Op]
@@ -114,7 +115,7 @@ func TestPoolDispatchesByPlace(t *testing.T) {
 			for name, load := range map[string][]int{"one request": {nodes}, "many requests": {1, 1, 1, 1, 1, 1, 1, 1}} {
 				t.Run(name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						// The source is instant, but where it is the subject.
+						// The source is instant, unless the test is about it.
 						var free []string
 						if spec.Op != "test::fixed_source" {
 							free = []string{"test::fixed_source"}
@@ -140,7 +141,8 @@ func TestPoolDispatchesByPlace(t *testing.T) {
 	}
 }
 
-// Why there are two pools: blocked I/O leaves the CPU workers free, and the other way round.
+// The test shows why there are two pools: blocked I/O leaves the CPU workers free, and the
+// other way around.
 func TestPoolsDoNotStarveEachOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		blocked, other string
@@ -170,14 +172,16 @@ func TestPoolsDoNotStarveEachOther(t *testing.T) {
 	}
 }
 
-// A core is the loop's, but a second worker is worth more than that. The default of the original specification is the most.
+// The loop takes a core, but a second worker is worth more than that core. The default never
+// exceeds the one of the original specification.
 func TestDefaultCPUThreads(t *testing.T) {
 	for cores, workers := range map[int]int{1: 2, 2: 2, 3: 2, 4: 3, 8: 7, 9: 8, 16: 8, 256: 8} {
 		assert.Equal(t, workers, scheduler.DefaultCPUThreads(cores), "%d cores", cores)
 	}
 }
 
-// Four I/O threads are the original specification's; the CPU workers are ours.
+// The four I/O threads come from the original specification. The number of CPU workers is our
+// own choice.
 func TestPoolDefaults(t *testing.T) {
 	for op, c := range map[string]struct{ kind, want int }{"core::viewer": {ioDoor, 4}, "core::vm": {cpuDoor, scheduler.DefaultCPUThreads(runtime.NumCPU())}} {
 		t.Run(op, func(t *testing.T) {
@@ -194,8 +198,8 @@ func TestPoolDefaults(t *testing.T) {
 	}
 }
 
-// Async runs as many CPU bodies at once as it has workers, in one request and in many; the
-// sequential engine runs one node of a request at a time, and requests side by side.
+// Async runs as many CPU bodies at once as it has workers, in one request or in many. The
+// sequential engine runs one node of a request at a time, but several requests at once.
 func TestNodesAtOnceOnTheOtherEngines(t *testing.T) {
 	for name, c := range map[string]struct {
 		engine         string

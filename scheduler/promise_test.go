@@ -22,8 +22,8 @@ import (
 //	without NAME    the function does not call NAME
 //	call NAME       the bug stands for the call of NAME; there $ is the call itself
 //
-// NAME is the end of what is called, such as Reset or cancel.Reset. The function calls one such. A function or a call that no
-// longer exists is an error of the hunt.
+// NAME is the last part of the callee, such as Reset or cancel.Reset. The function calls it
+// exactly once. A function or a call that no longer exists is an error of the hunt.
 type promise struct {
 	function string // Name, or Type.Name of a method
 	kind     string // entry, without or call
@@ -134,7 +134,8 @@ func statementOf(body *ast.BlockStmt, call *ast.CallExpr) (smallest ast.Stmt) {
 	return smallest
 }
 
-// text returns what stands at the place instead. A statement that is left out still uses its variables.
+// text returns the text that replaces the place. A statement that is left out still uses its
+// variables.
 func (p promise) text(place *goPlace, bug string) string {
 	there := string(place.source[place.pos:place.end])
 	switch p.kind {

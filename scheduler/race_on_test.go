@@ -2,5 +2,6 @@
 
 package scheduler
 
-// raceDetector: with it a seed of the simulation takes ten times as long.
+// raceDetector says that the race detector is on. A seed of the simulation then takes ten times
+// as long.
 const raceDetector = true

@@ -30,7 +30,8 @@ var aheadKeys = []aheadKey{
 	{"f1", "float"},
 }
 
-// aheadTables have aheadKeys, a parameter for keys of Redis, and two endpoints, which are one server.
+// aheadTables have aheadKeys, a parameter for Redis keys, and two endpoints that are one
+// server.
 func aheadTables(addr string) fstest.MapFS {
 	keys := "[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n"
 	for i, k := range aheadKeys {
@@ -50,7 +51,8 @@ func aheadTables(addr string) fstest.MapFS {
 	}
 }
 
-// aheadData are hashes with values that are there, missing, or none of their type, and some keys of a wrong kind.
+// aheadData holds hashes. Some values are there, some are missing, and some have the wrong
+// type. Some keys are not hashes.
 func aheadData(rng *rand.Rand) map[string]any {
 	data := map[string]any{"members": rankdtest.Set{"1", "4", "7"}}
 	texts := map[string][]string{
@@ -94,7 +96,8 @@ func aheadData(rng *rand.Rand) map[string]any {
 	return data
 }
 
-// aheadPlan writes a random chain of lookups, with other nodes between them. It returns nil if no plan may say so, which is rare enough.
+// aheadPlan writes a random chain of lookups, with other nodes between them. It returns nil if
+// Load would refuse the plan, which is rare.
 func aheadPlan(t *testing.T, rng *rand.Rand, tasks *task.Catalog, reg *registry.Registry) (load func() *plan.Graph) {
 	pick := func(all ...string) string { return all[rng.IntN(len(all))] }
 	nodes := []string{`{"node_id": "n0", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "ids:{user}"}}`}
@@ -169,7 +172,7 @@ func aheadPlan(t *testing.T, rng *rand.Rand, tasks *task.Catalog, reg *registry.
 "pred_table": {"odd": {"op": "cmp", "cmp": ">=", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 3}}}}`,
 		strings.Join(nodes, ",\n"), strings.Join(outputs, ","))
 	if _, err := plan.Load("random", []byte(artifact), tasks, reg); err != nil {
-		require.ErrorContains(t, err, "reads column", artifact) // that is not there, or may not be
+		require.ErrorContains(t, err, "reads column", artifact) // that is missing, or may be
 		return nil
 	}
 	return func() *plan.Graph {
@@ -200,7 +203,8 @@ func everythingOf(r *scheduler.Result) string {
 	return b.String()
 }
 
-// TestReadingAheadChangesNoAnswer runs random plans on all engines, in all modes, as they are and with each lookup for itself.
+// TestReadingAheadChangesNoAnswer runs random plans on all engines, in all modes. Each plan
+// runs as it is, and once with each lookup reading for itself.
 func TestReadingAheadChangesNoAnswer(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(aheadData(rand.New(rand.NewPCG(1, 23))))
 	require.NoError(t, err)
@@ -297,7 +301,7 @@ func TestReadingAheadChangesNoAnswer(t *testing.T) {
 		}
 		half := len(sent) / 2
 		for i := range half {
-			if whole { // What is read for a node that never runs is read in vain.
+			if whole { // If a node never runs, what was read for it was read in vain.
 				assert.LessOrEqual(t, sent[half+i], sent[i], "seed %d, %s", seed, worlds[i].name)
 			}
 			if sent[half+i] < sent[i] {
@@ -316,8 +320,8 @@ func TestReadingAheadChangesNoAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsReadAhead counts the commands and the calls of chains, with lookups ahead and without. The rows are 1, 2 and 3, and the
-// item of 3 has no title.
+// TestWhatIsReadAhead counts the commands and the calls of chains, with lookups that read ahead
+// and without. The rows are 1, 2 and 3, and the item of 3 does not have a title.
 func TestWhatIsReadAhead(t *testing.T) {
 	item := func(id, likes, title string) map[string]string {
 		hash := map[string]string{"likes": likes, "author": "7", "at": "5"}

@@ -24,18 +24,18 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// The bounds of the endpoint on which faults are tried that end by one of them. They
-// differ, so that it shows by which.
+// Faults that end by a bound are tried on an endpoint with these bounds. The bounds differ,
+// which shows by which one a fault ends.
 const (
 	connectTimeout = 200 * time.Millisecond
 	requestTimeout = 300 * time.Millisecond
 	shortPolicy    = "connect_timeout_ms = 200\nrequest_timeout_ms = 300\n"
-	// longPolicy is for the others, which are noticed at once: within slack, which is
-	// far less, however busy the machine is.
+	// longPolicy is for all other faults, which are noticed at once. Even on a busy machine
+	// that takes less than slack, which is far less than these bounds.
 	longPolicy = "connect_timeout_ms = 30000\nrequest_timeout_ms = 30000\n"
 )
 
-// A redisFault is one row of the table in docs/reliability.md: what a request gets that
+// A redisFault is one row of the table in docs/reliability.md. It says what a request gets that
 // meets the fault, and how soon.
 type redisFault struct {
 	name   string
@@ -45,17 +45,17 @@ type redisFault struct {
 	// deadline of the request, from its submission; 0: none.
 	deadline time.Duration
 
-	// wantErr are what the request's error has to match; none: it succeeds. Of wantAny, if
-	// there are any, it has to match one.
+	// wantErr are errors that the request's error must match; none: it succeeds. If there are
+	// any wantAny, the error must match one of them.
 	wantErr  []error
 	wantAny  []error
-	wantText []string // what the error says, besides the server's address
+	wantText []string // what the error says, apart from the server's address
 	code     string   // the class of the server's error reply, if there is one
-	// notBefore and within bound when the answer comes, from the submission; slack is
-	// added to within.
+	// The answer comes notBefore and within these times from the submission; slack is added to
+	// within.
 	notBefore, within time.Duration
 
-	// keeps: the connection is still the first one after the recovery.
+	// keeps says that the connection after the recovery is still the first one.
 	keeps bool
 	// lingers is how long requests may fail after the fault is lifted; 0: the next one
 	// succeeds.
@@ -111,7 +111,7 @@ func redisFaults() []redisFault {
 		{name: "greets with garbage", script: resptest.On(resptest.Garbage(), greeting...),
 			wantErr: []error{errRedis, resp.ErrConnect, resp.ErrProtocol}},
 
-		// It answers late, or in pieces.
+		// It answers late, or in several pieces.
 		{name: "answers late, in time", script: onUser(resptest.Late(requestTimeout / 10)), keeps: true,
 			notBefore: 2 * requestTimeout / 10},
 		{name: "splits every byte", script: resptest.Always(resptest.Drip(0)), keeps: true},
@@ -151,8 +151,9 @@ func redisFaults() []redisFault {
 			wantErr: []error{errRedis, resp.ErrConnectionLost, resp.ErrProtocol}},
 		{name: "answers with another type", script: onUser(resptest.Instead(":1\r\n")), keeps: true,
 			wantErr: []error{errRedis}, wantText: []string{"HGETALL user:7", "integer", "want array"}},
-		// The reactor finds it behind user:7, and goes on with another connection, since nothing else was
-		// sent on the first. But user:7 is also among the users that follow, where the others' replies shift.
+		// The reactor finds the excess after the answer to user:7. It goes on with another
+		// connection, since it has sent nothing else on the first. But the requests that follow
+		// ask for user:7, too, and there the excess shifts the replies to others.
 		{name: "answers too much", script: onUser(resptest.Excess()), wantErr: []error{errRedis}},
 		{name: "announces 600 MB", script: onUser(resptest.HugeBulk("629145600")),
 			wantErr:  []error{errRedis, resp.ErrConnectionLost, resp.ErrProtocol},
@@ -175,7 +176,8 @@ func (f *redisFault) policy() string {
 	return longPolicy
 }
 
-// besideOthers lets the test of a fault that ends by a bound run beside others of its kind: it waits nearly all of its time.
+// besideOthers lets the test of a fault run in parallel with others, if the fault ends by a
+// bound. Such a test waits nearly all of its time.
 func (f *redisFault) besideOthers(t *testing.T) {
 	if f.within > 0 {
 		t.Parallel()
@@ -201,8 +203,8 @@ func TestRedisFaults(t *testing.T) {
 	}
 }
 
-// TestRedisFaultsBeforeARealServer is the table with the faults between the reactor
-// engine and a redis-server.
+// TestRedisFaultsBeforeARealServer runs the table with the faults between the reactor and a
+// redis-server.
 func TestRedisFaultsBeforeARealServer(t *testing.T) {
 	redis := testworld.StartRedis(t)
 	require.NoError(t, devredis.Load(t.Context(), redis.Addr))
@@ -224,15 +226,15 @@ func TestRedisFaultsBeforeARealServer(t *testing.T) {
 
 const user = 7
 
-// early is how much earlier than its own measure of time says something may happen: a
-// loop takes the time once per iteration.
+// early is how much too early something may seem to happen: a loop reads the clock once per
+// iteration.
 const early = 10 * time.Millisecond
 
-// allocMax bounds what an engine allocates for one request that meets a fault: none of
-// them may have it reserve what a server announces, or store what it sends without end.
+// allocMax bounds what an engine allocates for one request that meets a fault. The engine must
+// not reserve as much memory as a server announces, or store without end what a server sends.
 const allocMax = 32 << 20
 
-// meetFault has a request meet the fault, lifts it, and sees that all is well again.
+// meetFault has a request meet the fault, lifts the fault, and checks that all is well again.
 func meetFault(t *testing.T, f redisFault, server *resptest.Server, e engine, reg *registry.Registry, want []row) {
 	g := examplePlan(t, reg, "concat_plan")
 	if f.warm {
@@ -250,7 +252,7 @@ func meetFault(t *testing.T, f redisFault, server *resptest.Server, e engine, re
 		if !errors.Is(result.Err, scheduler.ErrRequestDeadline) && !errors.Is(result.Err, scheduler.ErrDeadlineBeforeStart) {
 			break
 		}
-		result, took = run(e, g, user, f.deadline) // a busy machine has held it up: it has not met the fault
+		result, took = run(e, g, user, f.deadline) // a busy machine has delayed it: it has not met the fault
 	}
 	runtime.ReadMemStats(&after)
 
@@ -269,7 +271,7 @@ func meetFault(t *testing.T, f redisFault, server *resptest.Server, e engine, re
 	start := time.Now()
 	patience := f.lingers
 	if f.within > 0 {
-		patience += slack // With short bounds, a busy machine is a fault by itself.
+		patience += slack // With short bounds, a busy machine alone can fail requests.
 	}
 	assert.Equal(t, want, rows(t, runUntilWell(e, g, patience)))
 	if f.keeps {
@@ -317,8 +319,8 @@ func assertFault(t *testing.T, f redisFault, addr string, err error) {
 	}
 }
 
-// TestUnreachable: the server's machine does not answer at all, as behind a firewall
-// that drops packets.
+// TestUnreachable: the server's machine does not answer at all, as if a firewall dropped the
+// packets.
 func TestUnreachable(t *testing.T) {
 	addr := testworld.Unreachable(t)
 	reg := registryAt(t, addr, shortPolicy)

@@ -26,18 +26,19 @@ import (
 const (
 	// loadInflight requests are in flight at any time.
 	loadInflight = 64
-	// recoveryMax is how soon after Redis is back the last request fails: a second on a machine
-	// that has nothing else to do, and on a busy one what must not go on for ever.
+	// recoveryMax bounds the time from the return of Redis to the last failure. On an idle
+	// machine it takes a second. On a busy one, failures must at least not go on forever.
 	recoveryMax = 20 * time.Second
-	// defaultPolicy, for what takes longer than its bounds: both timeouts are 1 s.
+	// defaultPolicy is for what takes longer than its bounds: both timeouts are 1 s.
 	defaultPolicy = ""
-	// calm is how long the load goes on without a failure: longer than any bound of defaultPolicy and
-	// any pause between two attempts to connect, so that requests which go on failing are seen.
+	// calm is how long the load goes on without a failure. It is longer than any bound of
+	// defaultPolicy and any pause between two attempts to connect, so a failure that is still
+	// to come is seen.
 	calm = 1500 * time.Millisecond
 )
 
-// A load keeps loadInflight requests for concat_plan in flight, each for a user of its
-// own, so that a reply that comes to the wrong request shows. Any goroutine.
+// A load keeps loadInflight requests for concat_plan in flight. Each is for another user, which
+// shows whether a reply comes to the wrong request. Any goroutine.
 type load struct {
 	engine engine
 	graph  *plan.Graph
@@ -50,7 +51,7 @@ type load struct {
 	successes []time.Time
 	failures  []failure
 	wrong     []string
-	requests  []*atomic.Int32 // one for each: how often it was answered
+	requests  []*atomic.Int32 // one for each request: how often it was answered
 }
 
 type failure struct {
@@ -105,7 +106,7 @@ func (l *load) request(user int64) {
 	l.changed.Broadcast()
 }
 
-// await waits until so many more requests have succeeded, and so many more have failed.
+// await waits until that many more requests have succeeded, and that many more have failed.
 func (l *load) await(t *testing.T, successes, failures int) {
 	t.Helper()
 	late := time.AfterFunc(30*time.Second, func() {
@@ -125,11 +126,11 @@ func (l *load) await(t *testing.T, successes, failures int) {
 	}
 }
 
-// goOnUntilCalm returns when no request has failed for a while, since back or later; at the latest
+// goOnUntilCalm returns when no request has failed for the time calm. It returns at the latest
 // when recoveryMax is over.
 func (l *load) goOnUntilCalm(back time.Time) {
 	for last := back; time.Since(last) < calm && time.Since(back) < recoveryMax+calm; {
-		time.Sleep(calm - time.Since(last)) // what is watched is just this: a while
+		time.Sleep(calm - time.Since(last)) // the test needs the time to pass
 		l.mu.Lock()
 		if n := len(l.failures); n > 0 && l.failures[n-1].at.After(last) {
 			last = l.failures[n-1].at
@@ -173,16 +174,16 @@ func (c control) do(command string) {
 func TestRedisUnderLoad(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		// disturb returns when Redis is well again, and the instant when it was.
+		// disturb returns when Redis is well again. It returns that instant.
 		disturb func(t *testing.T, redis *testworld.Redis, ctl control, l *load) time.Time
 		policy  string // of the endpoint
 		empties bool   // Redis has no data afterwards
-		// wantErr: each failure is one of these; none: nothing may fail.
+		// wantErr: each failure is one of these; none: each request must succeed.
 		wantErr []error
-		// wantText: of each of these there is at least one failure that says it. (Whether any
-		// commands are in flight when a connection ends is a matter of chance.)
+		// wantText: at least one failure contains each of these. (Chance decides whether any
+		// commands are in flight when a connection ends.)
 		wantText []string
-		// reconnects is how often the engine has to connect anew, at least.
+		// reconnects is how often the engine must connect anew, at least.
 		reconnects uint64
 	}{
 		{
@@ -203,7 +204,7 @@ func TestRedisUnderLoad(t *testing.T) {
 			policy: defaultPolicy,
 			disturb: func(t *testing.T, redis *testworld.Redis, ctl control, l *load) time.Time {
 				require.NoError(t, redis.Process().Signal(syscall.SIGSTOP))
-				time.Sleep(2 * time.Second) // what is tried is just this: a server that is away so long
+				time.Sleep(2 * time.Second) // the test needs a server that is away for that time
 				require.NoError(t, redis.Process().Signal(syscall.SIGCONT))
 				return time.Now()
 			},
@@ -272,7 +273,7 @@ func TestRedisUnderLoad(t *testing.T) {
 				clear(l.want[:])
 			}
 			ctl := newControl(t, redis.Addr)
-			ctl.do("PING") // it has to have its connection before there are none left
+			ctl.do("PING") // it must have its connection before there are none left
 			l.start()
 			l.await(t, 10*loadInflight, 0)
 			back := tc.disturb(t, redis, ctl, l)

@@ -21,9 +21,10 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// BenchmarkRequest measures what a request costs the loop: the engine, its tasks and its Redis client, by hand and with a
-// Redis that costs next to nothing. Every run takes the same steps, so that the instructions of two commits can be
-// compared on a busy machine, too. With memory all reads are hits of the engine's table.
+// BenchmarkRequest measures what a request costs the loop: the engine, its tasks and its Redis
+// client. The loop is driven by hand, and the Redis costs next to nothing. Every run takes the
+// same steps, so even a busy machine can compare the instructions of two commits. With memory,
+// all reads hit the engine's table.
 func BenchmarkRequest(b *testing.B) {
 	catalog := trustingCatalog(b)
 	for _, name := range []string{"concat_plan", "complex_dag"} {
@@ -42,14 +43,15 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// trustingCatalog returns the built-in tasks of a program: nobody checks what they return.
+// trustingCatalog returns the built-in tasks as a program has them: nobody checks what they
+// return.
 func trustingCatalog(b *testing.B) *task.Catalog {
 	catalog, err := tasks.NewTrustingCatalog(builtin.Specs())
 	require.NoError(b, err)
 	return catalog
 }
 
-// pipeline returns a plan that computes, and takes the first rows of so many.
+// pipeline returns a plan that computes with so many rows, and takes the first of them.
 func pipeline(b *testing.B, catalog *task.Catalog, rows, count int) *plan.Graph {
 	return graph(b, catalog, "t", source(rows), vmNode("v", "src"), node("f", "filter", "v", `"pred_id": "big"`, ""),
 		node("s", "sort", "f", `"by": 2001, "order": "desc"`, ""), node("t", "take", "s", fmt.Sprintf(`"count": %d`, count), ""))
@@ -101,7 +103,8 @@ func benchmarkRequest(b *testing.B, g *plan.Graph, inflight int, memory bool) {
 	require.NotZero(b, rows)
 }
 
-// cannedRedis answers each command by its number of arguments, in the next iteration. It is the network, too. Loop only.
+// cannedRedis answers each command by its number of arguments, in the next iteration. It is
+// also the network. Loop only.
 type cannedRedis struct {
 	loop     *loop.Loop
 	handler  transport.Handler
@@ -127,7 +130,8 @@ func (r *cannedRedis) serve(h *looptest.Harness) {
 	h.OnFlush = r.answer
 }
 
-// Replies by the number of arguments: HGETALL user:{id}, and LRANGE follow:{id} 0 3 and its like.
+// Replies by the number of arguments: the one to HGETALL user:{id}, and the one to commands
+// such as LRANGE follow:{id} 0 3.
 var cannedReplies = map[byte]string{
 	'2': "*4\r\n$4\r\nname\r\n$6\r\nuser 1\r\n$7\r\ncountry\r\n$2\r\nUS\r\n",
 	'4': "*4\r\n$4\r\n1001\r\n$4\r\n1002\r\n$4\r\n1003\r\n$4\r\n1004\r\n",

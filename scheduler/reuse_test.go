@@ -18,8 +18,8 @@ import (
 // weightParam multiplies the ids in the plans of these tests.
 const weightParam registry.ParamID = 4
 
-// weighted returns a request whose every row tells whose it is: the user, the weight, and
-// final_score = id × weight.
+// weighted returns a request whose rows tell which request they belong to: the user, the
+// weight, and final_score = id × weight.
 func weighted(req *Execution, user int64) *Execution {
 	req.UserID = user
 	req.Params = expr.Params{}
@@ -54,10 +54,10 @@ func checkScores(in rowset.RowSet, user int64, rows int) error {
 	return nil
 }
 
-// TestAbandonedWorkKeepsItsBuffers has bodies run on long after their request was
-// answered, deaf to cancellation, while hundreds of requests use and reuse whatever the free
-// lists hold. An abandoned body must go on seeing its own inputs, parameters and
-// user, in memory that nobody writes: the race detector watches for the one, the values tell the other.
+// TestAbandonedWorkKeepsItsBuffers has bodies run on long after their request was answered,
+// deaf to cancellation. Meanwhile hundreds of requests use and reuse whatever the free lists
+// hold. An abandoned body must go on seeing its own inputs, parameters and user, and nobody may
+// write to their memory. The values check the first, the race detector the second.
 func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 	const (
 		rows      = 500
@@ -65,7 +65,7 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 		rounds    = 40
 	)
 	entered := make(chan *task.Ctx)
-	looks := make(chan struct{}, abandoned) // one look of one body at what is its own
+	looks := make(chan struct{}, abandoned) // has one body look once at its own data
 	var spoilt sync.Map                     // user → what it saw that was not its own
 	deaf := task.Spec{
 		Op: "test::deaf", Inputs: 1, Output: task.PassThrough,
@@ -87,7 +87,7 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 	lateGraph := graph(t, tasks, "deaf", append(scored, node("deaf", "deaf", "ids", "", `"timeout_ms": 1000`))...)
 	quickGraph := graph(t, tasks, "ids", scored...)
 
-	time := clock.NewManual() // so that bodies are late when they have begun, and not before
+	time := clock.NewManual() // so that bodies are late only after they have begun
 	w := open(t, Config{CPUThreads: abandoned + 2, Clock: time})
 	var reused Execution // the caller's memory is its own again after done
 	for i := range int64(abandoned) {
@@ -95,12 +95,13 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 		result := w.start(weighted(&reused, i+1))
 		<-entered
 		time.Advance(ms(1000))
-		w.loop.Post(nil) // look at the clock
+		w.loop.Post(nil) // has the loop read the clock
 		requireTimeout(t, (<-result).Err, ErrNodeTimeout)
 	}
 	require.Equal(t, abandoned, w.Metrics().Orphans)
 
-	// Now everything else goes round and round, many at a time, each with values of its own.
+	// Now everything else is used again and again, by many requests at a time, each with values
+	// of its own.
 	for round := range int64(rounds) {
 		for range abandoned {
 			looks <- struct{}{}
@@ -126,8 +127,8 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 	assert.Equal(t, uint64(abandoned), w.counted().LateCompletions)
 }
 
-// TestLateResultsAreDropped has bodies hand back late, with the answer to another question, at
-// a moment when the memory of their requests already serves other requests.
+// TestLateResultsAreDropped has bodies hand back late, with rows that nobody asked for, when
+// the memory of their requests already serves other requests.
 func TestLateResultsAreDropped(t *testing.T) {
 	w := newHandWorld(t, 0)
 	g := builtinGraph(t, "ids", source(3), vmNode("vm", "src"), node("ids", "sort", "vm", `"by": 1`, ""))
@@ -154,7 +155,7 @@ func TestLateResultsAreDropped(t *testing.T) {
 	for i, complete := range begun {
 		user := int64(100 + i)
 		p := w.start(weighted(w.within(g, ms(10)), user))
-		complete() // its hand-back is ahead of the vm's of the new request
+		complete() // its hand-back comes before that of the new request's vm
 		w.Settle()
 		require.NotNil(t, p.Result)
 		requireRows(t, p.Result, 1, 2, 3)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// This file has what the simulation knows of admission: bounds, refusals, the turns of those that wait, and callers that go away.
+// This file has what the simulation knows of admission: bounds, refusals, the turns of requests
+// that wait, and callers that go away.
 
 // drawAdmission draws the bounds of a world. Most worlds have none.
 func (w *simWorld) drawAdmission() {
@@ -30,7 +31,8 @@ func (w *simWorld) drawAbandoned(q *simRequest) {
 	})
 }
 
-// drawFlow gives a request to a caller and a connection. The first of them ask for most.
+// drawFlow gives a request to a caller and a connection. The caller and the connection with the
+// lowest numbers get most requests.
 func (w *simWorld) drawFlow(q *simRequest) {
 	if w.cfg.maxInflight > 0 && w.crowding.Float64() < 0.7 {
 		callers, connections := w.crowds[0], w.crowds[1]
@@ -47,10 +49,10 @@ func callerOf(f Flow) Flow {
 	return f
 }
 
-// simQueue is who waits, by flow.
+// simQueue holds by flow how many requests wait.
 type simQueue map[Flow]int
 
-// queue counts who waits, and notes since when.
+// queue counts the requests that wait, and notes since when each does.
 func (w *simWorld) queue() simQueue {
 	queue := simQueue{}
 	for flow, s := range w.engine.admission.shares {
@@ -82,7 +84,7 @@ func (q simQueue) of(f Flow) (sum int) {
 	return sum
 }
 
-// mayTakeFrom reports whether a newcomer has a better right to a place than a flow.
+// mayTakeFrom reports whether a newcomer has a better claim to a place than a flow that has it.
 func (q simQueue) mayTakeFrom(loser, newcomer Flow) bool {
 	most, own := 0, q.of(newcomer)
 	for flow := range q {
@@ -95,7 +97,7 @@ func (q simQueue) mayTakeFrom(loser, newcomer Flow) bool {
 	} else if callerOf(loser) != callerOf(newcomer) || q[loser] <= q[newcomer]+1 {
 		return false
 	}
-	for flow, n := range q { // The loser is the connection of its caller with the most.
+	for flow, n := range q { // The loser has more requests than any other connection of its caller.
 		if callerOf(flow) == callerOf(loser) && n > q[loser] {
 			return false
 		}
@@ -103,7 +105,8 @@ func (q simQueue) mayTakeFrom(loser, newcomer Flow) bool {
 	return true
 }
 
-// ask submits a request, and checks whether the engine takes it: with room, or at the cost of another that has more.
+// ask submits a request, and checks whether the engine takes it: because there is room, or at
+// the cost of a flow that has more.
 func (w *simWorld) ask(q *simRequest) {
 	before, places := w.queue(), w.places()
 	running, waiting := w.engine.admission.Held()
@@ -194,9 +197,11 @@ func (w *simWorld) checkAdmission() {
 	w.check(all == waiting, "%d requests wait, shares have %d", waiting, all)
 }
 
-// checkTurns checks for each request that waited: while it did, another connection of its caller began at most one request
-// more than its own connection, and another caller at most one more than its own. So a newcomer waits for one of each other at most.
-// What may have begun while it waited counts for its own.
+// checkTurns checks the turns of each request that waited. While it did, another connection of
+// its caller began at most one request more than its own connection did. Another caller began
+// at most one more than its own caller did. So a newcomer waits for one request of each other
+// flow at most. A request that may or may not have begun meanwhile counts in favor of the
+// engine.
 func (w *simWorld) checkTurns() {
 	for _, q := range w.requests {
 		if q.since == 0 || !q.ran {
@@ -235,7 +240,8 @@ func (w *simWorld) checkTurns() {
 	}
 }
 
-// checkBegun checks that each request that the engine has taken has begun, or has left the queue in another way.
+// checkBegun checks each request that the engine has taken: it has begun, or it has left the
+// queue in another way.
 func (w *simWorld) checkBegun() {
 	taken, refused := uint64(0), uint64(0)
 	for _, q := range w.requests {

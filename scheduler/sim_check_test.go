@@ -56,9 +56,8 @@ func kindOf(err error) string {
 	return "other"
 }
 
-// judge compares an answer with what the request must or may get: the rows of the
-// reference; an error that some node of the reference has; or an error of the world,
-// if this world has such.
+// judge compares an answer with what the request may get. That is the rows of the reference, an
+// error that some node of the reference has, or an error that the world may cause.
 func (w *simWorld) judge(q *simRequest, r *Result) {
 	w.answers[kindOf(r.Err)]++
 	if q.refused {
@@ -89,7 +88,8 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 	}
 	var tooMany *task.RowsError
 	if errors.As(r.Err, &tooMany) {
-		// A node that fails at a part of its replies may have made more rows before than the reference, which sees all at once.
+		// A node that fails at a part of its replies may have made more rows before than the
+		// reference, which sees all replies at once.
 		w.check(tooMany.Limit == w.rowsMax() && (want.rows > w.rowsMax() || q.graph.Lenient || want.failsAt(q.graph, r.Err)), "request %d makes %d rows of %d and got %q",
 			q.user, want.rows, w.rowsMax(), text)
 		return
@@ -97,8 +97,8 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 	w.check(w.mayFail(q, r.Err), "request %d got %q, should get %q or rows", q.user, text, want.failures)
 }
 
-// checkNamed checks that an error names a node that could fail: all that it reads have begun, and
-// nothing that reads it.
+// checkNamed checks that an error names a node that could fail: all nodes that it reads have
+// begun, and none of its readers has.
 func (w *simWorld) checkNamed(q *simRequest, err error) {
 	var failed *NodeError
 	if !errors.As(err, &failed) {
@@ -141,7 +141,7 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 		switch late.Kind {
 		case ErrRequestDeadline:
 			return passed && !isNode
-		case ErrDeadlineBeforeStart: // between two looks at the clock
+		case ErrDeadlineBeforeStart: // between two readings of the clock
 			return passed && isNode && w.stalled
 		case ErrNodeTimeout:
 			return isNode && (passed || c.nodeTimeout > 0 || nodeOf(q.graph, node.Node).Timeout > 0)
@@ -160,7 +160,7 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 	if c.redis.fault == 0 && c.redis.refuse == 0 && w.cluster.deaths == 0 {
 		return false
 	}
-	// "... HGETALL user:7: ERR injected by user:7": both sides name the same key.
+	// "... HGETALL user:7: ERR injected by user:7": both name the same key.
 	if before, key, injected := strings.Cut(err.Error(), " injected by "); injected {
 		key, _, _ = strings.Cut(key, " ") // The meaning of the error may follow.
 		return strings.Contains(before, " "+key+": ")
@@ -273,7 +273,7 @@ func (w *simWorld) checkState(r *run, active int) {
 		if s.graph.Nodes[i].IsOutput {
 			readers++
 		}
-		switch held := n.result.Batch != nil; { // no check: of a crowd its arguments cost more than all the rest
+		switch held := n.result.Batch != nil; { // not w.check: for a crowd, its arguments would cost more than everything else
 		case n.status == done && held != (readers > 0) && (!held || perhaps == 0):
 			w.violate("request %d: the result of node %s has %d readers, held: %v", user, s.graph.Nodes[i].ID, readers, held)
 		case n.status != done && (n.status != failed || !s.graph.Nodes[i].Lenient()) && held:
@@ -304,7 +304,8 @@ func (w *simWorld) checkQuiet() {
 		"counted %d late and %d cancelled bodies, of which on the loop there were %d and %d", counts.LateCompletions,
 		counts.Cancelled, w.late, w.stopped)
 	w.checkBegun()
-	// A worker that was started for a job that is cancelled since may still be on its way.
+	// A worker that was started for a job may still be on its way, although the job has been
+	// cancelled since.
 	w.check(w.pool.Stats().Queued == 0 && len(w.exec.idle) == w.cfg.workers, "the CPU pool is not idle")
 	for i, c := range w.clients {
 		s := c.Stats()
@@ -315,7 +316,8 @@ func (w *simWorld) checkQuiet() {
 	w.checkLoopShared()
 }
 
-// checkFree checks that what waits to be used again holds nothing and is nowhere else.
+// checkFree checks that memory that waits to be used again holds nothing and is referred to
+// from nowhere else.
 func (w *simWorld) checkFree() {
 	e := w.engine
 	nodes := map[*asyncJob]bool{}

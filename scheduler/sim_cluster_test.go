@@ -14,23 +14,24 @@ import (
 	"github.com/rankd/rankd/resp/sentinel"
 )
 
-// This file has what the simulation knows of endpoints that are more than one server: a Redis Cluster whose slots move
-// and whose masters die, and a master that sentinels name and that changes.
+// This file has what the simulation knows of endpoints of several servers: a Redis Cluster and
+// a master that sentinels name. The cluster's slots move and its masters die. The sentinels'
+// master changes.
 
 // simCluster is the Redis Cluster behind the first endpoint of a world. One goroutine.
 type simCluster struct {
 	clustertest.Cluster
 	w     *simWorld
-	rng   *rand.Rand // draws what concerns clusters, so that worlds without them stay as they are; nil: there is none
+	rng   *rand.Rand // for what concerns clusters, so that worlds without them stay as they are; nil: there is none
 	nodes int        // masters, and from then on those that take over
 
-	lacks    float64 // that an answer to CLUSTER SLOTS lacks each span
-	stale    float64 // that it is as of the beginning
-	tryAgain float64 // that the owner of a span on its way answers so
+	lacks    float64 // probability that an answer to CLUSTER SLOTS leaves out a span
+	stale    float64 // probability that it is the first map
+	tryAgain float64 // probability that the owner of a moving span answers TRYAGAIN
 	deaths   int     // of masters
 	dead     map[int]bool
-	former   [clustertest.Spans]int // Owner as of the beginning
-	changes  int                    // after which clients know too little: moves begun and ended, failovers, and answers that are wrong
+	former   [clustertest.Spans]int // Owner at the beginning
+	changes  int                    // that make the clients' knowledge stale: moves begun and ended, failovers, wrong answers
 
 	asks     commandCounts // commands that were redirected
 	met      map[string]int
@@ -123,7 +124,8 @@ func (c *simCluster) move(span, to int, takes time.Duration) {
 	})
 }
 
-// die kills a master. Another node takes over its slots, and it comes back without any.
+// die kills a master. Another node takes over its slots. The dead node comes back without
+// slots.
 func (c *simCluster) die(master int) {
 	if c.dead[master] {
 		return
@@ -151,7 +153,8 @@ func (c *simCluster) die(master int) {
 	})
 }
 
-// answer is what a node answers for the cluster's sake. It is empty for a command that the node executes.
+// answer is what a node answers because it belongs to a cluster. It is empty for a command that
+// the node executes.
 func (c *simCluster) answer(s *simServer, args [][]byte, command []byte) string {
 	asked := s.asking
 	s.asking = false
@@ -183,7 +186,8 @@ func (c *simCluster) answer(s *simServer, args [][]byte, command []byte) string 
 	return text
 }
 
-// redirected checks that a command is redirected for reasons alone: each time, the client knew too little.
+// redirected checks that a command is redirected only for a reason: each time, the client knew
+// too little.
 func (c *simCluster) redirected(args [][]byte, command []byte, how string) {
 	c.met[how]++
 	if how == "TRYAGAIN" {
@@ -255,7 +259,7 @@ func (m *simMaster) open(o resp.Options) *resp.Client {
 	o.Master = "m"
 	m.dialer = sentinel.NewDialerBy(w.sim.Loop, w.net, func(_ time.Duration, named func(error)) {
 		addr := simMasterAddr(m.now)
-		if w.cfg.redisTrouble() && m.rng.Float64() < 0.1 { // A sentinel is behind.
+		if w.cfg.redisTrouble() && m.rng.Float64() < 0.1 { // A sentinel does not know the latest master yet.
 			m.met["old names"]++
 			addr = simMasterAddr(1 - m.now)
 		}
@@ -296,7 +300,7 @@ func (m *simMaster) change() {
 	}
 }
 
-// tell has the client hear of a master.
+// tell tells the client which server is the master.
 func (m *simMaster) tell(addr string) {
 	if m.since = 0; addr == simMasterAddr(m.now) {
 		m.since = m.w.sim.Now()
@@ -304,7 +308,8 @@ func (m *simMaster) tell(addr string) {
 	m.dialer.Switched(addr)
 }
 
-// executes checks that a server may have been sent a command: that the client did not know better.
+// executes checks that a command may have been sent to a server: the client had not heard of
+// another master.
 func (m *simMaster) executes(s *simServer, args [][]byte) {
 	if s.role == nil || own(args) || s.server == m.now {
 		return

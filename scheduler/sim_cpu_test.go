@@ -6,14 +6,13 @@ import (
 	"github.com/rankd/rankd/cpupool"
 )
 
-// simExecutor stands for the workers of the CPU pool: each is a coroutine, which
-// suspends for as long as its work takes in virtual time. It is the pool's own code that
-// runs on it.
+// simExecutor stands for the workers of the CPU pool. Each worker is a coroutine, which
+// suspends in virtual time for as long as its work takes. The pool's own code runs on it.
 type simExecutor struct {
 	w       *simWorld
 	queue   []func() // workers to be started
 	idle    []*simWorker
-	current *simWorker // on whose coroutine we are; nil on the loop
+	current *simWorker // whose coroutine runs; nil on the loop
 }
 
 // simWorker is one worker.
@@ -56,7 +55,7 @@ func (x *simExecutor) dispatch() {
 	worker.enter(func() bool { return worker.co.start(run) })
 }
 
-// enter goes on with the worker's work until it takes time or ends.
+// enter resumes the worker's work until it takes time or ends.
 func (worker *simWorker) enter(resume func() (ended bool)) {
 	x := worker.exec
 	x.current = worker
@@ -68,7 +67,7 @@ func (worker *simWorker) enter(resume func() (ended bool)) {
 	}
 }
 
-// burn has the present work of a worker take that long.
+// burn has a worker's present work take that long.
 func (x *simExecutor) burn(d time.Duration) {
 	worker := x.current
 	x.w.sim.After(d, worker.wake)
@@ -78,7 +77,8 @@ func (x *simExecutor) burn(d time.Duration) {
 // Stop implements cpupool.Executor.
 func (x *simExecutor) Stop() {}
 
-// simCPU is the pool as the engine sees it. It counts what the pool refuses, and checks the order of what waits.
+// simCPU is the pool as the engine sees it. It counts the pool's refusals, and checks the order
+// of the jobs that wait.
 type simCPU struct {
 	*cpupool.Pool
 	w *simWorld

@@ -16,10 +16,11 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// This file has what the simulation knows of nodes that may fail: it gives them to random plans, and its own model says what
-// their readers see.
+// This file has what the simulation knows of nodes that may fail. It makes nodes of random
+// plans lenient, and has a model of its own of what their readers see.
 
-// beLenient gives nodes on_error and optional, and adds fallbacks. Some of that no plan may say: see beStricter.
+// beLenient gives nodes on_error and optional, and adds fallbacks. Load refuses some of that:
+// see beStricter.
 func (m *planMaker) beLenient() {
 	w := m.w
 	for i := range m.nodes {
@@ -62,14 +63,15 @@ func (m *planMaker) fallback() int {
 	if w.hits(0.3) {
 		m.nodes[f].lenient = `, "on_error": "empty"`
 	} else if w.hits(0.2) {
-		// m.nodes may move: the fallback's own fallback comes first.
+		// m.nodes may move, so the fallback's own fallback is added first.
 		own := m.fallback()
 		m.nodes[f].lenient = fmt.Sprintf(`, "on_error": {"fallback": %q}`, m.id(own))
 	}
 	return f
 }
 
-// beStricter takes from a node what made Load refuse the plan. False means that it was something else.
+// beStricter removes from a node what made Load refuse the plan. It returns false if something
+// else was the reason.
 func (m *planMaker) beStricter(err error) bool {
 	var bad *plan.Error
 	if !errors.As(err, &bad) {
@@ -84,7 +86,7 @@ func (m *planMaker) beStricter(err error) bool {
 	switch {
 	case strings.HasPrefix(bad.Msg, "depends on itself"):
 		stricter := false
-		for _, all := range []bool{false, true} { // The message may leave out the fallback that closes the circle.
+		for _, all := range []bool{false, true} { // The message may not mention the fallback that closes the circle.
 			for i := range m.nodes {
 				_, fallback, ok := strings.Cut(m.nodes[i].lenient, `"fallback": `)
 				fallback, _, _ = strings.Cut(fallback, "}")
@@ -126,7 +128,7 @@ func (q *simRequest) lenient(n *plan.Node) bool {
 	return n.OnError != plan.OnErrorFail && !slices.Contains(q.required, n.Index)
 }
 
-// openPrefix begins the errors with which bodies fail open.
+// openPrefix begins the error of a body that fails open.
 const openPrefix = "open: "
 
 // standIn is what the readers of a failed node see.
@@ -174,7 +176,7 @@ func standIn(n *plan.Node, inputs, refs []rowset.RowSet) rowset.RowSet {
 	return rowset.Dense(rowset.NewBatch([]int64{}, empty...))
 }
 
-// checkCompleteness compares what an answer says of its nodes with the reference, which was made for it.
+// checkCompleteness compares what an answer says of its nodes with the request's reference.
 func (w *simWorld) checkCompleteness(q *simRequest, r *Result, ref *reference) {
 	last := -1
 	for i := range r.Completeness() {
@@ -205,7 +207,7 @@ func (ref *reference) idle() (n int) {
 	return n
 }
 
-// waitsForRequired reports whether a node runs that the plan has to wait for.
+// waitsForRequired reports whether a node runs that the request must wait for.
 func (w *simWorld) waitsForRequired(r *run) bool {
 	q := w.requests[r.Req.UserID-1]
 	for i, n := range q.graph.Nodes {
@@ -260,13 +262,13 @@ func (w *simWorld) mayFallShort(q *simRequest, n *plan.Node, err error) bool {
 		return false
 	case errors.Is(err, task.ErrTooManyRows):
 		return w.cfg.maxRows > 0
-	case errors.As(err, &late): // of the node's own time: that of the request is over for all nodes
+	case errors.As(err, &late): // its own limit: the request's deadline is over for all nodes
 		return late.Kind == ErrNodeTimeout && late.Elapsed >= late.Limit && (w.cfg.nodeTimeout > 0 || n.Timeout > 0)
 	}
 	return w.mayFail(q, &NodeError{Node: n.ID, Op: n.Op, Err: err})
 }
 
-// fault is a reply that a server did not mean.
+// fault is a reply that a server was told to spoil.
 type fault struct {
 	command int // of the node, counted from 0 over all its batches
 	isError bool
@@ -285,7 +287,7 @@ func (c *Completeness) shortfall() task.Shortfall {
 	return task.Shortfall{Dropped: c.Dropped, Err: c.Err, Malformed: c.Malformed}
 }
 
-// noteFault notes a reply that a server did not mean.
+// noteFault notes a reply that a server has spoiled.
 func (q *simRequest) noteFault(node, command int, reply resp.Reply) {
 	q.faults[node] = append(q.faults[node], fault{command, reply.Kind() == resp.Error, string(reply.Bytes())})
 }

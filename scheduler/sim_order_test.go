@@ -9,7 +9,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// This file has what the simulation knows of the order in which jobs that wait for a worker begin.
+// This file has what the simulation knows of the order in which waiting jobs get a worker.
 
 // simJob is a job that waits for a worker.
 type simJob struct {
@@ -23,7 +23,7 @@ type simJob struct {
 	due     clock.Time
 }
 
-// drawPatience makes requests of some worlds less patient than those worlds last.
+// drawPatience gives the requests of some worlds less patience than the world lasts.
 func (w *simWorld) drawPatience() {
 	rng := rand.New(rand.NewPCG(w.seed, 0x6f72646572))
 	if rng.Float64() < 0.3 {
@@ -31,7 +31,7 @@ func (w *simWorld) drawPatience() {
 	}
 }
 
-// simJobOf returns what decides when a job of the engine begins that is about to wait.
+// simJobOf returns what decides when a job begins that is about to wait.
 func (w *simWorld) simJobOf(job *cpupool.Job) simJob {
 	nodes := w.engine.nodes()
 	j := nodes[slices.IndexFunc(nodes, func(j *asyncJob) bool { return j.offload != nil && &j.offload.job == job })]
@@ -80,14 +80,15 @@ func (c simCPU) Cancel(job *cpupool.Job) error {
 	return err
 }
 
-// dequeue takes a job out of those that wait.
+// dequeue removes a job from those that wait.
 func (w *simWorld) dequeue(s simJob) {
 	s.Job.Work = s.work
 	w.waiting = slices.DeleteFunc(w.waiting, func(other simJob) bool { return other.Job == s.Job })
 }
 
-// jobBegins checks that no job that waits should have begun before s. So a job waits for no request that came later than it by
-// its patience, but for what is ahead of that on its longest path.
+// jobBegins checks that no waiting job should have begun before s. A job may overtake one of an
+// earlier request, but not if its own request came too much later: by more than the patience
+// plus the job's longest path.
 func (w *simWorld) jobBegins(s simJob) {
 	earlier := true // submitted before s
 	for _, other := range w.waiting {
@@ -104,7 +105,7 @@ func (w *simWorld) jobBegins(s simJob) {
 	}
 }
 
-// checkLongestPaths checks that no path is shorter than what follows on it.
+// checkLongestPaths checks that no path is shorter than the paths after it.
 func (w *simWorld) checkLongestPaths() {
 	for g, p := range w.engine.profiles {
 		for i, n := range g.Nodes {

@@ -14,8 +14,8 @@ const (
 	paramWeight    = 4
 )
 
-// simTables are the expressions and predicates of all plans. "perhaps" is null where its
-// column is missing, "param" fails where the request does not set its pattern.
+// simTables are the expressions and predicates of all plans. "perhaps" is null where its column
+// is missing. "param" fails if the request does not set its pattern.
 const simTables = `
 "expr_table": {
  "weighted": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b":
@@ -85,7 +85,7 @@ func (w *simWorld) makePlan(name string) *plan.Graph {
 			return g
 		}
 		if !m.beStricter(err) {
-			panic(err) // the maker writes valid plans otherwise
+			panic(err) // the maker writes only valid plans otherwise
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (m *planMaker) artifact(name string, order []int, outputs []string) []byte 
 	return b.Bytes()
 }
 
-// crowdNodes is how many nodes of a crowd's plan sleep side by side.
+// crowdNodes is how many nodes of a crowd's plan sleep at the same time.
 const crowdNodes = 100
 
 // makeCrowd returns a plan whose nodes all sleep for longer than most requests have.
@@ -157,7 +157,7 @@ func (m *planMaker) add(n plannedNode, op string, input int, params string, args
 	m.nodes = append(m.nodes, n)
 }
 
-// anyKey returns a key that the rows of a node can be sorted by. It draws no random number.
+// anyKey returns a key by which the rows of a node can be sorted. It draws no random number.
 func (m *planMaker) anyKey(n plannedNode) registry.KeyID {
 	if !n.typed {
 		return registry.IDKey
@@ -209,7 +209,7 @@ func (m *planMaker) chain() {
 	}
 }
 
-// inner adds a node that reads others, the younger the likelier.
+// inner adds a node that reads others. Younger nodes are likelier to be read.
 func (m *planMaker) inner() {
 	rng := m.w.rng
 	pick := func() int { return max(rng.IntN(len(m.nodes)), rng.IntN(len(m.nodes))) }
@@ -279,7 +279,7 @@ func (m *planMaker) inner() {
 		switch {
 		case n.score && m.w.hits(0.6):
 			by = 2001
-		case n.country && m.w.hits(0.6), m.w.hits(0.01): // rarely a column that is not there
+		case n.country && m.w.hits(0.6), m.w.hits(0.01): // rarely a column that does not exist
 			by = 3001
 		}
 		m.add(n, "sort", input, `"by": %d, "order": %q`, by, []string{"asc", "desc"}[rng.IntN(2)])

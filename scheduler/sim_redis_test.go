@@ -13,8 +13,8 @@ import (
 	"github.com/rankd/rankd/resp/cluster/clustertest"
 )
 
-// The data set of the simulation is a function of the key, so that every reply tells
-// which command it answers, and the answer to any command is known without a server.
+// The data set of the simulation is a function of the key. So every reply tells which command
+// it answers, and the answer to any command is known without a server.
 
 // mix scatters two numbers (splitmix64's finalizer).
 func mix(a, b uint64) uint64 {
@@ -49,7 +49,8 @@ func simAnswer(dst []byte, args [][]byte) []byte {
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// simHash is user:{id}: some users do not exist, some have no country, few are not a hash.
+// simHash is user:{id}: some users do not exist, some do not have a country, and a few are not
+// a hash.
 func simHash(dst []byte, id int64) []byte {
 	switch h := mix(uint64(id), 'u'); {
 	case h%512 == 0:
@@ -67,7 +68,7 @@ func simHash(dst []byte, id int64) []byte {
 	return redcon.AppendBulkString(dst, "n"+strconv.FormatInt(id, 10))
 }
 
-// simList is follow:{id} and the like: up to six ids, some of them junk.
+// simList is follow:{id} and the like: up to six ids, some of which are not numbers.
 func simList(dst []byte, prefix string, id int64, last int) []byte {
 	list := mix(uint64(id), uint64(prefix[0]))
 	if list%512 == 0 {
@@ -96,12 +97,12 @@ type simServer struct {
 	args   [][]byte
 	until  clock.Time  // busy so long
 	output []simOutput // that leaves later, in order
-	silent bool        // hung: answers nothing any more
+	silent bool        // hung: does not answer any more
 
 	node    int           // of the cluster
 	asking  bool          // ASKING came last
 	server  int           // of simMaster
-	role    func() string // what ROLE answers; nil: sentinels do not name it
+	role    func() string // what ROLE answers; nil: sentinels do not name the server
 	refused bool          // it has answered ROLE as a replica
 }
 
@@ -163,8 +164,8 @@ func (s *simServer) elsewhere(args [][]byte, command []byte) string {
 	return ""
 }
 
-// commandCounts counts commands by a hash of their text. Two texts that share a count
-// make it less strict, no more.
+// commandCounts counts commands by a hash of their text. If two texts share a count, the check
+// is merely less strict.
 type commandCounts [4096]uint16
 
 func (c *commandCounts) of(command []byte) *uint16 {
@@ -175,8 +176,8 @@ func (c *commandCounts) of(command []byte) *uint16 {
 	return &c[h%uint32(len(c))]
 }
 
-// countReached checks that a command that may have reached a server is never sent again: none
-// is executed more often than bodies have asked for it.
+// countReached checks that a command that may have reached a server is never sent again: no
+// command is executed more often than bodies have asked for it.
 func (w *simWorld) countReached(args [][]byte, command []byte) {
 	if own(args) {
 		return
@@ -244,7 +245,7 @@ func (s *simServer) execute(out []byte, args [][]byte) (_ []byte, hangUp bool) {
 		w.logf("redis hangs from %s on", key)
 		s.silent = true
 		return out, false
-	case 6: // half a reply, and the end
+	case 6: // half a reply, then the end of the connection
 		w.logf("redis hangs up within %s", key)
 		at := len(out)
 		out = simAnswer(out, args)
@@ -256,7 +257,8 @@ func (s *simServer) execute(out []byte, args [][]byte) (_ []byte, hangUp bool) {
 	}
 }
 
-// appendReply appends the encoding of a reply, to be compared with what simAnswer says.
+// appendReply appends the encoding of a reply. The caller compares it with the one that
+// simAnswer makes.
 func appendReply(dst []byte, r resp.Reply) []byte {
 	switch r.Kind() {
 	case resp.Array:

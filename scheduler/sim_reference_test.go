@@ -16,19 +16,20 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// reference is what a request gets where nothing but the plan decides, and what its answer tells of nodes that failed.
+// reference is what a request gets if only the plan decides, and what its answer says of nodes
+// that failed.
 type reference struct {
 	outputs  []rowset.RowSet
 	failures []string // of each node that fails and whose inputs do not; empty: success
 	rows     int64    // that all nodes make together
 
-	told       []*Completeness  // by node, from the answer; nil: it tells nothing
+	told       []*Completeness  // by node, from the answer; nil: the answer does not tell of it
 	status     []refStatus      // by node
-	errors     []error          // by node: why its body fails; nil: it does not, or it was not run
+	errors     []error          // by node: why its body fails; nil: it succeeds, or was not run
 	shortfalls []task.Shortfall // by node
 }
 
-// failsAt reports whether the node that err names fails in the reference, too.
+// failsAt reports whether the node that err names also fails in the reference.
 func (r *reference) failsAt(g *plan.Graph, err error) bool {
 	var failed *NodeError
 	return errors.As(err, &failed) && r.errors[nodeOf(g, failed.Node).Index] != nil
@@ -42,7 +43,7 @@ const (
 	refBad
 )
 
-// refRun runs a request one node at a time, without engine, loop, or server.
+// refRun runs a request one node at a time, without an engine, a loop or a server.
 type refRun struct {
 	reference
 	lab     *simLab
@@ -52,7 +53,7 @@ type refRun struct {
 	budget  *taskrun.RowBudget
 }
 
-// reference runs a request, of which completeness is told.
+// reference runs a request whose answer tells the given completeness.
 func (lab *simLab) reference(q *simRequest, completeness []Completeness) *reference {
 	lab.inReference = true
 	defer func() { lab.inReference = false }()
@@ -117,7 +118,7 @@ func (r *refRun) run(i int) refStatus {
 	r.errors[i], r.shortfalls[i] = err, c.Shortfall()
 	switch {
 	case !stands && strings.HasPrefix(told.Err.Error(), openPrefix):
-		if r.shortfalls[i].Err == nil { // The world has made it fail open.
+		if r.shortfalls[i].Err == nil { // The world has had it fail open.
 			r.errors[i], r.shortfalls[i] = nil, told.shortfall()
 		}
 		out = c.Inputs[0]
@@ -136,7 +137,7 @@ func (r *refRun) run(i int) refStatus {
 	return refGood
 }
 
-// refWaiter answers from the data set at once.
+// refWaiter answers at once, from the data set.
 type refWaiter struct {
 	lab   *simLab
 	batch resp.Batch

@@ -9,8 +9,8 @@ import (
 	"github.com/rankd/rankd/remote"
 )
 
-// simService is the service behind the http endpoint of a simulation: the real client of package remote asks it
-// through it as its Carrier.
+// simService is the service behind the http endpoint of a simulation. It is the Carrier of the
+// real client of package remote, which asks it.
 type simService struct {
 	w        *simWorld
 	inFlight int
@@ -33,13 +33,14 @@ func (w *simWorld) buildService(ep *registry.Endpoint) {
 	w.remotes[ep.Index] = remote.NewClient(w.sim.Loop, w.service, o)
 }
 
-// simScore is what the service answers to a request: the number after that of the request.
+// simScore is the service's answer to a request: the number after the request's.
 func simScore(request []byte) []byte {
 	n, _ := strconv.ParseUint(string(request), 10, 64)
 	return strconv.AppendUint(nil, n+1, 10)
 }
 
-// Carry implements remote.Carrier. The request is written at once or later, and answered later still.
+// Carry implements remote.Carrier. It writes the request at once or later, and answers it later
+// still.
 func (s *simService) Carry(x *remote.Exchange, back func(int, error)) func(error) {
 	w := s.w
 	s.carried++
@@ -77,7 +78,7 @@ func (s *simService) Carry(x *remote.Exchange, back func(int, error)) func(error
 			case 2:
 				end(0, failure(remote.ErrStatus))
 			case 3:
-				_ = x.Answer([]byte("garbage")) // a Service makes its error one of class ErrProtocol
+				_ = x.Answer([]byte("garbage")) // a Service classifies its error as ErrProtocol
 				end(0, failure(remote.ErrProtocol))
 			default: // It hangs.
 				s.faults++

@@ -8,16 +8,17 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// This file has what the simulation knows of plans that change: at any step of a request others take the place of the plans, for other tables with the
-// same endpoints, and the engine keeps those and the ones before.
+// This file has what the simulation knows of plans that change. At any step of a request, other
+// plans may take the place of the present ones, for other tables with the same endpoints. The
+// engine then keeps the new plans and those just before.
 
 // simSwaps are the generations of a world. One goroutine.
 type simSwaps struct {
-	rng    *rand.Rand // draws what concerns swaps, so that worlds without them stay as they are; nil: there are none
+	rng    *rand.Rand // for what concerns swaps, so that worlds without them stay as they are; nil: there are none
 	left   int
 	texts  map[*plan.Graph][]byte // the artifacts
 	former []*plan.Graph          // of the generation before
-	crowd  *plan.Graph            // which is in each generation; nil: there is none
+	crowd  *plan.Graph            // a plan of each generation; nil: there is none
 }
 
 // drawSwaps draws how often the plans of a world change. Most worlds keep theirs.
@@ -36,7 +37,8 @@ func (w *simWorld) step() {
 	}
 }
 
-// swap has requests that come ask for other plans: some are the same, and each of the others is loaded anew.
+// swap makes the next generation, for requests that come later. Some plans stay the same, the
+// others are loaded anew.
 func (w *simWorld) swap() {
 	s, reg := &w.swaps, w.lab.reg.WithEndpointsOf(w.lab.reg)
 	s.former = w.plans
@@ -57,7 +59,7 @@ func (w *simWorld) swap() {
 	w.engine.Keep(w.keptPlans(), w.endpoints())
 }
 
-// endpoints are those of all generations.
+// endpoints returns those of all generations.
 func (w *simWorld) endpoints() map[*registry.Endpoint]bool {
 	all := make(map[*registry.Endpoint]bool)
 	for _, ep := range w.lab.reg.Endpoints() {
@@ -77,8 +79,10 @@ func (w *simWorld) keptPlans() map[*plan.Graph]bool {
 	return kept
 }
 
-// checkSwapped checks an engine whose requests have ended: once it is told again what to keep, it has forgotten the other plans, and no count. A request that
-// waited while the plans changed twice has left its plan to the next time.
+// checkSwapped checks an engine whose requests have ended and which is told once more what to
+// keep. It must have forgotten all other plans, but not their counts. The engine is told once
+// more because a request may have waited while the plans changed twice: its plan stays until
+// the next change.
 func (w *simWorld) checkSwapped() {
 	if w.swaps.rng == nil || w.sim.Ended() {
 		return

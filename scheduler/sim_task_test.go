@@ -23,8 +23,8 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// The tasks of the simulation: the built-in ones, with busy_cpu in virtual time, and
-// some that misbehave. Each body is watched: see watch.
+// The tasks of the simulation are the built-in ones, with busy_cpu in virtual time, and some
+// that misbehave. Each body is watched: see watch.
 
 var (
 	errSimFails = errors.New("this task fails")
@@ -78,13 +78,13 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		passThrough("sim::fails_on_"+on, on == "loop", fails)
 		passThrough("sim::wrong_on_"+on, on == "loop", wrong)
 	}
-	// stubborn ignores that nobody waits for it any more.
+	// stubborn ignores that its node was given up.
 	passThrough("sim::stubborn", false, func(c *task.Ctx) (rowset.RowSet, error) {
 		lab.burn(lab.world.between(0, 30*time.Millisecond))
 		return c.Inputs[0], nil
 	})
-	// chatty awaits again and again, Redis and the timer in turns. deaf does too, but
-	// overhears every error, so that it goes on after its node has timed out.
+	// chatty awaits again and again, by turns Redis and the timer. deaf does the same but
+	// ignores every error, so it goes on after its node has timed out.
 	endpoint := plan.ParamSchema{Name: "endpoint", Type: plan.Endpoint, Required: true}
 	for _, deaf := range []bool{false, true} {
 		passThrough("sim::"+map[bool]string{false: "chatty", true: "deaf"}[deaf], true,
@@ -105,8 +105,8 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 				return c.Inputs[0], nil
 			}, endpoint)
 	}
-	// persistent asks until it is answered, with longer and longer sleeps in between. It ends when a sleep
-	// says that nobody waits any more, unless it is deaf to that.
+	// persistent retries until it is answered, with growing sleeps in between. It ends when a
+	// sleep says that its node was given up, unless it ignores that.
 	passThrough("sim::persistent", true, func(c *task.Ctx) (out rowset.RowSet, err error) {
 		redis := c.Redis(c.Node.Endpoint)
 		for attempt := range 12 {
@@ -124,7 +124,8 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		}
 		return rowset.RowSet{}, err
 	}, endpoint, plan.ParamSchema{Name: "deaf", Type: plan.Bool})
-	// popular asks for what others ask for, too. At times it gives a call up before the call has left.
+	// popular sends commands that others send, too. At times it gives a call up before the call
+	// has left.
 	passThrough("sim::popular", true, func(c *task.Ctx) (rowset.RowSet, error) {
 		redis := c.Redis(c.Node.Endpoint)
 		for round := range c.UserID % 3 {
@@ -185,7 +186,8 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 		}
 		return c.Inputs[0], nil
 	})
-	// watchful goes by its cancellation alone. It sleeps and waits for functions in turns.
+	// watchful heeds only its cancellation. It alternates between sleeps and waits for
+	// functions.
 	passThrough("sim::watchful", true, func(c *task.Ctx) (rowset.RowSet, error) {
 		isClosed := func(done <-chan struct{}) bool {
 			select {
@@ -224,7 +226,7 @@ func simTasks(lab *simLab) (*task.Catalog, error) {
 
 var errSimFunction = errors.New("this function fails")
 
-// awaitsFunction waits for a function that fails, or not, as n says.
+// awaitsFunction waits for a function that fails or succeeds, as n says.
 func (lab *simLab) awaitsFunction(c *task.Ctx, n int64) {
 	w, user, want := lab.world, c.UserID, error(nil)
 	if n%3 == 0 {
@@ -244,8 +246,8 @@ func (lab *simLab) awaitsFunction(c *task.Ctx, n int64) {
 	}
 }
 
-// watch has each run of a body checked: when it may start, that what it was given
-// stays what it is until it has ended, and that each reply answers its command.
+// watch has each run of a body checked. The body must start when it may, its input must not
+// change until it ends, and each reply must answer its command.
 func (lab *simLab) watch(spec *task.Spec) {
 	run := spec.Run
 	computes := func(c *task.Ctx) (rowset.RowSet, error) {
@@ -357,7 +359,7 @@ func (w *simWorld) loopBodyStarts(c *task.Ctx) {
 	w.startsOnLoop(c)
 }
 
-// inlineBodyStarts checks that a body may run on the loop that does not wait.
+// inlineBodyStarts checks that a body that does not wait may run on the loop.
 func (w *simWorld) inlineBodyStarts(c *task.Ctx) {
 	w.logf("inline runs %s of %d", c.Node.ID, c.UserID)
 	q, spec := w.requestOf(c), tasks.SpecOf(c.Node)
@@ -377,7 +379,7 @@ func (w *simWorld) ofGeneration(c *task.Ctx, q *simRequest) {
 		c.Node.ID, c.UserID)
 }
 
-// startsOnLoop checks that a body may start on the loop, and returns the run that it belongs to.
+// startsOnLoop checks that a body may start on the loop, and returns the run of its request.
 func (w *simWorld) startsOnLoop(c *task.Ctx) *run {
 	q := w.requestOf(c)
 	w.ofGeneration(c, q)
@@ -395,8 +397,8 @@ func (w *simWorld) startsOnLoop(c *task.Ctx) *run {
 	return nil
 }
 
-// bodyEnds notes a body that has ended after the deadline of its node, which has to fail then,
-// wherever it ran.
+// bodyEnds notes a body that has ended after the deadline of its node. The node must fail then,
+// wherever the body ran.
 func (w *simWorld) bodyEnds(c *task.Ctx, start clock.Time) {
 	w.step()
 	q := w.requestOf(c)
@@ -406,7 +408,7 @@ func (w *simWorld) bodyEnds(c *task.Ctx, start clock.Time) {
 	}
 }
 
-// snapshot is what a body is given.
+// snapshot is a body's input.
 type snapshot struct {
 	node   *plan.Node
 	user   int64
@@ -430,7 +432,7 @@ func snapshotOf(c *task.Ctx) (s snapshot) {
 	return s
 }
 
-// holds reports whether c is still as it was.
+// holds reports whether c still has that input.
 func (s *snapshot) holds(c *task.Ctx) bool {
 	t := snapshotOf(c)
 	return s.node == t.node && s.user == t.user && s.filter == t.filter && s.digest == t.digest &&
@@ -455,10 +457,10 @@ type simWaiter struct {
 	since    clock.Time // of the Redis call
 	batch    *resp.Batch
 	sent     []byte
-	rest     []byte // of sent, whose replies are still to come
+	rest     []byte // the bytes of sent whose replies are still to come
 	taken    int    // commands before it
 	commands int    // of this batch
-	earlier  int    // commands of the batches before
+	earlier  int    // commands of earlier batches
 	content  int    // bytes of the strings in their replies
 	expected []byte
 	got      []byte
@@ -568,7 +570,7 @@ func (s *simWaiter) ends(b *resp.Batch, err error) {
 	}
 }
 
-// answerBytes returns the length of what servers answer to the batch, if all is well.
+// answerBytes returns the length of the servers' answers to the batch, if all is well.
 func (s *simWaiter) answerBytes() int {
 	var answers []byte
 	for rest := s.sent; len(rest) > 0; {

@@ -13,14 +13,14 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// In virtual time a trace is exact: what the bodies of a request saw of the clock is what the trace says.
+// In virtual time a trace is exact: it says what the bodies of a request saw on the clock.
 
-// simTraces is what a world knows about its traces. It draws by itself, so that the schedule of a seed does not depend on
-// who is recorded.
+// simTraces is what a world knows about its traces. It draws its own numbers, so that the
+// schedule of a seed does not depend on which requests are recorded.
 type simTraces struct {
 	rng    *rand.Rand
-	events int       // that the requests in flight may hold; 0: enough
-	loop   []simBusy // slices of the loop that are not empty, of all requests; of unrecorded ones, bodies that took time
+	events int       // bound for the requests in flight; 0: large enough
+	loop   []simBusy // slices of the loop that are not empty, of all requests; of those without a recording, bodies that took time
 	seen   map[string]int
 }
 
@@ -64,7 +64,8 @@ func (w *simWorld) ended(c *task.Ctx, s *simSpan) {
 	}
 }
 
-// unrecorded notes that a body has had the loop since then, of a request without a trace to say so.
+// unrecorded notes that a body has had the loop since start. Its request does not have a trace
+// that says so.
 func (w *simWorld) unrecorded(c *task.Ctx, start clock.Time) {
 	if now := w.sim.Now(); now > start && w.requestOf(c).req.Record != trace.Full {
 		w.traces.loop = append(w.traces.loop, simBusy{c.UserID, start, now})
@@ -115,7 +116,7 @@ func (w *simWorld) checkTrace(q *simRequest, r *Result) {
 	}
 }
 
-// checkPaths compares the critical paths with a plain computation.
+// checkPaths compares the critical paths with those of a plain computation.
 func (w *simWorld) checkPaths(q *simRequest, t *trace.Trace) {
 	for _, mode := range []trace.Mode{trace.Latency, trace.Service} {
 		weight := func(i int) time.Duration {
@@ -213,7 +214,8 @@ func (w *simWorld) checkTraceNode(q *simRequest, t *trace.Trace, i int) {
 	}
 }
 
-// checkThreads checks a trace that lacks nothing against what it says of nodes, and the loop against other requests.
+// checkThreads checks a complete trace: its threads against what it says of nodes, and the loop
+// against other requests.
 func (w *simWorld) checkThreads(q *simRequest, t *trace.Trace) {
 	commands, awaited, flows := map[int]int{}, map[int]int{}, map[int]int{}
 	for _, track := range t.Tracks {

@@ -5,7 +5,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// The keys of the columns that the simulation's fixed_source has, besides those of the built-in tables.
+// The keys of the columns of the simulation's fixed_source, in addition to those of the
+// built-in tables.
 const (
 	simInt  registry.KeyID = 5001
 	simBool registry.KeyID = 5101
@@ -30,7 +31,8 @@ type = "string_set"
 nullable = true
 `
 
-// withTypes adds a column of each type that the built-in tasks do not make. The values, nulls among them, follow from the ids.
+// withTypes adds a column of each type that the built-in tasks do not make. The values,
+// including nulls, follow from the ids.
 func withTypes(rows rowset.RowSet) rowset.RowSet {
 	ints, bools, sets := rowset.NewIntBuilder(simInt, rows.N), rowset.NewBoolBuilder(simBool, rows.N), rowset.NewSetBuilder(simSet, rows.N)
 	for i := range rows.N {

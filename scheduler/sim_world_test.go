@@ -20,13 +20,13 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// simLab is what the worlds of many seeds share, one after the other. One goroutine.
+// simLab is what the worlds of many seeds share. One world uses it at a time. One goroutine.
 type simLab struct {
 	reg         *registry.Registry
 	tasks       *task.Catalog
 	workers     []*simWorker
 	world       *simWorld
-	inReference bool // a body that runs is the reference's
+	inReference bool // the running body belongs to the reference
 	decoder     *resp.Decoder
 }
 
@@ -74,37 +74,37 @@ func (lab *simLab) close() {
 
 // simConfig says what may happen in a world. Each seed draws its own.
 type simConfig struct {
-	grain     time.Duration // instants are multiples of it: coarse grain makes ties
+	grain     time.Duration // instants are multiples of it; a coarse grain makes ties
 	netMax    time.Duration // the longest latency of the network,
 	serverMax time.Duration // of a server that is well,
 	cpuMax    time.Duration // and of half a CPU job
 	net       simnet.Config
 	redis     struct {
-		fault  float64 // of a server, per command
-		refuse float64 // that a server refuses a key
+		fault  float64 // probability of a server's fault, per command
+		refuse float64 // probability that a server refuses a key
 		down   int     // times that a server goes down
 		tight  bool    // timeouts and limits of the clients are within reach
 	}
 	service struct {
-		fault float64 // of the service, per request
+		fault float64 // probability of the service's fault, per request
 		tight bool    // timeouts and limits of its client are within reach
 	}
 	deadlines    bool // of requests
 	nodeTimeout  time.Duration
 	planTimeouts bool // of single nodes
-	maxRows      int  // of a request; 0: more than it makes
+	maxRows      int  // bound per request; 0: more than it makes
 	taskFaults   bool
-	lenient      bool    // nodes may fail without the request, and are optional
+	lenient      bool    // nodes may be optional, or fail without failing the request
 	popular      bool    // some bodies ask for the same
-	replyBytes   int     // bound of the replies to one call; 0: more than there are
-	persistent   bool    // some bodies try again and again, sleeping in between, also after Close
+	replyBytes   int     // bound of the replies to one call; 0: larger than all of them
+	persistent   bool    // some bodies retry again and again, with sleeps in between, even after Close
 	watchful     bool    // some bodies on the loop look whether they are cancelled
-	crowd        int     // bodies that sleep for a minute, on top of the rest
-	panics       float64 // that the receiver of an answer panics
-	stalls       float64 // that a body on the loop computes for long
-	lag          float64 // that the loop is late
+	crowd        int     // bodies that sleep for a minute, in addition to the rest
+	panics       float64 // probability that the receiver of an answer panics
+	stalls       float64 // probability that a body on the loop computes for long
+	lag          float64 // probability that the loop is late
 	placement    Placement
-	modes        float64 // that a request has a mode of its own
+	modes        float64 // probability that a request has its own mode
 	hints        bool    // of nodes
 	maxInflight  int     // of requests that run; 0: no bound
 	maxQueue     int     // of requests that wait
@@ -112,7 +112,7 @@ type simConfig struct {
 	queueMax     int // of the CPU pool
 	requests     int
 	spread       time.Duration // within which they arrive
-	shutdown     bool          // in the midst of them
+	shutdown     bool          // in the midst of the requests
 	stopAtOnce   bool          // the loop stops as soon as the engine is drained, whatever is still to come
 }
 
@@ -148,7 +148,7 @@ func (w *simWorld) drawConfig() {
 	c.stopAtOnce = w.hits(0.5)
 	c.lenient = w.hits(0.5)
 	if w.hits(0.15) {
-		return // nothing fails but what the plan says
+		return // only what the plan says fails
 	}
 	if w.hits(0.5) {
 		c.net.Refuse, c.net.Ignore, c.net.Loss = 0.2*rng.Float64(), 0.1*rng.Float64(), 0.05*rng.Float64()
@@ -208,7 +208,7 @@ type simWorld struct {
 	traces simTraces
 
 	crowds   [2]uint64  // callers and connections of each, if there are bounds
-	crowding *rand.Rand // draws what concerns admission, so that worlds without bounds stay as they are
+	crowding *rand.Rand // for what concerns admission, so that worlds without bounds stay as they are
 	held     int        // requests that the engine has taken and not answered
 	failed   uint64     // requests that ran and were answered with an error
 
@@ -226,26 +226,26 @@ type simWorld struct {
 	cluster simCluster
 	master  simMaster
 
-	requests      []*simRequest // by user id, which is the number of the request from 1 on
+	requests      []*simRequest // by user id, which is the request's number, from 1 on
 	submitting    bool          // Submit is on the stack
 	closing       bool          // the engine was told to close
 	graceEnd      clock.Time    // when it gives up what is in flight; zero: never
 	stalled       bool          // some callback took time
 	bodies        int           // begun and not ended
 	woken         int           // sleeps of orphans that have ended at the instant wokenAt
-	wokenMax      int           // the most at one instant
+	wokenMax      int           // the most of them at one instant
 	wokenAt       clock.Time
 	lateSleeps    int           // begun by orphans after Close
-	lateFunctions int           // of Await, that ran when nobody waited any more
+	lateFunctions int           // functions of Await that ran when nobody waited any more
 	away          int           // functions of Await that have not returned
-	late          uint64        // bodies on the loop that ended after their node, of themselves
-	stopped       uint64        // and because they, or what they awaited, noticed
+	late          uint64        // bodies on the loop that ended after their node, by themselves
+	stopped       uint64        // those that ended because they, or what they awaited, noticed
 	retries       int           // attempts after the first
 	inline        int           // bodies that ran inline
 	waiting       []simJob      // for a worker, in the order of their submission
 	queueFull     int           // refusals of the CPU pool
 	asked         commandCounts // commands that bodies have handed to the clients
-	reached       commandCounts // of these, executed by a server
+	reached       commandCounts // those that a server has executed
 	faults        int           // of servers
 	givenUp       int           // calls that bodies gave up before they had left
 	tooLarge      int           // calls whose replies were too large
@@ -267,9 +267,10 @@ type simRequest struct {
 	spans    map[int]*simSpan // of the bodies that have begun, by node
 	required []int            // indices of nodes
 	begun    map[int]bool     // nodes whose body has begun, by index
-	// lateBodies are the nodes whose body ended after its deadline, by index, if they must fail for it.
+	// lateBodies are the nodes whose body ended after its deadline, by index. They must fail
+	// for it.
 	lateBodies map[int]bool
-	faults     map[int][]fault // replies that servers did not mean, by node
+	faults     map[int][]fault // replies that servers have spoiled, by node
 	refused    bool            // submitted after the engine was told to close
 	flow       Flow
 	taken      bool          // the engine has not refused it at once
@@ -286,8 +287,8 @@ type simRequest struct {
 // simInstantsMax bounds a run: one takes some hundreds of instants.
 const simInstantsMax = 200_000
 
-// run plays one seed and returns the first violation of an invariant. With a trace
-// it writes the log there.
+// run plays one seed and returns the first violation of an invariant. If trace is not nil, run
+// writes the log there.
 func (lab *simLab) run(seed uint64, trace io.Writer) (err error) {
 	w := &simWorld{lab: lab, seed: seed, trace: trace, answers: map[string]int{}, rng: rand.New(rand.NewPCG(seed, 0x72616e6b64)), traces: newSimTraces(seed)}
 	lab.world = w
@@ -401,7 +402,7 @@ func (w *simWorld) serverOf(endpoint int) string {
 
 func (w *simWorld) anyPlan() *plan.Graph { return w.plans[w.rng.IntN(len(w.plans))] }
 
-// submit gives the engine one more request, of that plan.
+// submit gives the engine another request, for that plan.
 func (w *simWorld) submit(g *plan.Graph) {
 	if w.sim.Ended() {
 		return // see checkSubmitAfterEnd
@@ -457,7 +458,7 @@ func (w *simWorld) answered(q *simRequest, r *Result) {
 	w.judge(q, r)
 	w.checkTrace(q, r)
 	q.outputs, q.digest = r.Outputs, digestOf(r.Outputs...)
-	// The request is its caller's again, who does with it what he likes.
+	// The request belongs to its caller again, who may change it.
 	q.req = Execution{UserID: -1}
 	q.req.Params.SetFloat(paramWeight, -1)
 	if len(w.requests) < 2*w.cfg.requests && w.hits(0.1) {
@@ -472,7 +473,7 @@ func (w *simWorld) answered(q *simRequest, r *Result) {
 // errSimPanic is what a receiver of answers panics with.
 var errSimPanic = errors.New("simulated panic")
 
-// beginClose is what Close does first, on the loop.
+// beginClose does on the loop what Close does first.
 func (w *simWorld) beginClose() {
 	if w.closing {
 		return
@@ -531,11 +532,11 @@ func (w *simWorld) shutDown() {
 		return
 	}
 	w.checkSubmitAfterEnd()
-	w.play() // what other goroutines and the network still do
+	w.play() // the steps of other goroutines and of the network that are still to come
 }
 
-// stopLoop stops the loop, from outside or from a callback after the iteration has taken its posts, and runs
-// it to its end. Earlier posts run, later posts do not.
+// stopLoop stops the loop and runs it to its end. It stops it from outside, or from a callback
+// after the iteration has taken its posts. Earlier posts run, later posts do not.
 func (w *simWorld) stopLoop() {
 	l := w.sim.Loop
 	ran := false
@@ -579,10 +580,10 @@ func (w *simWorld) checkSubmitAfterEnd() {
 // requestOf returns the request that a node belongs to.
 func (w *simWorld) requestOf(c *task.Ctx) *simRequest { return w.requests[c.UserID-1] }
 
-// hits draws an event of that probability.
+// hits reports true with that probability.
 func (w *simWorld) hits(p float64) bool { return p > 0 && w.rng.Float64() < p }
 
-// between draws a duration, in whole grains.
+// between draws a duration, a multiple of the grain.
 func (w *simWorld) between(from, to time.Duration) time.Duration {
 	d := from + time.Duration(w.rng.Int64N(int64(to-from)+1))
 	return d - d%max(w.cfg.grain, 1)

@@ -20,9 +20,10 @@ var (
 	simFirst = flag.Int64("first_seed", 0, "the first of these")
 )
 
-// TestSimulation plays the engine in simulated worlds, one per seed, and checks the
-// invariants of each: see docs/simulation.md. A simulation in which nothing goes wrong proves nothing: within
-// a few hundred seeds each kind of answer is given and each kind of trouble is met.
+// TestSimulation plays the engine in simulated worlds, one per seed, and checks the invariants
+// of each: see docs/simulation.md. A simulation in which nothing goes wrong proves nothing. So
+// within a few hundred seeds each kind of answer must be given and each kind of trouble must be
+// met.
 func TestSimulation(t *testing.T) {
 	if *simSeed >= 0 {
 		replay(t, uint64(*simSeed))
@@ -41,9 +42,9 @@ func playSeeds(t *testing.T, seen *encounters) {
 	t.Run("that once failed", func(t *testing.T) {
 		t.Parallel()
 		lab := openSimLab(t)
-		for _, seed := range []uint64{82951, 607836, 842715, // a trace of which only the first events fitted
-			26776, // a node of a cluster that has left the map, and whose last replies are on their way
-			6415,  // a place given back to the second of those that owe one
+		for _, seed := range []uint64{82951, 607836, 842715, // a trace that held only the first events
+			26776, // a node of a cluster that has left the map while its last replies are on their way
+			6415,  // a place given back to the second of two flows to which one is owed
 		} {
 			assert.NoError(t, lab.run(seed, nil), "seed %d", seed)
 		}
@@ -84,15 +85,15 @@ func openSimLab(t testing.TB) *simLab {
 	return lab
 }
 
-// withoutRaceDetector skips a test of the simulation itself, which looks for no race. CI plays the simulation without
-// the detector, too.
+// withoutRaceDetector skips a test of the simulation itself, which does not look for races. CI
+// also plays the simulation without the detector.
 func withoutRaceDetector(t *testing.T) {
 	if raceDetector {
 		t.Skip("runs without -race")
 	}
 }
 
-// TestSimulationIsDeterministic: one seed, one log, whatever was played before.
+// TestSimulationIsDeterministic: a seed has one log, whatever was played before.
 func TestSimulationIsDeterministic(t *testing.T) {
 	withoutRaceDetector(t)
 	first, second := openSimLab(t), openSimLab(t)
@@ -108,7 +109,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 	}
 }
 
-// encounters counts what seeds have met. Any goroutine.
+// encounters counts what the seeds have met. Any goroutine.
 type encounters struct {
 	mu        sync.Mutex
 	kinds     map[string]int

@@ -10,8 +10,9 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// Hundreds of nodes are in flight at a time, so their size counts: at 256 requests in flight some 200 bytes more a node cost a tenth of the
-// throughput. A field that few nodes need belongs elsewhere: to the request, the engine, or the rare part of a task.Ctx.
+// Hundreds of nodes are in flight at a time, so their size counts. At 256 requests in flight,
+// some 200 bytes more per node cost a tenth of the throughput. A field that few nodes need
+// belongs elsewhere: to the request, the engine, or the rare part of a task.Ctx.
 func TestANodeInFlightIsSmall(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(task.Ctx{}), uintptr(208))
 	assert.LessOrEqual(t, unsafe.Sizeof(asyncJob{}), uintptr(480))

@@ -14,9 +14,9 @@ import (
 
 var soakRounds = flag.Int("rounds", 6, "number of rounds of TestSoak")
 
-// TestSoak runs closed loops of clients, each with one request in flight, whose requests
-// must time out or must succeed, all mixed: each outcome is known beforehand and checked.
-// After each round nothing may be left, neither in the engine nor of the process.
+// TestSoak runs closed loops of clients, each with one request in flight. Some requests must
+// time out, others must succeed: each outcome is known beforehand and checked. After each round
+// nothing may be left in the engine or in the process.
 func TestSoak(t *testing.T) {
 	const clients, each = 12, 12
 	late := []*plan.Graph{
@@ -30,7 +30,7 @@ func TestSoak(t *testing.T) {
 		builtinGraph(t, "z", source(50), sleepNode("x", "src", time.Millisecond), vmNode("z", "x")),
 		builtinGraph(t, "z", source(50), busyNode("x", "src", time.Millisecond), sleepNode("y", "x", 0), vmNode("z", "y")),
 	}
-	open(t, Config{}).Close(0) // whatever the process opens once
+	open(t, Config{}).Close(0) // opens whatever the process opens once
 	before := openFDs(t)
 	for round := range *soakRounds {
 		w := open(t, Config{CPUThreads: 2 + round%3})
@@ -44,8 +44,8 @@ func TestSoak(t *testing.T) {
 					return
 				}
 				user := int64(1 + client*each + i)
-				// Every third is late by its own deadline. Their CPU work gives its worker back at once,
-				// so that the others are in time whatever the machine.
+				// Every third request is late by its own deadline. Its CPU work gives its
+				// worker back at once, so the others are in time on any machine.
 				if (client+i+round)%3 == 0 {
 					mustFail.Add(1)
 					req := weighted(w.within(late[(client+i)%len(late)], 3*time.Millisecond), user)

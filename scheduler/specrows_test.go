@@ -22,16 +22,17 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// The 23 rows of the original specification (async_dag_scheduler_architecture.md, "Async Scheduler Tests"), on each of the engines.
-// They run in bubble time, so a row names its one error, with its text, and the instant of the answer.
+// specRows are the 23 rows of the original specification (async_dag_scheduler_architecture.md,
+// "Async Scheduler Tests"). They run on each engine in bubble time. So a row names the exact
+// error and the instant of the answer.
 
 // specRow is one row: requests, one after the other, on one engine.
 type specRow struct {
 	name        string
 	nodeTimeout time.Duration
 	steps       []specStep
-	// counts are the reactor's at the end; the other engines do not count. How abandoned work ends is
-	// not told apart here (it is Cancelled), unless the row is about a late completion.
+	// counts are the reactor's at the end; the other engines do not count. Abandoned work
+	// counts as Cancelled here, unless the row is about a late completion.
 	counts scheduler.Counts
 }
 
@@ -41,14 +42,15 @@ type specStep struct {
 	waited   time.Duration // since the arrival, before the submission
 	deadline time.Duration // from the arrival; zero: none
 	want     specAnswer
-	// on says on which engine the answer is another one, and beside it stands why.
+	// on has the answers of engines that answer differently. A comment next to it says why.
 	on map[string]specAnswer
 }
 
-// specAnswer is an answer: when it comes, since the submission, and the error, or the rows if there is none.
+// specAnswer is an answer: when it comes, counted from the submission, and its error or its
+// rows.
 type specAnswer struct {
 	at   time.Duration
-	err  []string // the texts that are allowed: more than one where two nodes fail at one instant on two threads
+	err  []string // the texts that are allowed: more than one if two nodes fail at one instant on two threads
 	rows []int64
 }
 
@@ -78,7 +80,7 @@ const (
 	napIs  = "nap (test::sleep)"
 )
 
-// sequentially is an answer of the sequential engine, where the sum of the branches counts.
+// sequentially is the answer of the sequential engine, where the times of the branches add up.
 func sequentially(a specAnswer) map[string]specAnswer { return map[string]specAnswer{"sequential": a} }
 
 func specRows() []specRow {
@@ -105,7 +107,7 @@ func specRows() []specRow {
 		{name: "fault injection - no deadlock or UAF on error", counts: scheduler.Counts{Requests: 4, Failed: 3}, steps: append(repeat(3, specStep{
 			nodes: []string{source(3), node("failing", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""),
 				sleepNode("slow", "src", ms(15)), busyNode("busy", "src", ms(10)),
-				// Nothing starts after the error: these would hold up the answer.
+				// The nodes that would hold up the answer do not start after the error.
 				sleepNode("never", "slow", ample), busyNode("neither", "busy", ample),
 				concatNode("some", "failing", "never"), concatNode("all", "some", "neither")},
 			want: fails(ms(15), "node failing (test::sleep): "+builtin.ErrInjected.Error()),
@@ -144,7 +146,7 @@ func specRows() []specRow {
 			nodes: busyFor(ample), deadline: ms(10), want: fails(ms(10), pastDeadline(busyIs, ms(10))),
 		}}},
 		{name: "multi-stage pipeline timeout", counts: failed(1), steps: []specStep{{
-			// The second stage has what the first has left.
+			// The second stage has the time that the first has left.
 			nodes: stages(ample), deadline: ms(50), want: fails(ms(50), pastDeadline("second (test::busy_cpu)", ms(50))),
 		}}},
 		{name: "multi-stage pipeline succeeds", counts: scheduler.Counts{Requests: 1}, steps: []specStep{{
@@ -175,7 +177,8 @@ func specRows() []specRow {
 			steps: []specStep{{
 				nodes: []string{source(3), node("deaf", "deaf", "src", `"ms": 50`, "")},
 				want:  fails(ms(10), timedOut("deaf (test::deaf)", ms(10))),
-				// They have nothing to count: the answer waits for a body that does not look, and is late with it.
+				// These engines have no counters. The answer waits for a body that does not
+				// look, and is late with it.
 				on: map[string]specAnswer{
 					"pool":       fails(ms(50), "node deaf (test::deaf): node execution timeout: 50ms elapsed, limit 10ms"),
 					"sequential": fails(ms(50), "node deaf (test::deaf): node execution timeout: 50ms elapsed, limit 10ms"),
@@ -205,7 +208,7 @@ func specRows() []specRow {
 	}
 }
 
-// deaf is CPU work of so many milliseconds that does not look whether anybody waits for it.
+// deaf is CPU work of so many milliseconds that ignores its cancellation.
 func deaf() task.Spec {
 	return task.Spec{
 		Op: "test::deaf", Inputs: 1, Output: task.PassThrough, Params: []plan.ParamSchema{{Name: "ms", Type: plan.Int, Required: true}},
@@ -219,7 +222,7 @@ func deaf() task.Spec {
 func TestSpecificationRows(t *testing.T) {
 	for _, row := range specRows() {
 		t.Run(row.name, func(t *testing.T) {
-			// So many workers that none of the rows waits for one.
+			// There are so many workers that no row waits for one.
 			cfg := scheduler.Config{CPUThreads: 8, NodeTimeout: row.nodeTimeout}
 			inBubbles(t, bubbleEngines, cfg, func(t *testing.T, b *bubble) {
 				for i, step := range row.steps {
@@ -284,7 +287,8 @@ func idOf(t testing.TB, text string) string {
 	return n.ID
 }
 
-// jumpingClock is the bubble's clock until its reading number at, from which on it is an hour ahead. Any goroutine.
+// jumpingClock is the bubble's clock up to a number of readings. From reading number at on, it
+// is an hour ahead. Any goroutine.
 type jumpingClock struct {
 	clock.Clock
 	at, readings atomic.Int64
@@ -298,16 +302,18 @@ func (c *jumpingClock) Now() clock.Time {
 	return now
 }
 
-// The blocking engines look at the clock before they spawn a node, at its start and at its end: the deadline
-// passes at one of these readings after the other. (TestDeadlineBeforeSpawn and TestDeadlineAtNodeStart do it
-// to Async, which makes both checks with the same methods of State.)
+// The blocking engines read the clock before they spawn a node, at its start and at its end.
+// The test has the deadline pass at each of these readings. (TestDeadlineBeforeSpawn and
+// TestDeadlineAtNodeStart do so for Async, which makes both checks with the same methods of
+// State.)
 func TestDeadlinePassesAtEachReading(t *testing.T) {
 	beforeSpawn := func(ran int) string { return fmt.Sprintf("%v after %d bodies", scheduler.ErrRequestDeadline, ran) }
 	atStart := func(ran int) string { return fmt.Sprintf("%v after %d bodies", scheduler.ErrDeadlineBeforeStart, ran) }
 	atEnd := func(ran int) string { return fmt.Sprintf("%v after %d bodies", scheduler.ErrNodeTimeout, ran) }
 	for engine, want := range map[string][]string{
 		"sequential": {beforeSpawn(0), atStart(0), atEnd(1), beforeSpawn(1), atStart(1), atEnd(2), "<nil> after 2 bodies"},
-		// The dispatcher reads once more after each spawn, while the worker does too: either may be first.
+		// The dispatcher reads once more after each spawn, at the same time as the worker:
+		// either may be first.
 		"pool": {beforeSpawn(0), atStart(0), "", "", beforeSpawn(1), atStart(1), "", "", "<nil> after 2 bodies"},
 	} {
 		t.Run(engine, func(t *testing.T) {
@@ -357,7 +363,8 @@ func TestDeadlinePassesInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openBubble(t, "pool", scheduler.Config{CPUThreads: 1}, deaf())
 		defer b.close()
-		// The first one has the only worker when the other two are spawned; "fails" would say so if it ran.
+		// The first node has the only worker when the other two are spawned. If "fails" ran, it
+		// would say so.
 		g := graph(t, b.tasks, "both", source(3), node("first", "deaf", "src", `"ms": 20`, ""),
 			node("queued", "sleep", "src", `"duration_ms": 0, "fail_after_sleep": true`, `"timeout_ms": 10`),
 			concatNode("both", "first", "queued"))
@@ -367,8 +374,8 @@ func TestDeadlinePassesInTheQueue(t *testing.T) {
 	})
 }
 
-// Each limit ends a sleep that would never end: the engine's node timeout, the request's
-// deadline, and the grace of a shutdown. The body learns it.
+// Each limit ends a sleep that would last forever: the engine's node timeout, the request's
+// deadline, and the grace of a shutdown. The body notices.
 func TestASleepThatNeverEndsIsEnded(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodeTimeout, deadline, grace time.Duration

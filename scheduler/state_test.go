@@ -17,13 +17,13 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// now is an instant after which no deadline of these tests lies.
+// now is an instant before every deadline of these tests.
 const now = 1000
 
 var update = flag.Bool("update", false, "rewrite the expected output of the stories in testdata")
 
-// graphOf builds a graph from lines like "c: a b" (c depends on a and b), the
-// last line "out: c".
+// graphOf builds a graph from lines. "c: a b" means that c depends on a and b. The last line is
+// "out: c".
 func graphOf(t *testing.T, lines ...string) *plan.Graph {
 	t.Helper()
 	g := &plan.Graph{Name: "test"}
@@ -59,10 +59,10 @@ func graphOf(t *testing.T, lines ...string) *plan.Graph {
 	return g
 }
 
-// rowsOf returns a row set of n rows, so that results can be told apart.
+// rowsOf returns a row set of n rows. Results are told apart by the number.
 func rowsOf(n int) rowset.RowSet { return rowset.Dense(&rowset.Batch{IDs: make([]int64, n)}) }
 
-// checkInvariants holds between any two calls on a State.
+// checkInvariants checks what holds between any two calls on a State.
 func checkInvariants(t *testing.T, s *State) {
 	t.Helper()
 	var count [5]int
@@ -184,8 +184,8 @@ func runCommands(t *testing.T, w *strings.Builder, g *plan.Graph, commands []str
 	checkInvariants(t, &s)
 }
 
-// TestStateRandomGraphs runs random graphs in random order, with and without
-// a failure, and compares with what must hold of any run.
+// TestStateRandomGraphs runs random graphs in random order, with and without a failure, and
+// checks what must hold in any run.
 func TestStateRandomGraphs(t *testing.T) {
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -17,8 +17,9 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// Package scheduler's own tests cannot import scheduler/blocking, which imports scheduler. So the
-// tests of all three engines are external. These are the helpers that they share with its own.
+// Package scheduler's own tests cannot import scheduler/blocking, which imports scheduler. So
+// the tests of all three engines are external. This file has the helpers that both kinds of
+// tests share.
 var (
 	node              = schedulertest.Node
 	source            = schedulertest.Source
@@ -47,7 +48,8 @@ const (
 	soon  = schedulertest.Soon
 )
 
-// A body off the loop that ends its goroutine fails its node with one error. On the loop it ends the process.
+// A body outside of the loop that ends its goroutine fails its node with one error. On the loop
+// it ends the process.
 func TestGoexitOnEveryEngine(t *testing.T) {
 	leave := task.Spec{Op: "test::leave", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) {
 		runtime.Goexit()
@@ -60,8 +62,8 @@ func TestGoexitOnEveryEngine(t *testing.T) {
 	}, leave)
 }
 
-// TestCloseGivesUp closes an engine while work of each kind is in flight that will not end
-// in an hour. Each request is told so, once, and nothing of it is left.
+// TestCloseGivesUp closes an engine while work of each kind is in flight. That work would not
+// end within an hour. Each request is told so, once, and nothing is left.
 func TestCloseGivesUp(t *testing.T) {
 	reg := silentRedis(t)
 	load := func(output string, nodes ...string) *plan.Graph {
@@ -102,7 +104,7 @@ func TestCloseGivesUp(t *testing.T) {
 	}
 }
 
-// gone returns the counts without how the bodies of nodes ended that were given up.
+// gone returns the counts without those that say how abandoned bodies ended.
 func gone(c scheduler.Counts) scheduler.Counts {
 	c.Cancelled, c.LateCompletions = 0, 0
 	return c

@@ -23,8 +23,9 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// TestTimelines replays the timelines of the original specification in testdata/timelines: an example plan, how long Redis and
-// the CPU take, and below the line what the reactor made of it, in virtual time.
+// TestTimelines replays the timelines of the original specification in testdata/timelines: an
+// example plan, and how long Redis and the CPU take. Below the line stands what the reactor did
+// in virtual time.
 //
 //	plan diamond          the plan, one that rankd comes with
 //	user 1
@@ -53,7 +54,8 @@ func TestTimelines(t *testing.T) {
 	}
 }
 
-// timeline is the reactor in virtual time, with a Redis and workers that take as long as they are told.
+// timeline is the reactor in virtual time. Its Redis and its workers take as long as they are
+// told.
 type timeline struct {
 	distant
 	tasks   *task.Catalog
@@ -62,7 +64,7 @@ type timeline struct {
 	cpu     map[string]time.Duration
 	spans   []*span
 
-	inFlight, inFlightMax int // commands that Redis has and has not answered
+	inFlight, inFlightMax int // commands that Redis has not answered yet
 }
 
 type redisAnswer struct {
@@ -109,7 +111,8 @@ func newTimeline(t *testing.T) *timeline {
 // now returns how long the timeline has gone.
 func (tl *timeline) now() time.Duration { return time.Duration(tl.sim.Now() - clock.NewManual().Now()) }
 
-// watched notes when a body runs, and where; on a worker it takes its time after it has computed.
+// watched notes when a body runs, and where. On a worker, the body takes its time after it has
+// computed.
 func (tl *timeline) watched(body task.Body) task.Body {
 	return func(c *task.Ctx) (out rowset.RowSet, err error) {
 		s := &span{node: c.Node.ID, began: tl.now(), onPool: tl.workers.current != nil}
@@ -123,7 +126,7 @@ func (tl *timeline) watched(body task.Body) task.Body {
 	}
 }
 
-// accept serves a connection: it answers each command when its time has come, and in order.
+// accept serves a connection. It answers each command when its time has come, in order.
 func (tl *timeline) accept(p *simnet.Peer) {
 	var free clock.Time // when the connection has answered all that it has
 	var queue [][]byte  // answers, the oldest first
@@ -153,7 +156,7 @@ func (tl *timeline) accept(p *simnet.Peer) {
 			tl.inFlightMax = max(tl.inFlightMax, tl.inFlight)
 			queue = append(queue, out)
 			free = max(free, tl.sim.Now().Add(answer.takes))
-			tl.sim.At(free, func() { // once for each answer: at one instant, any of them sends the oldest
+			tl.sim.At(free, func() { // once for each answer: if several are due at one instant, each call sends the oldest
 				tl.inFlight--
 				p.Write(queue[0])
 				queue = queue[1:]
@@ -163,7 +166,8 @@ func (tl *timeline) accept(p *simnet.Peer) {
 	}
 }
 
-// timelineWorkers are the CPU pool's workers, coroutines that suspend for as long as their work takes.
+// timelineWorkers are the workers of the CPU pool. Each is a coroutine that suspends for as
+// long as its work takes.
 type timelineWorkers struct {
 	sim     *loopsim.Sim
 	idle    []*coroutine
@@ -187,7 +191,7 @@ func (w *timelineWorkers) dispatch() {
 	w.enter(co, func() bool { return co.start(run) })
 }
 
-// enter goes on with a worker's job until it takes time or ends.
+// enter resumes a worker's job until it takes time or ends.
 func (w *timelineWorkers) enter(co *coroutine, resume func() (ended bool)) {
 	w.current = co
 	ended := resume()
@@ -252,7 +256,7 @@ func playTimeline(t *testing.T, script string) string {
 	return tl.draw(result, answered)
 }
 
-// draw draws the bodies that ran, a column for each millisecond, and what came of the request.
+// draw draws the bodies that ran, with a column for each millisecond, and the request's answer.
 func (tl *timeline) draw(result *Result, answered time.Duration) string {
 	var b strings.Builder
 	column := func(d time.Duration) int { return int(d / time.Millisecond) }
@@ -296,7 +300,8 @@ func (tl *timeline) draw(result *Result, answered time.Duration) string {
 	return b.String()
 }
 
-// The same in virtual time: as many calls as there are requests are in flight, and all take as long as one.
+// The test is the same as above in virtual time: one call per request is in flight, and all
+// together take as long as one.
 func TestAHundredRedisCallsTakeAsLongAsOne(t *testing.T) {
 	const calls = 150
 	tl := newTimeline(t)

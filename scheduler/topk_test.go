@@ -10,7 +10,8 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// A sort that a take follows gives the same rows selected as sorted, on each engine and in each mode.
+// A sort with a take after it gives the same rows whether the engine sorts all rows or selects
+// some, on each engine and in each mode.
 func TestTopK(t *testing.T) {
 	const rows, count = 1000, 7
 	g := graph(t, builtin.Catalog(), "t", source(rows), vmNode("v", "src"), node("s", "sort", "v", `"by": 2001, "order": "desc"`, ""),

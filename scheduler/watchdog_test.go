@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// watched is an engine whose watchdog looks when the test says.
+// watched is an engine whose watchdog looks when the test says so.
 type watched struct {
 	*world
 	ticks chan time.Time
@@ -35,7 +35,8 @@ func openWatched(t *testing.T) *watched {
 	return w
 }
 
-// look has the watchdog look that long after the last look. It has looked when the next tick is taken.
+// look has the watchdog look that long after the last time. It has looked when the next tick is
+// taken.
 func (w *watched) look(after time.Duration) {
 	w.now = w.now.Add(after)
 	w.ticks <- w.now
@@ -49,8 +50,8 @@ func (w *watched) waitIdle() {
 	}, ample, time.Millisecond)
 }
 
-// A body on the loop that does not return, and any other callback: the watchdog names it, once, and says when it is over.
-// Meanwhile Metrics answers.
+// The watchdog names a body on the loop that does not return, or any other callback. It does so
+// once, and says when it is over. Meanwhile Metrics answers.
 func TestWatchdog(t *testing.T) {
 	holdUpTheLoop := func(entered chan<- struct{}, gate <-chan struct{}) {
 		entered <- struct{}{}
@@ -131,7 +132,8 @@ func TestWatchdog(t *testing.T) {
 	}
 }
 
-// A loop that waits is not stuck, and neither is one whose whole process was stopped for a while.
+// A loop that waits is not stuck. A loop whose whole process was stopped for a while is not
+// stuck, either.
 func TestWatchdogIsNotMisled(t *testing.T) {
 	w := openWatched(t)
 	w.waitIdle()

@@ -10,7 +10,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// TestAsyncHasItsWorkers: an Async as a program opens it has the workers that its Config asks for.
+// TestAsyncHasItsWorkers: an Async that was opened as a program opens it has the workers that
+// its Config asks for.
 func TestAsyncHasItsWorkers(t *testing.T) {
 	const workers, requests = 3, 5
 	gate := newGate()

@@ -23,10 +23,10 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// Two worlds to run requests in: the real one (a loop hosted by gnet, a real
-// pool, real time), and one by hand, whose clock, loop and CPU the test moves.
+// Tests run requests in two worlds. One is real: a loop hosted by gnet, a real pool, real time.
+// In the other one, the test moves the clock, the loop and the CPU.
 
-// The tests read their plans and tasks from schedulertest, by shorter names.
+// The tests use the plans and tasks of schedulertest by shorter names.
 var (
 	node         = schedulertest.Node
 	source       = schedulertest.Source
@@ -64,7 +64,8 @@ type world struct {
 	t testing.TB
 }
 
-// open starts an engine, which is closed at the end of the test; nothing may be left of it then.
+// open starts an engine. It is closed at the end of the test, and nothing of it may be left
+// then.
 func open(t testing.TB, cfg Config) *world {
 	t.Helper()
 	if cfg.Registry == nil {
@@ -84,8 +85,8 @@ func open(t testing.TB, cfg Config) *world {
 	return w
 }
 
-// poisonedPool keeps slices of any size and overwrites what comes back: code that still reads it finds
-// wrong rows.
+// poisonedPool keeps slices of any size and overwrites those that come back. Code that still
+// reads one finds wrong rows.
 func poisonedPool() *rowset.Pool {
 	return rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true})
 }
@@ -114,7 +115,8 @@ func (e *Async) counted() Counts {
 	return sum
 }
 
-// assertNothingLeft checks a closed engine: no request, no body, no orphan, no coroutine.
+// assertNothingLeft checks a closed engine: no requests, bodies, orphans or coroutines are
+// left.
 func assertNothingLeft(t testing.TB, e *Async) {
 	t.Helper()
 	assert.Zero(t, e.runs.Len(), "requests in flight")
@@ -129,9 +131,9 @@ func (w *world) Submit(req *Execution, done func(*Result)) {
 	}
 }
 
-// start submits a request and returns where its result will be, exactly one.
+// start submits a request and returns the channel on which its one result comes.
 func (w *world) start(req *Execution) <-chan *Result {
-	results := make(chan *Result, 2) // a second result would be a bug, and is seen as such
+	results := make(chan *Result, 2) // a second result would be a bug, and the test would see it
 	w.Submit(req, func(r *Result) { results <- r })
 	return results
 }
@@ -170,7 +172,7 @@ func newPlacedWorld(t testing.TB, nodeTimeout time.Duration, p Placement) *handW
 	return newWorldOf(t, Config{NodeTimeout: nodeTimeout, Placement: p})
 }
 
-// newWorldOf returns a world with the rest of that configuration.
+// newWorldOf returns a world with that configuration, apart from what the world itself sets.
 func newWorldOf(t testing.TB, cfg Config) *handWorld {
 	h := looptest.New(t)
 	cpu := &handCPU{loop: h.Loop}
@@ -180,8 +182,8 @@ func newWorldOf(t testing.TB, cfg Config) *handWorld {
 	return w
 }
 
-// end closes the engine at once. Nothing may be left of it: neither what
-// assertNothingLeft looks for, nor a timer, a held request or a post on the loop.
+// end closes the engine at once. It then checks what assertNothingLeft checks, and that no
+// timer, held request or post is left on the loop.
 func (w *handWorld) end() {
 	w.close(0)
 	require.True(w.t, w.ended, "the engine does not drain")
@@ -190,7 +192,7 @@ func (w *handWorld) end() {
 	require.NoError(w.t, w.Loop.Close(), "the loop is busy with something")
 }
 
-// close begins to close the engine, as Close does, without waiting for the end.
+// close begins to close the engine, as Close does, but does not wait for the end.
 func (w *handWorld) close(grace time.Duration) {
 	w.closed.Do(func() { w.shut(grace) })
 	w.Settle()
@@ -202,7 +204,7 @@ type pending struct {
 	at time.Duration // when the result came, since the submission
 }
 
-// start submits a request; the loop turns only when told.
+// start submits a request. The loop runs only when the test says so.
 func (w *handWorld) start(req *Execution) *pending {
 	p, began := new(pending), w.Harness.Clock.Now()
 	err := w.Submit(req, func(r *Result) {
@@ -224,8 +226,8 @@ func (w *handWorld) within(g *plan.Graph, d time.Duration) *Execution {
 	return req
 }
 
-// handCPU is a CPU whose worker is the test: it takes a job with take and ends
-// it with finish; or, if auto is set, every job is done as soon as it is submitted.
+// handCPU is a CPU whose worker is the test. The test takes a job with take and ends it with
+// finish. If auto is set, each job is done when it is submitted.
 type handCPU struct {
 	loop   *loop.Loop
 	queued []*cpupool.Job
@@ -273,7 +275,7 @@ func (c *handCPU) finish(j *cpupool.Job) {
 	c.loop.Post(func() { j.Done(nil) })
 }
 
-// requireTimeout checks that err is late in that way, and returns how late.
+// requireTimeout checks that err is a timeout of that kind, and returns it.
 func requireTimeout(t testing.TB, err, kind error) *TimeoutError {
 	t.Helper()
 	require.ErrorIs(t, err, kind)
@@ -283,7 +285,7 @@ func requireTimeout(t testing.TB, err, kind error) *TimeoutError {
 	return late
 }
 
-// requireLate checks that err says that time ran out, in any of the three ways.
+// requireLate checks that err says in one of the three ways that time ran out.
 func requireLate(t testing.TB, err error) {
 	t.Helper()
 	var late *TimeoutError
@@ -313,8 +315,7 @@ func requireRows(t testing.TB, r *Result, ids ...int64) {
 	require.Equal(t, ids, got)
 }
 
-// gate is a task that waits on the CPU until the test opens it, deaf to
-// cancellation.
+// gate is a task that waits on the CPU until the test opens it, and ignores cancellation.
 type gate struct {
 	entered chan *task.Ctx // unbuffered: the test sees each body come in
 	open    chan struct{}
