@@ -135,6 +135,7 @@ func New(e *rankd.Engine) *Collector {
 			counter("rankd_endpoint_round_trips_total", "Times that commands were sent to a Redis together.", func(s *resp.Stats) float64 { return float64(s.RoundTrips) }, endpoint),
 			counter("rankd_endpoint_commands_asked_total", "Commands to a Redis that nodes asked for.", func(s *resp.Stats) float64 { return float64(s.Asked) }, endpoint),
 			counter("rankd_endpoint_commands_sent_total", "Commands sent to a Redis: fewer than asked for, since equal reads are shared.", func(s *resp.Stats) float64 { return float64(s.Commands) }, endpoint),
+			counter("rankd_endpoint_calls_too_large_total", "Calls to a Redis that failed for the length of their replies.", func(s *resp.Stats) float64 { return float64(s.TooLarge) }, endpoint),
 			counter("rankd_endpoint_reconnects_total", "Connections to a Redis that replaced lost ones.", func(s *resp.Stats) float64 { return float64(s.Reconnects) }, endpoint),
 			counter("rankd_endpoint_redirected_total", "Commands sent again, to another node of a Redis Cluster or later to the same one.", func(s *resp.Stats) float64 { return float64(s.Redirected) }, endpoint),
 			counter("rankd_endpoint_refreshes_total", "Times that the nodes of a Redis Cluster were asked for the map of slots.", func(s *resp.Stats) float64 { return float64(s.Refreshes) }, endpoint),
