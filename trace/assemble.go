@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,7 +18,7 @@ func (r *Recording) Trace() *Trace {
 		from: r, tracks: map[trackKey]int{}, nodes: make([]replayed, len(r.nodes)), main: trackKey{kind: RequestTrack},
 		trace: &Trace{
 			Version: Version, TraceID: r.ID(), RequestID: r.RequestID, At: r.At, Plan: r.Graph.Name, PlanVersion: r.PlanVersion, Engine: r.Engine, Scheduling: r.Scheduling,
-			Request: Request{Begun: r.instant(r.Begun), QueueDelay: r.QueueDelay, Ended: r.instant(r.Ended), Degraded: r.Err == nil && len(r.errors) > 0},
+			Request: Request{Begun: r.instant(r.Begun), QueueDelay: r.QueueDelay, Ended: r.instant(r.Ended)},
 			Nodes:   make([]Node, len(r.nodes)), Tracks: []Track{}, Flows: []Flow{}, Timers: []Timer{}, Dropped: r.Dropped,
 		},
 	}
@@ -30,13 +31,13 @@ func (r *Recording) Trace() *Trace {
 	for i := range r.nodes {
 		a.node(i)
 	}
-	for _, e := range r.errors {
-		n := &a.trace.Nodes[e.node]
-		n.Error, n.Dropped = e.err.Error(), e.dropped
-	}
-	for _, c := range r.cached {
-		n := &a.trace.Nodes[c.node]
-		n.Cached, n.CachedAge = c.values, c.age
+	for _, note := range r.notes {
+		n := &a.trace.Nodes[note.node]
+		if note.err == nil {
+			n.Cached, n.CachedAge = note.values, note.age
+		} else {
+			n.Error, n.Dropped, a.trace.Request.Degraded = note.err.Error(), note.dropped, r.Err == nil
+		}
 	}
 	for i := range a.trace.Nodes {
 		if n := &a.trace.Nodes[i]; n.Ran() {
@@ -184,7 +185,7 @@ func (a *assembly) replay() {
 			}
 			a.trace.Timers = append(a.trace.Timers, timer)
 		case OffloadSubmitted:
-			a.nodes[node].job = []Point{a.point(Submitted, a.main, at)}
+			a.job(node, Submitted, a.main, at)
 		case OffloadStarted:
 			a.job(node, Started, a.nodes[node].on, at)
 		case OffloadPosted:
@@ -222,11 +223,9 @@ func (a *assembly) stop(at time.Duration) {
 	}
 }
 
-// job adds a point to the flow of a job, if the trace has its beginning.
+// job adds a point to the flow of a job. Its first event is there if a later one is.
 func (a *assembly) job(node int, step Step, on trackKey, at time.Duration) {
-	if job := &a.nodes[node].job; len(*job) > 0 {
-		*job = append(*job, a.point(step, on, at))
-	}
+	a.nodes[node].job = append(a.nodes[node].job, a.point(step, on, at))
 }
 
 func (a *assembly) suspend(e *Event, at time.Duration) {
@@ -422,16 +421,11 @@ func (a *assembly) flow(kind FlowKind, node int, points ...Point) {
 
 // arrange puts tracks, slices and flows into their order.
 func (a *assembly) arrange() {
-	found := a.trace.Tracks
-	keys := make([]trackKey, len(found))
-	for key, k := range a.tracks {
-		keys[k] = key
-	}
-	slices.SortFunc(keys, func(x, y trackKey) int {
+	keys := slices.SortedFunc(maps.Keys(a.tracks), func(x, y trackKey) int {
 		return cmp.Or(cmp.Compare(trackOrder[x.kind], trackOrder[y.kind]), cmp.Compare(x.endpoint, y.endpoint), cmp.Compare(x.number, y.number), cmp.Compare(x.lane, y.lane))
 	})
+	found, index := a.trace.Tracks, make([]int, len(keys)) // the index of each by the one until now
 	a.trace.Tracks = make([]Track, len(keys))
-	index := make([]int, len(keys)) // by the index until now
 	for k, key := range keys {
 		t := found[a.tracks[key]]
 		slices.SortStableFunc(t.Slices, func(x, y Slice) int {

@@ -41,7 +41,7 @@ type nodeRecord struct {
 	place              placeCode
 	worked             bool // a worker began the body
 	runsOn             bool // the body runs on when the node settles
-	failed             bool // its error is in Recording.errors
+	failed             bool // its error is in Recording.notes
 	timedOut, late     bool // as Failure has them
 	instead            plan.OnError
 	queued, start, end clock.Time // queued is zero for a node that was in no queue
@@ -69,17 +69,13 @@ func codeOf[T ~string](all []T, name T) int {
 	panic("trace: no code for " + string(name))
 }
 
-// nodeError is the error of a node that failed, or why it lacks something.
-type nodeError struct {
+// nodeNote is what few nodes have: an error, or values from the engine's memory.
+type nodeNote struct {
 	node    int
-	err     error
+	err     error // why the node failed, or lacks so many rows; nil: the note is about values
 	dropped int
-}
-
-// nodeCached is what a node took from the engine's memory.
-type nodeCached struct {
-	node, values int
-	age          time.Duration // of the oldest
+	values  int
+	age     time.Duration // of the oldest
 }
 
 // Begin returns a Journal for a request that was admitted after it had waited for delay, or nil if nothing is to be taken down. engine
@@ -316,14 +312,14 @@ func (j *Journal) settle(node int, at clock.Time, rows int) {
 // Shortfall notes why the result of a node lacks something, and how many rows.
 func (j *Journal) Shortfall(node int, err error, dropped int) {
 	if j != nil {
-		j.taken.errors = append(j.taken.errors, nodeError{node, err, dropped})
+		j.taken.notes = append(j.taken.notes, nodeNote{node: node, err: err, dropped: dropped})
 	}
 }
 
 // Cached notes how many values a node took from the engine's memory, and the age of the oldest.
 func (j *Journal) Cached(node, values int, age time.Duration) {
 	if j != nil {
-		j.taken.cached = append(j.taken.cached, nodeCached{node, values, age})
+		j.taken.notes = append(j.taken.notes, nodeNote{node: node, values: values, age: age})
 	}
 }
 
@@ -524,7 +520,9 @@ func (j *Journal) Free() {
 
 func (j *Journal) recycle() {
 	t := &j.taken
-	t.Context, t.RequestID, t.Graph, t.Err, t.errors, t.cached = nil, "", nil, nil, nil, t.cached[:0]
+	t.Context, t.RequestID, t.Graph, t.Err = nil, "", nil, nil
+	clear(t.notes)
+	t.notes = t.notes[:0]
 	j.release()
 	j.all.free.Put(j)
 }

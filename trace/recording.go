@@ -37,16 +37,14 @@ type Recording struct {
 	Ended       clock.Time
 	Err         error // of the answer
 
-	id     [2]uint64
-	errors []nodeError  // of the nodes that failed
-	cached []nodeCached // of the nodes that had something from memory
+	id    [2]uint64
+	notes []nodeNote
 }
 
 // Keep returns a copy that stays valid.
 func (r *Recording) Keep() *Recording {
 	kept := *r
-	kept.nodes, kept.events = slices.Clone(r.nodes), slices.Clone(r.events) // nobody changes errors
-	kept.cached = slices.Clone(r.cached)
+	kept.nodes, kept.events, kept.notes = slices.Clone(r.nodes), slices.Clone(r.events), slices.Clone(r.notes)
 	return &kept
 }
 

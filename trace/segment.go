@@ -35,7 +35,7 @@ type Segment struct {
 // without gap or overlap, from the arrival to the answer. None is empty.
 func (t *Trace) Segments() []Segment {
 	var s segments
-	runs := t.Bodies()
+	bodies := t.Bodies()
 	for i, step := range t.CriticalPath(Latency).Steps {
 		n := &t.Nodes[step.Node]
 		if delay := t.Request.QueueDelay; i == 0 && delay > 0 {
@@ -47,44 +47,10 @@ func (t *Trace) Segments() []Segment {
 			s.until(n.Start, n.Index, ForWorker)
 		}
 		s.until(n.Start, n.Index, ForLoop)
-		t.inside(&s, n, runs[n.Index])
+		s.inside(n, bodies[n.Index])
 	}
 	s.until(t.Request.Ended, -1, ForLoop)
 	return s.list
-}
-
-// inside adds the segments between a node's start and end. What lies neither in a slice nor in an await is a wait
-// for the loop. A node of which neither was recorded counts as running.
-func (t *Trace) inside(s *segments, n *Node, runs []Slice) {
-	if len(runs) == 0 && len(n.Awaits) == 0 {
-		s.until(n.End, n.Index, Running)
-		return
-	}
-	awaits := n.Awaits
-	for s.now < n.End {
-		for len(runs) > 0 && runs[0].End <= s.now {
-			runs = runs[1:]
-		}
-		for len(awaits) > 0 && awaits[0].End <= s.now {
-			awaits = awaits[1:]
-		}
-		until := n.End
-		switch {
-		case len(runs) > 0 && runs[0].Start <= s.now:
-			s.until(min(until, runs[0].End), n.Index, Running)
-			continue
-		case len(runs) > 0:
-			until = min(until, runs[0].Start)
-		}
-		reason := ForLoop
-		switch {
-		case len(awaits) > 0 && awaits[0].Start <= s.now:
-			reason, until = awaits[0].For, min(until, awaits[0].End)
-		case len(awaits) > 0:
-			until = min(until, awaits[0].Start)
-		}
-		s.until(until, n.Index, reason)
-	}
 }
 
 // Bodies returns the slices of the body of each node, in order.
@@ -122,6 +88,26 @@ func (s *segments) until(end time.Duration, node int, reason Reason) {
 	s.now = end
 }
 
+// inside adds the segments between a node's start and end: its bodies run, its awaits wait, and between these it waits for the loop. A
+// node of which neither was recorded counts as running.
+func (s *segments) inside(n *Node, bodies []Slice) {
+	awaits := n.Awaits
+	if len(bodies) == 0 && len(awaits) == 0 {
+		s.until(n.End, n.Index, Running)
+	}
+	for len(bodies) > 0 || len(awaits) > 0 {
+		next := Segment{For: Running}
+		if len(awaits) == 0 || len(bodies) > 0 && bodies[0].Start <= awaits[0].Start {
+			next.Start, next.End, bodies = bodies[0].Start, bodies[0].End, bodies[1:]
+		} else {
+			next.For, next.Start, next.End, awaits = awaits[0].For, awaits[0].Start, awaits[0].End, awaits[1:]
+		}
+		s.until(min(next.Start, n.End), n.Index, ForLoop)
+		s.until(min(next.End, n.End), n.Index, next.For)
+	}
+	s.until(n.End, n.Index, ForLoop)
+}
+
 // gapShare is the part of the request's time from which on a wait is a gap: a tenth.
 const gapShare = 10
 
@@ -130,7 +116,7 @@ const gapShare = 10
 func (t *Trace) Gaps() []Segment {
 	var gaps []Segment
 	for _, s := range t.Segments() {
-		if k := len(gaps) - 1; k >= 0 && gaps[k].For == s.For && gaps[k].End == s.Start {
+		if k := len(gaps) - 1; k >= 0 && gaps[k].For == s.For {
 			gaps[k].End = s.End
 		} else {
 			gaps = append(gaps, s)
