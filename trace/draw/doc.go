@@ -13,7 +13,7 @@
 //	waterfall.go  the nodes as bars, with the critical path
 //	graph.go      Graph: the plan as a picture; arrange.go places its nodes, edges.go leads its edges around them
 //	timeline.go   Timeline: threads and connections as a picture
-//	svg.go        the elements of pictures; style.go has their colors, for light and dark pages
+//	svg.go        the elements of pictures; style.css has their colors, for light and dark pages
 //	page.go       HTML: the pictures and a table of the nodes on one page, which page.js makes lively
 //	perfetto.go   Perfetto: Chrome's trace event format
 //

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,8 +140,8 @@ func (d *drawing) textsOf(l *line) map[int]string {
 		switch {
 		case text == "" || i.word == sent && texts[c] == text || i.word == replied && l.has(goesOn) || i.word == asks && before.word == asks:
 			continue
-		case i.word == ends && i.text == "done" && l.has(starts) && sameNode:
-			texts[c] = strings.TrimSuffix(texts[c], "starts") + "runs " + duration(i.at-l.startOf(i))
+		case i.word == ends && i.text == "done" && sameNode && strings.HasSuffix(texts[c], "starts"):
+			texts[c] = strings.TrimSuffix(texts[c], "starts") + "runs " + duration(i.at-d.bodies[i.node][0].Start)
 		case texts[c] != "" && sameNode:
 			texts[c] += ", " + i.text
 		case texts[c] != "":
@@ -151,16 +152,6 @@ func (d *drawing) textsOf(l *line) map[int]string {
 		before = i
 	}
 	return texts
-}
-
-// startOf returns the instant at which the body that ends at i started, on the same line.
-func (l *line) startOf(i instant) time.Duration {
-	for _, o := range l.instants {
-		if o.word == starts && o.node == i.node {
-			return o.at
-		}
-	}
-	return i.at
 }
 
 // text returns the text of an instant alone.
@@ -184,7 +175,6 @@ func (d *drawing) text(i instant) string {
 // follow finds the lines on which calls, jobs and sleeps leave and come back.
 func (d *drawing) follow() {
 	all := make([]underWay, len(d.flows))
-	ofNode := make([][]int, len(d.Nodes))
 	for k, f := range d.flows {
 		away := f.points[1]
 		all[k] = underWay{flow: k, from: -1, to: len(d.lines), at: -1, begins: away.at}
@@ -194,33 +184,22 @@ func (d *drawing) follow() {
 		if len(f.points) > 2 && f.Kind != trace.TimerFlow { // A body that slept goes on at once.
 			all[k].ends = f.points[2].at
 		}
-		ofNode[f.Node] = append(ofNode[f.Node], k)
 	}
 	for k, l := range d.lines {
 		for _, i := range l.instants {
-			switch {
-			case i.flow >= 0:
-				u := &all[i.flow]
-				if u.from < 0 {
-					u.from = k
-				}
-				if i.word == goesOn || i.word == takesBack {
-					u.to = k
-				}
-			case i.word == givenUp && i.node >= 0:
-				for _, flow := range ofNode[i.node] {
-					if u := &all[flow]; u.from >= 0 && u.to == len(d.lines) {
-						u.to = k
-					}
-				}
+			if i.flow < 0 {
+				continue
+			}
+			u := &all[i.flow]
+			if u.from < 0 {
+				u.from = k
+			}
+			if i.word == goesOn || i.word == takesBack || i.word == givenUp {
+				u.to = k
 			}
 		}
 	}
-	for _, u := range all {
-		if u.at >= 0 && u.from >= 0 {
-			d.under = append(d.under, u)
-		}
-	}
+	d.under = slices.DeleteFunc(all, func(u underWay) bool { return u.at < 0 || u.from < 0 })
 }
 
 // write writes the heading and the lines, without the middle of a long timeline.

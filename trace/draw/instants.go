@@ -58,7 +58,7 @@ func (s *scene) instants() []instant {
 		answer = "request fails"
 	}
 	all := []instant{{at: s.Request.Begun, row: main, word: begins, node: -1, flow: -1, text: "request begins"}, {at: s.Request.Ended, row: main, word: answers, node: -1, flow: -1, text: answer}}
-	all = append(all, s.bodies()...)
+	all = append(all, s.runs()...)
 	for k := range s.flows {
 		all = append(all, s.steps(k)...)
 	}
@@ -100,39 +100,17 @@ func lastOfJob(t *trace.Trace, first int) int {
 // endings say how a node ended that is not done.
 var endings = map[trace.Status]string{trace.Failed: "fails", trace.Timeout: "ends too late", trace.Late: "is given up"}
 
-// bodies returns the instants at which bodies start and end, and calls are given up.
-func (s *scene) bodies() (all []instant) {
-	bodies := make([]struct {
-		first, last *span
-		row         int // of the last
-	}, len(s.Nodes))
-	for k := range s.rows {
-		for i := range s.rows[k].spans {
-			switch part := &s.rows[k].spans[i]; part.Kind {
-			case trace.CallSlice:
-				if part.GivenUp {
-					all = append(all, instant{at: part.End, row: k, word: givenUp, node: part.Node, flow: -1, text: "given up"})
-				}
-			case trace.NodeSlice:
-				b := &bodies[part.Node]
-				if b.first == nil || part.Start < b.first.Start {
-					b.first = part
-				}
-				if b.last == nil || part.End >= b.last.End {
-					b.last, b.row = part, k
-				}
-			}
-		}
-	}
-	for i, b := range bodies {
-		if b.first == nil {
+// runs returns the instants at which bodies start and end.
+func (s *scene) runs() (all []instant) {
+	for i, bodies := range s.bodies {
+		if len(bodies) == 0 {
 			continue
 		}
-		n := &s.Nodes[i]
-		all = append(all, instant{at: b.first.Start, row: 1 + n.Track, word: starts, node: i, flow: -1, text: "starts"})
+		n, end := &s.Nodes[i], bodies[len(bodies)-1].End
+		all = append(all, instant{at: bodies[0].Start, row: 1 + n.Track, word: starts, node: i, flow: -1, text: "starts"})
 		// The body may sleep when a deadline settles its node. Then the deadline is the end.
-		if !slices.ContainsFunc(n.Awaits, func(a trace.Await) bool { return a.Start == b.last.End && a.End > a.Start }) {
-			all = append(all, instant{at: b.last.End, row: b.row, word: ends, node: i, flow: -1, text: cmp.Or(endings[n.Status], "done")})
+		if !slices.ContainsFunc(n.Awaits, func(a trace.Await) bool { return a.Start == end && a.End > a.Start }) {
+			all = append(all, instant{at: end, row: 1 + n.Track, word: ends, node: i, flow: -1, text: cmp.Or(endings[n.Status], "done")})
 		}
 	}
 	return all
@@ -145,39 +123,39 @@ var stepWords = map[trace.Step]instant{
 	trace.Resumed: {word: goesOn, text: "goes on"},
 }
 
-// steps returns the instants of the points of a flow.
+// steps returns the instants of a flow: those of its points, and that at which its call is given up.
 func (s *scene) steps(flow int) (all []instant) {
 	f := &s.flows[flow]
 	for _, p := range f.points {
 		i, known := stepWords[p.step]
-		switch {
-		case !known:
+		if !known {
 			continue
-		case p.step == trace.Sent:
-			i.text = commands(s.rows[p.row].spans, p.at)
+		}
+		i.at, i.row, i.node, i.flow = p.at, p.row, f.Node, flow
+		switch {
 		case p.step == trace.Asked && f.Kind == trace.TimerFlow:
 			i.text = "sleeps"
 		case p.step == trace.Resumed && f.Kind == trace.OffloadFlow:
 			i.word, i.text = takesBack, "takes back "
+		case p.step == trace.Sent:
+			call := s.call(f.Node, p)
+			if i.text = count(call.Commands, "command"); call.GivenUp {
+				all = append(all, instant{at: call.End, row: p.row, word: givenUp, node: f.Node, flow: flow, text: "given up"})
+			}
 		}
-		i.at, i.row, i.node, i.flow = p.at, p.row, f.Node, flow
 		all = append(all, i)
 	}
 	return all
 }
 
-// commands says how many commands left with the call at an instant of a connection.
-func commands(calls []span, at time.Duration) string {
-	for _, c := range calls {
-		switch {
-		case c.Start > at || at > c.End:
-		case c.Commands == 1:
-			return "1 command"
-		case c.Commands > 1:
-			return fmt.Sprintf("%d commands", c.Commands)
+// call returns the call of a node that was sent at a point of a connection: the last one that had begun.
+func (s *scene) call(node int, sent point) (call span) {
+	for _, c := range s.rows[sent.row].spans {
+		if c.Node == node && c.Start <= sent.at {
+			call = c
 		}
 	}
-	return ""
+	return call
 }
 
 // join puts instants that follow from each other on one line.

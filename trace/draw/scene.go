@@ -21,6 +21,7 @@ type scene struct {
 	latency, service trace.Path
 	segments, gaps   []trace.Segment // what the critical path was doing, and its long waits
 	nodes            []node
+	bodies           [][]trace.Slice // of each node, as trace.Trace.Bodies
 	own              []time.Duration // of each node, as trace.Trace.Own
 	rows             []row           // the critical path, the tracks, and the sleeps
 	flows            []flow
@@ -70,7 +71,7 @@ type point struct {
 
 func newScene(t *trace.Trace) *scene {
 	s := &scene{
-		Trace: t, own: t.Own(), latency: t.CriticalPath(trace.Latency), service: t.CriticalPath(trace.Service),
+		Trace: t, bodies: t.Bodies(), own: t.Own(), latency: t.CriticalPath(trace.Latency), service: t.CriticalPath(trace.Service),
 		segments: t.Segments(), gaps: t.Gaps(), end: t.Request.Ended,
 	}
 	s.describe()

@@ -1,6 +1,7 @@
 package draw
 
 import (
+	_ "embed" // the style sheet
 	"fmt"
 	"html"
 	"strconv"
@@ -83,8 +84,13 @@ func placeClass(p trace.Place) string {
 	}
 }
 
+// style is the style sheet of all pictures. Colors follow the reader's preference. A page may use its variables, and may override them.
+//
+//go:embed style.css
+var style string
+
 // alone makes a picture of a drawing: it adds the style, and a background.
 func alone(drawing string) string {
 	head, rest, _ := strings.Cut(drawing, "\n")
-	return head + "\n<style>" + style + "</style>\n<rect class=\"background\" width=\"100%\" height=\"100%\"/>\n" + rest
+	return head + "\n<style>\n" + style + "</style>\n<rect class=\"background\" width=\"100%\" height=\"100%\"/>\n" + rest
 }

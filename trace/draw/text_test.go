@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -101,6 +102,22 @@ func TestDrawingsShowAll(t *testing.T) {
 			assert.Less(t, u.to, len(d.lines), "seed %d", seed)
 		}
 	}
+}
+
+// A call that leaves as another one ends has its own number of commands.
+func TestTheNextCallOfAConnection(t *testing.T) {
+	tr := &trace.Trace{Version: trace.Version, Engine: trace.Reactor, Nodes: []trace.Node{{ID: "a"}, {ID: "b"}}, Tracks: []trace.Track{{Kind: trace.LoopTrack}, {Kind: trace.RedisTrack}}}
+	tr.Tracks[1].Slices = []trace.Slice{{Kind: trace.CallSlice, End: 5, Commands: 1}, {Kind: trace.CallSlice, Node: 1, Start: 5, End: 9, Commands: 2}}
+	for node, sent := range []time.Duration{0, 5} {
+		tr.Flows = append(tr.Flows, trace.Flow{Kind: trace.RedisFlow, Node: node, Points: []trace.Point{{Step: trace.Asked, At: sent}, {Step: trace.Sent, Track: 1, At: sent}}})
+	}
+	var texts []string
+	for _, i := range newScene(tr).instants() {
+		if i.word == sent {
+			texts = append(texts, i.text)
+		}
+	}
+	assert.Equal(t, []string{"1 command", "2 commands"}, texts)
 }
 
 func TestCompareDrawsOneAboveTheOther(t *testing.T) {

@@ -24,7 +24,7 @@ func (s *scene) writeWaterfall(out *strings.Builder, o Options) {
 		return
 	}
 	nodes, left := s.heaviest(o)
-	service, bodies := onPath(s.service, len(s.Nodes)), s.Bodies()
+	service := onPath(s.service, len(s.Nodes))
 	total := duration(s.Request.Ended)
 	table := [][]string{{"", "node", "op", "place", "rows", "wait", "run", "own", "0" + strings.Repeat(" ", max(1, barWidth-1-uniseg.StringWidth(total))) + total}}
 	for _, i := range nodes {
@@ -34,7 +34,7 @@ func (s *scene) writeWaterfall(out *strings.Builder, o Options) {
 			mark = "○"
 		}
 		if from.Ran() {
-			times = bar(from, bodies[i], s.Request.Ended)
+			times = bar(from, s.bodies[i], s.Request.Ended)
 		}
 		table = append(table, []string{mark, titles(from, 24), clip(from.Op, 24), n.Place, n.Rows, n.Wait, n.Run, n.Own, times})
 	}

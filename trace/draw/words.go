@@ -34,6 +34,18 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%d ns", d)
 }
 
+// count returns a number of things: "1 command", "3 commands". It is empty for none.
+func count(n int, thing string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + thing
+	default:
+		return fmt.Sprintf("%d %ss", n, thing)
+	}
+}
+
 // share returns a part as a percentage: "<1 %", "33 %".
 func share(part, whole time.Duration) string {
 	switch {
@@ -179,11 +191,7 @@ func cached(t *trace.Trace) string {
 	var all []string
 	for i := range t.Nodes {
 		if n := &t.Nodes[i]; n.Cached > 0 {
-			values := "values"
-			if n.Cached == 1 {
-				values = "value"
-			}
-			all = append(all, fmt.Sprintf("%s (%d %s, %s old)", clip(n.ID, 20), n.Cached, values, duration(n.CachedAge)))
+			all = append(all, fmt.Sprintf("%s (%s, %s old)", clip(n.ID, 20), count(n.Cached, "value"), duration(n.CachedAge)))
 		}
 	}
 	return sentence(" Cached: ", all)
