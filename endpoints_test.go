@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -318,6 +319,24 @@ func TestEnginesHidePasswords(t *testing.T) {
 	_, err = rankd.Open(rankd.Options{Redis: missing})
 	require.ErrorContains(t, err, "endpoint ep_0001: password_env RANKD_TEST_NO_SUCH: the environment has no such variable")
 	open(t, rankd.Options{Redis: missing, NoSecrets: true})
+}
+
+// A table's password that leaves through TLS never leaves in clear text for an address without TLS: such an engine does not open.
+func TestPasswordsForTLSStayThere(t *testing.T) {
+	tables := ownTables()
+	tables["endpoints.dev.toml"] = &fstest.MapFile{Data: []byte(`[[endpoint]]
+id = "ep_0001"
+name = "redis_default"
+kind = "redis"
+url = "rediss://u:c4n4ry@redis.example.com"
+`)}
+	o := rankd.Options{Registry: tables, Plans: viewerPlan, Redis: "127.0.0.1:1"}
+	_, err := rankd.Open(o)
+	require.EqualError(t, err, "endpoint ep_0001: the table sends its password through TLS, and the address of --redis has no TLS: it must begin with rediss, or name a password itself")
+	o.NoSecrets = true
+	open(t, o)
+	o.NoSecrets, o.Redis = false, "redis://u:own@127.0.0.1:1"
+	open(t, o)
 }
 
 // A master that sentinels know is killed, and its replica takes over: all models follow within a second of the election. Then it is moved by hand, and no request

@@ -212,7 +212,7 @@ func TestTLSThatFails(t *testing.T) {
 		})
 	}
 	for query, want := range map[string]string{
-		"tls_ca=" + file("nothing.pem"):                                    "endpoint ep_0001: tls_ca: ",
+		"tls_ca=" + file("nothing.pem"):                                    "endpoint ep_0001: tls_ca " + file("nothing.pem") + ": no such file or directory",
 		"tls_ca=" + file("good.key"):                                       "no certificate in PEM",
 		"tls_cert=" + file("good.pem") + "&tls_key=" + file("other.key"):   "private key does not match public key",
 		"tls_cert=" + file("good.pem") + "&tls_key=" + file("nothing.key"): "nothing.key",

@@ -406,16 +406,19 @@ func (l *loader) tls(file, label string, row *endpointRow, e *Endpoint) *TLS {
 // replicas reads which nodes of a Redis Cluster answer reads.
 func (l *loader) replicas(file, label string, row *endpointRow, e *Endpoint) {
 	given, r := &row.Policy, &e.Policy.Replicas
-	if (given.ReadFrom != "" || given.ReplicaMaxLag != nil) && *r != (Replicas{}) {
-		l.problem(file, label, "policy.read_from: the url has such parameters, too")
-	}
 	if given.ReadFrom != "" {
+		if r.ReadFrom != ReadMaster {
+			l.problem(file, label, "policy.read_from: the url has it, too")
+		}
 		var err error
 		if r.ReadFrom, err = parseReadFrom(given.ReadFrom); err != nil {
 			l.problem(file, label, "policy.%w", err)
 		}
 	}
 	if lag := given.ReplicaMaxLag; lag != nil {
+		if r.MaxLagBytes > 0 {
+			l.problem(file, label, "policy.replica_max_lag_bytes: the url has it, too")
+		}
 		if r.MaxLagBytes = *lag; *lag < 1 || *lag > replicaLagLimit {
 			l.problem(file, label, "policy.%w", errReplicaLag)
 		}
@@ -439,10 +442,16 @@ func (l *loader) sentinel(file, label string, row *endpointRow, e *Endpoint) {
 			l.problem(file, label, "policy.sentinel_password: %w", err)
 		}
 	}
-	if row.SentinelTLS != nil {
-		s.Plain = !*row.SentinelTLS
+	if through := row.SentinelTLS; through != nil {
+		err := errSentinel
+		if e.Master != "" {
+			err = s.setTLS(*through, e.TLS != nil)
+		}
+		if err != nil {
+			l.problem(file, label, "%w", err)
+		}
 	}
-	if err := s.check(e.TLS != nil); err != nil {
+	if err := s.check(); err != nil {
 		l.problem(file, label, "%w", err)
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // MarshalJSON writes the three tables as one object: env, keys, params, endpoints and, if there are any, entities. It shows whether
@@ -108,16 +111,9 @@ func (r *Registry) WriteText(w io.Writer) error {
 	}
 
 	fmt.Fprintf(tw, "\nENDPOINT (%s)\tNAME\tKIND\tADDRESS\t", r.env)
-	fmt.Fprintln(tw, "DATABASE\tUSER\tPASSWORD\tMAX INFLIGHT\tCONNECTIONS\tCONNECT TIMEOUT\tREQUEST TIMEOUT")
+	fmt.Fprintln(tw, "DATABASE\tUSER\tPASSWORD\tMAX INFLIGHT\tCONNECTIONS\tCONNECT TIMEOUT\tREQUEST TIMEOUT\tSETTINGS")
 	for _, e := range r.endpoints {
-		addr := e.Addr()
-		switch {
-		case e.Embedded:
-			addr = "embedded"
-		case e.TLS != nil:
-			addr = "rediss://" + addr
-		}
-		secret := e.Policy.Password
+		addr, secret := e.shownAddr(), e.Policy.Password
 		if e.Kind == HTTP {
 			addr += e.Service.Path
 			if e.Service.TLS {
@@ -129,10 +125,60 @@ func (r *Registry) WriteText(w io.Writer) error {
 		if user == "" {
 			user = "-"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%v\t%v\n", e.ID, e.Name, e.Kind, addr,
-			e.Policy.Database, user, secret, e.Policy.MaxInflight, e.Policy.Connections, e.Policy.ConnectTimeout, e.Policy.RequestTimeout)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%v\t%v\t%s\n", e.ID, e.Name, e.Kind, addr,
+			e.Policy.Database, user, secret, e.Policy.MaxInflight, e.Policy.Connections, e.Policy.ConnectTimeout, e.Policy.RequestTimeout, e.settings())
 	}
 	return tw.Flush()
+}
+
+// shownAddr returns the address of a Redis as a URL without login and database: "redis+sentinel://h:26379/master". That of a plain server has no scheme.
+func (e *Endpoint) shownAddr() string {
+	addr, scheme := e.Addr(), "redis"
+	if e.TLS != nil {
+		scheme = "rediss"
+	}
+	switch {
+	case e.Embedded:
+		return "embedded"
+	case e.Cluster:
+		return scheme + "+cluster://" + addr
+	case e.Master != "":
+		return scheme + "+sentinel://" + addr + "/" + e.Master
+	case e.TLS != nil:
+		return scheme + "://" + addr
+	}
+	return addr
+}
+
+// settings returns what an endpoint has beyond the other columns, by the names of the tables, or a dash.
+func (e *Endpoint) settings() string {
+	var list []string
+	add := func(there bool, name string, value any) {
+		if there {
+			list = append(list, fmt.Sprintf("%s=%v", name, value))
+		}
+	}
+	if t := e.TLS; t != nil {
+		add(t.CA != "", "tls_ca", errtext.Name(t.CA))
+		add(t.Cert != "", "tls_cert", errtext.Name(t.Cert))
+		add(t.Key != "", "tls_key", errtext.Name(t.Key))
+		add(t.ServerName != "", "tls_server_name", errtext.Name(t.ServerName))
+	}
+	cache, replicas, sentinel := e.Policy.Cache, e.Policy.Replicas, e.Policy.Sentinel
+	add(cache.Mode != CacheOff, "cache", cache.Mode)
+	add(cache.Mode != CacheOff, "cache_max_bytes", cache.MaxBytes)
+	add(cache.Mode != CacheOff, "cache_max_age_ms", cache.MaxAge.Milliseconds())
+	add(cache.Required, "cache_require", true)
+	add(cache.Mode.Tracked(), "tracking_max_silence_ms", cache.MaxSilence.Milliseconds())
+	add(replicas.ReadFrom != ReadMaster, "read_from", replicas.ReadFrom)
+	add(replicas.MaxLagBytes > 0, "replica_max_lag_bytes", replicas.MaxLagBytes)
+	add(sentinel.Username != "", "sentinel_username", sentinel.Username)
+	add(!sentinel.Password.IsZero(), "sentinel_password", sentinel.Password)
+	add(sentinel.Plain, "sentinel_tls", false)
+	if list == nil {
+		return "-"
+	}
+	return strings.Join(list, " ")
 }
 
 // defaultText returns a default as JSON, or a dash.

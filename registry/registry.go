@@ -299,7 +299,7 @@ func (r *Registry) Endpoints() []*Endpoint { return r.endpoints }
 // WithRedis returns a copy of r that has every endpoint of kind redis at the server and none embedded. Settings that
 // the server does not name stay: user and password together, the database, all bounds. Settings for replicas and
 // sentinels go if the server has none. Only plans loaded with the
-// copy use the new server.
+// copy use the new server. RedisProblem says which servers an engine refuses.
 func (r *Registry) WithRedis(s Server) *Registry {
 	return r.change(func(e *Endpoint) {
 		if e.Kind == Redis {
@@ -313,6 +313,30 @@ func (r *Registry) WithRedis(s Server) *Registry {
 			}
 		}
 	})
+}
+
+// RedisProblem returns why an engine refuses the server as that of WithRedis: an endpoint would send a password in clear
+// text that its table sends through TLS. A password that the server itself names, or a unix socket, is not refused.
+func (r *Registry) RedisProblem(s Server) error {
+	for _, e := range r.endpoints {
+		if whose := e.exposed(s); whose != "" {
+			return fmt.Errorf("endpoint %s: the table sends %s through TLS, and the address of --redis has no TLS: "+
+				"it must begin with rediss, or name a password itself", errtext.Text(e.ID), whose)
+		}
+	}
+	return nil
+}
+
+// exposed names the password that would leave in clear text if the endpoint moved to s. It is empty if none would.
+func (e *Endpoint) exposed(s Server) string {
+	switch {
+	case e.TLS == nil || s.TLS != nil || s.Socket != "":
+	case !e.Policy.Password.IsZero() && s.Password.IsZero():
+		return "its password"
+	case s.Master != "" && !e.Policy.Sentinel.Plain && !e.Policy.Sentinel.Password.IsZero() && s.Sentinel == Sentinel{}:
+		return "the password of its sentinels"
+	}
+	return ""
 }
 
 // WithCache returns a copy of r whose Redis endpoints all have that cache, with the defaults of its mode.

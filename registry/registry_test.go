@@ -434,11 +434,17 @@ func TestLoadErrors(t *testing.T) {
 		{"a lag without replicas", endpoint(good + "cluster = true\npolicy.replica_max_lag_bytes = 5"), each("endpoint ep_1: policy.replica_max_lag_bytes needs read_from replica or nearest")},
 		{"no lag", endpoint(good + "cluster = true\npolicy.read_from = \"replica\"\npolicy.replica_max_lag_bytes = 0"),
 			each("endpoint ep_1: policy.replica_max_lag_bytes must be 1 to 1099511627776")},
+		{"replicas of both", endpoint("id = \"ep_1\"\nname = \"one\"\nkind = \"redis\"\nurl = \"redis+cluster://h?read_from=replica\"\npolicy.read_from = \"nearest\""),
+			each("endpoint ep_1: policy.read_from: the url has it, too")},
+		{"a lag of both", endpoint("id = \"ep_1\"\nname = \"one\"\nkind = \"redis\"\nurl = \"redis+cluster://h?read_from=replica&replica_max_lag_bytes=5\"\npolicy.replica_max_lag_bytes = 6"),
+			each("endpoint ep_1: policy.replica_max_lag_bytes: the url has it, too")},
 		{"replicas and a tracked cache", endpoint(good + "cluster = true\npolicy.read_from = \"replica\"\npolicy.cache = \"broadcast\""),
 			each("endpoint ep_1: cluster: read_from replica and nearest exclude the caches broadcast and track")},
 		{"password of no sentinels", endpoint(good + "policy.sentinel_password = \"s\""), each("endpoint ep_1: cluster: sentinel_username, sentinel_password")},
 		{"user of sentinels without a password", endpoint(good + "master = \"m\"\npolicy.sentinel_username = \"s\""), each("endpoint ep_1: sentinel_username needs")},
-		{"sentinels without TLS", endpoint(good + "master = \"m\"\nsentinel_tls = false"), each("endpoint ep_1: sentinel_tls must be false, and needs TLS")},
+		{"sentinels without TLS", endpoint(good + "master = \"m\"\nsentinel_tls = false"), each("endpoint ep_1: sentinel_tls must be true or false, and needs TLS to the master")},
+		{"sentinels that would be asked in clear text", endpoint(good + "master = \"m\"\nsentinel_tls = true"), each("endpoint ep_1: sentinel_tls must be true or false, and needs TLS to the master")},
+		{"TLS of no sentinels", endpoint(good + "tls = true\nsentinel_tls = true"), each("endpoint ep_1: sentinel_username, sentinel_password")},
 		{"cluster of http", endpoint(strings.Replace(good, "redis", "http", 1) + "cluster = true"), each("endpoint ep_1: cluster: a Redis Cluster is of kind redis")},
 		{"embedded beside dev", map[string]string{
 			"endpoints.dev.toml":  "[[endpoint]]\n" + good + "embedded = true",
@@ -624,6 +630,48 @@ func TestWithRedisKeepsWhatTheServerDoesNotName(t *testing.T) {
 	}
 }
 
+// A password that a table sends through TLS is not for an address without TLS, unless the address has one of its own.
+func TestRedisProblem(t *testing.T) {
+	const master, sentinels = "its password", "the password of its sentinels"
+	for name, c := range map[string]struct {
+		table, redis string
+		want         string // the password that would be seen; empty: none
+	}{
+		"plain":                       {`url = "rediss://u:c4n4ry@h"`, "h:1", master},
+		"a URL":                       {`url = "rediss://u:c4n4ry@h"`, "redis://h:1/2", master},
+		"a file":                      {`url = "rediss://h?password_file=/c4n4ry"`, "h:1", master},
+		"a cluster":                   {`url = "rediss+cluster://:c4n4ry@h"`, "redis+cluster://h:1", master},
+		"a sentinel":                  {`url = "rediss+sentinel://:c4n4ry@h/m"`, "redis+sentinel://h/m", master},
+		"a sentinel's":                {`url = "rediss+sentinel://h/m?sentinel_password=c4n4ry"`, "redis+sentinel://h/m", sentinels},
+		"a sentinel's, beside":        {`url = "rediss+sentinel://h/m?sentinel_password=c4n4ry"`, "redis+sentinel://:p@h/m", sentinels},
+		"fields":                      {"host = \"h\"\nport = 1\ntls = true\n[endpoint.policy]\npassword = \"c4n4ry\"", "h:1", master},
+		"TLS":                         {`url = "rediss://u:c4n4ry@h"`, "rediss://h:1", ""},
+		"a login":                     {`url = "rediss://u:c4n4ry@h"`, "redis://:p@h:1", ""},
+		"a socket":                    {`url = "rediss://u:c4n4ry@h"`, "unix:///run/redis.sock", ""},
+		"no password":                 {`url = "rediss://h"`, "h:1", ""},
+		"never TLS":                   {`url = "redis://u:c4n4ry@h"`, "h:1", ""},
+		"a sentinel's, never TLS":     {`url = "rediss+sentinel://h/m?sentinel_password=c4n4ry&sentinel_tls=false"`, "redis+sentinel://h/m", ""},
+		"a sentinel's of the address": {`url = "rediss+sentinel://h/m?sentinel_password=c4n4ry"`, "redis+sentinel://h/m?sentinel_password=p", ""},
+		"a sentinel's, no sentinel":   {`url = "rediss+sentinel://h/m?sentinel_password=c4n4ry"`, "h:1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			endpoint := "[[endpoint]]\nid = \"ep_a\"\nname = \"a\"\nkind = \"redis\"\n" + c.table
+			r, err := registry.Load(tables(map[string]string{
+				"endpoints.dev.toml": endpoint, "endpoints.test.toml": endpoint, "endpoints.prod.toml": endpoint,
+			}), "test")
+			require.NoError(t, err)
+			s, err := registry.ParseServer(c.redis)
+			require.NoError(t, err)
+			if err = r.RedisProblem(s); c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, "endpoint ep_a: the table sends "+c.want+" through TLS, and the address of --redis has no TLS: "+
+				"it must begin with rediss, or name a password itself")
+		})
+	}
+}
+
 func TestReadSecrets(t *testing.T) {
 	own, err := registry.Load(tables(nil), "test")
 	require.NoError(t, err)
@@ -667,11 +715,37 @@ KEY  NAME   TYPE   NULLABLE  WRITABLE  FIELD  DEFAULT
 PARAM       NAME  TYPE  NULLABLE  CONTEXT  OVERRIDE  DEFAULT
 4294967295  last  bool  yes       no       yes       -
 
-ENDPOINT (test)  NAME  KIND   ADDRESS       DATABASE  USER  PASSWORD  MAX INFLIGHT  CONNECTIONS  CONNECT TIMEOUT  REQUEST TIMEOUT
-ep_a             a     redis  [::1]:7000    3         u     hidden    5             2            20ms             30ms
-ep_b             b     http   b.example:80  0         -     none      1024          16           1s               1s
+ENDPOINT (test)  NAME  KIND   ADDRESS       DATABASE  USER  PASSWORD  MAX INFLIGHT  CONNECTIONS  CONNECT TIMEOUT  REQUEST TIMEOUT  SETTINGS
+ep_a             a     redis  [::1]:7000    3         u     hidden    5             2            20ms             30ms             -
+ep_b             b     http   b.example:80  0         -     none      1024          16           1s               1s               -
 `, "\n"), text.String())
 	assert.NotContains(t, text.String(), "secret")
+}
+
+// TestPrintEndpoints: the text tells how each kind of Redis is reached, and what its table has set.
+func TestPrintEndpoints(t *testing.T) {
+	for table, want := range map[string][2]string{
+		`url = "unix:///run/redis.sock"`:                 {"unix:/run/redis.sock", "-"},
+		`url = "rediss://h?tls_ca=/etc/ca"`:              {"rediss://h:6379", "tls_ca=/etc/ca"},
+		`url = "redis+cluster://h,g:1"`:                  {"redis+cluster://h:6379,g:1", "-"},
+		`url = "redis+sentinel://h,g/m/1"`:               {"redis+sentinel://h:26379,g:26379/m", "-"},
+		`url = "redis://h"` + "\npolicy.cache = \"ttl\"": {"h:6379", "cache=ttl cache_max_bytes=67108864 cache_max_age_ms=1000"},
+		`url = "rediss+cluster://h?read_from=nearest"` + "\npolicy.replica_max_lag_bytes = 9": {
+			"rediss+cluster://h:6379", "read_from=nearest replica_max_lag_bytes=9"},
+		`url = "rediss+sentinel://h/m?sentinel_tls=false&sentinel_username=asker&sentinel_password=secret"`: {
+			"rediss+sentinel://h:26379/m", "sentinel_username=asker sentinel_password=hidden sentinel_tls=false"},
+		`url = "redis://h"` + "\npolicy.cache = \"track\"\npolicy.cache_require = true": {
+			"h:6379", "cache=track cache_max_bytes=67108864 cache_max_age_ms=60000 cache_require=true tracking_max_silence_ms=1000"},
+	} {
+		endpoint := "[[endpoint]]\nid = \"ep_a\"\nname = \"a\"\nkind = \"redis\"\n" + table
+		r, err := registry.Load(tables(map[string]string{"endpoints.dev.toml": endpoint, "endpoints.test.toml": "", "endpoints.prod.toml": ""}), "dev")
+		require.NoError(t, err)
+		var text strings.Builder
+		require.NoError(t, r.WriteText(&text))
+		row := text.String()[strings.Index(text.String(), "\nep_a"):]
+		assert.Equal(t, want[0], strings.Fields(row)[3], table)
+		assert.Equal(t, want[1]+"\n", row[strings.LastIndex(row, "1s  ")+len("1s               "):], table)
+	}
 }
 
 // TestConstantsOfAnEnvironment: params.<env>.toml says what a parameter is there when no request gives it.

@@ -74,18 +74,19 @@ var (
 	errSentinel      = errors.New("sentinel_username, sentinel_password, sentinel_password_file, sentinel_password_env and sentinel_tls need a master that sentinels know: redis+sentinel://")
 	errSentinelTwice = errors.New("the password of the sentinels is given twice")
 	errSentinelUser  = errors.New("sentinel_username needs a sentinel_password, sentinel_password_file or sentinel_password_env")
-	errSentinelTLS   = errors.New("sentinel_tls must be false, and needs TLS to the master: sentinels have TLS if the master has it")
+	errSentinelTLS   = errors.New("sentinel_tls must be true or false, and needs TLS to the master: rediss+sentinel://, or tls = true in a table")
 )
 
-// set takes a parameter of a URL.
-func (s *Sentinel) set(name, value string) error {
+// set takes a parameter of a URL. secure says that the master has TLS.
+func (s *Sentinel) set(name, value string, secure bool) error {
 	switch name {
 	case "sentinel_username":
 		s.Username = value
 	case "sentinel_tls":
-		if s.Plain = value == "false"; !s.Plain && value != "true" {
+		if value != "true" && value != "false" {
 			return errSentinelTLS
 		}
+		return s.setTLS(value == "true", secure)
 	case "sentinel_password":
 		return s.setPassword(NewSecret(value))
 	case "sentinel_password_file":
@@ -108,13 +109,19 @@ func (s *Sentinel) setPassword(password Secret) error {
 	return nil
 }
 
-// check returns what is wrong with the fields together. secure says that the master has TLS.
-func (s Sentinel) check(secure bool) error {
-	switch {
-	case s.Username != "" && s.Password.IsZero():
-		return errSentinelUser
-	case s.Plain && !secure:
+// setTLS takes whether they are asked through TLS. secure says that the master has it.
+func (s *Sentinel) setTLS(through, secure bool) error {
+	if !secure {
 		return errSentinelTLS
+	}
+	s.Plain = !through
+	return nil
+}
+
+// check returns what is wrong with the fields together.
+func (s Sentinel) check() error {
+	if s.Username != "" && s.Password.IsZero() {
+		return errSentinelUser
 	}
 	return nil
 }

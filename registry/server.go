@@ -41,7 +41,7 @@ type Server struct {
 var (
 	errScheme   = errors.New("the scheme must be redis://, redis+cluster://, redis+sentinel:// or unix://, with rediss for TLS")
 	errURL      = errors.New("the URL is malformed; special characters in a password are written as %XX, such as %40 for @ and %2F for /")
-	errHostArg  = errors.New("host or port is missing")
+	errHostArg  = errors.New("host or port is missing; a URL begins with redis://, redis+cluster://, redis+sentinel:// or unix://, with rediss for TLS")
 	errPort     = errors.New("host is missing, or port is not a number from 1 to 65535")
 	errHost     = errors.New("host must be a host name or an IP address")
 	errDB       = errors.New("the database must be a number from 0 to 65536, once: after the host or as db=")
@@ -294,7 +294,7 @@ func (s *Server) setLogin(u *url.URL) error {
 			if s.Master == "" {
 				return errSentinel
 			}
-			if err := s.Sentinel.set(name, value); err != nil {
+			if err := s.Sentinel.set(name, value, s.TLS != nil); err != nil {
 				return err
 			}
 		case "tls_ca", "tls_cert", "tls_key", "tls_server_name":
@@ -312,7 +312,7 @@ func (s *Server) setLogin(u *url.URL) error {
 	if err := s.Replicas.check(); err != nil {
 		return err
 	}
-	if err := s.Sentinel.check(s.TLS != nil); err != nil {
+	if err := s.Sentinel.check(); err != nil {
 		return err
 	}
 	if s.Username != "" && s.Password.IsZero() {

@@ -74,7 +74,7 @@ func (t *TLS) config(addr string) (*tls.Config, error) {
 	if t.CA != "" {
 		text, err := fileio.ReadPath(t.CA, maxPEMBytes)
 		if err != nil {
-			return nil, fmt.Errorf("tls_ca: %w", err)
+			return nil, fmt.Errorf("tls_ca %s: %w", errtext.Name(t.CA), err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(text) {

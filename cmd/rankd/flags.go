@@ -56,7 +56,7 @@ no plan gets five synthetic candidates.
 In the dev environment (the default) a Redis with demo data for 1,000 users runs inside
 the process. --redis host:port uses your own, and so does a URL: redis://user@host:port/db,
 redis+cluster://host:port,host:port, redis+sentinel://host:port,host:port/master
-or unix:///path, with ?password_env=NAME or ?password_file=PATH.`
+(the same with rediss for TLS) or unix:///path, with ?password_env=NAME or ?password_file=PATH.`
 
 const examples = `  # Rank for user 1, with nothing but this program:
   echo '{"user_id": 1}' | rankd --plan_name complex_dag

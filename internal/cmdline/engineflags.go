@@ -54,7 +54,7 @@ func (e *EngineFlags) PlanSettings() []Setting {
 			"all must be sound, or with --plan_name or --plan the chosen one (a request that names a bad one fails)"},
 		{Name: "plan", To: &e.PlanFile, Help: "run the plan in this `file`, an artifact or <name>.plan.ts"},
 		{Name: "redis", To: &e.Redis, Help: "use the Redis at this `address` for every Redis endpoint: host:port, redis://user@host:port/db?password_env=NAME " +
-			"(or password_file=PATH), unix:///path?db=1"},
+			"(or password_file=PATH), redis+cluster://host:port,host:port, redis+sentinel://host:port,host:port/master, the same with rediss for TLS, unix:///path?db=1"},
 		{Name: "env", To: &e.Env, Default: "dev", Help: "`environment`, which chooses the endpoints: dev, test or prod"},
 		{Name: "registry_dir", To: &e.RegistryDir, Help: "read keys, params and endpoints from the TOML files in this `folder`"},
 		{Name: "model_dir", To: &e.ModelDir, Help: "load the models in this `folder`, files <name>.json of XGBoost or <name>.lightgbm of LightGBM, for the task model"},

@@ -212,6 +212,9 @@ func (l *Loader) moveEndpoints(reg *registry.Registry) (*registry.Registry, erro
 			}
 			l.server, o.Redis = &server, "" // The engine keeps no second copy of the password.
 		}
+		if err := reg.RedisProblem(*l.server); err != nil && !o.NoSecrets {
+			return nil, err
+		}
 		reg = reg.WithRedis(*l.server)
 	case o.EmbeddedRedis != nil && reg.HasEmbedded():
 		if l.embedded == nil {
