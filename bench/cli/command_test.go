@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/devredis"
 )
@@ -37,7 +38,7 @@ func TestEveryEngineServesRounds(t *testing.T) {
 			require.NoError(t, err)
 			narrow := worker.Round{
 				Setup: worker.Setup{Redis: redis.Addr(), Plan: "concat_plan", Artifact: string(artifact)},
-				Users: []int64{1}, Concurrency: 1, Requests: 20,
+				Load:  load.Load{Users: []int64{1}, Concurrency: 1, Requests: 20},
 			}
 			// What is connected by the first round is not in the second.
 			reports := serve(t, s, narrow, narrow, with(narrow, func(r *worker.Round) { r.Artifact = string(wide) }),

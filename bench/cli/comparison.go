@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
@@ -166,23 +164,19 @@ func compareFigures() []harness.Figure {
 	return slices.Concat(speedTable.Figures, costTable.Figures, cacheTable.Figures)
 }
 
-// sampleOf returns the figures of a round. Costs are of one request. The result is nil where the round has failed.
-func sampleOf(r *worker.Report) (harness.Sample, *load.Result, error) {
+// sampleOf returns the figures of a round. Costs are of one request.
+func sampleOf(r *worker.Report) harness.Sample {
 	if r.Failure != "" {
-		return harness.Sample{Failure: r.Failure}, nil, nil
-	}
-	result, err := r.Result()
-	if err != nil {
-		return harness.Sample{}, nil, err
+		return harness.Sample{Failure: r.Failure}
 	}
 	n, mib := float64(max(1, r.Answered)), float64(1<<20)
 	s := harness.Sample{
 		Figures: map[string]float64{
-			throughput: result.PerSecond(), "requests": float64(r.Answered), "errors": float64(r.Errors), "shed": float64(r.Shed),
-			p50: harness.InMicros(result.Latency.ValueAtPercentile(50)), p99: harness.InMicros(result.Latency.ValueAtPercentile(99)),
+			throughput: r.PerSecond(), "requests": float64(r.Answered), "errors": float64(r.Errors), "shed": float64(r.Shed),
+			p50: harness.InMicros(r.Latency.ValueAtPercentile(50)), p99: harness.InMicros(r.Latency.ValueAtPercentile(99)),
 			"cpu_us": harness.InMicros(r.CPU) / n, "allocs": float64(r.Allocs) / n, "alloc_bytes": float64(r.AllocBytes) / n,
 		},
-		Latencies: map[string]*hdrhistogram.Histogram{"answers": result.Latency, "lag": result.Lag},
+		Latencies: map[string]load.Histogram{"answers": r.Latency, "lag": r.Lag},
 		Errors:    map[string]string{"request": r.FirstError},
 	}
 	known := func(key string, v float64) {
@@ -207,21 +201,20 @@ func sampleOf(r *worker.Report) (harness.Sample, *load.Result, error) {
 			}
 		}
 	}
-	return s, result, nil
+	return s
 }
 
 // withAges adds how old the answers of a further round were. A worker of another build may not tell.
-func withAges(s harness.Sample, r *worker.Report) (harness.Sample, error) {
+func withAges(s harness.Sample, r *worker.Report) harness.Sample {
 	if r.Failure != "" || r.Ages == nil {
 		s.Failure = r.Failure
-		return s, nil
+		return s
 	}
-	ages, err := r.Ages.Ages.Histogram()
 	s.Figures["answers_asked"], s.Figures["answers_stale"] = float64(r.Ages.Answers), float64(r.Ages.Stale)
 	if r.Ages.Stale > 0 {
-		s.Latencies["ages"] = ages
+		s.Latencies["ages"] = r.Ages.Ages
 	}
-	return s, err
+	return s
 }
 
 func sayThroughput(s harness.Sample) string {

@@ -80,8 +80,8 @@ func (p *Program) bench(ctx context.Context, target load.Target, c clock.Clock, 
 	if err != nil {
 		return err
 	}
-	if result.FirstError != nil {
-		fmt.Fprintf(p.Stderr, "rankd: first error: %v\n", result.FirstError)
+	if result.FirstError != "" {
+		fmt.Fprintf(p.Stderr, "rankd: first error: %s\n", result.FirstError)
 	}
 	report := summarize(result)
 	report.Plan, report.Concurrency, report.CPUThreads, report.Engine = b.Plan, b.Concurrency, b.CPUThreads, string(b.Model)

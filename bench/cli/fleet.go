@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -99,6 +100,22 @@ func (p *Program) startRedis(ctx context.Context, o backend.Options) (*backend.B
 		fmt.Fprintf(p.Stderr, "rankd: %s\n", harness.EmbeddedWarning)
 	}
 	return back, facts, nil
+}
+
+// measured adds to the errors of a worker that the round has failed.
+func measured(report *worker.Report, err error) (*worker.Report, error) {
+	if err == nil && report.Failure != "" {
+		err = errors.New(report.Failure)
+	}
+	return report, err
+}
+
+// sound adds to the errors of a worker that the round has failed, or a request of it.
+func sound(report *worker.Report, err error) (*worker.Report, error) {
+	if err == nil {
+		err = report.Sound()
+	}
+	return report, err
 }
 
 // startReplica starts "rankd serve" of a program; empty means this one.

@@ -21,7 +21,6 @@ import (
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
-	"github.com/rankd/rankd/internal/process"
 )
 
 // fronts measures what the fronts of "rankd serve" cost over the engine in process: CPU a request of the serving process, throughput
@@ -42,7 +41,7 @@ type fronts struct {
 	artifact, redis string
 	engine          *worker.Process // asks itself
 	client          *worker.Process // asks served
-	served          *process.Replica
+	served          server
 	folder          string // of plans and of the files of foreign clients
 	// rates are the requests per second that client has reached, by front and by number in flight.
 	rates map[string]map[int]float64
@@ -63,14 +62,11 @@ type frontCaller struct {
 	// cpu and p50 bound the CPU a request, with many in flight, and the median latency, with one, over those of
 	// inProcess, in µs. Zero bounds nothing.
 	cpu, p50 float64
-	run      func(ctx context.Context, inFlight int) (asked, error)
+	run      frontRun
 }
 
-// asked is what a caller has measured with so many requests in flight. Times are µs. Immutable.
-type asked struct {
-	perSecond, cpu float64 // cpu is of the serving process, for each request
-	p50, p99       float64 // p99 is 0 if the caller does not tell
-}
+// A frontRun asks with so many requests in flight. It returns what the caller saw, and the CPU time of the serving process.
+type frontRun func(ctx context.Context, inFlight int) (seen caller.Seen, cpu time.Duration, err error)
 
 const frontsLong = `Measure what the fronts of "rankd serve" cost over the engine in process. The command starts
 "rankd serve" and calls its fronts, and it runs the same plan on an engine in a process that asks
@@ -185,12 +181,13 @@ func (p *Program) benchFronts(ctx context.Context, o *fronts) (_ *harness.Report
 		return nil, err
 	}
 	o.redis, o.engine, o.client = redis.Addr(0), workers[0], workers[1]
-	o.served, err = startReplica(ctx, o.program, "--redis", o.redis, "--plan_dir", o.folder, "--plan_name", o.Plan,
+	served, err := startReplica(ctx, o.program, "--redis", o.redis, "--plan_dir", o.folder, "--plan_name", o.Plan,
 		"--cpu_threads", strconv.Itoa(o.CPUThreads), "--coalesce_reads=false")
 	if err != nil {
 		return nil, err
 	}
-	defer o.served.Kill()
+	defer served.Kill()
+	o.served = serverOf(served)
 	callers := o.callers()
 	e := frontsExperiment(callers, o.Rounds)
 	e.Progress = p.Stderr
@@ -206,13 +203,13 @@ func (p *Program) benchFronts(ctx context.Context, o *fronts) (_ *harness.Report
 // callers returns the callers that the flags ask for.
 func (o *fronts) callers() []frontCaller {
 	callers := []frontCaller{
-		{name: inProcess, run: func(_ context.Context, inFlight int) (asked, error) { return o.askInProcess(inFlight, false) }},
-		{name: inProcess + ", JSON", run: func(_ context.Context, inFlight int) (asked, error) { return o.askInProcess(inFlight, true) }},
+		{name: inProcess, run: o.askInProcess(false)},
+		{name: inProcess + ", JSON", run: o.askInProcess(true)},
 	}
 	o.rates = map[string]map[int]float64{}
 	for _, front := range o.fronts {
 		o.rates[front] = map[int]float64{}
-		c := frontCaller{name: front, cpu: 2.5, p50: 60, run: func(_ context.Context, inFlight int) (asked, error) { return o.askFront(front, inFlight) }}
+		c := frontCaller{name: front, cpu: 2.5, p50: 60, run: o.askFront(front)}
 		if front == caller.HTTP {
 			c.cpu, c.p50 = 6, 90
 		}
@@ -220,7 +217,7 @@ func (o *fronts) callers() []frontCaller {
 	}
 	for _, f := range caller.Foreigners() {
 		if slices.Contains(o.clients, f.Program) && slices.Contains(o.fronts, f.Front) {
-			callers = append(callers, frontCaller{name: f.Name, run: func(ctx context.Context, inFlight int) (asked, error) { return o.askForeign(ctx, &f, inFlight) }})
+			callers = append(callers, frontCaller{name: f.Name, run: o.askForeign(&f)})
 		}
 	}
 	return callers
@@ -236,13 +233,14 @@ func frontsExperiment(callers []frontCaller, rounds int) *harness.Experiment {
 				inFlight int
 				suffix   string
 			}{{many, ""}, {one, "_at_one"}} {
-				a, err := callers[subject].run(ctx, m.inFlight)
+				seen, cpu, err := callers[subject].run(ctx, m.inFlight)
 				if err != nil {
 					return s, fmt.Errorf("%d in flight: %w", m.inFlight, err)
 				}
-				s.Figures["requests_per_second"+m.suffix], s.Figures["cpu"+m.suffix+"_us"], s.Figures["p50"+m.suffix+"_us"] = a.perSecond, a.cpu, a.p50
-				if a.p99 > 0 {
-					s.Figures["p99"+m.suffix+"_us"] = a.p99
+				s.Figures["requests_per_second"+m.suffix], s.Figures["p50"+m.suffix+"_us"] = seen.PerSecond, seen.P50
+				s.Figures["cpu"+m.suffix+"_us"] = harness.InMicros(cpu) / float64(seen.Requests)
+				if seen.P99 > 0 {
+					s.Figures["p99"+m.suffix+"_us"] = seen.P99
 				}
 			}
 			return s, nil
@@ -282,81 +280,63 @@ func frontsReport(callers []frontCaller, results [][]*harness.Result) *harness.R
 // round returns a round that has so many requests in flight.
 func (o *fronts) round(inFlight int) worker.Round {
 	return worker.Round{
-		Setup: worker.Setup{Plan: o.Plan}, Users: []int64{benchUser}, Concurrency: inFlight, Duration: o.Duration, Warmup: o.Warmup,
+		Setup: worker.Setup{Plan: o.Plan}, Load: load.Load{Users: []int64{benchUser}, Concurrency: inFlight, Duration: o.Duration}, Warmup: o.Warmup,
 	}
 }
 
 // askInProcess has the engine ask itself, in JSON or not.
-func (o *fronts) askInProcess(inFlight int, json bool) (asked, error) {
-	r := o.round(inFlight)
-	r.Redis, r.Artifact, r.JSON = o.redis, o.artifact, json
-	report, result, err := runSound(o.engine, &r)
-	if err != nil {
-		return asked{}, err
+func (o *fronts) askInProcess(json bool) frontRun {
+	return func(_ context.Context, inFlight int) (caller.Seen, time.Duration, error) {
+		r := o.round(inFlight)
+		r.Redis, r.Artifact, r.JSON = o.redis, o.artifact, json
+		report, err := sound(o.engine.Run(&r))
+		if err != nil {
+			return caller.Seen{}, 0, err
+		}
+		return seenBy(report), report.CPU, nil
 	}
-	return askedOf(result, report.CPU), nil
 }
 
 // askFront has this program's client ask a front.
-func (o *fronts) askFront(front string, inFlight int) (asked, error) {
-	r := o.round(inFlight)
-	r.Front, r.Server, r.Connections, r.ServerPID = front, o.served.RESP, min(o.connections, inFlight), o.served.Pid()
-	if front == caller.HTTP {
-		r.Server, r.Connections = o.served.HTTP, inFlight
+func (o *fronts) askFront(front string) frontRun {
+	return func(_ context.Context, inFlight int) (caller.Seen, time.Duration, error) {
+		r := o.round(inFlight)
+		r.Front, r.Server, r.Connections, r.ServerPID = front, o.served.addr(front), min(o.connections, inFlight), o.served.pid
+		if front == caller.HTTP {
+			r.Connections = inFlight
+		}
+		report, err := sound(o.client.Run(&r))
+		if err != nil {
+			return caller.Seen{}, 0, err
+		}
+		o.rates[front][inFlight] = report.PerSecond()
+		return seenBy(report), report.ServerCPU, nil
 	}
-	report, result, err := runSound(o.client, &r)
-	if err != nil {
-		return asked{}, err
+}
+
+// seenBy returns what a client of this program saw.
+func seenBy(r *worker.Report) caller.Seen {
+	return caller.Seen{
+		Requests: r.Answered, PerSecond: r.PerSecond(),
+		P50: harness.InMicros(r.Latency.ValueAtPercentile(50)), P99: harness.InMicros(r.Latency.ValueAtPercentile(99)),
 	}
-	o.rates[front][inFlight] = result.PerSecond()
-	return askedOf(result, report.ServerCPU), nil
 }
 
 // askForeign has a foreign client ask its front.
-func (o *fronts) askForeign(ctx context.Context, f *caller.Foreign, inFlight int) (asked, error) {
-	c := caller.Call{
-		Addr: o.served.RESP, Plan: o.Plan, User: benchUser, InFlight: inFlight, Duration: o.Duration, Folder: o.folder,
-		Requests: max(int64(o.rates[f.Front][inFlight]*o.Duration.Seconds()), 1),
-	}
-	if f.Front == caller.HTTP {
-		c.Addr = o.served.HTTP
-	}
-	before, err := load.ProcessCPU(o.served.Pid())
-	if err != nil {
-		return asked{}, err
-	}
-	seen, err := f.Run(ctx, &c)
-	if err != nil {
-		return asked{}, err
-	}
-	after, err := load.ProcessCPU(o.served.Pid())
-	return asked{perSecond: seen.PerSecond, cpu: harness.InMicros(after-before) / float64(seen.Requests), p50: seen.P50, p99: seen.P99}, err
-}
-
-// runSound has a worker run a round in which no request may fail.
-func runSound(w *worker.Process, r *worker.Round) (*worker.Report, *load.Result, error) {
-	report, err := w.Run(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	result, err := report.Result()
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case result.FirstError != nil:
-		return nil, nil, fmt.Errorf("%d of %d requests failed, the first with: %w", result.Errors, result.Answered, result.FirstError)
-	case result.Refused != nil:
-		return nil, nil, fmt.Errorf("%d requests were refused", result.Refused.Answered)
-	case result.Answered == 0:
-		return nil, nil, errors.New("no request was answered")
-	}
-	return report, result, nil
-}
-
-// askedOf returns the figures of a round that took so much CPU time.
-func askedOf(r *load.Result, cpu time.Duration) asked {
-	return asked{
-		perSecond: r.PerSecond(), cpu: harness.InMicros(cpu) / float64(r.Answered),
-		p50: harness.InMicros(r.Latency.ValueAtPercentile(50)), p99: harness.InMicros(r.Latency.ValueAtPercentile(99)),
+func (o *fronts) askForeign(f *caller.Foreign) frontRun {
+	return func(ctx context.Context, inFlight int) (seen caller.Seen, cpu time.Duration, err error) {
+		before, err := load.ProcessCPU(o.served.pid)
+		if err != nil {
+			return seen, 0, err
+		}
+		seen, err = f.Run(ctx, &caller.Call{
+			Addr: o.served.addr(f.Front), Plan: o.Plan, User: benchUser, InFlight: inFlight, Duration: o.Duration, Folder: o.folder,
+			Requests: max(int64(o.rates[f.Front][inFlight]*o.Duration.Seconds()), 1),
+		})
+		if err != nil {
+			return seen, 0, err
+		}
+		after, err := load.ProcessCPU(o.served.pid)
+		return seen, after - before, err
 	}
 }

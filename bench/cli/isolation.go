@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd/bench/backend"
@@ -250,27 +250,21 @@ const backlog = 1 << 16
 func (o *isolation) round(_ context.Context, scenario, engine, _ int) (harness.Sample, error) {
 	s, rate := &o.scenarios[scenario], o.rates[engine]
 	arrivals := max(int(rate*o.Duration.Seconds()), 2*o.Large)
-	var failure string
-	measure := func(arrivals, large int) (*load.Result, error) {
-		report, err := o.run(engine, &worker.Round{
-			Setup: o.base(s), Users: s.users(arrivals, large), Heavy: []int64{s.heavy}, Concurrency: backlog, Rate: rate, Requests: int64(arrivals),
-		})
-		if err != nil {
-			return nil, err
-		}
-		result, failed := report.Result()
-		if failed != nil {
-			failure = failed.Error()
-		}
-		return result, nil
+	measure := func(arrivals, large int) (*worker.Report, error) {
+		return o.run(engine, &worker.Round{Setup: o.base(s), Load: load.Load{
+			Users: s.users(arrivals, large), Heavy: []int64{s.heavy}, Concurrency: backlog, Rate: rate, Requests: int64(arrivals),
+		}})
 	}
 	alone, err := measure(arrivals/2, 0)
 	if err != nil {
 		return harness.Sample{}, err
 	}
 	beside, err := measure(arrivals, o.Large)
-	if err != nil || failure != "" {
-		return harness.Sample{Failure: failure}, err
+	if err != nil {
+		return harness.Sample{}, err
+	}
+	if failure := cmp.Or(alone.Failure, beside.Failure); failure != "" {
+		return harness.Sample{Failure: failure}, nil
 	}
 	sample := harness.Sample{
 		Figures: map[string]float64{
@@ -278,16 +272,14 @@ func (o *isolation) round(_ context.Context, scenario, engine, _ int) (harness.S
 			"p99_by_round_us":       harness.InMicros(beside.Latency.ValueAtPercentile(99)),
 			"alone_p99_by_round_us": harness.InMicros(alone.Latency.ValueAtPercentile(99)),
 		},
-		Latencies: map[string]*hdrhistogram.Histogram{"lag": beside.Lag}, Errors: map[string]string{},
+		Latencies: map[string]load.Histogram{"lag": beside.Lag}, Errors: map[string]string{},
 	}
 	if capacity := o.capacities[engine]; capacity > 0 {
 		sample.Figures["capacity_rps"] = capacity
 	}
 	add := func(kind string, t *load.Tally) {
 		sample.Figures[kind+"_answered"], sample.Figures[kind+"_errors"], sample.Latencies[kind] = float64(t.Answered), float64(t.Errors), t.Latency
-		if t.FirstError != nil {
-			sample.Errors[kind] = t.FirstError.Error()
-		}
+		sample.Errors[kind] = t.FirstError
 	}
 	add("alone", &alone.Tally)
 	add("small", &beside.Tally)
@@ -383,14 +375,14 @@ const bears = 5 * time.Millisecond
 // capacity returns the highest rate that the engine bears, at least 1/64 of what it answers in a closed loop. If it
 // cannot be measured, capacity sets failure. The error is the end of its worker.
 func (s *search) capacity() (rate float64, err error) {
-	closed, err := s.measure(&worker.Round{Concurrency: inFlight, Warmup: s.duration / 10, Duration: s.duration / 4})
+	closed, err := s.measure(load.Load{Concurrency: inFlight, Duration: s.duration / 4}, s.duration/10)
 	if err != nil || s.failure != nil {
 		return 0, err
 	}
 	low, high := 0.0, closed.PerSecond()
 	for range steps {
 		rate := (low + high) / 2
-		r, err := s.measure(&worker.Round{Concurrency: backlog, Rate: rate, Requests: max(1, int64(rate*s.duration.Seconds()/8))})
+		r, err := s.measure(load.Load{Concurrency: backlog, Rate: rate, Requests: max(1, int64(rate*s.duration.Seconds()/8))}, 0)
 		if err != nil || s.failure != nil {
 			return 0, err
 		}
@@ -404,15 +396,10 @@ func (s *search) capacity() (rate float64, err error) {
 }
 
 // measure runs a round. An error of a request is a failure.
-func (s *search) measure(r *worker.Round) (*load.Result, error) {
-	report, err := s.run(r)
-	if err != nil {
-		return nil, err
-	}
-	result, err := report.Result()
+func (s *search) measure(l load.Load, warmup time.Duration) (*worker.Report, error) {
+	report, err := s.run(&worker.Round{Load: l, Warmup: warmup})
 	if err == nil {
-		err = result.FirstError
+		s.failure = report.Sound()
 	}
-	s.failure = err
-	return result, nil
+	return report, err
 }

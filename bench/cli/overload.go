@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/spf13/pflag"
 	"github.com/tidwall/redcon"
 
@@ -280,51 +278,44 @@ func (m *overloading) base(s server, inFlight int) *worker.Round {
 		Setup: worker.Setup{
 			Plan: m.scenario.name, Front: m.front, Server: s.addr(m.front), Connections: connections, Deadline: m.scenario.deadline,
 		},
-		Users: []int64{1}, Concurrency: inFlight, Duration: m.Duration / 2, Warmup: m.Warmup, ServerPID: s.pid,
+		Load:   load.Load{Users: []int64{benchUser}, Concurrency: inFlight, Duration: m.Duration / 2},
+		Warmup: m.Warmup, ServerPID: s.pid,
 	}
 }
 
 func (m *overloading) round() (s harness.Sample, err error) {
 	atCapacity := m.base(m.server, m.scenario.maxInflight)
 	atCapacity.Deadline = 0 // the capacity is what the server can do, in time or not
-	report, result, err := m.load(atCapacity)
-	switch {
-	case err != nil:
-		return s, err
-	case result.FirstError != nil:
-		return s, fmt.Errorf("at capacity: %w", result.FirstError)
-	case result.Refused != nil || result.Answered == 0:
-		return s, fmt.Errorf("at capacity: %d answers, and %d refusals", result.Answered, refused(result))
+	at, err := sound(m.run(atCapacity))
+	if err != nil {
+		return s, fmt.Errorf("at capacity: %w", err)
 	}
-	capacity := result.PerSecond()
-	cpuAnswer := harness.InMicros(report.ServerCPU) / float64(result.Answered)
-
 	above := m.base(m.server, m.scenario.arrivals)
-	above.Rate, above.Duration = m.Times*capacity, m.Duration
-	report, over, err := m.load(above)
+	above.Rate, above.Duration = m.Times*at.PerSecond(), m.Duration
+	over, err := measured(m.run(above))
 	if err != nil {
 		return s, err
 	}
-	cores := float64(report.ServerCPU) / float64(over.Elapsed)
-
-	if report, result, err = m.load(m.base(m.full, m.scenario.maxInflight)); err != nil {
+	full, err := measured(m.run(m.base(m.full, m.scenario.maxInflight)))
+	if err != nil {
 		return s, err
 	}
-	if result.Answered > 0 || refused(result) == 0 {
-		return s, errors.Join(fmt.Errorf("the server that refuses all has given %d answers, and %d refusals", result.Answered, refused(result)), result.FirstError)
+	if full.Answered > 0 || full.Refused == nil {
+		return s, fmt.Errorf("the server that refuses all has given %d answers, and %d refusals; %s", full.Answered, refused(full), full.FirstError)
 	}
 	late := late(over, m.scenario.deadline)
 	good := float64(over.Latency.TotalCount()-late) / over.Elapsed.Seconds()
 	s = harness.Sample{
 		Figures: map[string]float64{
-			"capacity_rps": capacity, "arrivals_rps": above.Rate, "goodput_rps": good, "goodput_share": good / capacity,
+			"capacity_rps": at.PerSecond(), "arrivals_rps": above.Rate, "goodput_rps": good, "goodput_share": good / at.PerSecond(),
 			"refused": float64(refused(over)), "answered": float64(over.Answered - over.Errors), "late": float64(late), "errors": float64(over.Errors),
-			"unsent": float64(over.Shed), "cpu_cores": cores, "cpu_answer_us": cpuAnswer,
-			"cpu_refusal_us": harness.InMicros(report.ServerCPU) / float64(refused(result)),
+			"unsent": float64(over.Shed), "cpu_cores": float64(over.ServerCPU) / float64(over.Elapsed),
+			"cpu_answer_us":  harness.InMicros(at.ServerCPU) / float64(at.Answered),
+			"cpu_refusal_us": harness.InMicros(full.ServerCPU) / float64(full.Refused.Answered),
 		},
-		Latencies: map[string]*hdrhistogram.Histogram{"answers": over.Latency}, Errors: map[string]string{},
+		Latencies: map[string]load.Histogram{"answers": over.Latency}, Errors: map[string]string{"request": over.FirstError},
 	}
-	quantiles := func(of string, h *hdrhistogram.Histogram) {
+	quantiles := func(of string, h load.Histogram) {
 		s.Figures[of+"_p50_us"], s.Figures[of+"_p99_us"] = harness.InMicros(h.ValueAtPercentile(50)), harness.InMicros(h.ValueAtPercentile(99))
 	}
 	quantiles("answer", over.Latency)
@@ -332,22 +323,10 @@ func (m *overloading) round() (s harness.Sample, err error) {
 	if over.Refused != nil {
 		quantiles("refusal", over.Refused.Latency)
 	}
-	if over.FirstError != nil {
-		s.Errors["request"] = over.FirstError.Error()
-	}
 	return s, nil
 }
 
-func (m *overloading) load(r *worker.Round) (*worker.Report, *load.Result, error) {
-	report, err := m.run(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	result, err := report.Result()
-	return report, result, err
-}
-
-func refused(r *load.Result) int64 {
+func refused(r *worker.Report) int64 {
 	if r.Refused == nil {
 		return 0
 	}
@@ -355,7 +334,7 @@ func refused(r *load.Result) int64 {
 }
 
 // late returns the number of answers that came after the deadline.
-func late(r *load.Result, deadline time.Duration) (n int64) {
+func late(r *worker.Report, deadline time.Duration) (n int64) {
 	for _, bar := range r.Latency.Distribution() {
 		if bar.From > int64(deadline) {
 			n += bar.Count

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/placement"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
@@ -230,8 +231,9 @@ const noRedis = "127.0.0.1:1"
 // round runs one round, on an engine of its own. Only another build keeps its engine.
 func (o *placing) round(s *placement.Scenario, variant, round int) (harness.Sample, error) {
 	r := worker.Round{
-		Setup:       worker.Setup{Redis: noRedis, Plan: s.Order[0], Scenario: s.Name, Serial: round + 1},
-		Concurrency: s.Concurrency, Rate: s.Rate, Duration: o.Duration, Warmup: o.Warmup,
+		Setup:  worker.Setup{Redis: noRedis, Plan: s.Order[0], Scenario: s.Name, Serial: round + 1},
+		Load:   load.Load{Concurrency: s.Concurrency, Rate: s.Rate, Duration: o.Duration},
+		Warmup: o.Warmup,
 	}
 	if len(s.Plans) == 1 {
 		text, err := s.Folder().ReadFile(s.Order[0] + ".plan.json")
@@ -243,21 +245,11 @@ func (o *placing) round(s *placement.Scenario, variant, round int) (harness.Samp
 	for i := range s.Order {
 		r.Users = append(r.Users, int64(i+1))
 	}
-	report, err := o.run(variant, &r)
+	report, err := sound(o.run(variant, &r))
 	if err != nil {
 		return harness.Sample{}, err
 	}
-	sample, result, err := sampleOf(report)
-	switch {
-	case err != nil:
-		return sample, err
-	case result == nil:
-		return sample, errors.New(sample.Failure)
-	case result.FirstError != nil:
-		return sample, result.FirstError
-	case result.Answered == 0:
-		return sample, errors.New("no request was answered")
-	}
+	sample := sampleOf(report)
 	f := sample.Figures
 	f["requests_per_second"] = f[throughput]
 	delete(f, throughput)

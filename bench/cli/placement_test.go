@@ -186,8 +186,9 @@ func TestBetter(t *testing.T) {
 	for key, want := range map[placement.Figure]float64{placement.PerSecond: 3, placement.P50: 5, placement.CheapP99: 2} {
 		s := placement.Scenario{Key: key, Order: []string{"cheap"}}
 		o := &placing{run: func(variant int, _ *worker.Round) (*worker.Report, error) {
-			return &worker.Report{Elapsed: time.Second, Figures: json.RawMessage(figures[variant]),
-				Tally: worker.Tally{Answered: int64(1 + 2*variant), Latency: encoded(t, time.Duration(20-16*variant)*time.Microsecond)}}, nil
+			report := reportOf(time.Second, int64(1+2*variant), latencies(time.Duration(20-16*variant)*time.Microsecond))
+			report.Figures = json.RawMessage(figures[variant])
+			return report, nil
 		}}
 		than, err := o.round(&s, 0, 0)
 		require.NoError(t, err)
@@ -209,7 +210,7 @@ func TestPlacementOfAnotherBuild(t *testing.T) {
 			if r.Artifact != "" {
 				assert.Contains(t, r.Artifact, `"plan_name": "`+r.Plan+`"`)
 			}
-			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: 1, Latency: encoded(t, 30*time.Microsecond)}}, nil
+			return reportOf(time.Second, 1, latencies(30*time.Microsecond)), nil
 		}
 		results, err := o.experiment().Measure(t.Context())
 		require.NoError(t, err)
@@ -224,7 +225,7 @@ func TestPlacementOfAnotherBuild(t *testing.T) {
 
 func TestPlacementErrors(t *testing.T) {
 	for want, report := range map[string]*worker.Report{
-		"no such plan": {Failure: "no such plan"}, "decode latencies": {Tally: worker.Tally{Latency: "?"}}, "no request was answered": {},
+		"no such plan": {Failure: "no such plan"}, "no request was answered": {},
 	} {
 		o := placingOf(t, "five_nodes", 1, placement.Variants(""))
 		o.run = func(int, *worker.Round) (*worker.Report, error) { return report, nil }

@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/bench/caller"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -70,28 +71,28 @@ func TestIsolation(t *testing.T) {
 		}
 		n := int64(1000)
 		if r.Rate == 0 {
-			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: n, Latency: encoded(t, time.Millisecond)}}, nil
+			return reportOf(time.Second, n, latencies(time.Millisecond)), nil
 		}
 		if len(r.Heavy) == 0 { // the search for the capacity
 			took := 4 * time.Millisecond
 			if r.Rate > 800 {
 				took = 6 * time.Millisecond
 			}
-			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: r.Requests, Latency: encoded(t, took)}, Lag: encoded(t, 0)}, nil
+			return reportOf(time.Second, r.Requests, latencies(took)), nil
 		}
 		assert.Equal(t, capacity/2, r.Rate, "half of the capacity")
 		if !slices.Contains(r.Users, rowsUser) {
 			assert.EqualValues(t, int(capacity)/2, r.Requests)
-			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: 500, Latency: encoded(t, 3*time.Microsecond)}, Lag: encoded(t, time.Microsecond)}, nil
+			return reportOf(time.Second, 500, latencies(3*time.Microsecond)), nil
 		}
 		order = append(order, string(rune('a'+engine)))
 		assert.EqualValues(t, int(capacity), r.Requests)
 		assert.Len(t, r.Users, int(capacity))
 		assert.Equal(t, []int64{rowsUser}, r.Heavy)
 		assert.Equal(t, "many_rows", r.Plan)
-		report := &worker.Report{Elapsed: 2 * time.Second, Tally: worker.Tally{Answered: n, Latency: encoded(t, time.Millisecond, 2*time.Millisecond)}, Lag: encoded(t, time.Microsecond)}
+		report := reportOf(2*time.Second, n, latencies(time.Millisecond, 2*time.Millisecond))
 		if engine == 0 {
-			report.Heavy = &worker.Tally{Answered: 5, Errors: 1, FirstError: "too large", Latency: encoded(t, time.Second)}
+			report.Heavy = &load.Tally{Answered: 5, Errors: 1, FirstError: "too large", Latency: latencies(time.Second)}
 		} else {
 			report.Errors, report.FirstError, report.Shed = 9, "lost", 2
 		}
@@ -136,7 +137,9 @@ func TestRateInPlaceOfAShare(t *testing.T) {
 	o := &isolation{Rounds: 1, Duration: time.Second, Large: 1, Share: 0.5, Rate: 70, scenarios: isolationScenarios()[:1],
 		run: func(_ int, r *worker.Round) (*worker.Report, error) {
 			assert.Equal(t, 70.0, r.Rate)
-			return &worker.Report{Tally: worker.Tally{Answered: r.Requests}, Lag: encoded(t, 0), Heavy: new(worker.Tally)}, nil
+			report := reportOf(time.Second, r.Requests, latencies())
+			report.Heavy = &load.Tally{Latency: latencies()}
+			return report, nil
 		}}
 	results, err := o.experiment([]string{"a"}).Measure(t.Context())
 	require.NoError(t, err)
@@ -159,7 +162,10 @@ func TestCapacity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := search{duration: time.Second, run: func(r *worker.Round) (*worker.Report, error) {
-				report := &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: 64, FirstError: c.failure, Latency: encoded(t, c.latency)}, Lag: encoded(t, 0)}
+				report := reportOf(time.Second, 64, latencies(c.latency))
+				if c.failure != "" {
+					report.Errors, report.FirstError = 1, c.failure
+				}
 				if c.sheds > 0 && r.Rate > c.sheds {
 					report.Shed = 1
 				}
@@ -169,7 +175,7 @@ func TestCapacity(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, c.want, rate)
 			if c.failure != "" {
-				assert.EqualError(t, s.failure, c.failure)
+				assert.ErrorContains(t, s.failure, c.failure)
 			}
 		})
 	}
@@ -203,25 +209,28 @@ var (
 func TestOverload(t *testing.T) {
 	s := overloadScenarios()[0]
 	var fronts []string
-	none, answers, late, refusal := encoded(t), encoded(t, time.Millisecond, 2*time.Millisecond), encoded(t, time.Millisecond, time.Second), encoded(t, 500*time.Microsecond)
+	none, answers, late, refusal := latencies(), latencies(time.Millisecond, 2*time.Millisecond), latencies(time.Millisecond, time.Second), latencies(500*time.Microsecond)
 	run := func(r *worker.Round) (*worker.Report, error) {
 		assert.Equal(t, r.Concurrency, r.Connections, "a connection for each request in flight")
 		switch {
 		case r.ServerPID == closing.pid:
 			assert.Equal(t, closing.addr(r.Front), r.Server)
-			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Latency: none}, ServerCPU: 3 * time.Microsecond,
-				Refused: &worker.Tally{Answered: 1, Latency: refusal}}, nil
+			report := reportOf(time.Second, 0, none)
+			report.ServerCPU, report.Refused = 3*time.Microsecond, &load.Tally{Answered: 1, Latency: refusal}
+			return report, nil
 		case r.Rate == 0:
 			fronts = append(fronts, r.Front)
 			assert.Equal(t, bounded.addr(r.Front), r.Server)
 			assert.Equal(t, s.maxInflight, r.Concurrency)
-			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: 1, Latency: refusal}, ServerCPU: 7 * time.Microsecond}, nil
+			report := reportOf(time.Second, 1, refusal)
+			report.ServerCPU = 7 * time.Microsecond
+			return report, nil
 		}
 		assert.Equal(t, s.deadline, r.Deadline)
 		assert.Equal(t, 3.0, r.Rate, "times the capacity")
 		assert.Equal(t, s.arrivals, r.Concurrency)
-		report := &worker.Report{Elapsed: 2 * time.Second, Tally: worker.Tally{Answered: 2, Latency: answers}, ServerCPU: time.Second,
-			Refused: &worker.Tally{Answered: 1, Latency: refusal}, Lag: refusal, Shed: 5}
+		report := reportOf(2*time.Second, 2, answers)
+		report.ServerCPU, report.Shed, report.Refused = time.Second, 5, &load.Tally{Answered: 1, Latency: refusal}
 		if r.Front == caller.HTTP {
 			report.Answered, report.Errors, report.FirstError = 3, 1, "TIMEOUT"
 			report.Latency = late
@@ -269,16 +278,16 @@ func TestPipelinedRequestsShareConnections(t *testing.T) {
 
 // A server that does not do what the measurement takes for granted is an error, not a figure.
 func TestOverloadRefusesNonsense(t *testing.T) {
-	refusing := worker.Report{Elapsed: time.Second, Refused: &worker.Tally{Answered: 1, Latency: encoded(t, time.Microsecond)}}
+	refusing, failing := reportOf(time.Second, 0, latencies()), reportOf(time.Second, 1, latencies())
+	refusing.Refused = &load.Tally{Answered: 1, Latency: latencies(time.Microsecond)}
+	failing.Errors, failing.FirstError = 1, "TIMEOUT"
 	for want, answer := range map[string]func() (*worker.Report, error){
 		"no luck": func() (*worker.Report, error) { return nil, errLuck },
 		"lost":    func() (*worker.Report, error) { return &worker.Report{Failure: "lost"}, nil },
-		"at capacity: TIMEOUT": func() (*worker.Report, error) {
-			return &worker.Report{Tally: worker.Tally{Answered: 1, Errors: 1, FirstError: "TIMEOUT"}}, nil
-		},
-		"at capacity: 0 answers, and 1 refusals": func() (*worker.Report, error) { return &refusing, nil },
+		"at capacity: 1 of 1 requests failed, the first with: TIMEOUT": func() (*worker.Report, error) { return failing, nil },
+		"at capacity: 1 requests were refused":                         func() (*worker.Report, error) { return refusing, nil },
 		"the server that refuses all has given 1 answers, and 0 refus": func() (*worker.Report, error) {
-			return &worker.Report{Elapsed: time.Second, Tally: worker.Tally{Answered: 1}}, nil
+			return reportOf(time.Second, 1, latencies(time.Microsecond)), nil
 		},
 	} {
 		o := &overload{Rounds: 1, Duration: time.Second, Times: 3, scenarios: overloadScenarios()[1:], fronts: []string{caller.RESP},
@@ -292,12 +301,13 @@ func TestOverloadRefusesNonsense(t *testing.T) {
 // TestFronts runs callers that answer as told: the engine, a front within its bounds, one beyond them, and a stranger.
 func TestFronts(t *testing.T) {
 	rounds := 0
-	answers := func(cpu, p50, p99 float64) func(context.Context, int) (asked, error) {
-		return func(_ context.Context, inFlight int) (asked, error) {
+	answers := func(cpu, p50, p99 float64) frontRun {
+		return func(_ context.Context, inFlight int) (caller.Seen, time.Duration, error) {
 			rounds++
 			drift := 10 * float64((rounds-1)/8) // the machine slows down, for all alike
 			busy := 5 * float64(inFlight)       // each load has its own figures
-			return asked{perSecond: 1000 * float64(inFlight), cpu: 10 + drift + busy + cpu, p50: 30 + drift + busy + p50, p99: p99}, nil
+			seen := caller.Seen{Requests: 1, PerSecond: 1000 * float64(inFlight), P50: 30 + drift + busy + p50, P99: p99}
+			return seen, time.Duration(10+drift+busy+cpu) * time.Microsecond, nil
 		}
 	}
 	callers := []frontCaller{
@@ -322,7 +332,7 @@ func TestFronts(t *testing.T) {
 	assert.Equal(t, []string{"ab", "64000", "±0%", "–"}, row[:4])
 	assert.Equal(t, "+20.0", row[6])
 
-	callers[0].run = func(context.Context, int) (asked, error) { return asked{}, errLuck }
+	callers[0].run = func(context.Context, int) (caller.Seen, time.Duration, error) { return caller.Seen{}, 0, errLuck }
 	_, err = frontsExperiment(callers[:1], 1).Measure(t.Context())
 	assert.EqualError(t, err, "in process: 64 in flight: no luck")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/loop"
@@ -50,7 +51,7 @@ func Interference(workers int, d time.Duration, server string) (*InterferenceRes
 	defer stop()
 	i := &interference{
 		host: host, loop: host.Loop(), clock: host.Loop().Clock(),
-		post: newRecorder(), timer: newRecorder(), reply: newRecorder(),
+		post: load.NewHistogram(), timer: load.NewHistogram(), reply: load.NewHistogram(),
 	}
 	i.pool = cpupool.New(i.loop, cpupool.Config{Workers: max(1, workers)})
 	defer i.pool.Close()
@@ -68,10 +69,10 @@ func Interference(workers int, d time.Duration, server string) (*InterferenceRes
 	}
 	r := &InterferenceResult{
 		Workers: workers, DurationMS: millis(d), Jobs: i.jobs,
-		Post: summarize(i.post.h), Timer: summarize(i.timer.h), Error: i.pingError,
+		Post: summarize(i.post), Timer: summarize(i.timer), Error: i.pingError,
 	}
 	if server != "" {
-		r.Reply = summarize(i.reply.h)
+		r.Reply = summarize(i.reply)
 	}
 	return r, nil
 }
@@ -83,7 +84,7 @@ type interference struct {
 	clock clock.Clock
 	pool  *cpupool.Pool
 
-	post, timer, reply recorder
+	post, timer, reply load.Histogram
 	jobs               int
 	err                error  // the loop, the pool or the client has failed
 	pingError          string // of the first PING that failed
@@ -110,7 +111,7 @@ func (i *interference) begin(workers int, redis resp.Options) {
 		i.submit(j)
 	}
 	i.probe = i.loop.NewTimer(func() {
-		i.timer.add(i.clock.Now().Sub(i.probeAt))
+		i.timer.Record(i.clock.Now().Sub(i.probeAt))
 		i.startProbe()
 	})
 	i.startProbe()
@@ -155,7 +156,7 @@ func (i *interference) replied(c *resp.Call) {
 		return // the client was closed with this call under way
 	}
 	if c.Err == nil {
-		i.reply.add(i.clock.Now().Sub(i.sent))
+		i.reply.Record(i.clock.Now().Sub(i.sent))
 	} else if i.pingError == "" {
 		i.pingError = c.Err.Error()
 	}
@@ -179,7 +180,7 @@ func (i *interference) end(done chan struct{}) {
 func (i *interference) postFor(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(probeEvery) {
 		sent := i.clock.Now()
-		i.loop.Post(func() { i.post.add(i.clock.Now().Sub(sent)) })
+		i.loop.Post(func() { i.post.Record(i.clock.Now().Sub(sent)) })
 	}
 }
 

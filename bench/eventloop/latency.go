@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/reactor"
@@ -28,23 +26,14 @@ func (l Latency) String() string {
 	return fmt.Sprintf("p50 %v, p90 %v, p99 %v, max %v", harness.Micros(l.P50), harness.Micros(l.P90), harness.Micros(l.P99), harness.Micros(l.Max))
 }
 
-// summarize reads a histogram of nanoseconds.
-func summarize(h *hdrhistogram.Histogram) Latency {
+// summarize reads a histogram.
+func summarize(h load.Histogram) Latency {
 	us := harness.InMicros[int64]
 	return Latency{
 		Min: us(h.Min()), Max: us(h.Max()), Mean: h.Mean() / float64(time.Microsecond),
 		P50: us(h.ValueAtPercentile(50)), P90: us(h.ValueAtPercentile(90)), P99: us(h.ValueAtPercentile(99)),
 		Count: h.TotalCount(),
 	}
-}
-
-// recorder collects durations. One goroutine.
-type recorder struct{ h *hdrhistogram.Histogram }
-
-func newRecorder() recorder { return recorder{load.NewHistogram()} }
-
-func (r recorder) add(d time.Duration) {
-	_ = r.h.RecordValue(int64(max(d, 0))) // fails only above the histogram's ten minutes
 }
 
 // Memory is the resident memory of the process before and after a measurement. Immutable.

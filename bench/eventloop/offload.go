@@ -3,6 +3,7 @@ package eventloop
 import (
 	"time"
 
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
@@ -33,7 +34,7 @@ func Offload(jobs, inFlight, workers, payload int) (*OffloadResult, error) {
 	pool := cpupool.New(l, cpupool.Config{Workers: workers})
 	defer pool.Close()
 	o := &offload{
-		loop: l, clock: l.Clock(), pool: pool, left: jobs, took: newRecorder(),
+		loop: l, clock: l.Clock(), pool: pool, left: jobs, took: load.NewHistogram(),
 		done: make(chan error, inFlight), // each job reports once at most
 	}
 	began := time.Now()
@@ -46,7 +47,7 @@ func Offload(jobs, inFlight, workers, payload int) (*OffloadResult, error) {
 	wall := time.Since(began)
 	return &OffloadResult{
 		Jobs: jobs, InFlight: inFlight, Workers: workers, PayloadBytes: payload,
-		WallMS: millis(wall), PerSecond: perSecond(jobs, wall), Latency: summarize(o.took.h),
+		WallMS: millis(wall), PerSecond: perSecond(jobs, wall), Latency: summarize(o.took),
 	}, nil
 }
 
@@ -57,7 +58,7 @@ type offload struct {
 	pool  *cpupool.Pool
 	left  int // to be submitted
 	live  int
-	took  recorder
+	took  load.Histogram
 	done  chan error
 }
 
@@ -98,7 +99,7 @@ func (j *offloadJob) work() {
 }
 
 func (j *offloadJob) handBack(err error) {
-	j.took.add(j.clock.Now().Sub(j.sent))
+	j.took.Record(j.clock.Now().Sub(j.sent))
 	j.live--
 	if err != nil {
 		j.done <- err

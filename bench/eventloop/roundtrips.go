@@ -7,6 +7,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
@@ -40,7 +41,7 @@ func RoundTrips(n, cpuThreads int, addr string) (*RoundTripsResult, error) {
 	defer c.Close()
 	var b resp.Batch
 	b.Cmd("HGETALL", "user:1")
-	requests, plain := newRecorder(), newRecorder()
+	requests, plain := load.NewHistogram(), load.NewHistogram()
 	took, answered := time.Duration(0), make(chan error, 1)
 	for range n {
 		began := time.Now()
@@ -51,16 +52,16 @@ func RoundTrips(n, cpuThreads int, addr string) (*RoundTripsResult, error) {
 		if err := <-answered; err != nil {
 			return nil, err
 		}
-		requests.add(took)
+		requests.Record(took)
 		began = time.Now()
 		for range plainTrips {
 			if err := c.Do(&b, 0, func(resp.Replies) error { return nil }); err != nil {
 				return nil, err
 			}
 		}
-		plain.add(time.Since(began))
+		plain.Record(time.Since(began))
 	}
-	r := &RoundTripsResult{Requests: n, Request: summarize(requests.h), Plain: summarize(plain.h)}
+	r := &RoundTripsResult{Requests: n, Request: summarize(requests), Plain: summarize(plain)}
 	r.Ratio = r.Request.P50 / r.Plain.P50
 	return r, nil
 }

@@ -2,6 +2,7 @@ package eventloop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,8 +65,8 @@ func sleepOn(model rankd.Model, tasks int, sleep time.Duration, workers int) (*l
 	defer target.Close()
 	all := load.Load{Users: []int64{1}, Concurrency: tasks, Requests: int64(tasks)}
 	result, err := load.Driver{}.Run(context.Background(), target, all)
-	if err != nil {
-		return nil, err
+	if err == nil && result.Errors > 0 {
+		err = errors.New(result.FirstError)
 	}
-	return result, result.FirstError
+	return result, err
 }

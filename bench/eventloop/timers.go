@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 )
@@ -38,7 +39,7 @@ func Timers(n int, delay time.Duration) (*TimersResult, error) {
 	r.StartKB = residentKB()
 	w := &timerWaves{
 		loop: host.Loop(), clock: host.Loop().Clock(), delay: delay, left: n,
-		late: newRecorder(), done: make(chan error, 1),
+		late: load.NewHistogram(), done: make(chan error, 1),
 	}
 	began := time.Now()
 	if !w.loop.Post(w.begin) {
@@ -49,7 +50,7 @@ func Timers(n int, delay time.Duration) (*TimersResult, error) {
 	}
 	wall := time.Since(began)
 	r.WallMS, r.PerSecond, r.EndKB = millis(wall), perSecond(n, wall), residentKB()
-	r.Latency = summarize(w.late.h)
+	r.Latency = summarize(w.late)
 	return r, nil
 }
 
@@ -61,7 +62,7 @@ type timerWaves struct {
 	timers []*waveTimer
 	left   int // to be started
 	active int
-	late   recorder
+	late   load.Histogram
 	done   chan error
 }
 
@@ -81,7 +82,7 @@ type waveTimer struct {
 func (w *timerWaves) newTimer() *waveTimer {
 	t := new(waveTimer)
 	t.Timer = w.loop.NewTimer(func() {
-		w.late.add(w.clock.Now().Sub(t.due))
+		w.late.Record(w.clock.Now().Sub(t.due))
 		if w.active--; w.active == 0 {
 			w.wave()
 		}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/rankd/rankd/bench/load"
 )
 
@@ -14,8 +12,8 @@ type Sample struct {
 	Failure string // why nothing was measured: the subject takes no further part in the scenario
 	// Figures has values by the keys of figures. Unknown values are absent.
 	Figures   map[string]float64
-	Latencies map[string]*hdrhistogram.Histogram // in ns, to be merged over the rounds
-	Errors    map[string]string                  // the first failed request of each kind
+	Latencies map[string]load.Histogram // to be merged over the rounds
+	Errors    map[string]string         // the first failed request of each kind
 }
 
 // Figure is something that the rounds tell of a subject, and the column that shows it. Immutable.
@@ -55,38 +53,31 @@ func Sum(key string, own []Sample, _ [][]Sample) (Estimate, bool) {
 	return exact(sum), len(v) > 0
 }
 
-// merged returns the latencies of all rounds, nil if there are none.
-func merged(latencies string, own []Sample) (all *hdrhistogram.Histogram) {
+// merged returns the latencies of all rounds; ok is false if there are none.
+func merged(latencies string, own []Sample) (all load.Histogram, ok bool) {
+	all = load.NewHistogram()
 	for _, s := range own {
-		if h := s.Latencies[latencies]; h != nil {
-			if all == nil {
-				all = load.NewHistogram()
-			}
+		if h := s.Latencies[latencies].Histogram; h != nil {
 			all.Merge(h)
+			ok = true
 		}
 	}
-	return all
+	return all, ok
 }
 
 // Quantile is a percentile of the latencies of all rounds, in µs; 100 is the greatest.
 func Quantile(latencies string, percent float64) Fold {
 	return func(_ string, own []Sample, _ [][]Sample) (Estimate, bool) {
-		all := merged(latencies, own)
-		if all == nil {
-			return Estimate{}, false
-		}
-		return exact(InMicros(all.ValueAtPercentile(percent))), true
+		all, ok := merged(latencies, own)
+		return exact(InMicros(all.ValueAtPercentile(percent))), ok
 	}
 }
 
 // Mean is the mean of the latencies of all rounds, in µs.
 func Mean(latencies string) Fold {
 	return func(_ string, own []Sample, _ [][]Sample) (Estimate, bool) {
-		all := merged(latencies, own)
-		if all == nil {
-			return Estimate{}, false
-		}
-		return exact(all.Mean() / 1000), true
+		all, ok := merged(latencies, own)
+		return exact(all.Mean() / 1000), ok
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -96,12 +95,12 @@ func TestFacts(t *testing.T) {
 }
 
 // latency is a histogram of so many ms each.
-func latency(t *testing.T, ms ...int) map[string]*hdrhistogram.Histogram {
+func latency(t *testing.T, ms ...int) map[string]load.Histogram {
 	h := load.NewHistogram()
 	for _, l := range ms {
 		require.NoError(t, h.RecordValue(int64(l)*int64(time.Millisecond)))
 	}
-	return map[string]*hdrhistogram.Histogram{"all": h}
+	return map[string]load.Histogram{"all": h}
 }
 
 var table = TableSpec{Title: "table", Missing: "nothing", Figures: []Figure{

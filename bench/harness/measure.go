@@ -164,7 +164,7 @@ func (e *Experiment) fold(results []*Result) {
 		}
 		for _, s := range r.Rounds {
 			for kind, text := range s.Errors {
-				if r.Errors[kind] == "" {
+				if text != "" && r.Errors[kind] == "" {
 					r.Errors[kind] = text
 				}
 			}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,26 +11,24 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/rankd/rankd/loop/clock"
 )
 
 // Load describes the requests to send. Immutable while it runs.
 type Load struct {
 	// Users are the users of the requests, in rotation. At least one.
-	Users []int64
+	Users []int64 `json:"users"`
 	// Heavy are users whose answers are measured apart: large requests beside small ones.
-	Heavy []int64
+	Heavy []int64 `json:"heavy,omitempty"`
 	// Concurrency is the number of clients of a closed loop. In an open loop it bounds the
 	// requests in flight; arrivals beyond it are shed. At least one.
-	Concurrency int
+	Concurrency int `json:"concurrency"`
 	// Rate is the number of arrivals per second of an open loop. Zero means a closed loop.
-	Rate float64
+	Rate float64 `json:"rate,omitempty"`
 	// Requests and Duration end the load, whichever comes first; zero means no
 	// bound. One of them is set.
-	Requests int64
-	Duration time.Duration
+	Requests int64         `json:"requests,omitempty"`
+	Duration time.Duration `json:"duration,omitempty"`
 }
 
 // Check returns an error if the load is invalid.
@@ -50,24 +49,24 @@ func (l *Load) Check() error {
 
 // Tally is the measurement of some of the requests of a load. Immutable once returned.
 type Tally struct {
-	Answered   int64 // requests sent, including failures
-	Errors     int64 // failures
-	FirstError error
-	Latency    *hdrhistogram.Histogram // of successes, ns
+	Answered   int64     `json:"answered"` // requests sent, including failures
+	Errors     int64     `json:"errors"`   // failures
+	FirstError string    `json:"first_error,omitempty"`
+	Latency    Histogram `json:"latency"` // of successes
 }
 
 // Result is the measurement of a load. Its Tally leaves out Heavy and Refused. Immutable once returned.
 type Result struct {
 	Tally
-	Elapsed time.Duration // from the first request to the last answer
-	Shed    int64         // arrivals not sent because Concurrency requests were in flight; open loop only
+	Elapsed time.Duration `json:"elapsed"`        // from the first request to the last answer
+	Shed    int64         `json:"shed,omitempty"` // arrivals not sent because Concurrency requests were in flight; open loop only
 	// Heavy is the measurement of Load.Heavy. Nil without any.
-	Heavy *Tally
+	Heavy *Tally `json:"heavy,omitempty"`
 	// Refused is the measurement of the requests that the target refused (ErrRefused): their number, and the times until the refusals. Nil without any.
-	Refused *Tally
-	// Lag is how late arrivals were sent, ns: the driver's own share in the latencies of an
-	// open loop. Nil in a closed loop.
-	Lag *hdrhistogram.Histogram
+	Refused *Tally `json:"refused,omitempty"`
+	// Lag is how late arrivals were sent: the driver's own share in the latencies of an
+	// open loop. Empty in a closed loop.
+	Lag Histogram `json:"lag,omitzero"`
 }
 
 // ErrRefused is in the error of a request that the target turned away because it has too much to do. A refusal is
@@ -80,16 +79,6 @@ func (r *Result) PerSecond() float64 {
 		return 0
 	}
 	return float64(r.Answered-r.Errors) / r.Elapsed.Seconds()
-}
-
-// latencyMax is the longest latency of a histogram. Longer latencies count as latencyMax.
-const latencyMax = 10 * time.Minute
-
-// NewHistogram returns an empty histogram for latencies in nanoseconds.
-func NewHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(latencyMax), 3) }
-
-func record(h *hdrhistogram.Histogram, d time.Duration) {
-	_ = h.RecordValue(int64(min(max(d, 0), latencyMax))) // fails only out of range
 }
 
 // Driver runs loads. The zero value works, in real time. Any goroutine.
@@ -151,8 +140,8 @@ type run struct {
 	began clock.Time // of the load
 	until clock.Time // no request starts later; zero means no bound
 
-	shed int64                   // open loop; only the sending goroutine touches it
-	lag  *hdrhistogram.Histogram // likewise
+	shed int64     // open loop; only the sending goroutine touches it
+	lag  Histogram // likewise
 
 	sent    atomic.Int64
 	live    sync.WaitGroup // closed: clients; open: requests in flight
@@ -174,12 +163,12 @@ func (s *shard) record(took time.Duration, err error) {
 	defer s.mu.Unlock()
 	s.Answered++
 	if err == nil {
-		record(s.Latency, took)
+		s.Latency.Record(took)
 		return
 	}
 	s.Errors++
-	if s.FirstError == nil {
-		s.FirstError = err
+	if s.FirstError == "" {
+		s.FirstError = err.Error()
 	}
 }
 
@@ -202,15 +191,13 @@ func (r *run) result(elapsed time.Duration) *Result {
 	for i := range r.shards {
 		s := &r.shards[i].Tally
 		if i > 0 {
-			res.Latency.Merge(s.Latency)
+			res.Latency.Merge(s.Latency.Histogram)
 		} else {
 			res.Latency = s.Latency
 		}
 		res.Answered += s.Answered
 		res.Errors += s.Errors
-		if res.FirstError == nil {
-			res.FirstError = s.FirstError
-		}
+		res.FirstError = cmp.Or(res.FirstError, s.FirstError)
 	}
 	if len(r.load.Heavy) > 0 {
 		res.Heavy = &r.heavy.Tally

@@ -35,7 +35,7 @@ func (r *run) arrive(c *openClient, n int64, due, now clock.Time) {
 		r.shed++
 		return
 	}
-	record(r.lag, now.Sub(due))
+	r.lag.Record(now.Sub(due))
 	r.live.Add(1)
 	c.user, c.due = r.user(n), due
 	c.conn.Send(c.user)

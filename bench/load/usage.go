@@ -12,12 +12,11 @@ import (
 
 // Usage is the resource usage of a process since its start. Immutable.
 type Usage struct {
-	CPU        time.Duration // user and system
-	Allocs     uint64        // heap objects
-	AllocBytes uint64
-	GCs        uint64
-	RSSBytes   uint64 // resident now
-	LiveBytes  uint64 // of the heap, what the last garbage collection found in use
+	CPU        time.Duration `json:"cpu"`    // user and system
+	Allocs     uint64        `json:"allocs"` // heap objects
+	AllocBytes uint64        `json:"alloc_bytes"`
+	RSSBytes   uint64        `json:"rss_bytes"`            // resident now
+	LiveBytes  uint64        `json:"live_bytes,omitempty"` // of the heap, what the last garbage collection found in use
 }
 
 // Since returns the usage between two readings, with the RSSBytes and LiveBytes of the later one.
@@ -25,7 +24,6 @@ func (u Usage) Since(before Usage) Usage {
 	u.CPU -= before.CPU
 	u.Allocs -= before.Allocs
 	u.AllocBytes -= before.AllocBytes
-	u.GCs -= before.GCs
 	return u
 }
 
@@ -41,7 +39,7 @@ func ReadUsage() Usage {
 	// hundred requests.
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	u.Allocs, u.AllocBytes, u.GCs = m.Mallocs, m.TotalAlloc, uint64(m.NumGC)
+	u.Allocs, u.AllocBytes = m.Mallocs, m.TotalAlloc
 	u.RSSBytes = residentBytes()
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

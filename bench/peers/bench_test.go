@@ -31,7 +31,7 @@ func BenchmarkPlans(b *testing.B) {
 					result, err := load.Driver{}.Run(context.Background(), target,
 						load.Load{Users: []int64{1}, Concurrency: inFlight, Requests: int64(b.N)})
 					require.NoError(b, err)
-					require.NoError(b, result.FirstError)
+					require.Empty(b, result.FirstError)
 					b.ReportMetric(result.PerSecond(), "req/s")
 					b.ReportMetric(float64(result.Latency.ValueAtQuantile(99))/1e3, "p99-us")
 				})

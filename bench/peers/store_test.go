@@ -163,7 +163,7 @@ func TestTarget(t *testing.T) {
 			require.NoError(t, err)
 			assert.EqualValues(t, 3000, result.Answered)
 			assert.EqualValues(t, 1000, result.Errors)
-			assert.ErrorContains(t, result.FirstError, "no such user")
+			assert.Contains(t, result.FirstError, "no such user")
 			assert.Equal(t, map[int64]int{1: 1000, 2: 1000, 3: 1000}, asked)
 		})
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/rankd/rankd/bench/load"
 )
 
@@ -49,13 +47,8 @@ type Setup struct {
 // Round is one measurement to make. Durations are nanoseconds. Immutable.
 type Round struct {
 	Setup
-	Users       []int64       `json:"users"`
-	Heavy       []int64       `json:"heavy,omitempty"` // users whose answers are measured apart
-	Concurrency int           `json:"concurrency"`     // requests in flight; the bound in an open loop
-	Rate        float64       `json:"rate,omitempty"`  // arrivals per second; absent means a closed loop
-	Requests    int64         `json:"requests,omitempty"`
-	Duration    time.Duration `json:"duration,omitempty"` // Requests or Duration ends the round
-	Warmup      time.Duration `json:"warmup,omitempty"`   // the same load before the round, not measured
+	load.Load
+	Warmup time.Duration `json:"warmup,omitempty"` // the same load before the round, not measured
 	// Ages has the worker measure the age of what the target serves from memory, beside the load. Figures of such a round
 	// say less than those of others about the load itself.
 	Ages bool `json:"ages,omitempty"`
@@ -68,35 +61,15 @@ type Round struct {
 	ServerPID int `json:"server_pid,omitempty"`
 }
 
-// Load returns the measured load.
-func (r *Round) Load() load.Load {
-	return load.Load{
-		Users: r.Users, Heavy: r.Heavy, Concurrency: r.Concurrency, Rate: r.Rate, Requests: r.Requests, Duration: r.Duration,
-	}
-}
-
 // Report is the outcome of a round. Durations are nanoseconds. Counters and resources cover
 // the measured part, without the warm-up. Immutable once built.
 type Report struct {
 	// Failure is the reason why the measurement is missing. All other fields are then zero.
 	Failure string `json:"failure,omitempty"`
 
-	Tally
-	Elapsed time.Duration `json:"elapsed"`
-	Shed    int64         `json:"shed,omitempty"` // arrivals that found Concurrency in flight
-	Lag     Encoded       `json:"lag,omitempty"`  // see load.Result
-	// Heavy is the measurement of Round.Heavy, which Tally leaves out. It is absent
-	// without any, and where the worker is a build that does not know them and counts them there.
-	Heavy *Tally `json:"heavy,omitempty"`
-	// Refused is the measurement of the requests that the target refused, which Tally leaves out.
-	Refused *Tally `json:"refused,omitempty"`
-
-	CPU        time.Duration `json:"cpu"`         // of the worker, user and system
-	Allocs     uint64        `json:"allocs"`      // heap objects
-	AllocBytes uint64        `json:"alloc_bytes"` // heap bytes
-	GCs        uint64        `json:"gcs"`
-	RSSBytes   uint64        `json:"rss_bytes"`            // at the end of the round
-	LiveBytes  uint64        `json:"live_bytes,omitempty"` // of the heap, at the last garbage collection of the round
+	// Result has no Heavy, too, where the worker is a build that does not know Round.Heavy and counts those requests among the others.
+	load.Result
+	load.Usage               // of the worker
 	RedisCPU   time.Duration `json:"redis_cpu,omitempty"`  // of the server, if asked for
 	ServerCPU  time.Duration `json:"server_cpu,omitempty"` // likewise, of the process behind Setup.Front
 	Traffic    *load.Traffic `json:"traffic,omitempty"`    // absent if the target does not count
@@ -106,99 +79,24 @@ type Report struct {
 	Figures json.RawMessage `json:"figures,omitempty"` // of a load.Reporting target
 }
 
-// Encoded is an HdrHistogram of nanoseconds in the V2 compressed encoding; empty: none.
-type Encoded string
-
-// Encode encodes a histogram, which may be nil.
-func Encode(h *hdrhistogram.Histogram) (Encoded, error) {
-	if h == nil {
-		return "", nil
+// Sound returns an error unless requests were answered, all of them, and none failed.
+func (r *Report) Sound() error {
+	switch {
+	case r.Failure != "":
+		return errors.New(r.Failure)
+	case r.Errors > 0:
+		return fmt.Errorf("%d of %d requests failed, the first with: %s", r.Errors, r.Answered, r.FirstError)
+	case r.Refused != nil:
+		return fmt.Errorf("%d requests were refused", r.Refused.Answered)
+	case r.Answered == 0:
+		return errors.New("no request was answered")
 	}
-	text, err := h.EncodeV2()
-	if err != nil {
-		return "", fmt.Errorf("encode latencies: %w", err)
-	}
-	return Encoded(text), nil
-}
-
-// Histogram decodes the histogram.
-func (e Encoded) Histogram() (*hdrhistogram.Histogram, error) {
-	if e == "" {
-		return nil, nil
-	}
-	h, err := hdrhistogram.Decode([]byte(e))
-	if err != nil {
-		return nil, fmt.Errorf("decode latencies: %w", err)
-	}
-	return h, nil
-}
-
-// Tally is the measurement of some of the requests of a round. Immutable once built.
-type Tally struct {
-	Answered   int64   `json:"answered"` // requests sent and answered, errors among them
-	Errors     int64   `json:"errors"`
-	FirstError string  `json:"first_error,omitempty"`
-	Latency    Encoded `json:"latency"`
-}
-
-func encodeTally(t *load.Tally) (*Tally, error) {
-	if t == nil {
-		return nil, nil
-	}
-	wire := &Tally{Answered: t.Answered, Errors: t.Errors}
-	if t.FirstError != nil {
-		wire.FirstError = t.FirstError.Error()
-	}
-	var err error
-	wire.Latency, err = Encode(t.Latency)
-	return wire, err
-}
-
-func (t *Tally) decode() (*load.Tally, error) {
-	if t == nil {
-		return nil, nil
-	}
-	res := &load.Tally{Answered: t.Answered, Errors: t.Errors}
-	if t.FirstError != "" {
-		res.FirstError = errors.New(t.FirstError)
-	}
-	var err error
-	if res.Latency, err = t.Latency.Histogram(); res.Latency == nil {
-		res.Latency = load.NewHistogram()
-	}
-	return res, err
-}
-
-// newReport encodes a result for the wire.
-func newReport(r *load.Result, used load.Usage) (*Report, error) {
-	all, err := encodeTally(&r.Tally)
-	heavy, heavyErr := encodeTally(r.Heavy)
-	refused, refusedErr := encodeTally(r.Refused)
-	lag, lagErr := Encode(r.Lag)
-	return &Report{
-		Tally: *all, Elapsed: r.Elapsed, Shed: r.Shed, Lag: lag, Heavy: heavy, Refused: refused,
-		CPU: used.CPU, Allocs: used.Allocs, AllocBytes: used.AllocBytes, GCs: used.GCs, RSSBytes: used.RSSBytes, LiveBytes: used.LiveBytes,
-	}, errors.Join(err, heavyErr, refusedErr, lagErr)
-}
-
-// Result decodes the measurement.
-func (r *Report) Result() (*load.Result, error) {
-	if r.Failure != "" {
-		return nil, errors.New(r.Failure)
-	}
-	all, err := r.Tally.decode()
-	heavy, heavyErr := r.Heavy.decode()
-	refused, refusedErr := r.Refused.decode()
-	lag, lagErr := r.Lag.Histogram()
-	if err := errors.Join(err, heavyErr, refusedErr, lagErr); err != nil {
-		return nil, err
-	}
-	return &load.Result{Tally: *all, Elapsed: r.Elapsed, Shed: r.Shed, Lag: lag, Heavy: heavy, Refused: refused}, nil
+	return nil
 }
 
 // Ages are how old answers were: how long after the writer of a newer value had its OK. See Probe. Immutable once built.
 type Ages struct {
-	Answers int64   `json:"answers"`
-	Stale   int64   `json:"stale"` // of the answers
-	Ages    Encoded `json:"ages"`  // of the stale ones
+	Answers int64          `json:"answers"`
+	Stale   int64          `json:"stale"` // of the answers
+	Ages    load.Histogram `json:"ages"`  // of the stale ones
 }

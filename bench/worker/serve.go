@@ -64,8 +64,7 @@ func (w *server) prepare(s Setup) (err error) {
 }
 
 func (w *server) run(r *Round) (*Report, error) {
-	measured := r.Load()
-	if err := measured.Check(); err != nil {
+	if err := r.Check(); err != nil {
 		return nil, err
 	}
 	if err := w.prepare(r.Setup); err != nil {
@@ -73,7 +72,7 @@ func (w *server) run(r *Round) (*Report, error) {
 	}
 	var driver load.Driver
 	if r.Warmup > 0 {
-		warm := measured
+		warm := r.Load
 		warm.Requests, warm.Duration = 0, r.Warmup
 		if _, err := driver.Run(context.Background(), w.target, warm); err != nil {
 			return nil, err
@@ -94,7 +93,7 @@ func (w *server) run(r *Round) (*Report, error) {
 		before, beginErr = w.count(r)
 	}
 	driver.End = func() { after, endErr = w.count(r) }
-	result, err := driver.Run(context.Background(), w.target, measured)
+	result, err := driver.Run(context.Background(), w.target, r.Load)
 	var ages *Ages
 	if asking != nil {
 		var failed error
@@ -104,12 +103,10 @@ func (w *server) run(r *Round) (*Report, error) {
 	if err := errors.Join(err, beginErr, endErr); err != nil {
 		return nil, err
 	}
-	report, err := newReport(result, after.used.Since(before.used))
-	if err != nil {
-		return nil, err
+	report := &Report{
+		Result: *result, Usage: after.used.Since(before.used), Ages: ages,
+		RedisCPU: after.redis - before.redis, ServerCPU: after.server - before.server,
 	}
-	report.Ages = ages
-	report.RedisCPU, report.ServerCPU = after.redis-before.redis, after.server-before.server
 	if after.traffic != nil {
 		traffic := after.traffic.Sub(*before.traffic)
 		report.Traffic = &traffic

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/resp"
@@ -49,7 +47,7 @@ type Probe struct {
 type ledger struct {
 	oks            [versions][]time.Time // by user and version; version 0 was there before
 	answers, stale int64
-	ages           *hdrhistogram.Histogram // of the stale ones, in nanoseconds
+	ages           load.Histogram // of the stale ones
 }
 
 // BeginProbe begins to write versions to the server, in the form of rankd.Options.Redis, and to read them through the target. It returns when
@@ -92,8 +90,7 @@ func (p *Probe) End() (*Ages, error) {
 	if err := errors.Join(p.failed, p.broken); err != nil {
 		return nil, fmt.Errorf("the age of answers: %w", err)
 	}
-	ages, err := Encode(p.ledger.ages)
-	return &Ages{Answers: p.ledger.answers, Stale: p.ledger.stale, Ages: ages}, err
+	return &Ages{Answers: p.ledger.answers, Stale: p.ledger.stale, Ages: p.ledger.ages}, nil
 }
 
 // key is the key of the version of a user, who counts from 0.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +83,7 @@ func (c *fakeClient) Send(int64) {
 
 func round(plan string) Round {
 	return Round{
-		Setup: Setup{Redis: "r:1", Plan: plan}, Users: []int64{1}, Concurrency: 1, Requests: 100,
+		Setup: Setup{Redis: "r:1", Plan: plan}, Load: load.Load{Users: []int64{1}, Concurrency: 1, Requests: 100},
 		Warmup: time.Millisecond,
 	}
 }
@@ -114,11 +116,9 @@ func TestServeReportsWhatWasMeasured(t *testing.T) {
 	assert.GreaterOrEqual(t, r.Allocs, uint64(100), "a goroutine's function per request")
 	assert.Equal(t, &load.Traffic{RoundTrips: 200, Commands: 300, BytesSent: 4000, BytesReceived: 5000}, r.Traffic)
 
-	result, err := r.Result()
-	require.NoError(t, err)
-	assert.EqualValues(t, 90, result.Latency.TotalCount())
-	assert.Positive(t, result.Latency.Max())
-	assert.Nil(t, result.Lag)
+	assert.EqualValues(t, 90, r.Latency.TotalCount())
+	assert.Positive(t, r.Latency.Max())
+	assert.Zero(t, r.Lag)
 	assert.JSONEq(t, `{"asked": 100}`, string(r.Figures), "without the warm-up, too")
 }
 
@@ -134,19 +134,33 @@ func TestServeReportsTheServersCPU(t *testing.T) {
 	assert.Zero(t, report.RedisCPU)
 }
 
-func TestReportCarriesRefusals(t *testing.T) {
-	refused := load.Tally{Answered: 2, Latency: load.NewHistogram()}
-	require.NoError(t, refused.Latency.RecordValue(1000))
-	report, err := newReport(&load.Result{Tally: load.Tally{Latency: load.NewHistogram()}, Refused: &refused}, load.Usage{})
+func TestReportsOnTheWire(t *testing.T) {
+	tally := load.Tally{Answered: 2, Latency: load.NewHistogram()}
+	tally.Latency.Record(time.Microsecond)
+	sent := Report{Result: load.Result{Tally: tally, Refused: &tally, Elapsed: time.Second}, Usage: load.Usage{CPU: 3, Allocs: 4}, RedisCPU: 5}
+	line, err := json.Marshal(sent)
 	require.NoError(t, err)
-	result, err := report.Result()
-	require.NoError(t, err)
-	assert.EqualValues(t, 2, result.Refused.Answered)
-	assert.EqualValues(t, 1000, result.Refused.Latency.Max())
+	var names map[string]any
+	require.NoError(t, json.Unmarshal(line, &names))
+	assert.ElementsMatch(t, []string{"answered", "errors", "latency", "refused", "elapsed", "cpu", "allocs", "alloc_bytes", "rss_bytes", "redis_cpu"},
+		slices.Collect(maps.Keys(names)), "other builds know these names")
+	var got Report
+	require.NoError(t, json.Unmarshal(line, &got))
+	assert.EqualValues(t, 2, got.Refused.Answered)
+	assert.EqualValues(t, 1000, got.Refused.Latency.Max())
+	assert.Equal(t, sent.Usage, got.Usage)
+	assert.ErrorContains(t, json.Unmarshal([]byte(`{"refused": {"latency": "?"}}`), &got), "decode latencies")
+}
 
-	report.Refused.Latency = "?"
-	_, err = report.Result()
-	assert.ErrorContains(t, err, "decode latencies")
+func TestSound(t *testing.T) {
+	sound := serve(t, new(fake), round("p"))[0]
+	assert.EqualError(t, sound.Sound(), "10 of 100 requests failed, the first with: every tenth")
+	sound.Errors = 0
+	assert.NoError(t, sound.Sound())
+	sound.Refused = &load.Tally{Answered: 3}
+	assert.EqualError(t, sound.Sound(), "3 requests were refused")
+	assert.EqualError(t, (&Report{}).Sound(), "no request was answered")
+	assert.EqualError(t, (&Report{Failure: "no such plan"}).Sound(), "no such plan")
 }
 
 func TestServeKeepsATargetWhileItsSetupStays(t *testing.T) {
@@ -160,10 +174,8 @@ func TestServeKeepsATargetWhileItsSetupStays(t *testing.T) {
 	again.Serial = 1
 	reports := serve(t, f, round("p"), round("p"), other, louder, again)
 	assert.Equal(t, []string{"open p on r:1", "close", "open p on r:2", "close", "open p on r:2", "close"}, f.events)
-	result, err := reports[3].Result()
-	require.NoError(t, err)
-	assert.NotNil(t, result.Lag)
-	assert.EqualValues(t, 100, result.Answered+result.Shed)
+	assert.NotZero(t, reports[3].Lag)
+	assert.EqualValues(t, 100, reports[3].Answered+reports[3].Shed)
 }
 
 func TestServeGoesOnAfterARoundThatFails(t *testing.T) {
@@ -175,8 +187,6 @@ func TestServeGoesOnAfterARoundThatFails(t *testing.T) {
 	assert.Contains(t, reports[1].Failure, "concurrency")
 	assert.NotEmpty(t, reports[2].Failure)
 	assert.Empty(t, reports[3].Failure)
-	_, err := reports[0].Result()
-	assert.EqualError(t, err, "no such plan")
 }
 
 func TestServeRefusesWhatIsNoRound(t *testing.T) {
@@ -190,15 +200,6 @@ func TestServeRefusesWhatIsNoRound(t *testing.T) {
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken") }
-
-func TestResultRefusesWhatIsNoHistogram(t *testing.T) {
-	_, err := (&Report{Tally: Tally{Latency: "?"}}).Result()
-	assert.ErrorContains(t, err, "latencies")
-	sound := serve(t, new(fake), round("p"))[0]
-	sound.Lag = "?"
-	_, err = sound.Result()
-	assert.ErrorContains(t, err, "decode latencies")
-}
 
 func TestProcess(t *testing.T) {
 	t.Setenv("RANKD_TEST_WORKER", "serve")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/testworld"
@@ -29,7 +30,7 @@ func TestRounds(t *testing.T) {
 	wide.Fanout, unknown.Plan = 100, "no_such_plan"
 	var in bytes.Buffer
 	for _, s := range []worker.Setup{setup, wide, unknown} {
-		round := worker.Round{Setup: s, Users: []int64{1}, Concurrency: 4, Requests: 100}
+		round := worker.Round{Setup: s, Load: load.Load{Users: []int64{1}, Concurrency: 4, Requests: 100}}
 		require.NoError(t, json.NewEncoder(&in).Encode(round))
 	}
 	rounds := in.String()
