@@ -13,7 +13,8 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
-// One request runs and one waits; a third is refused at once, on no goroutine of its own. The one that waits is abandoned.
+// One request runs and one waits. A third is refused at once, without another goroutine. The
+// one that waits is abandoned.
 func TestAdmission(t *testing.T) {
 	for _, model := range models {
 		t.Run(string(model), func(t *testing.T) {
@@ -84,7 +85,7 @@ func nobody(t *testing.T) func(*rankd.Answer, error) {
 	return func(*rankd.Answer, error) { t.Error("answered") }
 }
 
-// Each request gets its error from Start, or by its callback, and never both.
+// Each request gets its error either from Start or in its callback, never in both.
 func TestStartRefusesAtOnce(t *testing.T) {
 	e := open(t, rankd.Options{Plan: "simple_viewer"})
 	never := nobody(t)
@@ -101,7 +102,7 @@ func TestStartRefusesAtOnce(t *testing.T) {
 	assert.Empty(t, later)
 }
 
-// A nil callback is a bug of the program, found at once.
+// A nil callback is a bug of the program, and is found at once.
 func TestANilCallback(t *testing.T) {
 	e := open(t, rankd.Options{Plan: "simple_viewer"})
 	assert.Panics(t, func() { e.Submit(t.Context(), rankd.Request{UserID: 1}, nil) })
@@ -160,8 +161,8 @@ func TestTraceOfAQueue(t *testing.T) {
 			}
 			first := ask(1)
 			<-g.entered
-			next := ask(2)                           // Its answer may come before the first one, but on the loop.
-			for e.Metrics().Admission.Waiting == 0 { // the loop has yet to see it
+			next := ask(2)                           // Its answer may come before that of the first, but on the loop.
+			for e.Metrics().Admission.Waiting == 0 { // the loop has not seen the request yet
 			}
 			close(g.opened)
 			assert.Zero(t, (<-first).Trace().Request.QueueDelay)
@@ -175,7 +176,7 @@ func TestTraceOfAQueue(t *testing.T) {
 	}
 }
 
-// segmentOf returns the first segment in which a request waits for that.
+// segmentOf returns the first segment in which a request waits for that reason.
 func segmentOf(t *trace.Trace, reason trace.Reason) trace.Segment {
 	for _, s := range t.Segments() {
 		if s.For == reason {

@@ -23,13 +23,14 @@ import (
 
 var updateAPI = flag.Bool("update-api", false, "write testdata/api.txt anew")
 
-// publicPackages are the packages behind which a promise stands: what a program imports to embed rankd and to write tasks.
+// publicPackages are the packages that keep a compatibility promise: what a program imports to
+// embed rankd and to write tasks.
 var publicPackages = []string{
 	".", "task", "task/builtin", "rowset", "registry", "plan", "rankdtest", "trace", "rankdprom", "rankdotel", "compiler", "compiler/editor",
 }
 
-// TestPackagesSayWhatHolds: README and the comment of package rankd name the packages behind which a promise stands. The first sentence of
-// each other package says that there is none.
+// TestPackagesSayWhatHolds: README and the comment of package rankd name the packages with a
+// compatibility promise. The first sentence of each other package says that it makes none.
 func TestPackagesSayWhatHolds(t *testing.T) {
 	var names []string
 	for _, dir := range publicPackages {
@@ -84,7 +85,7 @@ func packageComments(t *testing.T) map[string]string {
 	return comments
 }
 
-// The exported API is kept as a file, so that a change of it is seen in review.
+// A file holds the exported API, so that a review shows its changes.
 func TestAPI(t *testing.T) {
 	const golden = "testdata/api.txt"
 	var api bytes.Buffer
@@ -117,18 +118,18 @@ func writeAPI(t *testing.T, w *bytes.Buffer, dir string) {
 		if target == nil || strings.Contains(typ.Doc, "Not stable yet") {
 			continue
 		}
-		// The promise is about what the alias stands for.
+		// The promise covers the type that the alias stands for.
 		if from := target.X.(*ast.Ident).Name; !slices.Contains(publicPackages, from) {
 			theirs, pkg := packageDoc(t, from)
 			i := slices.IndexFunc(pkg.Types, func(t *doc.Type) bool { return t.Name == target.Sel.Name })
 			require.GreaterOrEqual(t, i, 0, "%s.%s", from, target.Sel.Name)
-			pkg.Types[i].Funcs = nil // They are the other package's.
+			pkg.Types[i].Funcs = nil // They belong to the other package.
 			writeType(t, w, theirs, pkg.Types[i])
 		}
 	}
 }
 
-// aliased returns the type of another package that typ is another name of, nil if it is none.
+// aliased returns the type of another package for which typ is an alias, or nil.
 func aliased(typ *doc.Type) *ast.SelectorExpr {
 	spec := typ.Decl.Specs[0].(*ast.TypeSpec)
 	if !spec.Assign.IsValid() {
@@ -157,7 +158,7 @@ func packageDoc(t *testing.T, dir string) (*token.FileSet, *doc.Package) {
 	return fset, pkg
 }
 
-// writeType prints a type with what belongs to it.
+// writeType prints a type with its constants, functions and methods.
 func writeType(t *testing.T, w *bytes.Buffer, fset *token.FileSet, typ *doc.Type) {
 	writeDecl(t, w, fset, typ.Decl)
 	for _, values := range [][]*doc.Value{typ.Consts, typ.Vars} {

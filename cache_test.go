@@ -29,7 +29,7 @@ import (
 	"github.com/rankd/rankd/trace/draw"
 )
 
-// cacheTables are ownTables with users, and with that policy of the endpoint.
+// cacheTables are ownTables with users. Their endpoint has the given policy.
 func cacheTables(policy string) fstest.MapFS {
 	tables := ownTables()
 	tables["endpoints.dev.toml"].Data = append(tables["endpoints.dev.toml"].Data, "[endpoint.policy]\n"+policy...)
@@ -38,7 +38,8 @@ func cacheTables(policy string) fstest.MapFS {
 
 const cacheForAnHour = "cache = \"ttl\"\ncache_max_age_ms = 3600000\n"
 
-// cacheData fills a Redis with what random plans read: values of each kind, those that do not parse, keys of wrong kinds, and keys that are not there.
+// cacheData fills a Redis with what random plans read. There are values of each kind, malformed
+// values and keys of wrong kinds. Some keys are missing.
 func cacheData(t *testing.T, addr string, rng *rand.Rand) {
 	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
 	defer client.Close()
@@ -182,16 +183,18 @@ func cachePlan(rng *rand.Rand, name string) string {
 	return string(document)
 }
 
-// cachedMember is what a node says of its values from memory.
+// cachedMember is what an answer says of a node's values from memory.
 var cachedMember = regexp.MustCompile(`,"cached":\{[^}]*\}`)
 
-// rowsOf returns the rows of an answer with their columns. The id of the engine differs between answers.
+// rowsOf returns the rows of an answer with their columns. It leaves out the engine's id, which
+// differs between answers.
 func rowsOf(answer *rankd.Answer) string {
 	line := string(answer.AppendJSON(nil, rankd.FormatFields))
 	return regexp.MustCompile(`"engine_request_id":"[^"]*"|,"cached":\{[^}]*\}`).ReplaceAllString(line, "")
 }
 
-// On data that does not change the answers, errors and counts of random plans are the same with a cache and without.
+// On data that does not change, random plans have the same answers, errors and counts with a
+// cache and without.
 func TestAnswersFromMemoryAreTheSame(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
 		redis, err := rankdtest.StartRedis()
@@ -285,7 +288,7 @@ func openCachedViewer(t *testing.T, addr, policy string) cachedViewer {
 	return cachedViewer{t, open(t, rankd.Options{Redis: addr, Registry: cacheTables(policy), Plans: viewerPlan})}
 }
 
-// country returns the country of user 1, and how many commands it took.
+// country returns the country of user 1, and the number of commands that this took.
 func (v cachedViewer) country() (country string, commands uint64) {
 	country, commands, err := v.ask()
 	require.NoError(v.t, err)
@@ -304,7 +307,8 @@ func (v cachedViewer) ask() (country string, commands uint64, err error) {
 	return country, v.e.Metrics().Redis[0].Asked - before, nil
 }
 
-// becomes waits until the country is one of these, from memory. Requests may fail until then.
+// becomes waits until the country is one of these and comes from memory. Requests may fail
+// until then.
 func (v cachedViewer) becomes(want ...string) {
 	v.t.Helper()
 	require.Eventually(v.t, func() bool {
@@ -313,7 +317,8 @@ func (v cachedViewer) becomes(want ...string) {
 	}, 10*time.Second, 5*time.Millisecond, want)
 }
 
-// A server that tells of changes has its keys served from memory, and none after its change was told, whatever happens to connections.
+// The keys of a server that tells of changes are served from memory. Once a change is told, the
+// old value is not served any more, whatever happens to connections.
 func TestTracking(t *testing.T) {
 	for _, mode := range trackedModes {
 		t.Run(mode, func(t *testing.T) { playTracking(t, mode) })
@@ -346,7 +351,7 @@ func playTracking(t *testing.T, mode string) {
 	assert.Positive(t, cache.Dropped)
 }
 
-// The embedded Redis does not report changes: values are kept by their age, or not at all.
+// The embedded Redis does not report changes. So values are kept by their age, or not at all.
 func TestAServerThatDoesNotTell(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -370,8 +375,9 @@ func (v cachedViewer) read() bool {
 	return false
 }
 
-// BenchmarkFromMemory measures whole requests whose reads are all in memory, from Submit to the callback that submits the next one: so many
-// at once, each of another user.
+// BenchmarkFromMemory measures whole requests whose reads are all in memory. The time runs from
+// Submit to the callback that submits the next request. Several requests are in flight, each of
+// another user.
 func BenchmarkFromMemory(b *testing.B) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(b, err)
@@ -388,7 +394,7 @@ func BenchmarkFromMemory(b *testing.B) {
 	}
 }
 
-// rankInFlight makes n requests, so many at once, each of another user.
+// rankInFlight makes n requests, each of another user, with that many in flight.
 func rankInFlight(b *testing.B, e *rankd.Engine, plan string, inflight, n int) {
 	var left atomic.Int64
 	left.Store(int64(n))
@@ -409,7 +415,8 @@ func rankInFlight(b *testing.B, e *rankd.Engine, plan string, inflight, n int) {
 	}
 }
 
-// A lookup that fails for a missing value takes all its rows from memory or none, and counts each of them once.
+// A lookup that fails for a missing value takes all of its rows from memory or none, and counts
+// each of them once.
 func TestLookupsThatFailCountEachRowOnce(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -446,7 +453,9 @@ func TestLookupsThatFailCountEachRowOnce(t *testing.T) {
 	}
 }
 
-// A node whose reads are all in memory runs inline, and in a coroutine if one of them is not: then nothing is left of the try. Its rows are given back, and each key counts once.
+// A node whose reads are all in memory runs inline. If one of them is not, the node runs in a
+// coroutine, and nothing is left of the attempt: its rows are given back, and each key counts
+// once.
 func TestNodesInMemoryRunInline(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -477,7 +486,7 @@ func TestNodesInMemoryRunInline(t *testing.T) {
 			{user: 1, places: [2]trace.Place{trace.OnLoop, trace.OnLoop}, ids: []int64{2, 3, 4}, hits: 5},
 			{user: 1, places: [2]trace.Place{trace.Inline, trace.Inline}, ids: []int64{2, 3, 4}, hits: 5},
 			{user: 1, places: [2]trace.Place{trace.Inline, trace.Inline}, ids: []int64{2, 3, 4}, hits: 5},
-			{user: 5, places: [2]trace.Place{trace.OnLoop, trace.OnLoop}, ids: []int64{2, 3, 6}, hits: 2, misses: 3}, // Both were tried, the second with its input.
+			{user: 5, places: [2]trace.Place{trace.OnLoop, trace.OnLoop}, ids: []int64{2, 3, 6}, hits: 2, misses: 3}, // Both nodes were tried, the second with its input.
 			{user: 5, places: [2]trace.Place{trace.Inline, trace.Inline}, ids: []int64{2, 3, 6}, hits: 5},
 		} {
 			before := e.Metrics().Caches[0]

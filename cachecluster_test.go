@@ -41,7 +41,7 @@ func newClusterWriter(t *testing.T, c *testworld.Cluster) *clusterWriter {
 	return w
 }
 
-// do sends a command, and returns why it may not have been run.
+// do sends a command. It returns an error if the command may not have been run.
 func (w *clusterWriter) do(args ...string) (err error) {
 	done := make(chan struct{})
 	call := &resp.Call{Done: func(call *resp.Call) {
@@ -60,8 +60,10 @@ func (w *clusterWriter) do(args ...string) (err error) {
 	return err
 }
 
-// Slots of a real cluster move back and forth, to a master that has joined, too, and at last a master is killed, while users are read from memory and written. No request fails while slots
-// move, and none gets a value that is older than the last change whose writer had its OK silenceMax before the request began.
+// Slots of a real cluster move back and forth, also to a master that has joined. At last a
+// master is killed. Meanwhile users are read from memory and written. No request fails while
+// slots move. Each gets at least the version whose writer had its OK silenceMax before the
+// request began.
 func TestCacheOnARedisCluster(t *testing.T) {
 	for _, mode := range trackedModes {
 		t.Run(mode, func(t *testing.T) { playCacheOnCluster(t, mode) })
@@ -78,7 +80,7 @@ func playCacheOnCluster(t *testing.T, mode string) {
 	var acked [users + 1]struct {
 		version int
 		at      time.Time
-		before  int // the version before it
+		before  int // the version before that
 	}
 	write := func(user, version int) error {
 		err := writer.do("HSET", key(user), "country", strconv.Itoa(version))
@@ -167,8 +169,9 @@ func playCacheOnCluster(t *testing.T, mode string) {
 	assert.Positive(t, cache.Invalidated)
 }
 
-// BenchmarkOnARedisCluster compares three masters with one server, and reads from their replicas with reads from them:
-// requests, and the processor time of the engine and of the servers for each.
+// BenchmarkOnARedisCluster compares three masters with one server. It also compares reads from
+// the masters' replicas with reads from the masters. It reports requests, and the processor
+// time per request of the engine and of the servers.
 func BenchmarkOnARedisCluster(b *testing.B) {
 	one := &testworld.Cluster{Nodes: []*testworld.Redis{testworld.StartRedis(b)}}
 	three := testworld.StartRedisCluster(b, 3)

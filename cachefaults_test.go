@@ -24,14 +24,15 @@ import (
 
 var cacheFaults = flag.Duration("cache_faults", 2*time.Second, "how long TestCacheUnderFaults plays each mode")
 
-// trackedModes are the caches that a server tells of changes.
+// trackedModes are the caches that hear of changes from the server.
 var trackedModes = []string{"broadcast", "track"}
 
-// silenceMax is what the endpoint of TestCacheUnderFaults says.
+// silenceMax is the value in the endpoint of TestCacheUnderFaults.
 const silenceMax = 300 * time.Millisecond
 
-// TestCacheUnderFaults has a writer at full speed, and kills connections, flushes, stops the server, and starts it again without data meanwhile. No request gets a value that is older than
-// the last change whose writer had its OK silenceMax before the request began.
+// In TestCacheUnderFaults one client writes at full speed. Meanwhile the test kills
+// connections, flushes, stops the server, and starts it again without data. Each request gets
+// at least the version whose writer had its OK silenceMax before the request began.
 func TestCacheUnderFaults(t *testing.T) {
 	for _, mode := range trackedModes {
 		t.Run(mode, func(t *testing.T) {
@@ -66,22 +67,24 @@ func TestCacheUnderFaults(t *testing.T) {
 
 const faultUsers = 200
 
-// A faultWorld is a server with users whose country is a version, and those who write there.
+// A faultWorld is a server with users whose country is a version, and the clients that write
+// there.
 type faultWorld struct {
 	t              *testing.T
 	redis          *testworld.Redis
 	writer, killer *blocking.Client
 	reads, failed  atomic.Int64
 	writes         atomic.Int64
-	flush, restart atomic.Bool // the writer shall flush; it shall start the server again
+	flush, restart atomic.Bool // tell the writer to flush, and to start the server again
 	ages           ages
 
 	mu      sync.Mutex
 	version int64                // the last that was written
-	acked   [faultUsers][]change // of each user, ascending, from before they are sent; not those of long ago
+	acked   [faultUsers][]change // of each user, ascending, noted before they are sent; old ones are removed
 }
 
-// A change of a user has had its OK then, or far in the future if nobody knows.
+// A change of a user has had its OK at that time. The time is far in the future if nobody
+// knows.
 type change struct {
 	at      time.Time
 	version int64
@@ -128,7 +131,7 @@ func (w *faultWorld) write(rng *rand.Rand) {
 	w.mu.Unlock()
 	ok := false
 	if restart {
-		ok = w.redis.Again() == nil // Its data are gone with it.
+		ok = w.redis.Again() == nil // The server's data are gone with it.
 	} else {
 		ok = w.change(users, flush, absent)
 	}
@@ -164,7 +167,7 @@ func (w *faultWorld) change(users []int, flush, absent bool) (ok bool) {
 	return ok
 }
 
-// read asks for a user, and holds the answer against what was promised.
+// read asks for a user, and compares the answer with what was promised.
 func (w *faultWorld) read(v cachedViewer, rng *rand.Rand) {
 	user := rng.IntN(faultUsers)
 	began := time.Now()
@@ -194,12 +197,12 @@ func (w *faultWorld) read(v cachedViewer, rng *rand.Rand) {
 	}
 }
 
-// disturb does something that is rare.
+// disturb does one of the things that go wrong rarely.
 func (w *faultWorld) disturb(rng *rand.Rand) {
 	switch rng.IntN(7) {
 	case 0:
 		_, _ = do(w.killer, func(b *resp.Batch) { b.Cmd("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") })
-	case 1, 2: // Each connection may be the one: the writer's, one that reads, the one that hears of changes.
+	case 1, 2: // Any connection may be hit: the writer's, one that reads, or the one that hears of changes.
 		list, _ := do(w.killer, func(b *resp.Batch) { b.Cmd("CLIENT", "LIST", "TYPE", "normal") })
 		lines := strings.Split(strings.TrimSpace(list), "\n")
 		id, _, _ := strings.Cut(strings.TrimPrefix(lines[rng.IntN(len(lines))], "id="), " ")
@@ -220,7 +223,8 @@ func (w *faultWorld) disturb(rng *rand.Rand) {
 	time.Sleep(time.Duration(rng.IntN(int(300 * time.Millisecond))))
 }
 
-// ages count how long answers came behind the OK of a change that they lacked, by powers of two of microseconds.
+// ages count answers that lack a change, by how long after the change's OK they came, in powers
+// of two of microseconds.
 type ages struct {
 	counts [40]int
 	most   time.Duration
@@ -252,7 +256,8 @@ func (a *ages) report(t *testing.T) {
 	t.Logf("the most: %v", a.most)
 }
 
-// What the server does to a key by itself, or what becomes of the server, is a change like any other: the value is dropped.
+// A key may change on the server by itself, or the server may go away. Both are changes like
+// any other: the value is dropped.
 func TestCacheAfterEventsOfTheServer(t *testing.T) {
 	modes := map[string]string{
 		"ttl": "cache = \"ttl\"\ncache_max_age_ms = 200\n", "broadcast": "cache = \"broadcast\"\n", "track": "cache = \"track\"\n",
@@ -307,7 +312,7 @@ func TestCacheAfterEventsOfTheServer(t *testing.T) {
 				defer client.Close()
 				do := func(args ...string) {
 					t.Helper()
-					require.Eventually(t, func() bool { // again after the server has gone and come
+					require.Eventually(t, func() bool { // tried again after the server was gone
 						_, ok := doOne(client, args...)
 						return ok
 					}, 10*time.Second, 5*time.Millisecond, args)

@@ -94,7 +94,7 @@ var typedSource = task.Spec{
 	Forgets: true,
 }
 
-// columnsPlan returns a random plan of the tasks that pass columns of all types on.
+// columnsPlan returns a random plan of the tasks that pass on columns of all types.
 func columnsPlan(rng *rand.Rand, name string) string {
 	nodes := []string{fmt.Sprintf(`{"node_id": "n0", "op": "test::typed", "inputs": [], "params": {"rows": %d, "seed": %d}}`, rng.IntN(40), rng.IntN(100)),
 		fmt.Sprintf(`{"node_id": "n1", "op": "test::typed", "inputs": [], "params": {"rows": %d}}`, rng.IntN(3000)),
@@ -131,7 +131,8 @@ func columnsPlan(rng *rand.Rand, name string) string {
 
 var engineID = regexp.MustCompile(`"engine_request_id":"[^"]*"`)
 
-// Columns of all types come through every task to the answer, the same on each engine in each mode.
+// Columns of all types pass through every task to the answer, the same on each engine in each
+// mode.
 func TestColumnsOfAllTypesOnEveryModel(t *testing.T) {
 	const plans = 25
 	folder := fstest.MapFS{}
@@ -219,8 +220,8 @@ func TestAnswerOfAllTypes(t *testing.T) {
 	assert.Equal(t, `context member "my_int" must be an integer of 64 bits, got "x"`, failed.Detail)
 }
 
-// A plan says which columns go out, on every model and in every form of an answer. Nodes read the others all the same, and an explanation
-// shows them.
+// A plan says which columns its answer has, on every model and in every format. Nodes can read
+// the other columns all the same, and an explanation shows them.
 func TestReturns(t *testing.T) {
 	nodes := `{"node_id": "me", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
 		{"node_id": "f", "op": "follow", "inputs": ["me"], "params": {"endpoint": "ep_0001", "fanout": 5}},
@@ -266,7 +267,8 @@ func TestReturns(t *testing.T) {
 	})
 }
 
-// namedTwin returns a plan with its outputs, and more of its nodes, under names, and the same plan without names.
+// namedTwin returns a plan with named outputs, which include further nodes of it. It also
+// returns the same plan without names.
 func namedTwin(rng *rand.Rand, plan string) (named, plain string) {
 	const last = `"outputs": ["n11", "n10"],`
 	nodes, names := []string{}, []string{}
@@ -278,7 +280,8 @@ func namedTwin(rng *rand.Rand, plan string) (named, plain string) {
 	return strings.Replace(plain, outputs, outputs+fmt.Sprintf(`"output_names": [%s], "capabilities_required": ["cap.rankd.output_names.v1"],`, strings.Join(names, ",")), 1), plain
 }
 
-// Named outputs are those of the plan without names, on each engine in each mode and in both formats: by name and by position.
+// Named outputs equal those of the plan without names, on each engine in each mode and in both
+// formats, by name and by position.
 func TestNamedOutputsOnEveryModel(t *testing.T) {
 	const plans = 20
 	folder := fstest.MapFS{}
@@ -330,7 +333,8 @@ func TestNamedOutputsOnEveryModel(t *testing.T) {
 	})
 }
 
-// jsonMember returns the text of a member of a member of a JSON object, and so on.
+// jsonMember returns the text of a member of a JSON object. A further name selects a member of
+// that member, and so on.
 func jsonMember(t *testing.T, text string, path ...string) string {
 	for _, name := range path {
 		var object map[string]json.RawMessage
@@ -340,7 +344,8 @@ func jsonMember(t *testing.T, text string, path ...string) string {
 	return text
 }
 
-// Named outputs are explained by their names, and an answer that lacks something says so; a node that the request requires fails it.
+// Explanations name named outputs. An answer that lacks something says so. If the request
+// requires the output's node, it fails.
 func TestNamedOutputsPartsAndExplanation(t *testing.T) {
 	o := rankd.Options{AllowRequestExplain: true, Tasks: []task.Spec{{Op: "test::fails", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) {
 		return rowset.RowSet{}, errors.New("broken")
@@ -379,7 +384,8 @@ func ids(o rankd.Output) iter.Seq[int64] {
 	}
 }
 
-// TestEveryTypeIsComputed computes columns of each type from what Redis has, by a plan in TypeScript, on all models, from memory, too.
+// TestEveryTypeIsComputed computes columns of each type from values in Redis, by a plan in
+// TypeScript, on all models, also from memory.
 func TestEveryTypeIsComputed(t *testing.T) {
 	tables := registrytest.Tables{Endpoints: registrytest.Redis + "[endpoint.policy]\n" + cacheForAnHour, Keys: registrytest.ID}
 	for i, k := range [][2]string{{"title", "string"}, {"likes", "int"}, {"label", "string"}, {"bucket", "int"}, {"copy", "int"}, {"popular", "bool"}, {"size", "float"}} {
@@ -451,7 +457,8 @@ export default definePlan({ name: "typed", build: (ctx) => ctx.fixedSource().vm(
 	}
 }
 
-// TestVectors ranks products by the taste of a user, both vectors of Redis, on all models, from memory, too: packed floats, lists, and what is neither.
+// TestVectors ranks products by a user's taste. Both vectors come from Redis, as packed floats,
+// as lists, or malformed. It runs on all models, also from memory.
 func TestVectors(t *testing.T) {
 	pack := func(v ...float32) string {
 		var b []byte
@@ -538,8 +545,8 @@ const decayPlan = `{"schema_version": 1, "plan_name": "p", "outputs": ["out"], "
 		"else": {"op": "decay", "x": {"op": "key_ref", "key_id": 1}, "half_life": {"op": "const_number", "value": 1}}}},
 	"pred_table": {"p": {"op": "cmp", "cmp": "<", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 4}}}}`
 
-// TestTypedExpressions runs a plan with typed expressions on each model, in each scheduling mode. now() is when the
-// request arrived.
+// TestTypedExpressions runs a plan with typed expressions on each model, in each scheduling
+// mode. now() is the time at which the request arrived.
 func TestTypedExpressions(t *testing.T) {
 	for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -547,7 +554,7 @@ func TestTypedExpressions(t *testing.T) {
 				Plans: fstest.MapFS{"p.plan.json": {Data: []byte(decayPlan)}}, Scheduling: rankd.Scheduling{Mode: mode},
 			}
 			forModels(t, options, func(t *testing.T, e *rankd.Engine) {
-				// The engine dates a request by a reading of the calendar that is at most a second old.
+				// The engine dates a request by a calendar time that is at most a second old.
 				before := time.Now()
 				answer, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 				after := time.Now()

@@ -17,7 +17,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// slowCompiler stands for a compiler. The plan has as many rows as the source has bytes.
+// slowCompiler stands for a compiler. Its plan has one row per byte of source.
 type slowCompiler struct {
 	began    chan struct{} // a value for each call
 	finished chan struct{} // closed when calls may return
@@ -71,7 +71,8 @@ func TestEngineCompilesPlans(t *testing.T) {
 	assert.ErrorIs(t, err, rankd.ErrUnknownPlan)
 }
 
-// A callback on the loop submits a request whose plan takes long to compile. Other requests go on.
+// A callback on the loop submits a request whose plan takes long to compile. Other requests go
+// on meanwhile.
 func TestSubmitDoesNotWaitForACompiler(t *testing.T) {
 	c := newSlowCompiler()
 	folder := plans(map[string]string{"ready": threeRows})
@@ -96,7 +97,7 @@ func TestSubmitDoesNotWaitForACompiler(t *testing.T) {
 	assert.Equal(t, 4, <-answered)
 }
 
-// Close waits for a request whose plan is being compiled, and refuses one that comes later.
+// Close waits for a request whose plan is being compiled, and refuses a later one.
 func TestCloseWaitsForACompiler(t *testing.T) {
 	c := newSlowCompiler()
 	e := open(t, rankd.Options{Plans: typedPlan(), Compiler: c})

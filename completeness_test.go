@@ -22,7 +22,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// lenientPlans returns a plan folder with one plan per node list, whose nodes may say on_error.
+// lenientPlans returns a plan folder with one plan per node list. Its nodes may have on_error.
 func lenientPlans(nodes map[string]string) fstest.MapFS {
 	folder := plans(nodes)
 	for _, file := range folder {
@@ -97,7 +97,7 @@ func TestCompleteness(t *testing.T) {
 	})
 }
 
-// A label that several nodes have stands for all of them.
+// If several nodes have the same label, it stands for all of them.
 func TestRequireByALabelOfSeveralNodes(t *testing.T) {
 	node := func(id, op string) string {
 		return fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": ["src"], "params": {"trace": "both"}, "on_error": "empty"}`, id, op)
@@ -116,7 +116,7 @@ func TestRequireByALabelOfSeveralNodes(t *testing.T) {
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, broken, failed.Node, "%v", err)
 
-		// A request may name so many nodes, and not one more.
+		// A request may name a limited number of nodes, but not one more.
 		names := slices.Repeat([]string{"src"}, request.RequireMax)
 		_, err = e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Require: names})
 		require.NoError(t, err)

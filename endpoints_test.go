@@ -29,8 +29,8 @@ import (
 	"github.com/rankd/rankd/serve/servetest"
 )
 
-// A server that refuses commands for a reason of its own gets its own error text, and the detail says
-// what it means.
+// A server that refuses commands for reasons of its own has its own error text. The detail says
+// what the error means.
 func TestErrorTextsOfServers(t *testing.T) {
 	server, err := resptest.NewServer(resptest.Followers)
 	require.NoError(t, err)
@@ -95,7 +95,8 @@ func forward(t *testing.T, addr string) (path string) {
 	return path
 }
 
-// A unix socket serves every model, in the options and in a registry, and its address is in errors.
+// A unix socket serves every model, named in the options or in a registry. Errors contain its
+// path.
 func TestUnixSocket(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -111,7 +112,7 @@ func TestUnixSocket(t *testing.T) {
 		require.ErrorContains(t, err, "redis unix:"+path+".none: cannot connect")
 		assert.ErrorIs(t, err, os.ErrNotExist)
 	})
-	// The Redis inside the process may be named by a URL, too.
+	// A URL may name the Redis inside the process, too.
 	e, err := rankd.Open(rankd.Options{EmbeddedRedis: func() (string, func(), error) { return "unix://" + path, func() {}, nil }})
 	require.NoError(t, err)
 	defer e.Close()
@@ -119,8 +120,9 @@ func TestUnixSocket(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A node of a Redis Cluster that is killed fails the keys that it has, by an error that names it. A node of the plan with on_error "partial" drops
-// their rows and says so. Requests that need other keys are answered.
+// When a node of a Redis Cluster is killed, its keys fail with an error that names it. A node
+// of the plan with on_error "partial" drops their rows and says so. Requests that need other
+// keys are answered.
 func TestADeadNodeOfARedisCluster(t *testing.T) {
 	for _, model := range models {
 		t.Run(string(model), func(t *testing.T) { aDeadNodeOfARedisCluster(t, model) })
@@ -175,13 +177,15 @@ func aDeadNodeOfARedisCluster(t *testing.T, model rankd.Model) {
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
-// Each built-in plan has the same answers from a Redis Cluster as from one server, on all models, and while slots move.
+// Each built-in plan has the same answers from a Redis Cluster as from one server, on all
+// models, even while slots move.
 func TestAnswersFromARedisClusterAreTheSame(t *testing.T) {
 	c := testworld.StartRedisCluster(t, 3)
 	answersAreTheSame(t, c, c.Addr())
 }
 
-// The same from replicas, while no slots move: a replica says of a key that has moved away that there is none.
+// The same is true of reads from replicas while no slots move. A replica answers for a key that
+// has moved away as if the key did not exist.
 func TestAnswersFromReplicasOfARedisClusterAreTheSame(t *testing.T) {
 	c := testworld.StartRedisCluster(t, 3)
 	for master := range 3 {
@@ -208,7 +212,7 @@ func TestAnswersFromReplicasOfARedisClusterAreTheSame(t *testing.T) {
 	}
 }
 
-// What is said of replicas must fit the endpoint, however it is said.
+// Settings for replicas must fit the endpoint, wherever they are given.
 func TestReplicasThatAreNotRead(t *testing.T) {
 	for _, o := range []rankd.Options{
 		{Redis: "redis+cluster://h?read_from=replica", Cache: registry.CacheBroadcast},
@@ -224,7 +228,7 @@ func TestReplicasThatAreNotRead(t *testing.T) {
 	require.ErrorContains(t, err, "read_from and replica_max_lag_bytes need a Redis Cluster; replicas of a single master, or of one that sentinels know, are not read")
 }
 
-// The same on a cluster whose nodes talk to each other and to clients through TLS.
+// The same is true of a cluster whose nodes use TLS between each other and to clients.
 func TestAnswersFromARedisClusterWithTLSAreTheSame(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
@@ -255,7 +259,8 @@ func answersOf(t *testing.T, e *rankd.Engine) (all []string) {
 	return all
 }
 
-// answersAreTheSame compares the answers of a cluster, which is known to users by an address, with those of one server, while slots move.
+// answersAreTheSame compares the answers of a cluster with those of one server, while slots
+// move. Clients know the cluster by one address.
 func answersAreTheSame(t *testing.T, c *testworld.Cluster, addr string) {
 	require.NoError(t, devredis.Load(t.Context(), c.Addr()))
 	answers := func(e *rankd.Engine) []string { return answersOf(t, e) }
@@ -288,7 +293,8 @@ func answersAreTheSame(t *testing.T, c *testworld.Cluster, addr string) {
 	}
 }
 
-// A Redis Cluster has one database, and a cluster none of whose nodes answers is an error of Redis on all models.
+// A Redis Cluster has one database. A cluster none of whose nodes answers is a Redis error on
+// all models.
 func TestARedisClusterThatIsNone(t *testing.T) {
 	const addr = "redis+cluster://127.0.0.1:1,127.0.0.1:2"
 	_, err := rankd.Open(rankd.Options{Redis: addr + "/1"})
@@ -321,7 +327,8 @@ func TestEnginesHidePasswords(t *testing.T) {
 	open(t, rankd.Options{Redis: missing, NoSecrets: true})
 }
 
-// A table's password that leaves through TLS never leaves in clear text for an address without TLS: such an engine does not open.
+// A table's password for TLS is never sent in clear text to an address without TLS: the engine
+// does not open.
 func TestPasswordsForTLSStayThere(t *testing.T) {
 	tables := ownTables()
 	tables["endpoints.dev.toml"] = &fstest.MapFile{Data: []byte(`[[endpoint]]
@@ -339,8 +346,9 @@ url = "rediss://u:c4n4ry@redis.example.com"
 	open(t, o)
 }
 
-// A master that sentinels know is killed, and its replica takes over: all models follow within a second of the election. Then it is moved by hand, and no request
-// gets an answer from the old one.
+// A master that sentinels know is killed, and its replica takes over. All models follow within
+// a second of the election. Then an operator moves the master, and no request gets an answer
+// from the old one.
 func TestAMasterThatSentinelsMove(t *testing.T) {
 	for _, model := range models {
 		t.Run(string(model), func(t *testing.T) { aMasterThatSentinelsMove(t, model, "") })
@@ -352,7 +360,7 @@ func TestAMasterThatSentinelsMove(t *testing.T) {
 
 func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
 	t.Parallel()
-	const patience = 90 * time.Second // Sentinels on a busy machine do nothing for half a minute (TILT).
+	const patience = 90 * time.Second // On a busy machine, sentinels do nothing for half a minute (TILT).
 	s := testworld.StartRedisSentinels(t, 2, 2)
 	s.Do(t, 0, "HSET", "user:1", "country", "DE")
 	require.Eventually(t, func() bool { return s.Do(t, 1, "EXISTS", "user:1") == "1" }, 10*time.Second, 5*time.Millisecond)
@@ -389,8 +397,8 @@ func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
 	}, patience, 10*time.Millisecond)
 	require.False(t, elected.IsZero())
 	t.Logf("the engine followed %v after the election", time.Since(elected))
-	assert.Less(t, time.Since(elected), 5*time.Second, "a second on a machine that has nothing else to do")
-	// The old master comes back as a replica, and is made the master again.
+	assert.Less(t, time.Since(elected), 5*time.Second, "on an idle machine it takes a second")
+	// The old master comes back as a replica, and becomes the master again.
 	s.Nodes[0].Restart(t)
 	require.Eventually(t, func() bool {
 		return says(0, "master_link_status:up", "INFO", "replication") || says(0, "none", "REPLICAOF", "127.0.0.1", fmt.Sprint(s.Nodes[1].Port))
@@ -403,7 +411,8 @@ func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
 	}, 10*time.Second, 10*time.Millisecond)
 }
 
-// Sentinels that want a user and a password, and that are reached through TLS, name the master on all models. One that refuses, or that is not trusted, is told of.
+// Sentinels with TLS, users and passwords name the master on all models. An error tells of a
+// sentinel that refuses or that is not trusted.
 func TestSentinelsWithPasswordAndTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
@@ -460,7 +469,8 @@ user asker on >s3cret ~* &+switch-master -@all +sentinel|master +subscribe +ping
 	}
 }
 
-// TestPasswordsThatChange: each new connection logs in with the password that the file, or the program, has then, on all models.
+// TestPasswordsThatChange: a file or the program gives the password. Each new connection logs
+// in with the current one, on all models.
 func TestPasswordsThatChange(t *testing.T) {
 	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
 	for _, model := range models {
@@ -526,8 +536,9 @@ func TestPasswordsThatChange(t *testing.T) {
 	}
 }
 
-// TestServersThatAllowLittle: a user who may do nothing but read, as managed services give them, needs neither CLIENT nor CONFIG. With a tracked cache the
-// engine says what it lacks, and keeps values by their age.
+// TestServersThatAllowLittle: a user that may only read, as with managed services, needs
+// neither CLIENT nor CONFIG. With a tracked cache the engine says which permission is missing,
+// and keeps values by their age.
 func TestServersThatAllowLittle(t *testing.T) {
 	server := testworld.StartRedis(t)
 	store(t, server.Addr, []string{"RPUSH", "rows", "7"}, []string{"ACL", "SETUSER", "ranker", "on", ">pw", "~*", "-@all", "+@read", "+ping"},
@@ -547,7 +558,7 @@ func TestServersThatAllowLittle(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsThatEnd: a server that hangs up on idle clients fails no request.
+// TestIdleConnectionsThatEnd: a server that closes idle connections fails no request.
 func TestIdleConnectionsThatEnd(t *testing.T) {
 	server := testworld.StartRedis(t)
 	store(t, server.Addr, []string{"RPUSH", "rows", "7"})
@@ -559,7 +570,7 @@ func TestIdleConnectionsThatEnd(t *testing.T) {
 			require.NoError(t, err, model)
 			before := e.Metrics().Redis[0].Reconnects
 			store(t, server.Addr, []string{"CLIENT", "KILL", "TYPE", "normal"})
-			if model == rankd.Reactor { // The others look before they send.
+			if model == rankd.Reactor { // The other models look before they send.
 				require.Eventually(t, func() bool {
 					s := e.Metrics().Redis[0]
 					return s.Ready == 0 || s.Reconnects > before

@@ -28,7 +28,8 @@ const spannedPlan = `{"schema_version": 1, "plan_name": "p", "outputs": ["out"],
 		"list": {"op": "or", "a": {"op": "in", "lhs": {"op": "key_ref", "key_id": 3001}, "list": ["XX"]},
 			"b": {"op": "in", "lhs": {"op": "const_number", "value": 1}, "list": ["a"]}}}}`
 
-// TestErrorsNameThePlaceInTheSource: the failure of a node names the expression that failed, else the node.
+// TestErrorsNameThePlaceInTheSource: the failure of a node names the expression that failed, or
+// else the node.
 func TestErrorsNameThePlaceInTheSource(t *testing.T) {
 	for _, c := range []struct{ name, op, params, span string }{
 		{"a node", `"core::sort"`, `{"by": 2002}`, "p.plan.ts:4:6"},
@@ -65,7 +66,8 @@ func fails(t *testing.T, e *rankd.Engine) *rankd.Error {
 	return failed
 }
 
-// A pattern of the caller that is missing or malformed is the caller's fault. The error names the parameter.
+// If a caller's pattern is missing or malformed, that is the caller's fault. The error names
+// the parameter.
 func TestAPatternOfTheCaller(t *testing.T) {
 	artifact := fmt.Sprintf(spannedPlan, `"core::filter"`, `{"pred_id": "pattern"}`)
 	forModels(t, rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(artifact)}}}, func(t *testing.T, e *rankd.Engine) {
@@ -88,14 +90,14 @@ func TestPlanInfoShowsTheSource(t *testing.T) {
 	assert.Empty(t, info.Nodes[0].SourceSpan)
 }
 
-// A plan of which two nodes have labels.
+// labelled is a plan with labels for two of its nodes.
 var labelled = fstest.MapFS{"labelled.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "labelled", "outputs": ["n2"], "nodes": [
 	{"node_id": "n0", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
 	{"node_id": "n1", "op": "follow", "inputs": ["n0"], "params": {"endpoint": "ep_0001", "fanout": 3, "trace": "brand & co"}},
 	{"node_id": "n2", "op": "take", "inputs": ["n1"], "params": {"count": 2, "trace": "shelf"}}]}`)}}
 
-// A label that the plan gives to a node is wherever people and programs read of the node: in the trace, in each drawing of it, and in
-// the explanation. A node without a label has its id.
+// A node's label appears wherever people and programs read of the node: in the trace, in each
+// drawing of it, and in the explanation. A node without a label appears by its id.
 func TestLabels(t *testing.T) {
 	forModels(t, rankd.Options{Plans: labelled, AllowRequestTrace: true, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "labelled", UserID: 1, Trace: true, Explain: rankd.Explain{All: true}})
@@ -147,7 +149,8 @@ func TestLabels(t *testing.T) {
 	})
 }
 
-// TestMalformedIDsAreTold: entries that are not ids show in completeness, in the metrics by key and once in the log, with and without a cache.
+// TestMalformedIDsAreTold: entries that are not ids show in completeness, in the metrics by
+// key, and once in the log, with a cache and without.
 func TestMalformedIDsAreTold(t *testing.T) {
 	const source = `{"node_id": "n", "op": "core::candidates", "inputs": [], "params": {"endpoint": "ep_0001", %s}}`
 	for name, c := range map[string]struct {

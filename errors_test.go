@@ -71,7 +71,8 @@ func TestErrorTextsAndClasses(t *testing.T) {
 	}
 }
 
-// Rank and Submit compile plans for their own engine, so no request of theirs meets these errors.
+// Rank and Submit compile plans for their own engine, so their requests never meet these
+// errors.
 func TestARefusedPlanIsInvalid(t *testing.T) {
 	for _, refused := range []error{scheduler.ErrNoPlan, scheduler.ErrForeignPlan} {
 		err := runError("id", refused, nil)

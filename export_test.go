@@ -9,10 +9,12 @@ import (
 
 var InCallback = inCallback
 
-// Patient has e wait for the outcome of a request however late it comes after the deadline of the context of Rank.
+// Patient has e wait for the outcome of a request for an hour after the deadline of the context
+// of Rank.
 func Patient(e *Engine) { e.lateAnswer = time.Hour }
 
-// Gone returns what reports whether nothing refers to the present generation any more, its tables and plans included.
+// Gone returns a function. It reports whether the garbage collector has freed the present
+// generation with its tables and plans.
 func Gone(e *Engine) func() bool {
 	g := e.kept.Present()
 	generation, registry, library := weak.Make(g), weak.Make(g.Registry), weak.Make(g.Library)

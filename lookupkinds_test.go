@@ -34,7 +34,7 @@ func kindTables(policy string) fstest.MapFS {
 	return tables
 }
 
-// kindWorld is what a Redis has for the kinds of lookup, and what one finds there by looking.
+// kindWorld is what a Redis has for the kinds of lookup, and what each lookup must find.
 type kindWorld struct {
 	commands [][]string
 	rows     []string // ids; texts of the entity are "sku" and the id
@@ -51,7 +51,7 @@ func (w *kindWorld) put(column, id string, value any) {
 
 func (w *kindWorld) do(command ...string) { w.commands = append(w.commands, command) }
 
-// newKindWorld fills a world at random: values, values that are missing, and texts that are none.
+// newKindWorld fills a world at random: with values, missing values, and malformed texts.
 func newKindWorld(rng *rand.Rand) *kindWorld {
 	w := &kindWorld{values: make(map[string]map[string]any)}
 	one := func(of ...string) string { return of[rng.IntN(len(of))] }
@@ -158,7 +158,8 @@ func newKindWorld(rng *rand.Rand) *kindWorld {
 	return w
 }
 
-// A kindCase is a lookup of one kind. from names the columns of the world where these are not the lookup's own.
+// A kindCase is a lookup of one kind. from names the columns of the world, if they are not the
+// lookup's own.
 type kindCase struct {
 	kind, key string
 	columns   []string
@@ -202,7 +203,7 @@ func (c *kindCase) params(missing string) string {
 	return fmt.Sprintf(`"endpoint": "ep_0001", "key": %q, %s`, c.key, param)
 }
 
-// rows returns the rows that the lookup makes of all rows of the world.
+// rows returns the rows that the lookup must make of all rows of the world.
 func (c *kindCase) rows(w *kindWorld, missing string) []map[string]any {
 	rows := []map[string]any{}
 	presets := map[string]any{"title": "none", "price": -1.5, "stock": 9.0, "premium": true, "tags": []any{"t"}, "text": "-", "list": []any{},
@@ -241,7 +242,8 @@ func rowsIn(t *testing.T, a *rankd.Answer) (rows []map[string]any) {
 	return rows
 }
 
-// Each kind of lookup reads what one finds by looking, with each treatment of missing values, on each model.
+// Each kind of lookup finds what is in Redis, with each treatment of missing values, on each
+// model.
 func TestKindsOfLookup(t *testing.T) {
 	onServers(t, func(t *testing.T, addr string) {
 		rng := rand.New(rand.NewPCG(25, 2))
@@ -287,7 +289,7 @@ func TestKindsOfLookup(t *testing.T) {
 	})
 }
 
-// What a collection says of an id is read each time.
+// The value of an id in a collection is read each time.
 func TestMembersAreNotKept(t *testing.T) {
 	onServers(t, func(t *testing.T, addr string) {
 		store(t, addr, []string{"RPUSH", "rows", "1", "2"}, []string{"SADD", "members", "2"})

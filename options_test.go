@@ -34,7 +34,7 @@ func TestTraceOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// A program that embeds the engine may give the numbers that the flags take, and zero.
+// A program that embeds the engine may use the same numbers as the flags take, and zero.
 func TestNumbersHaveTheRangesOfTheFlags(t *testing.T) {
 	var o rankd.Options
 	var want []string

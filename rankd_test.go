@@ -47,7 +47,7 @@ func forModels(t *testing.T, o rankd.Options, test func(t *testing.T, e *rankd.E
 	}
 }
 
-// open opens an engine on a Redis with demo data, unless o names another.
+// open opens an engine on a Redis with demo data, unless o names another Redis.
 func open(t testing.TB, o rankd.Options) *rankd.Engine {
 	t.Helper()
 	if o.Redis == "" {
@@ -82,7 +82,7 @@ const (
 		{"node_id": "out", "op": "test::mark", "inputs": ["held"]}`
 )
 
-// gate is a task that waits until it is opened, and one behind it that notes that it ran.
+// gate is a task that waits until it is opened. A second task after it notes that it ran.
 type gate struct {
 	entered chan struct{} // a value for each body that has begun
 	opened  chan struct{}
@@ -159,7 +159,7 @@ func TestAnswerColumns(t *testing.T) {
 	}
 }
 
-// A concat of a branch with a column and one without gives nulls.
+// A concat of a branch with a column and one without has nulls.
 func TestAnswerNulls(t *testing.T) {
 	e := open(t, rankd.Options{Plans: plans(map[string]string{"p": `
 		{"node_id": "a", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}},
@@ -301,7 +301,8 @@ func TestTraceMustBePermitted(t *testing.T) {
 	})
 }
 
-// TestTraceSample: one request in so many goes to the sink, answered or failed, and a sink that panics harms nobody.
+// TestTraceSample: one request in so many goes to the sink, answered or failed. A sink that
+// panics harms nobody.
 func TestTraceSample(t *testing.T) {
 	for _, every := range []int{1, 3} {
 		var mu sync.Mutex
@@ -645,7 +646,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// The deadline of a request, given or of its context, ends the node that runs. The error names both, and has the trace.
+// The deadline of a request is given or comes from its context. It ends the node that runs. The
+// error names the deadline and the node, and has the trace.
 func TestADeadlineNamesTheNodeThatRan(t *testing.T) {
 	for _, model := range models {
 		for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
@@ -728,7 +730,7 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 				<-g.entered
 				closed := make(chan error, 1)
 				go func() { closed <- e.Close() }()
-				require.Eventually(t, func() bool { // intake stops first; until then requests are answered
+				require.Eventually(t, func() bool { // intake stops first; requests are answered until then
 					probed := make(chan error, 1)
 					e.Submit(context.Background(), rankd.Request{Plan: "plain", UserID: 1}, func(_ *rankd.Answer, err error) { probed <- err })
 					return errors.Is(<-probed, rankd.ErrClosed)
@@ -750,7 +752,7 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 				assert.ErrorIs(t, e.Shutdown(ctx), context.Canceled)
 				assert.ErrorIs(t, <-answered, rankd.ErrClosed)
 			})
-			// Shutdown outlives its context by nothing that a body does.
+			// Shutdown returns soon after its context ends, whatever a body does.
 			t.Run("Shutdown beside a body that never looks", func(t *testing.T) {
 				g := newGate()
 				deaf := g.tasks()
@@ -784,7 +786,8 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// A body must not wait for an engine, wherever it runs: it is refused instead of deadlocking.
+// A body must not wait for an engine, wherever it runs: the call is refused instead of
+// deadlocking.
 func TestBodiesMustNotWaitForAnEngine(t *testing.T) {
 	for _, model := range models {
 		for _, place := range []task.Place{task.Computes, task.Waits, task.OnLoop} {
@@ -819,7 +822,7 @@ var callbackCases = []struct {
 	{"Refused", rankd.Request{Plan: "simple_viewer", UserID: -1}},
 }
 
-// A callback must not wait for its engine: it is refused instead of deadlocking.
+// A callback must not wait for its engine: the call is refused instead of deadlocking.
 func TestCallbacksMustNotWait(t *testing.T) {
 	for _, model := range models {
 		for _, test := range callbackCases {
@@ -867,7 +870,8 @@ func TestPanicInACallbackIsLogged(t *testing.T) {
 	}
 }
 
-// A negative timeout, such as time.Until of an instant that has passed, must not mean no bound.
+// A negative timeout must not mean that there is no bound. It may come from time.Until of an
+// instant that has passed.
 func TestANegativeTimeoutIsRefused(t *testing.T) {
 	e := open(t, rankd.Options{})
 	_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, Timeout: -time.Second})
@@ -988,7 +992,7 @@ func BenchmarkRank(b *testing.B) {
 	}
 }
 
-// The check of Rank and Close for a callback: it reads the stack.
+// Rank and Close use this check to detect a callback: it reads the stack.
 func BenchmarkInCallback(b *testing.B) {
 	for b.Loop() {
 		rankd.InCallback()

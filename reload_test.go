@@ -35,13 +35,14 @@ func writeTables(t testing.TB, dir string) {
 	require.NoError(t, os.CopyFS(dir, registry.DefaultTables()))
 }
 
-// writeFile replaces a file by rename, so that nobody reads half of it.
+// writeFile replaces a file by rename, so that nobody reads a half-written one.
 func writeFile(t testing.TB, path, text string) {
 	t.Helper()
 	require.NoError(t, errors.Join(os.WriteFile(path+"~", []byte(text), 0o644), os.Rename(path+"~", path)))
 }
 
-// versionPlan is a plan whose answers name its version: each of its rows has it in two columns, by two nodes.
+// versionPlan is a plan whose answers name its version. Two nodes write the version into two
+// columns of each row.
 func versionPlan(name string, version int) string {
 	return fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "outputs": ["out"], "expr_table": {"v": {"op": "const_number", "value": %d}}, "nodes": [
 		{"node_id": "me", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
@@ -50,7 +51,8 @@ func versionPlan(name string, version int) string {
 		{"node_id": "out", "op": "core::vm", "inputs": ["score"], "params": {"out_key": 2002, "expr_id": "v"}}]}`, name, version)
 }
 
-// project is an engine whose tables, models and plans are folders that a test changes. Its plan "versioned" says 1.
+// project is an engine whose tables, models and plans are in folders that a test changes. Its
+// plan "versioned" starts as version 1.
 type project struct {
 	*rankd.Engine
 	t   testing.TB
@@ -74,7 +76,8 @@ func openProject(t testing.TB, o rankd.Options) *project {
 
 func (p *project) write(file, text string) { writeFile(p.t, filepath.Join(p.dir, file), text) }
 
-// version returns the version that an answer of the plan "versioned" names, in all rows and by both nodes.
+// version returns the version in an answer of the plan "versioned", and checks that both
+// columns of all rows agree.
 func version(a *rankd.Answer) (int, error) {
 	firsts, _, _ := a.Output(0).Floats("final_score")
 	seconds, _, _ := a.Output(0).Floats("score")
@@ -89,7 +92,7 @@ func version(a *rankd.Answer) (int, error) {
 	return int(firsts[0]), nil
 }
 
-// says returns the version in an answer of the plan of that name.
+// says returns the version in an answer of that plan.
 func (p *project) says(plan string) int {
 	p.t.Helper()
 	a, err := p.Rank(p.t.Context(), rankd.Request{Plan: plan, UserID: 1})
@@ -158,7 +161,7 @@ func TestNoFormerGeneration(t *testing.T) {
 	assert.Equal(t, rankd.Reloads{Failed: 1, Err: rankd.ErrNoFormer}, p.Reloads())
 }
 
-// TestABrokenReloadChangesNothing has each kind of file broken, beside a plan that has changed and is sound.
+// TestABrokenReloadChangesNothing breaks each kind of file, while a plan changes that is sound.
 func TestABrokenReloadChangesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, text string
@@ -209,7 +212,8 @@ func TestABrokenReloadChangesNothing(t *testing.T) {
 	}
 }
 
-// TestReloadChangesEndpoints moves an endpoint to another server while a request that uses it waits, adds one, and takes it away again.
+// TestReloadChangesEndpoints moves an endpoint to another server while a request that uses it
+// waits. It also adds an endpoint, and removes it again.
 func TestReloadChangesEndpoints(t *testing.T) {
 	endpoint := func(id string, s *miniredis.Miniredis, policy string) string {
 		return fmt.Sprintf("[[endpoint]]\nid = %q\nname = %q\nkind = \"redis\"\nhost = \"127.0.0.1\"\nport = %s\n[endpoint.policy]\nconnect_timeout_ms = 2000\n%s\n", id, "name_"+id, s.Port(), policy)
@@ -309,7 +313,7 @@ func TestReloadChangesEndpoints(t *testing.T) {
 	}
 }
 
-// A plan that was refused before may stay so: the others change all the same.
+// If a plan was already refused before, it may stay so: the others change all the same.
 func TestAPlanThatStaysRefused(t *testing.T) {
 	p := openProject(t, rankd.Options{})
 	p.write("plans/draft.plan.json", "{")
@@ -328,7 +332,7 @@ func TestAPlanThatStaysRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "draft.plan.json")
 }
 
-// heldSpec is a task that waits for its plan, between two generations.
+// heldSpec is a task that waits in the middle of its plan while the generation changes.
 func heldSpec(entered chan<- struct{}, leave <-chan struct{}) task.Spec {
 	return task.Spec{Op: "test::held", Inputs: 1, Output: task.PassThrough, Place: task.Waits, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 		err := c.Await(func(context.Context) error {
@@ -340,7 +344,8 @@ func heldSpec(entered chan<- struct{}, leave <-chan struct{}) task.Spec {
 	}}
 }
 
-// TestARequestEndsOnItsGeneration has a plan, a table and the plan's column change while a request waits in the middle of its plan.
+// TestARequestEndsOnItsGeneration changes a plan, a table and the plan's column while a request
+// waits in the middle of its plan.
 func TestARequestEndsOnItsGeneration(t *testing.T) {
 	for _, model := range models {
 		t.Run(string(model), func(t *testing.T) {
@@ -382,7 +387,8 @@ func TestARequestEndsOnItsGeneration(t *testing.T) {
 	}
 }
 
-// TestARequestThatWasParsedBefore begins with the tables that it was parsed with, or not at all.
+// TestARequestThatWasParsedBefore: a request that was parsed before a reload begins with the
+// tables that it was parsed with, or not at all.
 func TestARequestThatWasParsedBefore(t *testing.T) {
 	p := openProject(t, rankd.Options{})
 	r, err := p.ParseRequest([]byte(`{"user_id": 1, "plan": "versioned", "param_overrides": {"weight": 3}}`))
@@ -415,7 +421,8 @@ func TestARequestThatWasParsedBefore(t *testing.T) {
 	}
 }
 
-// TestReloadUnderLoad changes the plan as fast as it goes, every second time to a broken one, while requests run.
+// TestReloadUnderLoad changes the plan as fast as it can, every second time to a broken one,
+// while requests run.
 func TestReloadUnderLoad(t *testing.T) {
 	for _, model := range models {
 		t.Run(string(model), func(t *testing.T) {
@@ -466,7 +473,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
-// TestFormerGenerationsGo sees that an engine holds two generations, however many it has had.
+// TestFormerGenerationsGo checks that an engine holds two generations, however many it has had.
 func TestFormerGenerationsGo(t *testing.T) {
 	for _, model := range models {
 		t.Run(string(model), func(t *testing.T) {
@@ -487,7 +494,7 @@ func TestFormerGenerationsGo(t *testing.T) {
 					counted[name] = s.Inline + s.Offloaded
 				}
 			}
-			p.says("versioned") // and what is used again has left the former ones
+			p.says("versioned") // and those that are used again are not among the former ones
 			for i, gone := range gone[:len(gone)-2] {
 				assert.Eventually(t, func() bool { runtime.GC(); return gone() }, 10*time.Second, time.Millisecond, "generation %d", i+1)
 			}
@@ -495,7 +502,8 @@ func TestFormerGenerationsGo(t *testing.T) {
 	}
 }
 
-// TestWhatIsTheSameIsShared: a model and a plan whose files are as they were are not read twice.
+// TestWhatIsTheSameIsShared: a model and a plan whose files have not changed are not read
+// twice.
 func TestWhatIsTheSameIsShared(t *testing.T) {
 	p := openProject(t, rankd.Options{})
 	p.write("plans/other.plan.json", versionPlan("other", 5))
@@ -509,7 +517,7 @@ func TestWhatIsTheSameIsShared(t *testing.T) {
 	assert.Equal(t, 2, p.says("versioned"))
 }
 
-// TestReloadInACallback: it would wait for its own end.
+// TestReloadInACallback: a reload there would wait for its own end.
 func TestReloadInACallback(t *testing.T) {
 	p := openProject(t, rankd.Options{})
 	refused := make(chan error, 1)
@@ -532,7 +540,8 @@ func aliasPlans(aliases string) fstest.MapFS {
 
 const halfHome = `home = { a = "home_v7", b = "home_v8", b_share = 50 }` + "\n" + `start = "home_v7"` + "\n"
 
-// TestAlias: each user gets the plan of the same side on all models, and the answer, its trace and its explanation say which.
+// TestAlias: each user gets the plan of the same side on all models. The answer, its trace and
+// its explanation say which.
 func TestAlias(t *testing.T) {
 	o := rankd.Options{Plans: aliasPlans(halfHome), Plan: "home", AllowRequestTrace: true, AllowRequestExplain: true}
 	side := plan.Alias{Name: "home", A: "home_v7", B: "home_v8", BShare: 50, Salt: "home"}
@@ -544,7 +553,7 @@ func TestAlias(t *testing.T) {
 		sides := map[string]int{}
 		for user := int64(1); user <= 40; user++ {
 			wantSide, wantPlan := side.Side(strconv.AppendInt(nil, user, 10))
-			for _, name := range []string{"home", ""} { // It is the engine's own choice, too.
+			for _, name := range []string{"home", ""} { // The engine may also choose the plan itself.
 				a, err := e.Rank(t.Context(), rankd.Request{Plan: name, UserID: user, Trace: true, Explain: rankd.Explain{All: true}})
 				require.NoError(t, err)
 				v := a.Version()
@@ -613,7 +622,8 @@ func TestAliasesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestAReloadMovesAShare: a canary grows, becomes the plan of all, and goes back; a file that is wrong changes nothing.
+// TestAReloadMovesAShare: a canary grows, becomes everybody's plan, and goes back. A file with
+// an error changes nothing.
 func TestAReloadMovesAShare(t *testing.T) {
 	p := openProject(t, rankd.Options{})
 	p.write("plans/home_v7.plan.json", versionPlan("home_v7", 7))

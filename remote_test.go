@@ -30,7 +30,7 @@ const modelPlan = `{"schema_version": 1, "plan_name": "model", "nodes": [
 {"node_id": "sorted", "op": "sort", "inputs": ["scored"], "params": {"by": 2, "order": "desc"}},
 {"node_id": "top", "op": "take", "inputs": ["sorted"], "params": {"count": 3}}], "outputs": ["top"], "expr_table": {}, "pred_table": {}}`
 
-// modelRegistry has the two services at that address.
+// modelRegistry has the two services at an address.
 func modelRegistry(addr, policy string) fstest.MapFS {
 	return fstest.MapFS{
 		"keys.toml": {Data: []byte(`key = [{id = 1, name = "id", type = "int"},
@@ -59,8 +59,8 @@ bearer_token = "c4n4ry"
 	}
 }
 
-// modelServer is both services: ages are user + i, and scores are the age modulo 10. fault, if there is one, answers the
-// model server's requests.
+// modelServer is both services: ages are user + i, and scores are the age modulo 10. If fault
+// is set, it answers the requests to the model server.
 type modelServer struct {
 	*httptest.Server
 	fault atomic.Pointer[http.HandlerFunc]
@@ -107,7 +107,7 @@ func newModelServer(t testing.TB) *modelServer {
 	return s
 }
 
-// overModels opens an engine of each model over the services.
+// overModels opens an engine of each model that uses the services.
 func (s *modelServer) overModels(t *testing.T, policy string, o rankd.Options, test func(t *testing.T, e *rankd.Engine)) {
 	o.Registry, o.PlanText = modelRegistry(s.Listener.Addr().String(), policy), []byte(modelPlan)
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
@@ -121,8 +121,8 @@ func (s *modelServer) overModels(t *testing.T, policy string, o rankd.Options, t
 	}
 }
 
-// TestRemote: services answer many requests side by side, on each model alike. The metrics count their calls, and few
-// connections serve them all.
+// TestRemote: services answer many requests at the same time, in the same way on each model.
+// The metrics count their calls, and few connections serve them all.
 func TestRemote(t *testing.T) {
 	s := newModelServer(t)
 	s.overModels(t, "connections = 4\nconnect_timeout_ms = 30000\nrequest_timeout_ms = 30000", rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
@@ -151,8 +151,9 @@ func TestRemote(t *testing.T) {
 	})
 }
 
-// TestRemoteFaults: each fault of a service is an error of the same class and text on each model. It hides secrets, and
-// the engine is well again without the fault. docs/remote.md has the table.
+// TestRemoteFaults: each fault of a service is an error of the same class and text on each
+// model. The error hides secrets, and without the fault the engine is well again.
+// docs/remote.md has the table.
 func TestRemoteFaults(t *testing.T) {
 	hangUp := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -202,7 +203,7 @@ func TestRemoteFaults(t *testing.T) {
 						continue
 					}
 					if !faulty {
-						continue // The bounds are too close for a busy machine.
+						continue // A busy machine would exceed these bounds.
 					}
 					var failed *rankd.Error
 					require.ErrorAs(t, err, &failed)
@@ -222,7 +223,7 @@ func TestRemoteFaults(t *testing.T) {
 	}
 }
 
-// TestRemoteThatIsDown: nobody listens where the service should be.
+// TestRemoteThatIsDown: nobody listens at the service's address.
 func TestRemoteThatIsDown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -237,7 +238,8 @@ func TestRemoteThatIsDown(t *testing.T) {
 	})
 }
 
-// TestRemoteRequestsEnd: a node that times out, and an engine that is closed, end the requests that they have on their way.
+// TestRemoteRequestsEnd: requests in flight end when their node times out or their engine is
+// closed.
 func TestRemoteRequestsEnd(t *testing.T) {
 	begun, gone := make(chan struct{}, 10), make(chan struct{}, 10)
 	fault := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -269,7 +271,8 @@ func TestRemoteRequestsEnd(t *testing.T) {
 	})
 }
 
-// TestRemoteTrace: a trace has a track for the connections of each service, and says for what a node waited.
+// TestRemoteTrace: a trace has a track for the connections of each service, and says what a
+// node waited for.
 func TestRemoteTrace(t *testing.T) {
 	s := newModelServer(t)
 	s.overModels(t, "connect_timeout_ms = 30000\nrequest_timeout_ms = 30000", rankd.Options{AllowRequestTrace: true}, func(t *testing.T, e *rankd.Engine) {

@@ -28,7 +28,8 @@ func pageTables() fstest.MapFS {
 		Params: params, Endpoints: registrytest.Redis + "[endpoint.policy]\n" + cacheForAnHour}.FS()
 }
 
-// pagePlan reads candidates, ranks them and gives a page, in one of three ways. limit, count, size and offset are integers or what stands in their place.
+// pagePlan reads candidates, ranks them and makes a page, in one of three ways. limit, count,
+// size and offset are integers or references to parameters.
 func pagePlan(name string, way int, limit, count, size, offset string) string {
 	return fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "outputs": [%q], "nodes": [
 		{"node_id": "c", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "inbox:{user}", "limit": %s}},
@@ -42,11 +43,12 @@ func pagePlan(name string, way int, limit, count, size, offset string) string {
 		name, fmt.Sprint("p", way), limit, count, size, offset)
 }
 
-// pageOf is what stands in place of the integers in plans that leave them to requests.
+// pageOf has references in the places where a plan may leave the integers to requests.
 var pageOf = [...]string{`{"param_id": 1, "max": 20, "default": 12}`, `{"param_id": 3, "max": 40}`, `{"param_id": 1, "max": 20, "default": 12}`, `{"param_id": 2, "max": 30, "default": 0}`}
 
-// A request that gives the limit, the count and the offset gets the rows of a plan that states them, on each engine in each mode,
-// also where the engine has kept the replies to other requests.
+// A request that gives the limit, the count and the offset gets the rows of a plan with these
+// numbers. This holds on each engine in each mode, even if the engine has kept the replies to
+// other requests.
 func TestRequestsGiveIntegers(t *testing.T) {
 	const cases = 24
 	redis, err := rankdtest.StartRedisWith(map[string]any{"inbox:1": inbox(60), "inbox:2": inbox(7)})
@@ -91,7 +93,7 @@ func TestRequestsGiveIntegers(t *testing.T) {
 	})
 }
 
-// inbox returns so many ids.
+// inbox returns that many ids.
 func inbox(n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -100,7 +102,8 @@ func inbox(n int) []string {
 	return ids
 }
 
-// A request that gives a wrong integer, or none where the plan has no default, is refused by the name of the parameter.
+// A request is refused that gives a wrong integer, or none if the plan has no default. The
+// error names the parameter.
 func TestRequestsGiveWrongIntegers(t *testing.T) {
 	folder := fstest.MapFS{"p.plan.json": {Data: []byte(pagePlan("p", 0, pageOf[0], pageOf[1], pageOf[2], pageOf[3]))}}
 	forModels(t, rankd.Options{Plans: folder, Registry: pageTables()}, func(t *testing.T, e *rankd.Engine) {
@@ -130,7 +133,7 @@ func TestRequestsGiveWrongIntegers(t *testing.T) {
 	})
 }
 
-// A plan that leaves an integer to requests says which parameter gives it, and its bounds.
+// A plan that leaves an integer to requests says which parameter holds it, and its bounds.
 func TestPlansLeaveIntegersToRequests(t *testing.T) {
 	reg, err := registry.Load(pageTables(), "dev")
 	require.NoError(t, err)
@@ -163,7 +166,8 @@ func TestPlansLeaveIntegersToRequests(t *testing.T) {
 	require.ErrorContains(t, err, "params.row_count: must be an integer of 64 bits, not an object")
 }
 
-// TestKeysOfTheContext: a key takes fields of the context. A request that lacks one is at fault, unless the registry has a default.
+// TestKeysOfTheContext: a Redis key contains fields of the context. A request without one is at
+// fault, unless the registry has a default.
 func TestKeysOfTheContext(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(map[string]any{
 		"top:DE": []int64{1, 2, 3}, "top:PL": []int64{2}, "seen:DE:7": rankdtest.Set([]string{"3"}), "seen:PL:7": rankdtest.Set([]string{"9"}),
@@ -186,7 +190,7 @@ func TestKeysOfTheContext(t *testing.T) {
 		{"node_id": "age", "op": "lookup", "inputs": ["stat"], "params": {"endpoint": "ep_0001", "key": "user:{user}", "fields": ["age"]}}]}`)}}
 	for _, cache := range []registry.CacheMode{"", "ttl"} {
 		forModels(t, rankd.Options{Registry: tables.FS(), Plans: plan, Redis: redis.Addr(), Cache: cache}, func(t *testing.T, e *rankd.Engine) {
-			for range 2 { // The second time, rows come from memory.
+			for range 2 { // The second time, the rows come from memory.
 				for _, c := range []struct {
 					context, params map[string]any
 					want            string

@@ -19,7 +19,8 @@ import (
 	"github.com/rankd/rankd/registry/registrytest"
 )
 
-// residentTables have items with a vector, a title and a price, and what plans write.
+// residentTables have items with a vector, a title and a price, and the columns that plans
+// write.
 func residentTables(policy string) registrytest.Tables {
 	tables := registrytest.Tables{Endpoints: registrytest.Redis + "[endpoint.policy]\n" + policy, Keys: registrytest.ID}
 	for i, k := range [][2]string{{"embedding", "vector(4)"}, {"title", "string"}, {"price", "float"}, {"tags", "string_set"}, {"near", "float"}} {
@@ -28,8 +29,8 @@ func residentTables(policy string) registrytest.Tables {
 	return tables
 }
 
-// The plans of these tests: items has rows that an engine may keep. Near and straight rank them for a user: the one reads the kept rows, the other reads for each
-// request.
+// The plans of these tests: items has rows that an engine may keep. near and straight rank them
+// for a user: near reads the kept rows, straight reads them for each request.
 const (
 	itemsNodes = `{"node_id": "all", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "items"}},
 		{"node_id": "%s", "op": "lookup", "inputs": ["all"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": [10, 11, 12, 13]}}`
@@ -47,7 +48,7 @@ func residentPlan(name, nodes, out string) *fstest.MapFile {
 		"pred_table": {"cheap": {"op": "cmp", "cmp": "<", "a": {"op": "key_ref", "key_id": 12}, "b": {"op": "const_number", "value": 5}}}}`, name, nodes, out)}
 }
 
-// residentPlans are the plans, whose rows are read again each second, or sooner.
+// residentPlans are the plans. Their rows are read again after the time refresh.
 func residentPlans(refresh string) fstest.MapFS {
 	kept := fmt.Sprintf(keptNodes, refresh)
 	return fstest.MapFS{
@@ -58,7 +59,7 @@ func residentPlans(refresh string) fstest.MapFS {
 	}
 }
 
-// item are the commands that store an item at random: any of its values may lack, or be no value.
+// item returns the command that stores a random item. Each value may be missing or malformed.
 func item(rng *rand.Rand, id int) []string {
 	command := []string{"HSET", "item:" + strconv.Itoa(id), "other", "1"}
 	add := func(field string, texts ...string) {
@@ -99,7 +100,8 @@ func answerOf(t *testing.T, e *rankd.Engine, plan string, user int64) (string, e
 	return jsonMember(t, string(a.AppendJSON(nil, rankd.FormatFields)), "candidates"), nil
 }
 
-// TestKeptRowsAreThoseOfThePlan: a plan that reads kept rows answers as one that reads them for each request, on all models and in all modes.
+// TestKeptRowsAreThoseOfThePlan: a plan that reads kept rows has the same answers as one that
+// reads them for each request, on all models and in all modes.
 func TestKeptRowsAreThoseOfThePlan(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(nil)
 	require.NoError(t, err)
@@ -142,7 +144,8 @@ func eventually(t *testing.T, e *rankd.Engine, plan, was string) (now string) {
 	return now
 }
 
-// TestKeptRowsAreReadAgain: they change with the data, stay while Redis is away, and change when it is back. With a cache the engine reads only what it does not have.
+// TestKeptRowsAreReadAgain: kept rows change with the data, stay while Redis is away, and
+// change when it is back. With a cache, the engine reads only what the cache lacks.
 func TestKeptRowsAreReadAgain(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(nil)
 	require.NoError(t, err)
@@ -169,7 +172,8 @@ func TestKeptRowsAreReadAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return e.Residents()[0].Err == nil }, 30*time.Second, 5*time.Millisecond)
 }
 
-// TestKeptRowsThatLack: a request tells why there are no rows, the engine is not ready, and tries again.
+// TestKeptRowsThatLack: while there are no kept rows, requests say why, the engine is not
+// ready, and it tries again.
 func TestKeptRowsThatLack(t *testing.T) {
 	for _, model := range models {
 		t.Run(string(model), func(t *testing.T) {
@@ -194,7 +198,7 @@ func TestKeptRowsThatLack(t *testing.T) {
 	}
 }
 
-// TestPlansWhoseRowsCannotBeKept tells what makes a plan depend on a request.
+// TestPlansWhoseRowsCannotBeKept: an error says what makes a plan depend on its request.
 func TestPlansWhoseRowsCannotBeKept(t *testing.T) {
 	tables := residentTables("")
 	tables.Keys += registrytest.Key(20, "country", "string", registrytest.Nullable, registrytest.Writable)
@@ -228,7 +232,7 @@ func TestPlansWhoseRowsCannotBeKept(t *testing.T) {
 	require.ErrorContains(t, err, "a plan name consists of letters, digits and _")
 }
 
-// TestKeptRowsOfTexts: rows whose ids are strings are those of each request's own.
+// TestKeptRowsOfTexts: kept rows whose ids are strings equal those that each request reads.
 func TestKeptRowsOfTexts(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(nil)
 	require.NoError(t, err)
@@ -256,7 +260,8 @@ func TestKeptRowsOfTexts(t *testing.T) {
 	}
 }
 
-// TestReloadKeepsRows: a reload runs a plan again only if it has changed, refuses one without rows, and Back has those of before.
+// TestReloadKeepsRows: a reload runs a plan again only if it has changed, and is refused if the
+// plan has no rows. After Back, the former rows are there.
 func TestReloadKeepsRows(t *testing.T) {
 	p := openProject(t, rankd.Options{})
 	plan := func(name, nodes, out string) string { return string(residentPlan(name, nodes, out).Data) }
@@ -301,8 +306,8 @@ func TestReloadKeepsRows(t *testing.T) {
 	assert.Equal(t, 2, rows())
 }
 
-// BenchmarkKeptRows ranks 10,000 items with vectors of 64 numbers by what a user has seen last, with rows that the engine keeps, and with rows that it reads for each
-// request.
+// BenchmarkKeptRows ranks 10,000 items with vectors of 64 numbers by what a user has seen last.
+// It does so with rows that the engine keeps, and with rows that it reads for each request.
 func BenchmarkKeptRows(b *testing.B) {
 	const items, dims = 10_000, 64
 	tables := registrytest.Tables{Endpoints: registrytest.Redis, Keys: registrytest.ID}
@@ -343,7 +348,8 @@ func BenchmarkKeptRows(b *testing.B) {
 	}
 }
 
-// TestKeptRowsAreReadFromMemory: with a cache a later run asks Redis for nothing that has not changed.
+// TestKeptRowsAreReadFromMemory: with a cache, a later run asks Redis only for what has
+// changed.
 func TestKeptRowsAreReadFromMemory(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(nil)
 	require.NoError(t, err)

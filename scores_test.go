@@ -16,7 +16,8 @@ import (
 	"github.com/rankd/rankd/rankdtest"
 )
 
-// scoresPlan follows, scores with every task that scores, and keeps the country of the followed users apart.
+// scoresPlan follows, scores with every task that scores, and keeps the country of the followed
+// users in a separate column.
 const scoresPlan = `{"schema_version": 1, "plan_name": "scores", "outputs": ["top"],
 	"expr_table": {"e_id": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 0.01}},
 		"e_more": {"op": "mul", "a": {"op": "key_ref", "key_id": 2001}, "b": {"op": "const_number", "value": 2}},
@@ -41,7 +42,8 @@ const scoresPlan = `{"schema_version": 1, "plan_name": "scores", "outputs": ["to
 		{"node_id": "top",    "op": "top",       "inputs": ["decay"],  "params": {"expr_id": "e_sum", "out_key": "score", "count": 15, "threshold": 0.1,
 			"rerank_expr_id": "e_back", "rerank_count": 20, "rerank_out_key": "final_score"}}]}`
 
-// Each engine, scheduling mode and kind of Redis gives the same answer to a plan of all tasks that score.
+// A plan of all tasks that score has the same answer with each engine, scheduling mode and kind
+// of Redis.
 func TestScoresAreTheSameEverywhere(t *testing.T) {
 	embedded, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -57,14 +59,14 @@ func TestScoresAreTheSameEverywhere(t *testing.T) {
 		for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
 			for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
 				if model != rankd.Reactor && mode != rankd.Adaptive {
-					continue // the mode is the reactor's
+					continue // only the reactor has modes
 				}
 				t.Run(fmt.Sprint(kind, " ", model, " ", mode), func(t *testing.T) {
 					e, err := rankd.Open(rankd.Options{Redis: addr, Model: model, Scheduling: rankd.Scheduling{Mode: mode},
 						Models: os.DirFS("testdata/models"), PlanFile: "scores.plan.json", PlanText: []byte(scoresPlan)})
 					require.NoError(t, err)
 					defer e.Close()
-					for range 3 { // the placement of nodes changes as they are measured
+					for range 3 { // nodes may move as their times are learned
 						a, err := e.Rank(t.Context(), rankd.Request{UserID: 7})
 						require.NoError(t, err)
 						var rows []string
@@ -105,7 +107,7 @@ func TestOpenRefusesModels(t *testing.T) {
 	}
 }
 
-// Open reads the models once: what happens to the folder later changes nothing.
+// Open reads the models once: later changes of the folder have no effect.
 func TestModelsAreReadAtOpen(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Join("testdata", "models"))))

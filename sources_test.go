@@ -29,8 +29,8 @@ import (
 	"github.com/rankd/rankd/resp/blocking"
 )
 
-// sourcesPlan joins two sources, leaves out what was seen, joins a score, and blends the two sources again. Its second output are the
-// rows that only the second source gave.
+// sourcesPlan joins two sources, leaves out what was seen, joins a score, and blends the two
+// sources again. Its second output has the rows that only the second source made.
 const sourcesPlan = `{"schema_version": 1, "plan_name": "sources",
 	"nodes": [
 		{"node_id": "me", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
@@ -136,7 +136,7 @@ func idsOf(o rankd.Output) []int64 {
 	return ids
 }
 
-// A failure of an exclude that fails open stands in the answer, unless the request requires the node.
+// If an exclude fails open, the answer says so. If the request requires the node, it fails.
 func TestExcludeFailsOpen(t *testing.T) {
 	const nodes = `{"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 3}},
 		{"node_id": "out", "op": "exclude", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "follow:{user}", "fail_open": true}}`
@@ -173,7 +173,7 @@ const rangeExprs = `"expr_table": {"low": {"op": "param_ref", "param_id": 1}, "h
 		"b": {"op": "mul", "a": {"op": "param_ref", "param_id": 1}, "b": {"op": "param_ref", "param_id": 1}}}},
 	"capabilities_required": ["cap.rankd.expressions.v1"]`
 
-// rangePlan returns a plan of one node that reads a part of a sorted set.
+// rangePlan returns a plan of one node, which reads a part of a sorted set.
 func rangePlan(key, params string) []byte {
 	return []byte(fmt.Sprintf(`{"schema_version": 1, "plan_name": "r", "outputs": ["r"], %s, "nodes": [{"node_id": "r", "op": "candidates", "inputs": [],
 		"params": {"endpoint": "ep_0001", "key": %q, "kind": "sorted_set", %s}}]}`, rangeExprs, key, params))
@@ -190,7 +190,7 @@ func onServers(t *testing.T, test func(t *testing.T, addr string)) {
 	t.Run("redis-server", func(t *testing.T) { test(t, testworld.StartRedis(t).Addr) })
 }
 
-// Ranges of sorted sets have the members that one finds by looking at each.
+// A range of a sorted set has the members that a check of each member selects.
 func TestRangesAreWhatOneFindsByLooking(t *testing.T) {
 	onServers(t, func(t *testing.T, addr string) {
 		type member struct {
@@ -278,7 +278,7 @@ func TestRangesAreWhatOneFindsByLooking(t *testing.T) {
 	})
 }
 
-// A bound may reckon with the time of the request.
+// A bound may use the time of the request.
 func TestARangeOfTheLastSeconds(t *testing.T) {
 	onServers(t, func(t *testing.T, addr string) {
 		store(t, addr, []string{"ZADD", "z", "1000", "1", "1990", "2", "1999", "3", "2000", "4"})
@@ -294,7 +294,8 @@ func TestARangeOfTheLastSeconds(t *testing.T) {
 	})
 }
 
-// A bound without a value is an error that names it, and the caller's where a member of the context is missing.
+// A bound without a value is an error that names it. It is the caller's error if a member of
+// the context is missing.
 func TestABoundWithoutAValue(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(nil)
 	require.NoError(t, err)
@@ -318,7 +319,8 @@ func TestABoundWithoutAValue(t *testing.T) {
 	}
 }
 
-// What depends on the request is read each time; a range between constants comes from memory.
+// A range that depends on the request is read each time. A range between constants comes from
+// memory.
 func TestRangesInMemory(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(map[string]any{"z": rankdtest.SortedSet{"1": 1, "2": 2, "3": 3}})
 	require.NoError(t, err)
@@ -339,7 +341,7 @@ func TestRangesInMemory(t *testing.T) {
 	}
 }
 
-// ownTables are the tables of a team with data of its own.
+// ownTables are the tables of a team with its own data.
 func ownTables() fstest.MapFS {
 	keys := registrytest.ID
 	for i, k := range [][3]string{
@@ -369,7 +371,8 @@ var ownPlan = fstest.MapFS{"own.plan.json": {Data: []byte(`{"schema_version": 1,
 	"expr_table": {"e": {"op": "add", "a": {"op": "key_ref", "key_id": 12}, "b": {"op": "mul", "a": {"op": "key_ref", "key_id": 17}, "b": {"op": "const_number", "value": 0.5}}}},
 	"capabilities_required": ["cap.rankd.expressions.v1"]}`)}}
 
-// ownData fills a Redis, and returns what the plan answers about user 7 in DE: id, title and final score.
+// ownData fills a Redis. It returns the plan's answer for user 7 in DE: id, title and final
+// score.
 func ownData(t *testing.T, addr string) []string {
 	t.Helper()
 	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
@@ -441,7 +444,8 @@ func ownData(t *testing.T, addr string) []string {
 	return want
 }
 
-// TestOwnData: candidates and lookup give the same rows on every engine, in every scheduling mode, on both kinds of Redis.
+// TestOwnData: candidates and lookup make the same rows on every engine, in every scheduling
+// mode, on both kinds of Redis.
 func TestOwnData(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T) string{
 		"embedded": func(t *testing.T) string {
@@ -484,7 +488,7 @@ func TestOwnData(t *testing.T) {
 	}
 }
 
-// The age of a hash counts from the request's arrival, by the engine's own clock.
+// The age of a hash counts to the request's arrival, by the engine's own clock.
 func TestOwnDataAges(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)

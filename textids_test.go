@@ -28,12 +28,13 @@ func textTables() fstest.MapFS {
 	return tables
 }
 
-// textID renames an integer of three digits: the order stays. Some are longer than an integer can be.
+// textID renames an integer of three digits, and keeps the order. Some names are too long to be
+// integers.
 func textID(id int64) string {
 	return fmt.Sprintf("sku %03d", id) + strings.Repeat("é", int(id%5)*int(id%7))
 }
 
-// textWorld returns random data: ids renamed by name, and some entries that no entity has.
+// textWorld returns random data. name renames the ids. Some entries are not ids of any entity.
 func textWorld(seed uint64, name func(int64) string) map[string]any {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	data := map[string]any{"item:sku 2": map[string]any{"quality": 0.5}, "item:sku 4": map[string]any{"quality": "x"}}
@@ -85,7 +86,8 @@ func textWorld(seed uint64, name func(int64) string) map[string]any {
 	return data
 }
 
-// textPlan returns a random plan whose sources have that entity, if it is not empty, with ids renamed by name.
+// textPlan returns a random plan with ids renamed by name. Its sources have the given entity,
+// if it is not empty.
 func textPlan(seed uint64, entity string, name func(int64) any) string {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	var nodes []map[string]any
@@ -201,8 +203,9 @@ func textPlan(seed uint64, entity string, name func(int64) any) string {
 	return string(text)
 }
 
-// TestTextIDsAreOnlyNames: random plans answer the same over renamed ids as over integers, on all models and in all modes, with a cache and
-// without. That the plans are right over integers other tests say.
+// TestTextIDsAreOnlyNames: random plans have the same answers with renamed ids as with
+// integers, on all models and in all modes, with a cache and without. Other tests check the
+// plans with integers.
 func TestTextIDsAreOnlyNames(t *testing.T) {
 	names, old := make(map[string]string), rankd.Options{}
 	for id := range int64(30) {
@@ -259,7 +262,7 @@ func TestTextIDsAreOnlyNames(t *testing.T) {
 	assert.Greater(t, rows, 5*all, "the plans answer with rows")
 }
 
-// candidatesOf returns the candidates as they are shown, with the ids that names has for them.
+// candidatesOf returns the candidates as answers show them. names gives the ids their names.
 func candidatesOf(t *testing.T, a *rankd.Answer, names map[string]string) []map[string]any {
 	t.Helper()
 	var shown []map[string]any
@@ -276,7 +279,8 @@ func candidatesOf(t *testing.T, a *rankd.Answer, names map[string]string) []map[
 	return shown
 }
 
-// TestEntitiesThatDoNotMix: a plan in which rows of two entities meet, or that needs the number of a string, does not load.
+// TestEntitiesThatDoNotMix: a plan does not load if rows of two entities meet in it, or if it
+// needs a string as a number.
 func TestEntitiesThatDoNotMix(t *testing.T) {
 	node := func(id, op, inputs, params string) string {
 		return fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": [%s], "params": {%s}}`, id, op, inputs, params)
@@ -344,7 +348,8 @@ func TestEntitiesThatDoNotMix(t *testing.T) {
 	}
 }
 
-// TestExplainTellsEntitiesApart: user 7, product 7 and the string "7" are three things, and ids that are strings are told as strings.
+// TestExplainTellsEntitiesApart: user 7, product 7 and the string "7" are three things. Ids
+// that are strings are shown as strings.
 func TestExplainTellsEntitiesApart(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(map[string]any{"shelves": []string{"7", "8"}, "of:7": []string{"a", "b", "a"}, "of:8": []string{"7"}})
 	require.NoError(t, err)
@@ -375,7 +380,7 @@ func TestExplainTellsEntitiesApart(t *testing.T) {
 			`"7"`:         {"cut", "two"},
 			`"shelf:9"`:   {"never_a_candidate", nil},
 			`"shelf:x"`:   {"never_a_candidate", nil},
-			`0`:           {"never_a_candidate", nil}, // the number of some product within the request
+			`0`:           {"never_a_candidate", nil}, // the number that stands for some product within the request
 			`"c"`:         {"never_a_candidate", nil},
 		} {
 			rows, missing := ask("[" + asked + "]")
@@ -395,7 +400,7 @@ func TestExplainTellsEntitiesApart(t *testing.T) {
 	})
 }
 
-// TestUsersThatAreStrings: a text names the user in keys and to tasks, in all models.
+// TestUsersThatAreStrings: a string names the user in keys and to tasks, in all models.
 func TestUsersThatAreStrings(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(map[string]any{
 		"new:u-1": []string{"7", "8", "sku"}, "new:1": []string{"9"}, "seen:u-1": rankdtest.Set([]string{"8"}), "of:7:u-1": []string{"70"},
@@ -443,8 +448,9 @@ func TestUsersThatAreStrings(t *testing.T) {
 	assert.ErrorContains(t, err, `user_id must be an integer from 1 to 4294967295, got "u-1"`)
 }
 
-// TestViewerOfUsersThatAreStrings: the row of the user has a string as id, and keeps it over a join by a column with rows of integers. Tasks that read
-// users by integers say so when the plan loads.
+// TestViewerOfUsersThatAreStrings: the row of the user has a string as its id. It keeps that id
+// when a column joins it to rows of integers. Tasks that read users by integers say so when the
+// plan loads.
 func TestViewerOfUsersThatAreStrings(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(map[string]any{
 		"user:u-1": map[string]any{"country": "DE"}, "user:odd": "no hash", "new": []string{"7"}, "item:7": map[string]any{"ti": "DE"},

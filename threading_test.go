@@ -20,8 +20,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// TestManyGoroutinesShareAnEngine: an engine is for any goroutine, and so are the plans, the registry and the task specs
-// that its requests share. The race detector watches.
+// TestManyGoroutinesShareAnEngine: any goroutine may use an engine, and the plans, the registry
+// and the task specs that its requests share. The race detector watches.
 func TestManyGoroutinesShareAnEngine(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -71,11 +71,12 @@ func sharedRequest(plans []string, g, i int) rankd.Request {
 const meetPlan = `{"schema_version": 1, "plan_name": "meet", "outputs": ["m"],
   "nodes": [{"node_id": "m", "op": "test::meet", "inputs": []}]}`
 
-// TestEnginesShareNoWorkers: the bodies of two engines with one worker each run at the same time.
+// TestEnginesShareNoWorkers: the bodies of two engines with one worker each run at the same
+// time.
 func TestEnginesShareNoWorkers(t *testing.T) {
 	for _, model := range models {
 		t.Run(string(model), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only a failure waits for it
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only a failed test waits that long
 			defer cancel()
 			var arrived sync.WaitGroup // bodies that have not begun
 			arrived.Add(2)
@@ -111,8 +112,9 @@ func TestEnginesShareNoWorkers(t *testing.T) {
 	}
 }
 
-// TestConnectionsServeOneCallEach: with two pools, as many calls are at the server at once as there are connections, and
-// each has a connection to itself, whatever the number of workers. The server answers none before that many are there.
+// TestConnectionsServeOneCallEach: with two pools, the server has one call per connection at a
+// time, and as many calls as there are connections, whatever the number of workers. The server
+// answers none before all are there.
 func TestConnectionsServeOneCallEach(t *testing.T) {
 	const workers, requests = 6, 12
 	for _, connections := range []int{1, 3} {

@@ -22,7 +22,7 @@ import (
 	"github.com/rankd/rankd/serve/servetest"
 )
 
-// tlsServer is a Redis behind TLS: what it gets it hands on.
+// tlsServer is a Redis behind TLS. It forwards the bytes that it gets.
 type tlsServer struct {
 	addr, redis string
 	mu          sync.Mutex
@@ -99,7 +99,8 @@ func (s *tlsServer) set(change func()) {
 // url returns the address with a query.
 func (s *tlsServer) url(query string) string { return "rediss://" + s.addr + "?" + query }
 
-// TestTLS ranks over TLS and plainly, on all models, with connections that end in between.
+// TestTLS ranks over TLS and in plain text, on all models, with connections that end in
+// between.
 func TestTLS(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -154,7 +155,8 @@ func TestTLSOfLargeReplies(t *testing.T) {
 	}
 }
 
-// TestTLSThatFails says why: each error names the endpoint, and the cause as a user knows it.
+// TestTLSThatFails: each error names the endpoint, and says the cause in words that a user
+// knows.
 func TestTLSThatFails(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -176,7 +178,7 @@ func TestTLSThatFails(t *testing.T) {
 		config  *tls.Config
 		between func(client, redis net.Conn)
 		query   string
-		want    string // in the error; "": it works
+		want    string // in the error; "": the connection works
 	}{
 		"all is well":                {with(good), nil, "tls_ca=good.pem", ""},
 		"another name":               {with(good), nil, "tls_ca=good.pem&tls_server_name=rankd", ""},
@@ -222,7 +224,8 @@ func TestTLSThatFails(t *testing.T) {
 	}
 }
 
-// TestTLSOfRenewedCertificates: authorities, certificate and key are read again for each connection.
+// TestTLSOfRenewedCertificates: each new connection reads authorities, certificate and key
+// again.
 func TestTLSOfRenewedCertificates(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -248,7 +251,8 @@ func TestTLSOfRenewedCertificates(t *testing.T) {
 	require.Eventually(t, func() bool { return ask() == nil }, 10*time.Second, time.Millisecond)
 }
 
-// TestTLSOfARedisServer reaches a redis-server through its own TLS, with a cache that it tells of changes, and a client's certificate.
+// TestTLSOfARedisServer reaches a redis-server through its own TLS, with a client's certificate
+// and a cache that hears of changes.
 func TestTLSOfARedisServer(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
@@ -273,7 +277,7 @@ func TestTLSOfARedisServer(t *testing.T) {
 		require.Eventually(t, func() bool { return rows() == n+1 }, 10*time.Second, time.Millisecond)
 	}
 	e := open(t, rankd.Options{Redis: "rediss://127.0.0.1:" + port + "?tls_ca=" + cert, Plans: folder})
-	require.Eventually(t, func() bool { // The server's reset may overtake its alert.
+	require.Eventually(t, func() bool { // The server's reset may arrive before its alert.
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 		require.Error(t, err)
 		return strings.Contains(err.Error(), "certificate required")

@@ -30,8 +30,8 @@ func (k *keeper) Take(r *trace.Recording) {
 	k.kept = append(k.kept, r.Keep())
 }
 
-// TestTracesOfManyRequests: many requests side by side, some of which fail, have sound traces on each model and in each mode.
-// No thread does two things at once, whichever requests they are for.
+// TestTracesOfManyRequests: of many requests at the same time, some fail. All have sound traces
+// on each model and in each mode. No thread does two things at once, for whatever requests.
 func TestTracesOfManyRequests(t *testing.T) {
 	for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll} {
 		sink := new(keeper)
@@ -72,7 +72,7 @@ func TestTracesOfManyRequests(t *testing.T) {
 				}
 				for _, track := range tr.Tracks {
 					if track.Kind == trace.RedisTrack || track.Kind == trace.RequestTrack {
-						continue // which requests share, or of which each has its own
+						continue // which requests share, or of which each request has its own
 					}
 					for _, s := range track.Slices {
 						if s.End > s.Start && !s.GivenUp {
@@ -93,8 +93,9 @@ func TestTracesOfManyRequests(t *testing.T) {
 	}
 }
 
-// TestPartsAreNotGivenUp: a call of many commands leaves in several pieces, and its node goes on when the first is answered. The trace
-// shows the others until they are answered, too.
+// TestPartsAreNotGivenUp: a call of many commands leaves in several parts. Its node goes on
+// when the first part is answered. The trace shows the other parts until they are answered,
+// too.
 func TestPartsAreNotGivenUp(t *testing.T) {
 	e := open(t, rankd.Options{AllowRequestTrace: true, PlanFile: "parts.plan.json", PlanText: []byte(`{"schema_version": 1, "plan_name": "parts", "outputs": ["f"], "nodes": [
 		{"node_id": "s", "op": "fixed_source", "inputs": [], "params": {"row_count": 400}},
@@ -114,7 +115,8 @@ func TestPartsAreNotGivenUp(t *testing.T) {
 	assert.Equal(t, 400+800, commands, "of lists and of users")
 }
 
-// TestExplanation: the answer is the same but for the explanation, on each model, in JSON and in Go.
+// TestExplanation: the answer is the same except for the explanation, on each model, in JSON
+// and in Go.
 func TestExplanation(t *testing.T) {
 	forModels(t, rankd.Options{AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
 		plain, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1, ID: "a"})
@@ -144,7 +146,7 @@ func TestExplanation(t *testing.T) {
 			require.NoError(t, err)
 			assert.JSONEq(t, string(shown), string(doc))
 		}
-		// An answer does not keep what its explanation needs beyond its own life, and asks for no more than it may.
+		// An explanation may be about 100 ids at most.
 		_, err = e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1, Explain: rankd.Explain{IDs: make([]int64, 101)}})
 		require.ErrorIs(t, err, rankd.ErrInvalidRequest)
 	})
@@ -162,8 +164,9 @@ func TestExplanationMustBePermitted(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestSizeIsAboutThatOfTheJSON holds the estimate on each model, for plans of one node and of ten: traces and explanations count at least
-// half of what their JSON takes, and traces at most three times as much.
+// TestSizeIsAboutThatOfTheJSON checks the estimate on each model, for plans of one node and of
+// ten. The estimate of traces and explanations is at least half of what their JSON takes, and
+// that of traces at most three times as much.
 func TestSizeIsAboutThatOfTheJSON(t *testing.T) {
 	forModels(t, rankd.Options{AllowRequestTrace: true, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
 		plans, err := e.Plans()

@@ -14,8 +14,9 @@ import (
 	"github.com/rankd/rankd/compiler"
 )
 
-// TestBadPlans compiles the plans of testdata/bad.txtar. Each has one fault, save "several", and behind it the exact text of its
-// errors. After a deliberate change: go test ./compiler -update.
+// TestBadPlans compiles the plans of testdata/bad.txtar. Each plan except "several" has one
+// fault. The exact text of its errors follows it. After a deliberate change: go test ./compiler
+// -update.
 func TestBadPlans(t *testing.T) {
 	archive, files := compiler.BadPlans(t)
 	folder := write(t, files)

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Reading and parsing have a time of their own: a plan of which they took nearly all is in time while its code runs.
+// Reading and parsing have a separate time limit. A plan for which they took nearly all of it
+// still has the full time for its code.
 func TestTheTimeOfAPlan(t *testing.T) {
 	const limit = 10 * time.Second
 	begun := time.Unix(1000, 0)

@@ -93,7 +93,8 @@ func requireError(t testing.TB, r compiler.Result, code string) compiler.Diagnos
 	return d
 }
 
-// TestExamplePlans compiles the example plans, among them those of the original specification, unchanged.
+// TestExamplePlans compiles the example plans. Those of the original specification are among
+// them, unchanged.
 func TestExamplePlans(t *testing.T) {
 	c := newCompiler(t)
 	results := compileFolder(t, c, "../plans")
@@ -109,7 +110,7 @@ func TestExamplePlans(t *testing.T) {
 	}
 }
 
-// TestSameBytes: neither the working directory nor the process shows in the artifact.
+// TestSameBytes: the artifact does not depend on the working directory or the process.
 func TestSameBytes(t *testing.T) {
 	folder := write(t, map[string]string{
 		"a.plan.ts": `import { boost } from "./lib/boost";
@@ -146,8 +147,8 @@ export default definePlan({ name: "a", build: (ctx: any): CandidateSet =>
 	assert.Contains(t, string(changed.Artifact), changed.Digest)
 }
 
-// TestArtifact compares a whole artifact: keys are sorted, hints and limits are in their places, and
-// a node that no output needs is gone.
+// TestArtifact compares a whole artifact. Keys are sorted, and hints and limits are in their
+// places. A node that no output needs is gone.
 func TestArtifact(t *testing.T) {
 	r := one(t, newCompiler(t), map[string]string{"a.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 
@@ -185,7 +186,7 @@ export default definePlan({
 	assert.Equal(t, 51, w.Column)
 }
 
-// The artifact has all that a plan says about nodes that fail, and the capability with it.
+// The artifact has all that a plan says about nodes that fail, including the capability.
 func TestOnErrorIsEmitted(t *testing.T) {
 	r := compileFolder(t, newCompiler(t), write(t, map[string]string{"lenient.plan.ts": bodied("lenient", `
     const redis = EP.redis.redis_default;
@@ -219,7 +220,7 @@ func TestOnErrorIsEmitted(t *testing.T) {
 	assert.NotContains(t, string(strict.Artifact), "on_error")
 }
 
-// An onError that the node may not have is refused at its place in the plan.
+// If a node may not have an onError, it is refused at its place in the plan.
 func TestOnErrorIsRefusedAtItsPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, want string
@@ -242,8 +243,8 @@ func TestOnErrorIsRefusedAtItsPlace(t *testing.T) {
 	}
 }
 
-// TestManyPlans compiles a folder in which three plans are broken, one of them fatally. .ci/run does
-// so with a thousand.
+// TestManyPlans compiles a folder with three broken plans, one of which ends the child. .ci/run
+// does so with a thousand plans.
 func TestManyPlans(t *testing.T) {
 	t.Parallel()
 	const count = 120
@@ -269,7 +270,7 @@ func TestManyPlans(t *testing.T) {
 	assert.Equal(t, map[string]string{"p0010.plan.ts": "unknown-method", "p0020.plan.ts": "timeout", "p0090.plan.ts": "syntax"}, broken)
 }
 
-// TestTwins: two plans of one name are both refused, each with the place of the other.
+// TestTwins: two plans with one name are both refused, each with the place of the other.
 func TestTwins(t *testing.T) {
 	results := compileFolder(t, newCompiler(t), write(t, map[string]string{
 		"a.plan.ts": good("twin"), "b.plan.ts": good("other"), "c.plan.ts": "\n" + good("twin"),
@@ -300,7 +301,7 @@ export default definePlan({ name: "a", build: (ctx) => ctx.fixed_source({ rowCou
 	assert.Empty(t, results[1].Errors, "a text without imports needs no folder")
 }
 
-// TestImports keeps imports inside the folder, whatever leads out of it.
+// TestImports: imports cannot leave the folder, by whatever path.
 func TestImports(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret.ts")
 	require.NoError(t, os.WriteFile(outside, []byte("export const x = 1;\n"), 0o600))
@@ -371,7 +372,7 @@ func TestLargeSources(t *testing.T) {
 	}
 }
 
-// TestHugeExpressions refuses expressions that grow in a loop, at the line.
+// TestHugeExpressions: expressions that grow in a loop are refused, with the line.
 func TestHugeExpressions(t *testing.T) {
 	c := newCompiler(t)
 	for name, body := range map[string]string{
@@ -385,7 +386,8 @@ func TestHugeExpressions(t *testing.T) {
 	assert.Contains(t, d.Message, "more than 10000 nodes")
 }
 
-// TestNamedOutputs: an object names the outputs, in its order; what they need is there once.
+// TestNamedOutputs: an object names the outputs, in its order. What they need is in the
+// artifact once.
 func TestNamedOutputs(t *testing.T) {
 	r := one(t, newCompiler(t), map[string]string{"a.plan.ts": bodied("a", "const v = ctx.fixed_source(), few = v.take({ count: 1 }); return { home: few, deals: v, again: few };")})
 	require.Empty(t, r.Errors)
@@ -406,7 +408,8 @@ func TestNamedOutputs(t *testing.T) {
 	requireError(t, one(t, newCompiler(t), map[string]string{"a.plan.ts": bodied("a", "return {};")}), "outputs")
 }
 
-// TestIntegersThatRequestsGive: an object in place of an integer names the parameter that gives it, and its bounds.
+// TestIntegersThatRequestsGive: an object in place of an integer names the parameter that holds
+// it, and its bounds.
 func TestIntegersThatRequestsGive(t *testing.T) {
 	reg, err := registry.Load(os.DirFS("testdata/tables"), "dev")
 	require.NoError(t, err)
@@ -445,8 +448,8 @@ func jsonParams(t *testing.T, artifact []byte, node int) string {
 	return string(a.Nodes[node].Params)
 }
 
-// TestHostileValues: code of the plan that runs while the compiler reads what the plan made. Only what never
-// ends has little time: a busy machine may take long over the rest.
+// TestHostileValues: code of the plan runs while the compiler reads what the plan made. Only
+// endless code has little time, since a busy machine may take long for the rest.
 func TestHostileValues(t *testing.T) {
 	c, hurried := newCompiler(t), newCompilerOf(t, compiler.Config{Timeout: 500 * time.Millisecond})
 	for body, code := range map[string]string{
@@ -494,7 +497,7 @@ func TestManyErrors(t *testing.T) {
 	assert.NotEmpty(t, r.Errors)
 }
 
-// TestOwnTask: a task that this project has never seen is in the language without a word more.
+// TestOwnTask: the language has a task that this project has never seen, without further code.
 func TestOwnTask(t *testing.T) {
 	specs := builtin.Specs()
 	most := int64(9)
@@ -533,7 +536,8 @@ func TestOwnTask(t *testing.T) {
 	}
 }
 
-// TestIDsThatAreStrings: where rows of some entity have strings as ids, a plan compares Key.id with strings.
+// TestIDsThatAreStrings: if some entity has strings as ids, a plan may compare Key.id with
+// strings.
 func TestIDsThatAreStrings(t *testing.T) {
 	tables := registrytest.BuiltIn().FS()
 	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"product\"\nid = \"string\"\n[[entity]]\nname = \"shelf\"\n")}
@@ -594,7 +598,8 @@ func mixing() task.Spec {
 	}
 }
 
-// TestNewerParameters: lists, objects and several inputs are in the language by the spec alone.
+// TestNewerParameters: the spec alone brings lists, objects and several inputs into the
+// language.
 func TestNewerParameters(t *testing.T) {
 	catalog, err := task.NewCatalog(append(builtin.Specs(), mixing())...)
 	require.NoError(t, err)
@@ -660,7 +665,7 @@ func TestNewerParameters(t *testing.T) {
 	}
 }
 
-// TestPollution: a plan that changes built-in objects changes its own run only.
+// TestPollution: if a plan changes built-in objects, it changes only its own run.
 func TestPollution(t *testing.T) {
 	results := compileFolder(t, newCompiler(t), write(t, map[string]string{
 		"a.plan.ts": bodied("a", `
@@ -676,7 +681,7 @@ func TestPollution(t *testing.T) {
 	assert.Contains(t, string(results[0].Artifact), `"row_count": 2`)
 }
 
-// TestLimits of the API itself.
+// TestLimits checks limits of the API itself.
 func TestLimits(t *testing.T) {
 	_, err := compiler.New(compiler.Config{})
 	require.ErrorContains(t, err, "Tasks and Registry are required")
@@ -702,7 +707,7 @@ func TestLimits(t *testing.T) {
 	require.ErrorContains(t, err, "call compiler.Main first in main")
 }
 
-// TestCancel: the end of the context ends a compilation and leaves a compiler that works.
+// TestCancel: the end of the context ends a compilation. The compiler still works afterwards.
 func TestCancel(t *testing.T) {
 	c := newCompilerOf(t, compiler.Config{Timeout: time.Minute})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -719,7 +724,8 @@ func TestCancel(t *testing.T) {
 	assert.Empty(t, results[0].Errors)
 }
 
-// TestNotAChild: a program that never calls Main is named, and not started again and again.
+// TestNotAChild: an error names a program that never calls Main. The program is not started
+// again and again.
 func TestNotAChild(t *testing.T) {
 	for name, command := range map[string][]string{
 		"ends":    {"/bin/sh", "-c", "echo no such flag >&2; exit 2"},
@@ -746,12 +752,12 @@ func TestAChildHasNoEnvironment(t *testing.T) {
 	assert.NotContains(t, err.Error(), "hunter2")
 }
 
-// TestKilledChild: a child that dies without a word costs one plan.
+// TestKilledChild: a child that dies without a message costs one plan.
 func TestKilledChild(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	// A limit that the child cannot raise: the kernel refuses memory before the watchdog sees it.
+	// The child cannot raise this limit: the kernel refuses memory before the watchdog notices.
 	c := newCompilerOf(t, compiler.Config{
 		Command: []string{"/bin/sh", "-c", "ulimit -t 1; exec " + self}, Timeout: time.Minute,
 	})

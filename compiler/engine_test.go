@@ -71,7 +71,7 @@ export default definePlan({ name: "typed", build: (ctx) => ctx.fixedSource({ row
 		require.ErrorIs(t, err, compiler.ErrClosed)
 	}
 
-	// Another generation of the engine has tables of its own.
+	// Another generation of the engine has its own tables.
 	plans := new(compiler.ForEngine)
 	source := fstest.MapFS{"new.plan.ts": {Data: []byte(`import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "new", build: (ctx) => ctx.fixedSource().vm({ outKey: Key.fresh, expr: 1 }) });`)}}

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Update reports whether the tests write what the compiler does now into testdata.
+// Update reports whether the tests write the compiler's present output into testdata.
 func Update() bool { return *update }
 
 // BadPlansFile is an archive of plans that do not compile.
 const BadPlansFile = "testdata/bad.txtar"
 
-// frame is what stands around the calls of a bad plan that is not a whole file.
+// frame is the code around the calls of a bad plan that is not a whole file.
 const frame = `import { definePlan, E, Pred } from "@ranking-dsl/runtime";
 
 export default definePlan({

@@ -40,7 +40,8 @@ func compileText(t testing.TB, text string) answer {
 	return u.answer
 }
 
-// planOf returns a plan with one node for each text, an expression or a function body in braces.
+// planOf returns a plan with one node for each text. A text is an expression, or a function
+// body in braces.
 func planOf(call, option string, texts []string) string {
 	var b strings.Builder
 	b.WriteString(`import { definePlan, E, Pred } from "@ranking-dsl/runtime";
@@ -56,7 +57,7 @@ export default definePlan({ name: "p", build: (ctx) => ctx.fixed_source()
 	return b.String()
 }
 
-// artifactOf is what the tests read of an artifact.
+// artifactOf has the members of an artifact that the tests read.
 type artifactOf struct {
 	Nodes []struct {
 		Params struct {
@@ -70,13 +71,13 @@ type artifactOf struct {
 	Preds map[string]map[string]any `json:"pred_table"`
 }
 
-// expressions compiles the texts, which must all be good, as vm nodes. It returns their trees.
+// expressions compiles the texts as vm nodes and returns their trees. All texts must be good.
 func expressions(t testing.TB, texts []string) []map[string]any {
 	t.Helper()
 	return trees(t, planOf("vm", "outKey: Key.score, expr", texts))
 }
 
-// predicates is expressions for the predicates of filter nodes.
+// predicates does the same for the predicates of filter nodes.
 func predicates(t testing.TB, texts []string) []map[string]any {
 	t.Helper()
 	return trees(t, planOf("filter", "pred", texts))
@@ -151,7 +152,8 @@ func TestExpressionPairs(t *testing.T) {
 	}
 }
 
-// An artifact lists the capability of typed expressions if one of its trees needs it, and only then.
+// An artifact lists the capability of typed expressions if and only if one of its trees needs
+// it.
 func TestArtifactsListTheCapabilityTheyNeed(t *testing.T) {
 	capabilities := func(text string) []string {
 		answer := compileText(t, text)
@@ -184,7 +186,7 @@ func TestArtifactsListTheCapabilityTheyNeed(t *testing.T) {
 	}
 }
 
-// Each operator's example in the reference compiles, to a tree with that operator.
+// The example of each operator in the reference compiles to a tree with that operator.
 func TestExamplesOfOperators(t *testing.T) {
 	reg, err := registry.Load(os.DirFS("../reference/tables"), "dev")
 	require.NoError(t, err)
@@ -208,7 +210,7 @@ func TestExamplesOfOperators(t *testing.T) {
 		require.NoError(t, json.Unmarshal(u.answer.Artifact, &a))
 		tree := strings.Join(strings.Fields(string(a.Exprs["e0"])+string(a.Preds["p0"])), "")
 		switch {
-		case o.Cmp == "==" && strings.Contains(tree, `"list":["US"]`): // today's tree for a string key and a constant
+		case o.Cmp == "==" && strings.Contains(tree, `"list":["US"]`): // the present tree for a string key and a constant
 		case o.Cmp != "":
 			assert.Contains(t, tree, `"cmp":"`+o.Cmp+`"`, o.Example)
 		default:

@@ -17,10 +17,11 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// A written value stands in a random plan in both languages. Immutable.
+// A written value has its source in both languages for a random plan. Immutable.
 type written struct{ option, field, source, artifact string }
 
-// params are values of options of the task mix, sound ones and faults; beside are members of the node.
+// params are values for the options of the task mix, some of which have faults; beside are
+// members of the node.
 var params, beside = []written{
 	{"share", "share", "0.5", "0.5"},
 	{"share", "share", "2", "2"},
@@ -55,8 +56,8 @@ var params, beside = []written{
 	{"scheduling", "scheduling", `[]`, `[]`},
 }
 
-// TestFaultsOfBothAreReported: the loader's faults follow the compiler's own, unless they come of them, and nodes that no output needs
-// are checked.
+// TestFaultsOfBothAreReported: the loader's faults come after the compiler's own. Faults that
+// follow from the compiler's own are left out. Nodes that no output needs are also checked.
 func TestFaultsOfBothAreReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string
@@ -85,8 +86,9 @@ func TestFaultsOfBothAreReported(t *testing.T) {
 	}
 }
 
-// TestSameFaultsInBothLanguages writes random plans with random faults in TypeScript and as artifacts. Both have the same faults in the
-// same order: those of the shape or, if there are none, those of what the plan says. The compiler's stand in the line of their node.
+// TestSameFaultsInBothLanguages writes random plans with random faults in TypeScript and as
+// artifacts. Both have the same faults in the same order. These are the faults of the shape or,
+// if there are none, of the content. The compiler reports a fault in the line of its node.
 func TestSameFaultsInBothLanguages(t *testing.T) {
 	catalog, err := task.NewCatalog(append(builtin.Specs(), mixing())...)
 	require.NoError(t, err)
@@ -150,7 +152,7 @@ func TestSameFaultsInBothLanguages(t *testing.T) {
 	}
 }
 
-// pick returns up to so many values, none of the same option twice.
+// pick returns up to that many values, with no option twice.
 func pick(random *rand.Rand, from []written, most int) (picked []written) {
 	taken := make(map[string]bool)
 	for range most {

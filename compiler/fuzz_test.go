@@ -13,8 +13,8 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// FuzzCompile gives any text to the compiler. Either the engine accepts the artifact, or there are
-// errors, each at a line that the source has.
+// FuzzCompile compiles any text. Either the engine accepts the artifact, or there are errors,
+// each in a line of the source.
 func FuzzCompile(f *testing.F) {
 	_, files := BadPlans(f)
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plainCode are bodies of functions without tokens. They go through every kind of expression and
-// statement that the rewriter touches or has to step around.
+// plainCode are bodies of functions without tokens. They contain every kind of expression and
+// statement that the rewriter changes or must leave as it is.
 var plainCode = []string{
 	`return 1 + 2 * 3 - 4 / 5 % 6`,
 	`return (1 + 2) * (3 - 4) * -(5 - 6)`,
@@ -83,8 +83,8 @@ var plainCode = []string{
 	`return (function () { "use strict"; return this === undefined })()`,
 }
 
-// TestPlainCode compares what plan code computes without tokens with what goja computes from the
-// text as it stands.
+// TestPlainCode runs plan code without tokens. It compares with what goja computes from the
+// unchanged text.
 func TestPlainCode(t *testing.T) {
 	for _, code := range plainCode {
 		program := "JSON.stringify((() => {" + code + "})(), (k, v) => typeof v === 'bigint' ? v + 'n' : v === undefined ? 'undefined' : v)"

@@ -43,11 +43,12 @@ type row struct {
 	hasCountry           bool
 	lang                 string
 	topics               []string
-	// notFinite says that an operator has turned an infinity or a NaN into null, so that JavaScript goes another way.
+	// notFinite says that an operator has turned an infinity or a NaN into null. JavaScript
+	// then computes something else.
 	notFinite bool
 }
 
-// finite is the result of an operator that has no infinities.
+// finite returns an operator's result, which is null instead of an infinity.
 func (r *row) finite(value float64, ok bool) nullable {
 	if ok && (math.IsInf(value, 0) || math.IsNaN(value)) {
 		r.notFinite, ok = true, false
@@ -55,8 +56,8 @@ func (r *row) finite(value float64, ok bool) nullable {
 	return nullable{value, ok}
 }
 
-// numberText is a random expression: its text, how tightly its last operator binds, and what it
-// means for a row. The meaning is written here a second time, apart from compiler and engine.
+// numberText is a random expression: its text, how tightly its last operator binds, and its
+// value for a row. The value is defined here a second time, apart from compiler and engine.
 type numberText struct {
 	text  string
 	binds int
@@ -82,12 +83,12 @@ const (
 	bindsAll
 )
 
-// textGen writes random expressions, natural ones and builders mixed.
+// textGen writes random expressions, in which natural ones and builders are mixed.
 type textGen struct{ rng *rand.Rand }
 
 func (g textGen) pick(of ...string) string { return of[g.rng.IntN(len(of))] }
 
-// operand puts parentheses around a text where they are needed, and now and then elsewhere.
+// operand puts parentheses around a text where they are needed, and sometimes elsewhere.
 func (g textGen) operand(text string, binds, least int) string {
 	if binds < least || g.rng.IntN(8) == 0 {
 		return "(" + text + ")"
@@ -148,8 +149,8 @@ var mathFunctions = []struct {
 	{"Math.log", math.Log}, {"Math.trunc", math.Trunc}, {"Math.tanh", math.Tanh}, {"Math.log1p", math.Log1p},
 }
 
-// typed returns an operation of typed expressions. Its first operand is a token, so that plan code cannot compute
-// an infinity.
+// typed returns an operation of typed expressions. Its first operand is a token, so plan code
+// cannot compute an infinity.
 func (g textGen) typed(depth int) numberText {
 	a, b := g.token(depth-1), g.number(depth-1)
 	both := func(apply func(x, y float64) float64) func(*row) nullable {
@@ -184,7 +185,7 @@ func (g textGen) typed(depth int) numberText {
 		f := mathFunctions[g.rng.IntN(len(mathFunctions))]
 		return numberText{call(f.name, a.text), bindsAll, one(f.apply)}
 	default:
-		// The condition is a token, or plan code would decide by a constant.
+		// The condition is a token. Otherwise plan code would decide by a constant.
 		cond := g.predicate(min(depth-1, 2))
 		text := fmt.Sprintf("Pred.and(%s, true) ? %s : %s", cond.text, b.text, g.operand(a.text, a.binds, bindsOr))
 		return numberText{text, bindsChoice, func(r *row) nullable {
@@ -248,7 +249,7 @@ func (g textGen) predicate(depth int) predicateText {
 	return predicateText{g.operand(a.text, a.binds, binds) + " " + word + " " + g.operand(b.text, b.binds, binds+1), binds, eval}
 }
 
-// test returns a predicate without operands that are predicates.
+// test returns a predicate whose operands are not predicates.
 func (g textGen) test() predicateText {
 	switch g.rng.IntN(12) {
 	case 11:
@@ -318,7 +319,7 @@ func (g textGen) test() predicateText {
 	return predicateText{g.operand(a.text, a.binds, binds+1) + " " + word + " " + g.operand(b.text, b.binds, binds+1), binds, eval}
 }
 
-// plainJavaScript is what the language's names mean for plain values.
+// plainJavaScript has the meaning of the language's names for plain values.
 const plainJavaScript = `
 const coalesce = (a, b) => a === null ? b : a;
 const E = {
@@ -338,7 +339,8 @@ func (r *row) javaScript() string {
 		r.id, r.score.value, r.model.value, r.country, r.weight.value, r.lang, `"`+strings.Join(r.topics, `","`)+`"`)
 }
 
-// randomRow returns a row. Its numbers are halves, so that sums are exact and comparisons hit.
+// randomRow returns a row. Its numbers are multiples of a half, so sums are exact and
+// comparisons hit.
 func randomRow(rng *rand.Rand, nulls bool, weight nullable) row {
 	number := func() nullable { return nullable{float64(rng.IntN(17)-8) / 2, !nulls || rng.IntN(3) > 0} }
 	return row{
@@ -348,7 +350,7 @@ func randomRow(rng *rand.Rand, nulls bool, weight nullable) row {
 	}
 }
 
-// batchOf returns the rows as the engine has them.
+// batchOf returns the rows as the engine stores them.
 func batchOf(rows []row) rowset.RowSet {
 	b := &rowset.Batch{}
 	score, model := make([]float64, len(rows)), make([]float64, len(rows))
@@ -377,7 +379,7 @@ func batchOf(rows []row) rowset.RowSet {
 }
 
 // TestRandomExpressions compiles random expressions and runs them. Rows without nulls give what
-// plain JavaScript gives for the same text; all rows give what the language means.
+// plain JavaScript computes from the same text. All rows give what the language defines.
 func TestRandomExpressions(t *testing.T) {
 	const seeds, texts = 5, 25
 	for seed := range uint64(seeds) {
@@ -420,7 +422,7 @@ func document(t *testing.T, tree map[string]any) *jsondoc.Value {
 	return &v
 }
 
-// languageOf returns the language that a tree needs: typed trees if it has one of their operators.
+// languageOf returns the language of a tree: a tree with an operator of typed trees is typed.
 func languageOf(t *testing.T, tree map[string]any) expr.Language {
 	text := compact(t, tree)
 	for _, o := range expr.Operators() {
@@ -465,7 +467,7 @@ func checkPredicate(t *testing.T, p *predicateText, tree map[string]any, rows []
 	require.Equal(t, want, got, "seed %d: %s", seed, p.text)
 }
 
-// checkJavaScript compares the meaning of texts with what JavaScript makes of them.
+// checkJavaScript compares the value of texts with what JavaScript computes from them.
 func checkJavaScript(t *testing.T, numbers []numberText, preds []predicateText, rows []row) {
 	t.Helper()
 	vm := goja.New()

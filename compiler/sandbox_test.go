@@ -15,7 +15,7 @@ import (
 	"github.com/rankd/rankd/compiler"
 )
 
-// bodied returns a plan whose build function runs the statements first. They stand on line 5.
+// bodied returns a plan whose build function runs the statements first. They are on line 5.
 func bodied(name, statements string) string {
 	return fmt.Sprintf(`import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({
@@ -46,7 +46,8 @@ func compileAll(t *testing.T, config compiler.Config, bodies map[string]string) 
 	return byName
 }
 
-// forbidden are bodies that reach for what plans must not have, and what the error says.
+// forbidden are bodies that try to use what plans must not have. Each has the text of its
+// error.
 var forbidden = map[string]struct{ body, message string }{
 	"eval":                     {`eval("1")`, "plans have no eval"},
 	"indirect_eval":            {`(0, eval)("1")`, "plans have no eval"},
@@ -87,8 +88,8 @@ var forbidden = map[string]struct{ body, message string }{
 	"recursion_by_getter":      {`const o: any = { get x() { return o.x } }; o.x`, "functions call each other more than 2000 levels deep"},
 }
 
-// TestForbidden refuses each attempt to reach more than the source. All run in one child, and a good
-// plan after them compiles.
+// TestForbidden refuses each attempt to reach more than the source. All attempts run in one
+// child, and a good plan after them compiles.
 func TestForbidden(t *testing.T) {
 	bodies := map[string]string{"zz_good": ""}
 	for name, f := range forbidden {
@@ -108,7 +109,7 @@ func TestForbidden(t *testing.T) {
 	assert.Empty(t, results["zz_good"].Errors)
 }
 
-// slow are bodies that take time. The last three do not hear an interrupt.
+// slow are bodies that take time. The last three cannot be interrupted.
 var slow = map[string]string{
 	"endless_loop":      `for (;;) {}`,
 	"endless_catch":     `for (;;) { try { for (;;) {} } finally { continue } }`,
@@ -130,8 +131,8 @@ var large = map[string]string{
 	"padding":       `const all: string[] = []; for (let i = 0; ; i++) all.push(String(i).padStart(1 << 20))`,
 }
 
-// TestSlow and TestLarge stop plans that take too much. Each costs its own child only, and the error
-// names the line that ran.
+// TestSlow and TestLarge stop plans that take too much. Each plan costs only its own child, and
+// the error names the line that ran.
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	testHungry(t, slow, "timeout", compiler.Config{Timeout: 150 * time.Millisecond, MemoryBytes: 4 << 30})
@@ -142,7 +143,8 @@ func TestLarge(t *testing.T) {
 	testHungry(t, large, "memory", compiler.Config{Timeout: 5 * time.Minute, MemoryBytes: 32 << 20})
 }
 
-// stoppedEarly reports whether the time of some plan was over before its body ran, or the time of a good one at all.
+// stoppedEarly reports whether the time of some plan was over before its body ran. It also
+// reports a good plan that ran out of time.
 func stoppedEarly(results map[string]compiler.Result) bool {
 	for name, r := range results {
 		for _, d := range r.Errors {
@@ -160,7 +162,7 @@ func testHungry(t *testing.T, hungry map[string]string, code string, config comp
 		bodies[name] = body
 	}
 	results := compileAll(t, config, bodies)
-	for stoppedEarly(results) && config.Timeout < time.Minute { // a busy machine took the time before the bodies could
+	for stoppedEarly(results) && config.Timeout < time.Minute { // a busy machine used up the time before the bodies could
 		config.Timeout *= 4
 		results = compileAll(t, config, bodies)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/compiler"
 )
 
-// runTests runs a file of tests with a host, and returns the result and the names of the calls.
+// runTests runs a file of tests with a host. It returns the result and the names of the calls.
 func runTests(t *testing.T, config compiler.Config, text string, host compiler.TestHost) (r compiler.Result, calls []string) {
 	t.Helper()
 	c := newCompilerOf(t, config)
@@ -33,7 +33,8 @@ func runTests(t *testing.T, config compiler.Config, text string, host compiler.T
 const testImport = `import { rank, redis, service, test } from "@ranking-dsl/test";
 `
 
-// TestTestsAreBounded stops tests that take too much, in their own code and in functions for services, as it stops plans.
+// TestTestsAreBounded: tests that take too much are stopped as plans are, in their own code and
+// in functions for services.
 func TestTestsAreBounded(t *testing.T) {
 	t.Parallel()
 	host := func(_ context.Context, call *compiler.TestCall) (any, error) {
@@ -68,7 +69,8 @@ func TestTestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestWaitingIsFree: the time in which the host works does not count, however often a test asks.
+// TestWaitingIsFree: the time in which the host works does not count, however often a test
+// calls it.
 func TestWaitingIsFree(t *testing.T) {
 	t.Parallel()
 	r, calls := runTests(t, compiler.Config{Timeout: 250 * time.Millisecond}, testImport+`test("a", () => { rank({}); rank({}); });`,
@@ -83,7 +85,8 @@ func TestWaitingIsFree(t *testing.T) {
 	assert.Equal(t, []string{compiler.TestBegins, compiler.TestData, compiler.TestRank, compiler.TestRank, compiler.TestEnds}, calls)
 }
 
-// TestHostsErrors: an error of the host is an exception, which a test may catch, and Serve ends with the call.
+// TestHostsErrors: an error of the host is an exception, which a test may catch. Serve ends
+// with the call.
 func TestHostsErrors(t *testing.T) {
 	t.Parallel()
 	var late func(string, []byte) ([]byte, error)

@@ -30,7 +30,8 @@ func adviceRegistry(t *testing.T) *registry.Registry {
 	return reg
 }
 
-// TestLateLookups has one plan for each reason to look a column up later, and for each reason not to. Its nodes are a, b, c, …: a has 100 rows.
+// TestLateLookups has a plan for each reason to look up a column later, and for each reason not
+// to. Its nodes are a, b, c, …. Node a has 100 rows.
 func TestLateLookups(t *testing.T) {
 	endless := task.Spec{Op: "test::endless", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
 	ops, err := task.NewCatalog(append(builtin.Specs(), endless)...)
@@ -109,7 +110,8 @@ func TestLateLookups(t *testing.T) {
 	}
 }
 
-// TestShownInputs: columns go out that a lookup has read and a node has computed with, unless the plan says what goes out.
+// TestShownInputs: an answer has the columns that a lookup has read and that a node has
+// computed with, unless the plan chooses its columns.
 func TestShownInputs(t *testing.T) {
 	ops, reg := builtin.Catalog(), adviceRegistry(t)
 	const (

@@ -43,7 +43,8 @@ func TestReadAliases(t *testing.T) {
 	}
 }
 
-// TestPositions are the test vectors of docs/change-a-plan.md: programs in other languages find the same sides.
+// TestPositions checks the test vectors of docs/change-a-plan.md, by which programs in other
+// languages find the same sides.
 func TestPositions(t *testing.T) {
 	for _, c := range []struct {
 		salt, user string
@@ -55,7 +56,8 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestSharesGrow: a share has about that part of the users, and a higher one moves nobody out of b.
+// TestSharesGrow: a share has about that part of the users. A larger share moves nobody out of
+// b.
 func TestSharesGrow(t *testing.T) {
 	const users = 20_000
 	was := make(map[string]bool)

@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// columnOps returns ops that read and write columns in each way. Only new:: ops are strict.
+// columnOps returns ops that read and write columns in each way. Only the ops new:: are strict.
 func columnOps() opTable {
 	key := func(names ...string) plan.ColumnsOf {
 		return func(n *plan.Node, _ *registry.Registry) (keys []registry.KeyID) {
@@ -56,7 +56,7 @@ func columnPlan(nodes string) string {
 		"expr_table": {"id": {"op": "key_ref", "key_id": 1}, "score": {"op": "key_ref", "key_id": 2002}, "unknown": {"op": "key_ref", "key_id": 9999}}}`
 }
 
-// step writes one node: id, op, inputs, params.
+// step writes one node from its id, op, inputs and params.
 func step(id, op, inputs, params string) string {
 	return fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": [%s], "params": {%s}}`, id, op, inputs, params)
 }
@@ -106,7 +106,7 @@ func TestColumnsReadAreWritten(t *testing.T) {
 	}
 }
 
-// CheckColumns finds in an older plan what Load lets pass.
+// CheckColumns finds in an older plan what Load accepts.
 func TestCheckColumnsOfOlderPlans(t *testing.T) {
 	text := columnPlan(step("s", "old::source", ``, ``) + "," + step("x", "old::vm", `"s"`, `"expr_id": "score"`))
 	g, err := plan.Load("t.plan.json", []byte(text), columnOps(), testRegistry(t))
@@ -118,7 +118,7 @@ func TestCheckColumnsOfOlderPlans(t *testing.T) {
 	assert.NoError(t, g.CheckColumns("t"))
 }
 
-// On random plans the check agrees with a walk over all paths to each node.
+// On random plans, the check agrees with a walk over all paths to each node.
 func TestCheckColumnsOnRandomPlans(t *testing.T) {
 	keys := []string{"model_score_1", "score", "country", "title"}
 	for seed := range uint64(300) {

@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-// caseFile is what these tests need of a conformance case.
+// caseFile has those members of a conformance case that these tests need.
 type caseFile struct {
 	Name string          `json:"name"`
 	Kind string          `json:"kind"`
@@ -45,8 +45,8 @@ func conformanceCases(t testing.TB) []caseFile {
 	return cases
 }
 
-// TestConformance: plan_error cases are refused, quirks of the original engine are
-// refused as well, and every other plan loads.
+// TestConformance: cases with plan_error are refused, and so are quirks of the original engine.
+// Every other plan loads.
 func TestConformance(t *testing.T) {
 	ops, reg := testOps(), testRegistry(t)
 	kinds := make(map[string]int)

@@ -32,7 +32,8 @@ func faultsOf(t *testing.T, artifact string) (paths []string) {
 	return paths
 }
 
-// TestLoadNamesAllFaults has several faults at once: those of the shape go before those of what the artifact says.
+// TestLoadNamesAllFaults has several faults at once. Faults in the shape come before faults in
+// what the artifact says.
 func TestLoadNamesAllFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		artifact string
@@ -61,12 +62,13 @@ func TestLoadNamesAllFaults(t *testing.T) {
 	}
 }
 
-// TestLoadBoundsTheFaults has more than anybody reads.
+// TestLoadBoundsTheFaults has more faults than anybody reads.
 func TestLoadBoundsTheFaults(t *testing.T) {
 	assert.Len(t, faultsOf(t, `{"schema_version": 1, "plan_name": "p", "nodes": [`+strings.Repeat(`1,`, 999)+`1], "outputs": []}`), 100)
 }
 
-// TestRandomFaultsAreAllNamed breaks random values of a sound plan. Load names each of them, and nothing else.
+// TestRandomFaultsAreAllNamed breaks random values of a sound plan. Load names each broken
+// value, and nothing else.
 func TestRandomFaultsAreAllNamed(t *testing.T) {
 	const count = 20
 	for seed := range uint64(300) {

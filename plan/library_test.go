@@ -33,7 +33,7 @@ func (f *countingFS) Open(name string) (fs.File, error) {
 	return f.MapFS.Open(name)
 }
 
-// Stat keeps fs.Stat from opening the file.
+// Stat prevents fs.Stat from opening the file.
 func (f *countingFS) Stat(name string) (fs.FileInfo, error) { return f.MapFS.Stat(name) }
 
 func testFolder() *countingFS {
@@ -132,7 +132,7 @@ func TestLibraryTakesRegularFilesOnly(t *testing.T) {
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "device.plan.json")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a\x1b[31m\n.plan.json"), nil, 0o600))
 	library := plan.NewLibrary(os.DirFS(dir), "folder here", testOps(), testRegistry(t), nil)
-	list, err := library.List() // would wait for ever if it opened the pipe
+	list, err := library.List() // would wait forever if it opened the pipe
 	require.NoError(t, err)
 	said := make(map[string]string)
 	for _, entry := range list {
@@ -207,7 +207,7 @@ func loadFile(t *testing.T, path string) (*plan.Graph, error) {
 }
 
 func TestReadFile(t *testing.T) {
-	// A file that is named by its path may call itself anything.
+	// A file that is named by its path may contain a plan of any name.
 	path := filepath.Join(t.TempDir(), "any name.json")
 	artifact := strings.Replace(nodesPlan(source, ``), `"plan_name": "p"`, `"plan_name": "a/b c"`, 1)
 	require.NoError(t, os.WriteFile(path, []byte(artifact), 0o600))
@@ -264,8 +264,8 @@ func BenchmarkLibraryGet(b *testing.B) {
 	})
 }
 
-// A mended plan loads without a restart. Nobody can make the library read a refused plan more than once a change, nor look at
-// its file more than once a second.
+// A repaired plan loads without a restart. Nobody can make the library read a refused plan more
+// than once per change, or look at its file more than once a second.
 func TestLibraryLoadsAMendedPlan(t *testing.T) {
 	folder := testFolder()
 	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t), nil)

@@ -24,7 +24,7 @@ func nodesPlan(nodes, outputs string) string {
 		"pred_table": {"p": {"op": "const_bool", "value": true}, "": {"op": "const_bool", "value": false}}}`
 }
 
-// source is a node without dependencies, for the tests of others.
+// source is a node without dependencies, for the tests of other nodes.
 const source = `{"node_id": "s", "op": "test::fixed_source", "inputs": []}`
 
 // withNode returns an artifact of source and one node x that reads it.
@@ -33,8 +33,8 @@ func withNode(op, params string) string {
 }
 
 func TestLoadBuildsGraph(t *testing.T) {
-	// Listed against the direction of the edges, with a node read twice by one reader,
-	// a ref equal to an input, and an output that repeats.
+	// The plan lists its nodes against the direction of the edges. One reader reads a node
+	// twice, a ref equals an input, and an output repeats.
 	artifact := nodesPlan(`
 		{"node_id": "join", "op": "concat", "inputs": ["a"], "params": {"rhs": "b", "trace": "T"}},
 		{"node_id": "a", "op": "core::take", "inputs": ["s"], "params": {"count": 2}},
@@ -129,8 +129,8 @@ func TestLoadDefaults(t *testing.T) {
 	assert.True(t, g.Nodes[1].Params.Bool("fail_after_sleep"))
 }
 
-// The empty id of an expression or predicate loads if the table has it, but names
-// nothing: the node fails when it runs.
+// If the table has an expression or predicate with the empty id, a plan with it loads. But the
+// id names nothing, so the node fails when it runs.
 func TestLoadEmptyTableID(t *testing.T) {
 	g := load(t, withNode("core::vm", `{"out_key": 2001, "expr_id": ""}`))
 	assert.Nil(t, g.Nodes[1].Expr)
@@ -163,7 +163,7 @@ func TestLoadKeyIDsAreNeverCut(t *testing.T) {
 		bad = refuse(t, withNode("core::vm", `{"expr_id": "e", "out_key": `+literal+`}`))
 		assert.Equal(t, "nodes[1].params.out_key", bad.Field, literal)
 	}
-	// Keys that are not registered, or none at all, are found out when the node runs.
+	// Keys that are missing or not registered are found when the node runs.
 	for _, literal := range []string{"4294967295", "0", "-1", "18446744073709551615"} {
 		load(t, withNode("core::sort", `{"by": `+literal+`}`))
 	}
@@ -270,10 +270,10 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// Load reports a fault that reading finds before any fault that a later check finds;
-// inside each phase the order is fixed too.
+// Load reports faults that it finds while reading before those that later checks find. Within
+// each phase the order is also fixed.
 func TestLoadOrderOfFaults(t *testing.T) {
-	// Each plan starts from the faults of all steps and repairs one after the other.
+	// Each plan has the faults of all steps at first. The test repairs one after another.
 	parts := []struct{ field, broken, fixed string }{
 		{"plan_name", `1`, `"p"`},
 		{"nodes[0].inputs", `"nodes": [{"node_id": "a", "op": "bad", "inputs": 1}]`,
@@ -302,7 +302,8 @@ func TestLoadOrderOfFaults(t *testing.T) {
 	for i, part := range parts {
 		assert.Equal(t, part.field, refuse(t, artifact(i)).Field)
 	}
-	// All that is left of reading is the node's own extensions; then checking begins.
+	// The only fault of reading that is left is in the node's own extensions. Then checking
+	// begins.
 	text := artifact(len(parts))
 	for _, step := range []struct{ field, repair, with string }{
 		{"nodes[0].extensions", `"extensions": []`, `"extensions": {}`},

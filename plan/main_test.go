@@ -45,7 +45,7 @@ func testOps() opTable {
 		plan.ParamSchema{Name: "duration_ms", Type: plan.Int, Required: true},
 		plan.ParamSchema{Name: "fail_after_sleep", Type: plan.Bool})
 	add("test::busy_cpu", plan.ParamSchema{Name: "busy_wait_ms", Type: plan.Int, Required: true})
-	// No op of the house has optional references; the schema allows them.
+	// No op of rankd has optional references, but the schema allows them.
 	add("test::optional",
 		plan.ParamSchema{Name: "expr", Type: plan.ExprID},
 		plan.ParamSchema{Name: "pred", Type: plan.PredID},
@@ -61,7 +61,7 @@ func testRegistry(t testing.TB) *registry.Registry {
 	return reg
 }
 
-// load loads an artifact that has to be valid.
+// load loads an artifact that must be valid.
 func load(t testing.TB, artifact string) *plan.Graph {
 	t.Helper()
 	g, err := plan.Load("t.plan.json", []byte(artifact), testOps(), testRegistry(t))
@@ -70,7 +70,7 @@ func load(t testing.TB, artifact string) *plan.Graph {
 	return g
 }
 
-// refuse loads an artifact that has to be refused.
+// refuse loads an artifact that must be refused.
 func refuse(t testing.TB, artifact string) *plan.Error {
 	t.Helper()
 	g, err := plan.Load("t.plan.json", []byte(artifact), testOps(), testRegistry(t))
@@ -110,7 +110,7 @@ func checkInvariants(t testing.TB, g *plan.Graph) {
 		require.Equal(t, succs[i], n.Succs)
 	}
 
-	// Running it on paper, with all that fallbacks might need, reaches every node exactly once.
+	// A run on paper, with all that fallbacks might need, reaches every node exactly once.
 	waiting := make([]int, len(g.Nodes))
 	var ready []int
 	for i, n := range g.Nodes {

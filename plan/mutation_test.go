@@ -54,8 +54,9 @@ var optionalMembers = []string{
 	"source_span", "extensions", "flags", "cap.rfc.0001.extensions_capabilities.v1",
 }
 
-// TestMutations takes valid plans, breaks one thing in each possible place, and wants
-// every one refused: a value of another kind, a member left out, a name that leads nowhere.
+// TestMutations takes valid plans and breaks one thing in each possible place. Every broken
+// plan must be refused. It has a value of another kind, lacks a member, or has a name that
+// leads nowhere.
 func TestMutations(t *testing.T) {
 	plans := map[string][]byte{"rich": []byte(richPlan)}
 	for _, name := range exampleNames {
@@ -108,7 +109,8 @@ func deleteUnread(doc map[string]any) {
 	}
 }
 
-// mutate breaks everything inside v, one thing at a time, and calls try while it is broken.
+// mutate breaks everything inside v, one thing at a time, and calls try while that thing is
+// broken.
 func mutate(v any, path string, try func(what string)) {
 	replace := func(where string, old any, set func(any)) {
 		for _, broken := range breakages(where, old) {
@@ -137,7 +139,7 @@ func mutate(v any, path string, try func(what string)) {
 	}
 }
 
-// breakages returns values that cannot stand where old stands.
+// breakages returns values that are not allowed in place of old.
 func breakages(path string, old any) []any {
 	switch old := old.(type) {
 	case map[string]any:
@@ -156,10 +158,10 @@ func breakages(path string, old any) []any {
 			wrong = append(wrong, map[string]any{})
 		}
 		if hasSuffix(path, ".order", ".trace", ".plan_name", ".source_span", ".node_id", "pattern.value") {
-			return wrong // any text will do; another node_id may, if nobody refers to the node
+			return wrong // any text is allowed, and another node_id is if nothing refers to the node
 		}
 		if hasSuffix(path, ".flags") {
-			return append(wrong, "g") // no flags at all are fine
+			return append(wrong, "g") // an empty list of flags is allowed
 		}
 		return append(wrong, old+"_", "") // leads nowhere, or is not a known word
 	}
@@ -199,7 +201,7 @@ var exampleNames = []string{
 	"reels_plan_a", "regex_plan", "simple_viewer", "viewer_filter",
 }
 
-// TestExamplePlans: what the ten plans are, so that no slip of the pen changes one.
+// TestExamplePlans fixes what the ten plans are, so that no typo changes one.
 func TestExamplePlans(t *testing.T) {
 	library := plan.NewLibrary(artifacts.Plans(), "the built-in examples", testOps(), testRegistry(t), nil)
 	list, err := library.List()

@@ -17,7 +17,7 @@ func lenientPlan(outputs string, nodes ...string) string {
 		strings.Join(nodes, ",\n"), outputs)
 }
 
-// lenientNode is a node of the ops that need no table; more are further members.
+// lenientNode is a node of one of the ops that need no table. more has further members.
 func lenientNode(id, op, input, more string) string {
 	params := map[string]string{"take": `"count": 1`, "viewer": `"endpoint": "ep_0001"`, "follow": `"endpoint": "ep_0001", "fanout": 1`}[op]
 	if rhs, ok := strings.CutPrefix(op, "concat "); ok {
@@ -154,7 +154,7 @@ func TestOnErrorIsRefused(t *testing.T) {
 	}
 }
 
-// A plan that says nothing of it is as it was.
+// A plan that mentions neither member with an effect is strict.
 func TestAPlanWithoutOnErrorIsStrict(t *testing.T) {
 	g := load(t, lenientPlan(`"v"`, lenientNode("v", "viewer", "", `"on_error": "fail", "optional": false`)))
 	assert.False(t, g.Lenient)

@@ -223,7 +223,8 @@ func TestPrepare(t *testing.T) {
 	assert.EqualError(t, err, `t.plan.json: node "x": nodes[1]: too much`)
 }
 
-// A strict op bounds its inputs; the inputs of another one are checked when it runs.
+// A strict op bounds its inputs when the plan loads. Inputs of other ops are checked when the
+// node runs.
 func TestNumberOfInputs(t *testing.T) {
 	node := func(op, inputs string) string {
 		return nodesPlan(source+`, {"node_id": "x", "op": "`+op+`", "inputs": [`+inputs+`], "params": {}}`, `"x"`)
@@ -243,8 +244,8 @@ func TestNumberOfInputs(t *testing.T) {
 	load(t, node("test::fixed_source", `"s","s","s","s"`))
 }
 
-// FuzzParams gives any JSON as the parameters of the ops above: it loads, or the error is one line and
-// names the node.
+// FuzzParams uses any JSON as the parameters of the ops above. The plan loads, or the error is
+// one line and names the node.
 func FuzzParams(f *testing.F) {
 	for _, seed := range []string{
 		`{"int": 9, "float": 2, "key": "country", "template": "a:{id}", "object": {"n": 5}}`,

@@ -11,7 +11,7 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// TestReturns: a plan may say which columns go out.
+// TestReturns: a plan may choose the columns of its answer.
 func TestReturns(t *testing.T) {
 	for _, c := range []struct {
 		name, returns, capability string

@@ -15,8 +15,8 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-// compileByName stands for a compiler. The artifact has one node, which names the source; a source
-// that begins with "bad" is refused.
+// compileByName stands for a compiler. The artifact has one node, which names the source. A
+// source that begins with "bad" is refused.
 func compileByName(file string) ([]byte, error) {
 	source, err := fs.ReadFile(sources(), file)
 	if err != nil {

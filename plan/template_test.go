@@ -73,7 +73,7 @@ func TestKeyTemplates(t *testing.T) {
 	}
 }
 
-// The row fills in what stands from the first to the last mark of its own.
+// The row's part of the key begins at its first mark and ends at its last one.
 func TestKeyTemplatesOfColumns(t *testing.T) {
 	tables := registrytest.Tables{Params: registrytest.Param(1, "country", "string", registrytest.Nullable, "context = true"), Keys: registrytest.ID}
 	for i, key := range [][2]string{{"category", "string"}, {"author_id", "int"}, {"country", "string"}, {"price", "float"}, {"user", "int"}} {
@@ -116,8 +116,8 @@ func TestKeyTemplatesOfColumns(t *testing.T) {
 	assert.EqualError(t, err, "{category} is a column, and this key takes none")
 }
 
-// FuzzKeyTemplate: a template parses or the error is one line, and a template without marks stands for
-// its own text. What parses without columns means the same with them.
+// FuzzKeyTemplate: a template parses, or the error is one line. A template without marks
+// stands for its own text. A template that also parses without columns means the same there.
 func FuzzKeyTemplate(f *testing.F) {
 	for _, text := range []string{"inbox:{user}", "sim:{id}", "{{", "}}", "{{{id}}}", "a{", "a}b", "{weight}", "{\n}", strings.Repeat("{", 600),
 		"stat:{user}:{country}", "{Key.country}{{{id}-{title}}}", "{Key.", "{Key.}", "{country}{country}"} {

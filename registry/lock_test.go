@@ -66,7 +66,8 @@ func TestShortForm(t *testing.T) {
 	checkInvariants(t, r)
 }
 
-// A column that goes, comes back or moves between the forms keeps its id, and no other gets it.
+// A column that is removed, comes back or moves between the forms keeps its id. No other column
+// gets that id.
 func TestLockGivesNoIDTwice(t *testing.T) {
 	folder := tables(map[string]string{"params.toml": "[context]\na = \"int\""})
 	idOf := func(keys, name string) registry.KeyID {
@@ -130,7 +131,7 @@ func TestLockErrors(t *testing.T) {
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// FuzzLock locks tables: the result is sound, keeps each id of the old lock, and is stable.
+// FuzzLock locks tables. The result is sound, keeps each id of the old lock, and is stable.
 func FuzzLock(f *testing.F) {
 	f.Add(shortKeys, shortParams, "")
 	f.Add(shortKeys, shortParams, "[keys]\nprice = 7\ngone = 99\n[params]\nweight = 2")

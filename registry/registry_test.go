@@ -164,7 +164,7 @@ func tables(replace map[string]string) fstest.MapFS {
 }
 
 func TestLoad(t *testing.T) {
-	// Only the environment's own endpoints have to be there.
+	// Only the environment's own endpoints must be there.
 	r, err := registry.Load(tables(map[string]string{"endpoints.dev.toml": "", "endpoints.prod.toml": ""}), "test")
 	require.NoError(t, err)
 	checkInvariants(t, r)
@@ -190,7 +190,7 @@ func TestLoad(t *testing.T) {
 	}, b.Policy)
 }
 
-// Each type of key has a default of its type, and a field; each way to set a parameter is there.
+// The tables have a default and a field for each type of key, and each way to set a parameter.
 func TestLoadTypedKeysAndParams(t *testing.T) {
 	r, err := registry.Load(tables(map[string]string{
 		"keys.toml": `
@@ -310,7 +310,7 @@ func TestLoadErrors(t *testing.T) {
 	tests := []struct {
 		name    string
 		replace map[string]string
-		want    []string // of the error's lines, each has to contain one of these, in order
+		want    []string // of the error's lines: each must contain one of these, in order
 	}{
 		{"file missing", map[string]string{"keys.toml": "", "endpoints.test.toml": ""},
 			[]string{"keys.toml: ", "endpoints.test.toml: no such file"}},
@@ -562,7 +562,7 @@ func TestTablesAreRegularFiles(t *testing.T) {
 			}
 		}
 		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
-		_, err := registry.Load(os.DirFS(dir), "test") // would wait for ever if it opened the pipe
+		_, err := registry.Load(os.DirFS(dir), "test") // would wait forever if it opened the pipe
 		assert.EqualError(t, err, name+": is a named pipe, must be a regular file")
 		require.NoError(t, os.Remove(filepath.Join(dir, name)))
 		require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, name)))
@@ -606,7 +606,7 @@ func TestWithRedis(t *testing.T) {
 	assert.Equal(t, "127.0.0.1:6379", same.Addr(), "not embedded")
 }
 
-// A server that names a user or a database replaces those of the endpoint; otherwise they stay.
+// A server's user or database replaces that of the endpoint, which otherwise stays.
 func TestWithRedisKeepsWhatTheServerDoesNotName(t *testing.T) {
 	own, err := registry.Load(tables(nil), "test")
 	require.NoError(t, err)
@@ -722,7 +722,7 @@ ep_b             b     http   b.example:80  0         -     none      1024      
 	assert.NotContains(t, text.String(), "secret")
 }
 
-// TestPrintEndpoints: the text tells how each kind of Redis is reached, and what its table has set.
+// TestPrintEndpoints: the text says how each kind of Redis is reached, and what its table sets.
 func TestPrintEndpoints(t *testing.T) {
 	for table, want := range map[string][2]string{
 		`url = "unix:///run/redis.sock"`:                 {"unix:/run/redis.sock", "-"},
@@ -748,7 +748,8 @@ func TestPrintEndpoints(t *testing.T) {
 	}
 }
 
-// TestConstantsOfAnEnvironment: params.<env>.toml says what a parameter is there when no request gives it.
+// TestConstantsOfAnEnvironment: params.<env>.toml gives a parameter's value in that environment
+// when no request does.
 func TestConstantsOfAnEnvironment(t *testing.T) {
 	const params = "[overrides]\nweight = {type = \"float\", default = 0.5}\nname = \"string\"\nlimits = \"int_list\""
 	with := func(file, text string) fstest.MapFS {

@@ -61,7 +61,7 @@ func TestReadSecret(t *testing.T) {
 	}
 }
 
-// Whatever form an endpoint is printed in, its password stays hidden.
+// In whatever form an endpoint is printed, its password stays hidden.
 func TestSecretsAreHidden(t *testing.T) {
 	t.Setenv("RANKD_TEST_SECRET", canary)
 	file := filepath.Join(t.TempDir(), "pw")
@@ -101,7 +101,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 }
 
-// A table that does not load may hold a password in any place.
+// A table that does not load may contain a password in any place.
 func TestErrorsOfTablesHideSecrets(t *testing.T) {
 	const good = "[[endpoint]]\nid = \"ep_1\"\nname = \"one\"\nkind = \"redis\"\n"
 	const there = good + "host = \"h\"\nport = 1\n"

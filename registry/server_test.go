@@ -197,7 +197,7 @@ func FuzzParseServer(f *testing.F) {
 		s, err := registry.ParseServer(text)
 		if err != nil {
 			require.Zero(t, s)
-			// Every text has the same few errors, so none can hold a password.
+			// Every text has one of a few errors, so none can contain a password.
 			require.Less(t, len(err.Error()), 250)
 			return
 		}

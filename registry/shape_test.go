@@ -19,7 +19,8 @@ func shapeOf(text string, rows any) string {
 	return strings.Join(faults, "\n")
 }
 
-// endpointRows is the largest of the three tables, with the types of field that it lacks.
+// endpointRows is the largest of the three tables, with the types of field that the table
+// itself does not have.
 type endpointRows struct {
 	Endpoint []endpointRow `toml:"endpoint"`
 	Weight   float64       `toml:"weight"`
@@ -54,8 +55,8 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// FuzzShape compares with the decoder. A table in which checkShape finds no fault is decoded, unless
-// the text breaks the language itself. A table in which it finds one is never decoded.
+// FuzzShape compares checkShape with the decoder. A table without faults is decoded, unless the
+// text breaks the language itself. A table with a fault is never decoded.
 func FuzzShape(f *testing.F) {
 	for _, text := range []string{
 		"[[endpoint]]\nid = \"x\"\nport = 1\n[endpoint.policy]\nconnections = 2", "endpoint = [{policy = {database = 1}}, {}]",

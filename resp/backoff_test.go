@@ -12,14 +12,14 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// TestNoServerIsDialedWithoutPauses: calls come all the time, and each kind of server
-// ends each connection in its own way. The pauses reach BackoffMax and stay there.
+// TestNoServerIsDialedWithoutPauses: calls come all the time, and each kind of server ends each
+// connection in its own way. The pauses grow to BackoffMax and stay there.
 func TestNoServerIsDialedWithoutPauses(t *testing.T) {
 	const (
 		length = 5 * time.Second
 		step   = time.Millisecond
-		// The pauses before BackoffMax are 10, 20, 40, 80 and 160 ms; all pauses are cut
-		// by up to half.
+		// The pauses before BackoffMax are 10, 20, 40, 80 and 160 ms. Jitter cuts each pause by
+		// up to half.
 		most  = 1 + 5 + int(length/(125*time.Millisecond))
 		least = int(length / (250*time.Millisecond + 101*step))
 	)
@@ -88,7 +88,7 @@ func hangUpLast(n *network) {
 	}
 }
 
-// firstPause is as long as the pause after the first failure may be.
+// firstPause is the longest pause that may follow the first failure.
 const firstPause = 10 * time.Millisecond
 
 func TestBackoff(t *testing.T) {
@@ -97,7 +97,7 @@ func TestBackoff(t *testing.T) {
 		ready    bool
 		answered bool
 		length   time.Duration // from ready to the end
-		pause    time.Duration // that has to follow, before its jitter
+		pause    time.Duration // the pause that must follow, before jitter
 	}
 	const (
 		ms     = time.Millisecond
@@ -161,7 +161,8 @@ func TestPausesComeFromTheSeedAndNeverOverflow(t *testing.T) {
 	}
 }
 
-// TestProvenConnectionIsReplacedAtOnce: it also ends the row of failures.
+// TestProvenConnectionIsReplacedAtOnce: a connection that has proven itself also ends the
+// series of failures.
 func TestProvenConnectionIsReplacedAtOnce(t *testing.T) {
 	n := newNetwork(t)
 	c := newClient(n, Options{})
@@ -178,7 +179,7 @@ func TestProvenConnectionIsReplacedAtOnce(t *testing.T) {
 	}
 	n.refuse = nil
 	redo()
-	n.advance(250 * time.Millisecond) // The connection is made within this.
+	n.advance(250 * time.Millisecond) // The connection is made within this time.
 	n.advance(250 * time.Millisecond)
 	redo()
 	require.NoError(t, o.err)
@@ -199,8 +200,8 @@ func TestProvenConnectionIsReplacedAtOnce(t *testing.T) {
 	require.NoError(t, o.err)
 }
 
-// TestWaitForAConnectionCountsFromItsLoss: a call that has waited behind others for long
-// has ConnectTimeout from the loss of the connection on.
+// TestWaitForAConnectionCountsFromItsLoss: a call has long waited for earlier calls. From the
+// loss of the connection on, it waits for ConnectTimeout.
 func TestWaitForAConnectionCountsFromItsLoss(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -223,7 +224,7 @@ func TestWaitForAConnectionCountsFromItsLoss(t *testing.T) {
 			n.settle()
 			osent.requireError(t, ErrConnectionLost, "EOF")
 
-			// The timer of another call looks at all that wait.
+			// The timer of another call looks at all calls that wait.
 			short, oshort := get(t, "short", 1)
 			short.Deadline = n.h.Clock.Now().Add(50 * time.Millisecond)
 			require.NoError(t, client.Do(short))

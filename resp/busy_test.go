@@ -11,8 +11,8 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// TestABusyLoopFailsNoCalls: a callback takes longer than RequestTimeout. Answers that come meanwhile are read before
-// anybody calls the server silent.
+// TestABusyLoopFailsNoCalls: a callback takes longer than RequestTimeout. The client reads
+// answers that come meanwhile before it calls the server silent.
 func TestABusyLoopFailsNoCalls(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -45,23 +45,24 @@ func TestABusyLoopFailsNoCalls(t *testing.T) {
 	}
 }
 
-// TestLargeRequestsDoNotSlowEachOther: each request reads a little, and then very much, as the feed does. Its calls get through
-// as many as if nothing ever rested.
+// TestLargeRequestsDoNotSlowEachOther: each request reads a little and then very much, as the
+// feed does. The throughput is the same as if the client never paused.
 func TestLargeRequestsDoNotSlowEachOther(t *testing.T) {
-	// A call of fewer than a quarter of so many commands leaves whole.
+	// A call of fewer than a quarter of these commands leaves whole.
 	whole := Options{MaxInflight: 64 << 10, NoCoalesceReads: true}
 	for _, inFlight := range []int{64, 256} {
 		t.Run(fmt.Sprint(inFlight), func(t *testing.T) {
 			paced, overtaken := timeOfFeed(t, inFlight, Options{NoCoalesceReads: true})
 			free, _ := timeOfFeed(t, inFlight, whole)
 			assert.Less(t, paced, free*100/99, "0.99 of the throughput without pacing")
-			assert.LessOrEqual(t, overtaken, 2, "whoever came first is answered first, but where the first parts end")
+			assert.LessOrEqual(t, overtaken, 2, "the first request is answered first, except where the first parts end")
 		})
 	}
 }
 
-// timeOfFeed returns how long a client takes for requests of a call of 16 commands and one of 286, of which so many are in flight, and
-// how many later requests overtake one at most. The server needs 2.5 µs a command, its answers travel for 100 µs, and the loop needs
+// timeOfFeed returns how long a client takes for requests, inFlight at a time. Each has a call
+// of 16 commands, then one of 286. It also returns how many later requests overtake one at
+// most. The server needs 2.5 µs per command, its answers travel for 100 µs, and the loop needs
 // 1.5 µs for each.
 func timeOfFeed(t *testing.T, inFlight int, o Options) (took time.Duration, overtaken int) {
 	const (
@@ -108,8 +109,8 @@ func timeOfFeed(t *testing.T, inFlight int, o Options) (took time.Duration, over
 	}
 	var (
 		served   int
-		arrived  int        // commands at the server when it was looked at last
-		at       clock.Time // when the server has served its last piece
+		arrived  int        // commands at the server at the last look
+		at       clock.Time // when the server has answered the last ones
 		onTheWay []delivery
 	)
 	for p := n.last(); ended < requests; {
@@ -139,13 +140,14 @@ func timeOfFeed(t *testing.T, inFlight int, o Options) (took time.Duration, over
 	return n.h.Clock.Now().Sub(since), overtaken
 }
 
-// TestPausesProtectFlowsWithoutLargeCalls: large calls pause if more than one flow in sixteen has none.
+// TestPausesProtectFlowsWithoutLargeCalls: large calls pause if more than one flow in sixteen
+// has no large call.
 func TestPausesProtectFlowsWithoutLargeCalls(t *testing.T) {
 	for _, c := range []struct {
 		name         string
-		large, light int  // flows: each has a small call, and the large ones a large call, too
+		large, light int  // flows: each has a small call, and the large flows also have a large call
 		elsewhere    bool // they have called another client before
-		alone        bool // the light ones have no Flow
+		alone        bool // the light flows have no Flow
 		pauses       bool
 	}{
 		{"large calls only", 64, 0, false, false, false},
@@ -185,7 +187,8 @@ func TestPausesProtectFlowsWithoutLargeCalls(t *testing.T) {
 	}
 }
 
-// TestABusyLoopFailsNoConnect: the loop comes back after ConnectTimeout, and finds the connection, or the answer to its greeting.
+// TestABusyLoopFailsNoConnect: the loop looks again only after ConnectTimeout. It then finds
+// the connection, or the answer to its greeting.
 func TestABusyLoopFailsNoConnect(t *testing.T) {
 	for _, o := range []Options{{}, {Password: "p"}} {
 		n := newNetwork(t)

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkClient measures the client alone, per command: Do, the flight, decoding and Done, on a
-// transport that costs nothing. All calls ask for different users; off sends each command as it is.
+// BenchmarkClient measures the client alone, per command: Do, the flight, decoding and Done, on
+// a transport that costs nothing. All calls ask for different users. With off, each command is
+// sent as it is.
 func BenchmarkClient(b *testing.B) {
 	for _, in := range []struct {
 		calls, commands int

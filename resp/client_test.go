@@ -50,7 +50,7 @@ func get(t testing.TB, prefix string, n int) (*Call, *outcome) {
 	return o.call, o
 }
 
-// got is the text of the answers to get.
+// got returns the text of the answers to get.
 func got(prefix string, n int) string {
 	var parts []string
 	for i := range n {
@@ -66,8 +66,8 @@ func (o *outcome) requireReplies(t testing.TB, want string) {
 	require.Equal(t, want, o.text)
 }
 
-// requireError checks that the call failed once with an error of a kind that names the
-// server and holds some text.
+// requireError checks that the call failed once, with an error that is kind, names the server
+// and contains some text.
 func (o *outcome) requireError(t testing.TB, kind error, text string) {
 	t.Helper()
 	require.Equal(t, 1, o.done)
@@ -77,7 +77,7 @@ func (o *outcome) requireError(t testing.TB, kind error, text string) {
 	require.Empty(t, o.text)
 }
 
-// checkInvariants checks the client's promises as they are between two callbacks.
+// checkInvariants checks what the client promises between two callbacks.
 func checkInvariants(t testing.TB, c *Client) {
 	t.Helper()
 	require.NoError(t, c.CheckInvariants())
@@ -121,15 +121,16 @@ func TestBatchLargerThanMaxInflightGoesInParts(t *testing.T) {
 	}
 }
 
-// TestMaxReplyBytesFitsATape: its offsets have 32 bits, whatever the options and the call say.
+// TestMaxReplyBytesFitsATape: a tape's offsets have 32 bits, whatever the options and the call
+// say.
 func TestMaxReplyBytesFitsATape(t *testing.T) {
 	c := newClient(newNetwork(t), Options{MaxReplyBytes: math.MaxInt})
 	assert.Equal(t, math.MaxInt32, c.maxReplyBytes(new(Call)))
 	assert.Equal(t, math.MaxInt32, c.maxReplyBytes(&Call{MaxReplyBytes: math.MaxInt}))
 }
 
-// TestLateOnClose: a call sent in part is lost with its connection, however long the
-// transport takes to say so; it does not fail for want of a connection.
+// TestLateOnClose: a call that was sent in part is lost with its connection, however late the
+// transport says so. It does not fail for want of a connection.
 func TestLateOnClose(t *testing.T) {
 	n := newNetwork(t)
 	n.mute = true
@@ -147,8 +148,8 @@ func TestLateOnClose(t *testing.T) {
 	o.requireError(t, ErrConnectionLost, "unexpected EOF")
 }
 
-// TestConnectedAfterGivingUp: a transport may report an outcome that was on its way when the
-// attempt was given up, and then the end.
+// TestConnectedAfterGivingUp: an attempt is given up while its outcome is on its way. The
+// transport may report that outcome, and then the end.
 func TestConnectedAfterGivingUp(t *testing.T) {
 	n := newNetwork(t)
 	n.silent = true
@@ -157,7 +158,7 @@ func TestConnectedAfterGivingUp(t *testing.T) {
 	require.NoError(t, c.Do(call))
 	c.conns[0].shut(io.ErrUnexpectedEOF)
 	p := n.last()
-	p.connected = true // So the event of shut is OnClose.
+	p.connected = true // Then the event of shut is OnClose.
 	p.handler.OnConnect(nil)
 	require.Zero(t, c.Stats().Ready)
 	n.settle()
@@ -165,13 +166,13 @@ func TestConnectedAfterGivingUp(t *testing.T) {
 	checkInvariants(t, c)
 }
 
-// TestOneBadConnectionOfTwoDoesNotFailCalls: what waits is failed only when no attempt is
-// left that could serve it.
+// TestOneBadConnectionOfTwoDoesNotFailCalls: waiting calls fail only when no attempt is left
+// that could serve them.
 func TestOneBadConnectionOfTwoDoesNotFailCalls(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		opts  Options
-		state connState // of the good one when the bad one fails
+		state connState // of the good connection when the bad one fails
 	}{
 		{"the other is being dialed", Options{}, connDialing},
 		{"the other is being greeted", Options{ClientName: "rankd"}, connGreeting},
@@ -209,7 +210,7 @@ func TestOneBadConnectionOfTwoDoesNotFailCalls(t *testing.T) {
 	}
 }
 
-// TestDoOnAStoppingLoop: nothing can be timed any more, so the client closes itself.
+// TestDoOnAStoppingLoop: there are no timers any more, so the client closes itself.
 func TestDoOnAStoppingLoop(t *testing.T) {
 	n := newNetwork(t)
 	n.mute = true
@@ -231,8 +232,8 @@ func TestDoOnAStoppingLoop(t *testing.T) {
 	require.Error(t, osecond.err)
 }
 
-// TestCallsThatFinishAtOnceDoNotStarveTheLoop: a Done that starts a call which ends without
-// the network, again and again, has one iteration of the loop for each.
+// TestCallsThatFinishAtOnceDoNotStarveTheLoop: a Done starts a call that ends without the
+// network, again and again. There is one such call per iteration of the loop.
 func TestCallsThatFinishAtOnceDoNotStarveTheLoop(t *testing.T) {
 	const iterations = 10
 	n := newNetwork(t)
@@ -240,7 +241,7 @@ func TestCallsThatFinishAtOnceDoNotStarveTheLoop(t *testing.T) {
 	done, going := 0, true
 	for range 3 {
 		call := &Call{Done: func(call *Call) {
-			if done++; going && done < 100*iterations { // An unbounded run ends too.
+			if done++; going && done < 100*iterations { // This bound ends a run if the client does not.
 				require.NoError(t, c.Do(call))
 			}
 		}}
@@ -253,7 +254,7 @@ func TestCallsThatFinishAtOnceDoNotStarveTheLoop(t *testing.T) {
 	going = false
 }
 
-// TestPanicInDoneOfAFailure: the others are told all the same.
+// TestPanicInDoneOfAFailure: the other calls still hear of the failure.
 func TestPanicInDoneOfAFailure(t *testing.T) {
 	n := newNetwork(t)
 	n.mute = true
@@ -282,7 +283,7 @@ func TestPanicInDoneOfAFailure(t *testing.T) {
 func TestDoDoesNotAllocate(t *testing.T) {
 	for _, row := range []struct {
 		name    string
-		every   int // so many calls ask for the same
+		every   int // that many calls ask for the same
 		replies int
 	}{
 		{"all different", 1, 80},
@@ -321,7 +322,7 @@ func TestDoDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A wire is the least transport: one connection that swallows what is written and has the
+// A wire is a minimal transport: one connection that swallows what is written and has the
 // answer ready.
 type wire struct {
 	h       *looptest.Harness
@@ -350,7 +351,7 @@ func (w *wire) Write(p []byte) error { w.unsent += len(p); return nil }
 func (w *wire) Unsent() int          { return w.unsent }
 func (w *wire) Close(error)          {}
 
-// answer stands for the end of an iteration and the reply to all that left with it.
+// answer ends the iteration, and has the server answer all that has left in it.
 func (w *wire) answer() {
 	w.h.Iterate()
 	w.unsent = 0

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDecodeRejectsMoreThanOffsetsHold: the bytes are address space only, nothing touches
-// them.
+// TestDecodeRejectsMoreThanOffsetsHold: the data is only address space, which nothing touches.
 func TestDecodeRejectsMoreThanOffsetsHold(t *testing.T) {
 	if math.MaxInt == math.MaxInt32 {
 		t.Skip("no slice is that long")

@@ -16,8 +16,8 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// show writes a reply as text, so that two can be compared and a difference read. It
-// walks the reply by All and checks the other ways in against it.
+// show writes a reply as text, which tests compare and people read. It walks the reply by All
+// and compares the other methods with that.
 func show(t testing.TB, r Reply) string {
 	t.Helper()
 	switch r.Kind() {
@@ -71,11 +71,11 @@ func showAll(t testing.TB, r Replies) string {
 	return strings.Join(parts, "; ")
 }
 
-// reference is the dumbest decoder: one whole reply, recursively, without limits. It
-// returns the same text as show and what follows the reply, or false.
+// reference is the simplest decoder: it reads one whole reply, recursively, without limits. It
+// returns the same text as show and the data after the reply, or false.
 func reference(data []byte) (text string, rest []byte, ok bool) { return referenceOf(data, false) }
 
-// reference3 is the same for RESP3.
+// reference3 does the same for RESP3.
 func reference3(data []byte) (text string, rest []byte, ok bool) {
 	if len(data) > 0 && data[0] == '>' {
 		text, rest, ok = referenceOf(append([]byte("*"), data[1:]...), true)
@@ -150,9 +150,9 @@ func referenceOf(data []byte, resp3 bool) (text string, rest []byte, ok bool) {
 	return "[" + strings.Join(parts, " ") + "]", rest, true
 }
 
-// feed gives data to d as far as each of the cuts in turn, then whole, as a
-// connection would that keeps what is not consumed. Each time the bytes are elsewhere
-// in memory, as they are when a buffer grows.
+// feed gives data to d up to each of the cuts in turn, and then whole. So does a connection
+// that keeps what is not consumed. Each time the bytes are elsewhere in memory, as when a
+// buffer grows.
 func feed(d *Decoder, data []byte, n int, cuts ...int) (consumed int, done bool, err error) {
 	d.Reset(n)
 	for _, cut := range append(cuts, len(data)) {
@@ -164,7 +164,7 @@ func feed(d *Decoder, data []byte, n int, cuts ...int) (consumed int, done bool,
 	return consumed, done, err
 }
 
-// everyByte cuts behind each byte.
+// everyByte cuts after each byte.
 func everyByte(data []byte) (cuts []int) {
 	for i := range data {
 		cuts = append(cuts, i)
@@ -221,7 +221,7 @@ var wellFormed3 = []struct {
 
 func TestDecodeSplitAtEveryByte(t *testing.T) { testSplits(t, NewDecoder) }
 
-// TestDecode3SplitAtEveryByte shows that a decoder of RESP3 knows RESP2, too.
+// TestDecode3SplitAtEveryByte shows that a decoder of RESP3 also decodes RESP2.
 func TestDecode3SplitAtEveryByte(t *testing.T) { testSplits(t, NewDecoder3) }
 
 func testSplits(t *testing.T, newDecoder func(Limits) *Decoder) {
@@ -379,7 +379,7 @@ func TestDecodeAcceptsWhatIsAtTheLimits(t *testing.T) {
 		"+12345678\r\n",
 		"*5\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n",
 	} {
-		// Twice, for the count of elements begins anew with each reply.
+		// Twice, because the count of elements begins anew with each reply.
 		for _, cuts := range [][]int{nil, everyByte([]byte(data + data))} {
 			_, done, err := feed(d, []byte(data+data), 2, cuts...)
 			assert.NoError(t, err, data)
@@ -388,8 +388,8 @@ func TestDecodeAcceptsWhatIsAtTheLimits(t *testing.T) {
 	}
 }
 
-// TestResetForgetsHalfABatch: what a batch that never ended has announced and opened does not
-// count against the next.
+// TestResetForgetsHalfABatch: a batch that never ended has announced and opened something. That
+// does not count against the next batch.
 func TestResetForgetsHalfABatch(t *testing.T) {
 	d := NewDecoder(Limits{MaxDepth: 2, MaxElements: 5})
 	for _, data := range []string{"*5\r\n*0\r\n:1\r\n", "*1\r\n*3\r\n:1\r\n", "*5\r\n"} {
@@ -405,7 +405,7 @@ func TestResetForgetsHalfABatch(t *testing.T) {
 	assert.Equal(t, `[[integer "1" integer "2" integer "3" integer "4"]]`, showAll(t, d.Replies()))
 }
 
-// TestDecodeAnnouncedLengthsCostNothing: what a header promises is not allocated.
+// TestDecodeAnnouncedLengthsCostNothing: the decoder does not allocate what a header promises.
 func TestDecodeAnnouncedLengthsCostNothing(t *testing.T) {
 	d := NewDecoder(Limits{})
 	_, done, err := feed(d, []byte("*4000000\r\n$33000000\r\nx"), 1)
@@ -414,8 +414,8 @@ func TestDecodeAnnouncedLengthsCostNothing(t *testing.T) {
 	assert.Less(t, cap(d.vals), 100)
 }
 
-// TestDecodeInPiecesKeepsWhatItUnderstood feeds a large array in small pieces and looks at
-// what each adds: a decoder that began again would show in the tape, not only in time.
+// TestDecodeInPiecesKeepsWhatItUnderstood feeds a large array in small pieces and checks what
+// each adds to the tape. The tape would show if a decoder began again.
 func TestDecodeInPiecesKeepsWhatItUnderstood(t *testing.T) {
 	const elements = 20_000
 	data := redcon.AppendArray(nil, elements)
@@ -440,8 +440,8 @@ func TestDecodeInPiecesKeepsWhatItUnderstood(t *testing.T) {
 	require.Equal(t, "element 19999", string(d.Replies().At(0).At(elements-1).Bytes()))
 }
 
-// TestDecodeSkipsUselessWork: while a long string is incomplete, pieces of it are not
-// looked at, and a line is not searched from its start again.
+// TestDecodeSkipsUselessWork: the decoder does not look at pieces of a long string that is
+// incomplete. It does not search a line again from its start.
 func TestDecodeSkipsUselessWork(t *testing.T) {
 	d := NewDecoder(Limits{})
 	d.Reset(1)
@@ -457,8 +457,9 @@ func TestDecodeSkipsUselessWork(t *testing.T) {
 	assert.False(t, done || err != nil, "fewer bytes than before change nothing")
 }
 
-// TestDecodeLooksAtALineOnce: each piece is searched for the end of the line, those before
-// it are not. They are spoilt here, against the rule: a decoder that looks again sees ends.
+// TestDecodeLooksAtALineOnce: the decoder searches only the new piece for the end of the line.
+// The test breaks the rules and overwrites the earlier pieces with line ends, which a decoder
+// that looks again would find.
 func TestDecodeLooksAtALineOnce(t *testing.T) {
 	line := []byte("+" + strings.Repeat("x", 300) + "\r\n")
 	for _, piece := range []int{1, 7, 100} {
@@ -467,7 +468,7 @@ func TestDecodeLooksAtALineOnce(t *testing.T) {
 		done := false
 		for end := piece; !done; end += piece {
 			data := bytes.Clone(line[:min(end, len(line))])
-			for i := 1; i < end-piece-1; i++ { // The last byte seen may be the CR.
+			for i := 1; i < end-piece-1; i++ { // The last byte of a piece may be the CR.
 				data[i] = '\n'
 			}
 			var err error
@@ -479,8 +480,8 @@ func TestDecodeLooksAtALineOnce(t *testing.T) {
 	}
 }
 
-// TestReplyAtGoesStraightToTheElement: in an array without arrays it looks at no other
-// element. They are spoilt here: a walk over them would go astray.
+// TestReplyAtGoesStraightToTheElement: in an array without arrays, At looks at no other
+// element. The test spoils the others, which would lead a walk over them astray.
 func TestReplyAtGoesStraightToTheElement(t *testing.T) {
 	d := NewDecoder(Limits{})
 	_, done, err := feed(d, []byte("*2\r\n*4\r\n:0\r\n:1\r\n:2\r\n:3\r\n:4\r\n"), 1)
@@ -664,7 +665,7 @@ func TestDecoderShedsAnOddGiant(t *testing.T) {
 	assert.Zero(t, cap(d.vals))
 }
 
-// randomReply appends a random reply, with arrays nested up to depth.
+// randomReply appends a random reply with nested arrays, down to depth.
 func randomReply(rng *rand.Rand, b []byte, depth int) []byte {
 	kinds := 7
 	if depth == 0 {
@@ -724,8 +725,8 @@ func TestDecodeEqualsTheReference(t *testing.T) {
 	}
 }
 
-// FuzzDecode feeds anything, whole and in pieces. Both must agree, a result must be
-// what the reference finds, and memory must stay in proportion to the input.
+// FuzzDecode feeds arbitrary data, whole and in pieces. Both must agree, a result must be what
+// the reference finds, and memory must stay in proportion to the input.
 func FuzzDecode(f *testing.F) {
 	for _, c := range wellFormed {
 		f.Add([]byte(c.data), uint8(c.n), uint64(0))
@@ -736,7 +737,7 @@ func FuzzDecode(f *testing.F) {
 	fuzzDecode(f, NewDecoder, reference)
 }
 
-// FuzzDecode3 does so for RESP3.
+// FuzzDecode3 does the same for RESP3.
 func FuzzDecode3(f *testing.F) {
 	for _, c := range append(slices.Clone(wellFormed), wellFormed3...) {
 		f.Add([]byte(c.data), uint8(c.n), uint64(0))

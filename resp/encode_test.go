@@ -13,7 +13,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// commands decodes all that a batch holds with redcon's server-side parser.
+// commands decodes all commands of a batch with redcon's server-side parser.
 func commands(t testing.TB, b *Batch) [][]string {
 	t.Helper()
 	var all [][]string
@@ -164,7 +164,7 @@ func TestEncodingDoesNotAllocate(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, encode))
 }
 
-// FuzzEncode checks that any arguments come out of redcon's parser as they went in.
+// FuzzEncode checks that redcon's parser returns any arguments unchanged.
 func FuzzEncode(f *testing.F) {
 	f.Add("GET", "key", []byte("value"), int64(1), uint8(3))
 	f.Add("", "\r\n$5\r\n", []byte{}, int64(math.MinInt64), uint8(1))

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A callback takes 1 s, and then a command leaves in the same iteration. The server has had no time to answer it.
+// A callback takes 1 s, and then a command leaves in the same iteration. The server has had no
+// time to answer the command.
 func TestLateSend(t *testing.T) {
 	n := newNetwork(t)
 	n.mute = true

@@ -13,8 +13,8 @@ import (
 	"github.com/rankd/rankd/loop"
 )
 
-// What a burst has made to grow is given back: each test here makes something grow far
-// beyond its bound, uses it once more for little or not at all, and looks at what it holds.
+// The client gives back the memory of a burst. Each test here makes something grow far beyond
+// its bound, uses it once more for little or nothing, and checks how much it holds.
 
 // burstValues is far more than tapeKeepValues.
 const burstValues = 4 * tapeKeepValues
@@ -58,7 +58,7 @@ func TestBatchKeepsLittle(t *testing.T) {
 			assert.Zero(t, b.Len()+b.Size())
 			fill(8 * c.keep)
 			c.end(&b)
-			// Used again for little, the batch says nothing about what it holds.
+			// In its next use, for little, the batch does not hold more than it needs.
 			b.Cmd("PING")
 			c.end(&b)
 			assert.LessOrEqual(t, cap(b.buf), c.keep)
@@ -116,7 +116,7 @@ func TestIdleConnectionHoldsNoReplies(t *testing.T) {
 	})
 }
 
-// TestIdleCallHoldsNoReplies: a call sent in parts gathers copies of its replies.
+// TestIdleCallHoldsNoReplies: a call that is sent in parts gathers copies of its replies.
 func TestIdleCallHoldsNoReplies(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -155,8 +155,8 @@ func TestIdleCallHoldsNoReplies(t *testing.T) {
 	}
 }
 
-// TestCallReusedInsideDoneKeepsItsNewReplies: what an idle call lets go of is not that of
-// its next use.
+// TestCallReusedInsideDoneKeepsItsNewReplies: an idle call lets go of its replies, but not of
+// those of its next use.
 func TestCallReusedInsideDoneKeepsItsNewReplies(t *testing.T) {
 	n := newNetwork(t)
 	c := newClient(n, Options{MaxInflight: 4})

@@ -15,17 +15,17 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// A network is a transport.Dialer without sockets. Its events happen in the poll phase of
-// the harness's iterations, and only then, as with real sockets. Behind each connection
-// stands a server that answers at once, unless it is muted. GET x is answered with x, ERR x
-// with an error, LIST x y with the array of x and y, and any other command with +OK.
+// A network is a transport.Dialer without sockets. Its events happen in the poll phase of the
+// harness's iterations, and only then, as with real sockets. Each connection has a server that
+// answers at once, unless it is muted. It answers GET x with x, ERR x with an error, LIST x y
+// with the array of x and y, and any other command with +OK.
 type network struct {
 	t      testing.TB
 	h      *looptest.Harness
 	conns  []*peer  // all ever dialed
 	events []func() // of the next poll
 
-	refuse error // outcome of dials; nil means accepted
+	refuse error // outcome of dials; nil: accepted
 	mute   bool  // servers keep their answers until answer is called
 	silent bool  // dials have no outcome
 	// greet, if set, answers a command in place of the server.
@@ -42,19 +42,19 @@ func (p *peer) note(format string, args ...any) {
 	}
 }
 
-// A peer is the server's end of a connection, and the client's handle of it.
+// A peer is the server's end of a connection, and also the client's handle of it.
 type peer struct {
 	net     *network
 	handler transport.Handler
 	opts    transport.DialOptions
 
 	connected bool
-	closed    bool     // closed by one side; OnClose is to come or has come
-	queued    []byte   // written and not flushed
+	closed    bool     // closed by one side; OnClose has come or is to come
+	queued    []byte   // written but not flushed
 	writes    int      // flushes that carried something
 	commands  int      // received
-	answers   [][]byte // to come, one for each command
-	inbox     []byte   // arrived at the client and not consumed by it
+	answers   [][]byte // to come, one per command
+	inbox     []byte   // arrived at the client but not consumed by it
 }
 
 func newNetwork(t testing.TB) *network {
@@ -74,7 +74,7 @@ func newNetwork(t testing.TB) *network {
 	return n
 }
 
-// settle runs iterations until nothing happens any more.
+// settle runs iterations until nothing more happens.
 func (n *network) settle() {
 	n.t.Helper()
 	for n.h.Settle(); n.busy(); n.h.Settle() {
@@ -86,8 +86,8 @@ func (n *network) busy() bool {
 	return len(n.events) > 0 || slices.ContainsFunc(n.conns, (*peer).flushable)
 }
 
-// advance moves the clock by d in steps, one to each instant at which a timer is due, and
-// settles at each.
+// advance moves the clock by d in steps. It stops at each instant at which a timer is due, and
+// settles there.
 func (n *network) advance(d time.Duration) {
 	n.t.Helper()
 	end := n.h.Clock.Now().Add(d)
@@ -236,14 +236,15 @@ func (p *peer) answer(n int) {
 	}
 }
 
-// arrive lets bytes reach the client at the next poll.
+// arrive has bytes reach the client at the next poll.
 func (p *peer) arrive(b []byte) {
 	p.net.events = append(p.net.events, func() {
 		if p.closed {
 			return
 		}
 		p.inbox = append(p.inbox, b...)
-		// A copy, spoilt afterwards: a view must not outlive the call.
+		// The client gets a copy, which is spoiled afterwards: a view must not outlive the
+		// call.
 		data := slices.Clone(p.inbox)
 		consumed := p.handler.OnData(data)
 		require.LessOrEqual(p.net.t, consumed, len(data))

@@ -16,11 +16,11 @@ import (
 
 var seeds = flag.Int("resp.seeds", 100, "number of random schedules")
 
-// TestRandomSchedules lets a client run against random calls, cancels, deadlines, answers
-// split anywhere, hung servers, refused and lost connections, all from one seed and in
-// virtual time. After each step the client's invariants hold; in the end each call that
-// was accepted was done exactly once, with its own replies or an error that fits;
-// no command reached a server twice; nothing is in flight.
+// TestRandomSchedules runs a client with random calls, cancels and deadlines, answers split
+// anywhere, hung servers, and refused and lost connections. All of that follows from one seed,
+// in virtual time. After each step the client's invariants hold. In the end, each accepted call
+// was done exactly once, with its own replies or an error that fits. No command reached a
+// server twice, and nothing is in flight.
 func TestRandomSchedules(t *testing.T) {
 	for seed := range uint64(*seeds) {
 		if !t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomSchedule(t, seed) }) {
@@ -51,7 +51,7 @@ func randomSchedule(t *testing.T, seed uint64) {
 		Seed:           seed,
 	})
 	var uses []*use
-	var free []*Call // used before and done, to be used again
+	var free []*Call // has been used and is done; to be used again
 	start := func() {
 		u := &use{prefix: strconv.Itoa(len(uses)), size: rng.IntN(2 * c.opts.MaxInflight)}
 		fresh, o := get(t, u.prefix, u.size)
@@ -86,7 +86,7 @@ func randomSchedule(t *testing.T, seed uint64) {
 		if len(n.conns) == 0 {
 			return nil
 		}
-		// One of the last few: those before are closed for good.
+		// One of the last few connections: earlier ones are closed for good.
 		return n.conns[max(0, len(n.conns)-1-rng.IntN(3))]
 	}
 	for range 150 {
@@ -130,7 +130,8 @@ func randomSchedule(t *testing.T, seed uint64) {
 		}
 		checkInvariants(t, c)
 	}
-	// All calls end by themselves, whatever the servers do: those that wait, when their turn comes.
+	// All calls end by themselves, whatever the servers do. Those that wait end when their turn
+	// comes.
 	n.advance(10 * time.Second)
 	checkInvariants(t, c)
 	for _, u := range uses {
@@ -148,7 +149,7 @@ func randomSchedule(t *testing.T, seed uint64) {
 		require.True(t, errors.Is(o.err, ErrTimeout) || errors.Is(o.err, ErrConnectionLost) ||
 			errors.Is(o.err, ErrConnect), "%s: %v", where, o.err)
 		if errors.Is(o.err, ErrConnect) {
-			require.Zero(t, n.executed[u.prefix+":0"], "%s: nothing was sent, said the error", where)
+			require.Zero(t, n.executed[u.prefix+":0"], "%s: the error says that nothing was sent", where)
 		}
 	}
 	for text, times := range n.executed {
@@ -158,7 +159,7 @@ func randomSchedule(t *testing.T, seed uint64) {
 	}
 	require.Zero(t, c.Stats().Waiting)
 
-	// With the servers back, what the client holds drains and it works.
+	// When the servers are back, the client finishes what it holds, and works.
 	n.mute, n.silent, n.refuse = false, false, nil
 	for _, p := range n.conns {
 		p.answerInPieces(rng, len(p.answers))

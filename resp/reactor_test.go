@@ -42,7 +42,7 @@ func startReactor(t testing.TB) *reactor.Reactor {
 	return r
 }
 
-// result is what a call came to, copied out of its Done.
+// result is a call's outcome, copied out of its Done.
 type result struct {
 	replies []string
 	err     error
@@ -145,7 +145,7 @@ func TestClientSurvivesARestartOfTheServer(t *testing.T) {
 	require.Equal(t, []string{"PONG"}, do(t, r, c, ping).replies)
 
 	m.Close()
-	// The first may find the old connection, later ones find nobody.
+	// The first call may find the old connection. Later ones find no server.
 	do(t, r, c, ping)
 	err := do(t, r, c, ping).err
 	require.ErrorIs(t, err, resp.ErrConnect)
@@ -153,7 +153,7 @@ func TestClientSurvivesARestartOfTheServer(t *testing.T) {
 
 	require.NoError(t, m.Restart())
 	defer m.Close()
-	// A call waits for the next attempt, so the first that comes finds the server.
+	// A call waits for the next attempt, so the first new call finds the server.
 	require.Equal(t, []string{"PONG"}, do(t, r, c, ping).replies)
 	onLoop(t, r, c.Close)
 }
@@ -182,8 +182,8 @@ func TestClientUnreachable(t *testing.T) {
 	onLoop(t, r, c.Close)
 }
 
-// BenchmarkRedis runs HGETALL against a real server at RANKD_REDIS=host:port, in a closed
-// loop of so many batches in flight.
+// BenchmarkRedis runs HGETALL against a real server at RANKD_REDIS=host:port, in a closed loop
+// with several batches in flight.
 func BenchmarkRedis(b *testing.B) {
 	addr := os.Getenv("RANKD_REDIS")
 	if addr == "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRingEqualsASlice compares the ring with a plain slice: over random pushes and pops, in
-// waves that make it wrap, grow while it wraps, and let go of a large ring.
+// TestRingEqualsASlice compares the ring with a plain slice over random pushes and pops. These
+// come in waves, which make the ring wrap, grow while it wraps, and give back its memory.
 func TestRingEqualsASlice(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -17,7 +17,7 @@ func TestRingEqualsASlice(t *testing.T) {
 		var want []part
 		var pushed uint64
 		for wave := range 60 {
-			// Every tenth wave is high, and every wave but those ends low.
+			// Every tenth wave is high. All other waves end low.
 			high := 1 + rng.IntN(40)
 			if wave%10 == 9 {
 				high = ringKeep + rng.IntN(2*ringKeep)

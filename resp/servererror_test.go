@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A server may answer with 64 KiB of error; what quotes it stays short.
+// A server may answer with an error of 64 KiB. Texts that quote it stay short.
 func TestServerErrorIsShort(t *testing.T) {
 	err := &ServerError{Message: "ERR " + strings.Repeat("x", 64<<10)}
 	assert.EqualError(t, err, "ERR "+strings.Repeat("x", 196)+"… (65540 bytes)")
@@ -15,7 +15,7 @@ func TestServerErrorIsShort(t *testing.T) {
 	assert.EqualError(t, &ServerError{Message: "ERR a\tb\x1b"}, `ERR a\tb\x1b`)
 }
 
-// An error that concerns the server says what it means and what to do.
+// If an error concerns the whole server, its text says what it means and what to do.
 func TestServerErrorTellsItsMeaning(t *testing.T) {
 	for message, want := range map[string]string{
 		"LOADING Redis is loading the dataset in memory":          "ask again later",

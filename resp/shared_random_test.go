@@ -15,13 +15,14 @@ import (
 	"github.com/rankd/rankd/loop"
 )
 
-// TestRandomSharing lets calls ask for the same few keys, in one part or several, with replies of
-// any length, some of them too long, all at once or part by part. They are cancelled, time out, and
-// lose their connections. The server numbers what it executes, and answers with the number, so that a reply says
-// when its command was executed. Each reply must come from a command that was executed after the
-// call had asked for it, and reads of one call behind a write of the call from after that write. No command
-// is executed more often than it was asked for. Calls fail for the length of their replies if and only if these
-// are longer than the bound.
+// TestRandomSharing has calls ask for the same few keys, in one part or several. Replies have
+// any length, some are too long, and they come at once or part by part. Calls are cancelled,
+// time out, and lose their connections. The server numbers the commands that it executes and
+// answers with the number, so a reply says when its command was executed. Each reply must come
+// from a command that was executed after its call had asked. A read after a write in the same
+// call must be executed after that write. No command is executed more often than calls asked
+// for it. A call fails for the length of its replies if and only if they are longer than the
+// bound.
 func TestRandomSharing(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(*seeds) {
@@ -75,8 +76,8 @@ func newSharing(t *testing.T, seed uint64, seen map[string]int) *sharing {
 	return w
 }
 
-// execute answers LRANGE key n with n elements, and other commands with one: all of them the
-// number of the execution.
+// execute answers LRANGE key n with n elements, and other commands with one. Each element is
+// the number of the execution.
 func (w *sharing) execute(args []string) ([]byte, bool) {
 	w.executed++
 	w.times[strings.Join(args, " ")]++
@@ -90,7 +91,7 @@ func (w *sharing) execute(args []string) ([]byte, bool) {
 			b = redcon.AppendBulkString(b, number)
 		}
 		return b, true
-	case "GETRANGE": // one long value, of blanks and the number
+	case "GETRANGE": // one long value of blanks and the number
 		n, err := strconv.Atoi(args[2])
 		require.NoError(w.t, err)
 		return redcon.AppendBulkString(nil, fmt.Sprintf("%*s", n, number)), true
@@ -153,7 +154,7 @@ func (w *sharing) ask() {
 	w.calls = append(w.calls, s)
 }
 
-// take looks at the replies that have come.
+// take checks the replies that have come.
 func (s *sharer) take() {
 	t := s.w.t
 	require.False(t, s.done || s.gaveUp)
@@ -206,7 +207,7 @@ func (s *sharer) ended() {
 	s.done = true
 }
 
-// mostBytes bounds what the replies to all commands may have in bytes, and what RESP adds.
+// mostBytes bounds the replies to all commands, in bytes, with the framing of RESP.
 func (s *sharer) mostBytes() (n int) {
 	for _, command := range s.commands {
 		n += 32

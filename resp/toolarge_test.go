@@ -11,8 +11,9 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// TestAReplyThatIsTooLargeIsDroppedAsItComes: the call fails as soon as the bound is passed, or an announcement says
-// that it will be; the transport keeps no more than the bound; the calls around it get their replies.
+// TestAReplyThatIsTooLargeIsDroppedAsItComes: the call fails as soon as its replies exceed the
+// bound, or announce that they will. The transport keeps no more than the bound. The calls
+// before and after it get their replies.
 func TestAReplyThatIsTooLargeIsDroppedAsItComes(t *testing.T) {
 	const bound, shed, piece = 10_000, 1000, 700
 	array := redcon.AppendArray(nil, 20_000)
@@ -68,7 +69,8 @@ func TestAReplyThatIsTooLargeIsDroppedAsItComes(t *testing.T) {
 	}
 }
 
-// TestNoPartLeavesPastTheDeadline: not even in the iteration whose timers will say that it has passed.
+// TestNoPartLeavesPastTheDeadline: no part leaves, even if the timer that reports the deadline
+// fires later in the same iteration.
 func TestNoPartLeavesPastTheDeadline(t *testing.T) {
 	n := newNetwork(t)
 	n.mute = true
@@ -86,8 +88,8 @@ func TestNoPartLeavesPastTheDeadline(t *testing.T) {
 	assert.Zero(t, c.Stats().Inflight)
 }
 
-// FuzzDecoderSkip: a reply that is skipped ends where it ends when it is read, however it is cut, and those behind it
-// are the same.
+// FuzzDecoderSkip: a skipped reply ends where it would end if it were read, however it is cut.
+// The replies after it are the same.
 func FuzzDecoderSkip(f *testing.F) {
 	for _, c := range wellFormed {
 		f.Add([]byte(c.data), uint8(c.n), uint8(3))

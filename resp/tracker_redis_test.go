@@ -17,7 +17,7 @@ import (
 	"github.com/rankd/rankd/resp/resptest"
 )
 
-// heard notes what a tracker tells, for any goroutine.
+// heard notes what a tracker tells. Any goroutine.
 type heard struct {
 	keys    chan string
 	changes chan error
@@ -74,7 +74,7 @@ func TestTrackerOnARealServer(t *testing.T) {
 	}
 	assert.Len(t, named, 20_000)
 
-	// A further prefix, and one that overlaps.
+	// A further prefix, and one that overlaps with another.
 	all := told.all.Load()
 	onLoop(t, r, func() { tracker.Track([]string{"user:", "post:", "list:"}) })
 	require.Eventually(t, func() bool { covers, trusted := ask(tracker, "list:"); return covers && trusted }, 10*time.Second, time.Millisecond)
@@ -109,7 +109,7 @@ func TestTrackerOnARealServer(t *testing.T) {
 	assert.ErrorIs(t, <-toldBarred.changes, resp.ErrTrackingRefused)
 	covers, trusted := ask(barredTracker, "user:")
 	assert.False(t, covers || trusted)
-	// What the page says that a user needs is enough.
+	// The permissions that the page lists are enough.
 	command("ACL", "SETUSER", "tracker", "on", ">secret", "+hello", "+ping", "+client|tracking")
 	barred.Username = "tracker"
 	_, toldTracker := startTracker(t, r, barred, "user:")

@@ -17,7 +17,8 @@ import (
 
 var methods = []rowset.Aggregation{rowset.Count, rowset.Sum, rowset.Mean, rowset.Min, rowset.Max}
 
-// plainAggregate is Aggregate over the values of one group, nils among them, as one would write it down.
+// plainAggregate computes Aggregate in the plainest way, over the values of one group, which
+// include nils.
 func plainAggregate(a rowset.Aggregation, values []any, out registry.Type) any {
 	var some []any
 	for _, v := range values {
@@ -73,7 +74,8 @@ func plainAggregate(a rowset.Aggregation, values []any, out registry.Type) any {
 	return result
 }
 
-// hugeNumbers gives some rows numbers whose sums leave the range of their type, and zeros of both signs.
+// hugeNumbers gives some rows zeros of both signs, and numbers whose sums leave the range of
+// their type.
 func hugeNumbers(rng *rand.Rand, in rowset.RowSet) rowset.RowSet {
 	ints, floats := rowset.NewIntBuilder(5001, 0), rowset.NewFloatBuilder(1001, 0)
 	for range in.Batch.IDs {
@@ -99,7 +101,7 @@ func hugeNumbers(rng *rand.Rand, in rowset.RowSet) rowset.RowSet {
 	return in
 }
 
-// Each aggregation of each type is what a plain loop over the rows of the group gives, to the bit.
+// Each aggregation of each type equals a plain loop over the rows of the group, to the bit.
 func TestAggregateAsPlainLoops(t *testing.T) {
 	for seed := range uint64(150) {
 		rng := rand.New(rand.NewPCG(seed, 26))
@@ -185,7 +187,7 @@ func TestGroupsBySeveralColumns(t *testing.T) {
 	assert.Zero(t, n, "no rows are no group")
 }
 
-// Each active row gets the value of its group, and every other row a null.
+// Each active row gets the value of its group. Every other row gets a null.
 func TestScatterGroups(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 28))
@@ -213,7 +215,8 @@ func TestScatterGroups(t *testing.T) {
 	})
 }
 
-// BenchmarkAggregate adds up 10,000 and a million doubles of a hundred groups, beside a plain loop over the same slices.
+// BenchmarkAggregate adds up 10,000 and a million doubles of a hundred groups. It compares with
+// a plain loop over the same slices.
 func BenchmarkAggregate(b *testing.B) {
 	for _, rows := range []int{10_000, 1_000_000} {
 		rng := rand.New(rand.NewPCG(1, 2))

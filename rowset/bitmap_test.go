@@ -69,7 +69,7 @@ func TestCopyRange(t *testing.T) {
 		at, n, after := rng.IntN(140), rng.IntN(140), rng.IntN(70)
 		src := NewBitmap(n)
 		for i := range src {
-			src[i] = rng.Uint64() // stray bits past the end too
+			src[i] = rng.Uint64() // stray bits past the end, too
 		}
 		if rng.IntN(4) == 0 {
 			src = nil

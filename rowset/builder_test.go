@@ -15,7 +15,8 @@ import (
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
-// A column of each type has the rows that its builder was given, whatever room it was made with.
+// A column of each type has the rows that its builder was given, whatever capacity the builder
+// began with.
 func TestBuildersAgreeWithPlainRows(t *testing.T) {
 	forRandom(t, 200, func(t *testing.T, rng *rand.Rand) {
 		n := rng.IntN(300)
@@ -74,7 +75,7 @@ func TestBuildersAgreeWithPlainRows(t *testing.T) {
 	})
 }
 
-// A value in binary comes back as it was, and what follows it is left.
+// A value in binary form is read back unchanged, and what follows it is left.
 func TestBinaryValues(t *testing.T) {
 	forRandom(t, 100, func(t *testing.T, rng *rand.Rand) {
 		batch := rowsettest.RowSet(rng, 100).Batch

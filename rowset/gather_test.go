@@ -15,7 +15,7 @@ import (
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
-// lender returns a function that lends a memory whose slices hold garbage, or none.
+// lender returns a function that returns a memory whose slices hold garbage, or nil.
 func lender(t *testing.T) func(rng *rand.Rand) *rowset.Memory {
 	pool := rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true})
 	return func(rng *rand.Rand) *rowset.Memory {
@@ -69,7 +69,7 @@ func TestGatherRefusesARowOutsideOfTheBatch(t *testing.T) {
 	}
 }
 
-// A column that nothing makes null has no validity.
+// A column without nulls has no validity.
 func TestGatherHasNoValidityIfNothingIsNull(t *testing.T) {
 	b := rowset.NewBatch([]int64{1, 2},
 		&rowset.IntColumn{Key: 5001, Values: []int64{1, 2}},
@@ -126,7 +126,7 @@ func TestConcatSharesASetDictionary(t *testing.T) {
 	assert.Same(t, c.Dict, rowset.Concat(nil, side, side).Batch.Set(5201).Dict)
 }
 
-// Few rows of a large dictionary take only their own sets along.
+// A few rows of a large dictionary take only their own sets with them.
 func TestGatherLeavesUnusedSetsBehind(t *testing.T) {
 	b := rowset.NewSetBuilder(5201, 1000)
 	for i := range 1000 {
@@ -169,7 +169,7 @@ func TestWithAgreesWithPlainRows(t *testing.T) {
 	})
 }
 
-// No column is lost and none doubled where rows get columns of all types at once.
+// No column is lost or duplicated where rows get columns of all types at once.
 func TestScatterAgreesWithPlainRows(t *testing.T) {
 	lend := lender(t)
 	forRandom(t, 150, func(t *testing.T, rng *rand.Rand) {
@@ -202,7 +202,7 @@ func TestScatterAgreesWithPlainRows(t *testing.T) {
 	})
 }
 
-// The allocations do not grow with the rows.
+// The number of allocations does not grow with the rows.
 func TestGatherAllocatesColumnsOnly(t *testing.T) {
 	allocations := func(n int) float64 {
 		b := rowset.NewStringBuilder(3001, n)

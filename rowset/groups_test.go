@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
-// Groups numbers rows as a map of the values as text does.
+// Groups numbers rows in the same way as a map of the values written as text.
 func TestGroups(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 8))

@@ -10,7 +10,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// The bits of hashes never change. Python has computed these from the definitions.
+// The bits of hashes never change. These were computed in Python from the definitions.
 func TestHashVectors(t *testing.T) {
 	for _, c := range []struct {
 		v, seed int64
@@ -48,7 +48,7 @@ func TestHashVectors(t *testing.T) {
 	assert.Zero(t, rowset.HashUnit(1<<11-1))
 }
 
-// A change of any bit of value or seed changes half of the bits of the hash.
+// A change of any bit of the value or the seed changes half of the bits of the hash.
 func TestHashChangesHalfOfItsBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(26, 4))
 	const values = 400

@@ -13,7 +13,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// TestIDDict: several goroutines number the same texts in other orders, and all numbers lead back to their texts.
+// TestIDDict: several goroutines number the same texts in different orders. Each number leads
+// back to its text.
 func TestIDDict(t *testing.T) {
 	d := rowset.NewIDDict()
 	var of [4]map[string]int64
@@ -32,7 +33,7 @@ func TestIDDict(t *testing.T) {
 				for i, text := range texts {
 					assert.Equal(t, string(text), known[ids[i+1]])
 					of[worker][string(text)] = ids[i+1]
-					clear(text) // The dictionary has copied it.
+					clear(text) // The dictionary has its own copy.
 				}
 			}
 		})

@@ -17,13 +17,13 @@ func lendingMemory(p *rowset.Pool) *rowset.Memory {
 	return m
 }
 
-// A slice that a request gave back serves the next one, of any length in its class.
+// A slice that a request gave back serves the next request, at any length in its class.
 func TestMemoryIsUsedAgain(t *testing.T) {
 	p := rowset.NewPool(rowset.PoolConfig{Poison: true})
 	m := lendingMemory(p)
 	ids, floats, rows := m.IDs(1000), m.Floats(600), m.Rows(5000)
 	assert.Len(t, ids, 1000)
-	assert.Equal(t, 1000, cap(ids), "appending to it must not reach what lies behind")
+	assert.Equal(t, 1000, cap(ids), "appending to it must not reach what comes after")
 	assert.Zero(t, p.Bytes(), "all is lent")
 	other := m.IDs(1000)
 	assert.NotSame(t, &ids[0], &other[0])
@@ -37,7 +37,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	assert.NotSame(t, &rows[0], &m.Rows(4096)[0], "of another class")
 }
 
-// Short slices are parts of blocks, which grow with the request, and each is its own.
+// Short slices are parts of blocks, which grow with the request. No two slices overlap.
 func TestShortSlicesAreParts(t *testing.T) {
 	p := rowset.NewPool(rowset.PoolConfig{Poison: true})
 	m := lendingMemory(p)
@@ -85,7 +85,7 @@ func TestMemoryThatIsNotLent(t *testing.T) {
 	}
 }
 
-// The bound holds, and a pool that is full makes room for the sizes in use now.
+// The bound holds. A full pool makes room for the sizes in use now.
 func TestMemoryIsBounded(t *testing.T) {
 	const most = 1 << 20
 	p := rowset.NewPool(rowset.PoolConfig{BytesMax: most})
@@ -106,8 +106,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	assert.Same(t, &small[0], &m.Rows(600)[0])
 }
 
-// An answer shows nothing that goes to other requests: small outputs are copied, and large ones
-// keep what they show.
+// An answer never shows memory that goes to other requests: small outputs are copied, and large
+// ones keep their memory.
 func TestMemoryOfAnAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -146,7 +146,7 @@ func TestMemoryOfAnAnswer(t *testing.T) {
 	}
 }
 
-// Several bodies of a request take memory at the same time, and so do several requests.
+// Several bodies of a request take memory at the same time, and several requests do.
 func TestMemoryOfManyGoroutines(t *testing.T) {
 	p := rowset.NewPool(rowset.PoolConfig{BytesMax: 1 << 20, Poison: true})
 	in := rowset.Dense(rowset.NewBatch(make([]int64, 700), &rowset.FloatColumn{Key: 2001, Values: make([]float64, 700)}))

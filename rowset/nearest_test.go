@@ -11,7 +11,8 @@ import (
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
-// TestMeasure compares each measure with its function of two vectors, for random rows with nulls and zeros.
+// TestMeasure compares each measure with a function of two vectors, for random rows with nulls
+// and zeros.
 func TestMeasure(t *testing.T) {
 	functions := map[rowset.Measure]func(x, y []float32) float64{rowset.ByDot: rowset.Dot, rowset.ByCosine: rowset.Cosine, rowset.ByL2: rowset.L2}
 	for seed := range uint64(200) {

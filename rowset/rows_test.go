@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
-// forRandom runs check with many random generators, and names the failing one.
+// forRandom runs check with many random generators, and names a failing one.
 func forRandom(t *testing.T, rounds int, check func(t *testing.T, rng *rand.Rand)) {
 	t.Helper()
 	for seed := range uint64(rounds) {

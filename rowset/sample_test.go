@@ -13,7 +13,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// The bits of logarithms never change. They are those of math.Log without fused operations, up to one unit in the last place.
+// The bits of logarithms never change. They equal those of math.Log without fused operations,
+// to one unit in the last place.
 func TestNaturalLog(t *testing.T) {
 	for x, want := range map[float64]uint64{
 		1: 0, 0.5: 0xbfe62e42fefa39ef, 0.1: 0xc0026bb1bbb55515, 0.75: 0xbfd269621134db92, 0x1p-53: 0xc0425e4f7b2737fa, 1 - 0x1p-53: 0xbca0000000000000,
@@ -31,7 +32,7 @@ func TestNaturalLog(t *testing.T) {
 	}
 }
 
-// sampleRows returns rows of these weights, nil ones among them.
+// sampleRows returns rows with these weights, some of which are nil.
 func sampleRows(weights ...any) RowSet {
 	b := NewBuilder(nil, &registry.Key{ID: 9, Type: registry.Float}, len(weights)).(*FloatBuilder)
 	for _, w := range weights {
@@ -51,7 +52,7 @@ func sampleRows(weights ...any) RowSet {
 	return Dense(NewBatch(ids, c))
 }
 
-// randomOf returns a random number of each active row, by its id.
+// randomOf returns a random number for each active row, by its id.
 func randomOf(rs RowSet, seed int64) []float64 {
 	random := make([]float64, rs.N)
 	for pos := range random {
@@ -60,7 +61,7 @@ func randomOf(rs RowSet, seed int64) []float64 {
 	return random
 }
 
-// plainSample draws one row after the other as the definition says.
+// plainSample draws one row after another, as the definition says.
 func plainSample(rs RowSet, weight func(row int32) float64, random []float64, k int) (rows []int32, propensities []float64) {
 	left := make([]int, 0, rs.N)
 	for pos := range rs.N {
@@ -142,7 +143,8 @@ func TestSampleAsPlainDraws(t *testing.T) {
 	}
 }
 
-// Over many seeds each pair of draws is as frequent as the product of its propensities says: these are probabilities.
+// Propensities are probabilities: over many seeds, each pair of draws is as frequent as the
+// product of its propensities.
 func TestSampleDrawsAsItsPropensitiesSay(t *testing.T) {
 	const seeds = 60_000
 	in := sampleRows(1.0, 2.0, 3.0, 4.0, 0.0)
@@ -164,10 +166,10 @@ func TestSampleDrawsAsItsPropensitiesSay(t *testing.T) {
 		sum += want
 	}
 	assert.InDelta(t, 1, sum, 1e-12)
-	assert.Less(t, square, 31.3, "chi-square with 11 degrees of freedom is above in 1 of 1,000 runs; the seeds are fixed")
+	assert.Less(t, square, 31.3, "chi-square with 11 degrees of freedom exceeds this in 1 of 1,000 runs; the seeds are fixed")
 }
 
-// The same rows in another order are drawn in the same order.
+// The same rows in another order give the same draws in the same order.
 func TestSampleLooksAtRandomNumbersAlone(t *testing.T) {
 	in := sampleRows(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 	want, _, err := Sample(nil, nil, in, 9, randomOf(in, 3), 4)
@@ -178,7 +180,8 @@ func TestSampleLooksAtRandomNumbersAlone(t *testing.T) {
 	assert.Equal(t, want.Rows, got.Rows)
 }
 
-// BenchmarkSample draws 100 of 10,000 rows, beside a plain loop that only computes who comes first.
+// BenchmarkSample draws 100 of 10,000 rows. It compares with a plain loop that only computes
+// which row comes first.
 func BenchmarkSample(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	weights := make([]any, 10_000)

@@ -11,7 +11,8 @@ import (
 
 func TestSchemaDelta(t *testing.T) {
 	type keys = []registry.KeyID
-	// of returns a row set with one row and a column for each key: floats below 3000, strings above.
+	// of returns a row set with one row and a column for each key: floats below 3000, strings
+	// from there on.
 	of := func(list ...registry.KeyID) rowset.RowSet {
 		var columns []rowset.Column
 		for _, key := range list {

@@ -11,8 +11,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Results are immutable: a union of sets leaves the dictionary of its input alone, which other results share. Sets of few
-// members and of many take different ways.
+// Results are immutable: a union of sets does not change the dictionary of its input, which
+// other results share. Sets of few members and of many take different paths.
 func TestUnionsOfSetsShareNothingThatTheyChange(t *testing.T) {
 	const sets, first, second = registry.KeyID(5201), registry.KeyID(5001), registry.KeyID(5002)
 	for _, members := range []int{4, 200} {
@@ -28,7 +28,7 @@ func TestUnionsOfSetsShareNothingThatTheyChange(t *testing.T) {
 			thirds.Append(int64(i % 3))
 		}
 		column := b.Column().(*rowset.SetColumn)
-		// Its slices have room behind their ends, as those of a builder may have.
+		// Its slices have spare capacity, as those of a builder may have.
 		column.Dict.Members = append(make([]int32, 0, 4*members), column.Dict.Members...)
 		column.Dict.Offsets = append(make([]int32, 0, 100), column.Dict.Offsets...)
 		in := rowset.Dense(rowset.NewBatch([]int64{1, 2, 3, 4, 5, 6},

@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
-// sortedRows is the rule, spelled out: it returns the batch rows in order.
+// sortedRows spells out the rule: it returns the batch rows in order.
 func sortedRows(rs rowset.RowSet, key registry.KeyID, desc bool) []int32 {
 	rows := []int32{}
 	for i := range rs.N {
@@ -55,7 +55,7 @@ func sortedRows(rs rowset.RowSet, key registry.KeyID, desc bool) []int32 {
 	return rows
 }
 
-// sorted is a sort that nothing stops.
+// sorted returns rows from a sort that nothing stops.
 func sorted(rs rowset.RowSet, key registry.KeyID, desc bool) rowset.RowSet {
 	out, err := rowset.Sort(nil, nil, rs, key, desc)
 	if err != nil {
@@ -163,7 +163,7 @@ func TestSortOfSortedRowsCopiesNothing(t *testing.T) {
 	assert.Nil(t, sorted(rowset.Dense(b), registry.IDKey, true).Rows)
 }
 
-// BenchmarkSort compares with slices.Sort on the bare floats, in one run.
+// BenchmarkSort compares with slices.Sort on the bare floats, in the same run.
 func BenchmarkSort(b *testing.B) {
 	for _, n := range []int{8, 100, 1000, 1_000_000} {
 		rng := rand.New(rand.NewPCG(1, 1))
@@ -196,7 +196,7 @@ func BenchmarkSort(b *testing.B) {
 	}
 }
 
-// BenchmarkSortSmall finds where one method should change over to the next.
+// BenchmarkSortSmall finds the sizes at which one method should hand over to the next.
 func BenchmarkSortSmall(b *testing.B) {
 	for _, n := range []int{16, 24, 32, 48, 128, 256, 320, 400, 512} {
 		rng := rand.New(rand.NewPCG(1, 1))

@@ -15,7 +15,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// The property tests of these kernels are those of their tasks, in task/builtin. Here are the parts that no task reaches.
+// The property tests of these kernels are those of their tasks, in task/builtin. This file
+// tests the parts that no task reaches.
 
 const (
 	testScore  registry.KeyID = 11
@@ -23,8 +24,8 @@ const (
 	testSource registry.KeyID = 13
 )
 
-// sourceRows returns rows of which every second one is a double, with a float, a string and a set column. In a list of
-// rows they stand in a random order.
+// sourceRows returns rows, half of which repeat an id, with a float, a string and a set column.
+// If listed, they are in a random order.
 func sourceRows(n int, listed bool) RowSet {
 	rng := rand.New(rand.NewPCG(14, uint64(n)))
 	ids := make([]int64, n)
@@ -84,7 +85,7 @@ func sourceKernels(n int, listed bool) map[string]func(Stop, *Memory) error {
 	}
 }
 
-// lendingMemory returns a Memory whose slices come from a pool, and what gives them back.
+// lendingMemory returns a Memory with slices from a pool, and a function that gives them back.
 func lendingMemory() (*Memory, func()) {
 	m := NewMemory(NewPool(PoolConfig{LengthMin: 1, BytesMax: 1 << 30}))
 	m.SetLending(true)

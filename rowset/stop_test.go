@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// countdown stops at the n-th question, and counts the questions.
+// countdown says stop after n questions, and counts the questions.
 type countdown struct{ n, asked int }
 
 func (c *countdown) Cancelled() bool {
@@ -20,8 +20,8 @@ func (c *countdown) Cancelled() bool {
 	return c.asked > c.n
 }
 
-// shuffled returns n rows of random ids, with a random float column 2 and, if wanted, a
-// string column 3 of as many different values.
+// shuffled returns n rows with random ids and a random float column 2. If wanted, they also
+// have a string column 3 with n different values.
 func shuffled(n int, withStrings bool) RowSet {
 	r := rand.New(rand.NewPCG(1, 2))
 	ids, values := make([]int64, n), make([]float64, n)
@@ -68,8 +68,8 @@ func TestSortStops(t *testing.T) {
 	}
 }
 
-// A large sort that nobody waits for ends after a tiny part of its work. Each question is
-// followed by at most stopRows rows of work of one pass.
+// A large sort that nobody waits for ends after a tiny part of its work. After each question,
+// it does stopRows rows of work of one pass at most.
 func TestLargeSortStopsSoon(t *testing.T) {
 	rs := shuffled(5_000_000, false)
 	for _, n := range []int{0, 10} {

@@ -98,7 +98,8 @@ var (
 	floatText = regexp.MustCompile(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
 )
 
-// FuzzTexts compares with a grammar and arbitrary precision: a text is a value or it is not, and a value is the nearest one.
+// FuzzTexts compares with a grammar and with arbitrary precision. A text is either a value or
+// not, and a value is the nearest one.
 func FuzzTexts(f *testing.F) {
 	for _, text := range []string{"1", "-9223372036854775808", "1e308", "1e309", "nan", "0x1p3", "+", "1_0", "a, b", `["a"]`, "[", ".5", "5."} {
 		f.Add(text)

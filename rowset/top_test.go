@@ -29,7 +29,7 @@ func TestTopAgreesWithSortAndTake(t *testing.T) {
 	})
 }
 
-// topInputs are the orders in which a selection does least and most.
+// topInputs are the orders for which a selection does least and most work.
 func topInputs(n int) map[string][]float64 {
 	rng := rand.New(rand.NewPCG(3, 3))
 	inputs := map[string][]float64{}
@@ -51,7 +51,8 @@ func topInputs(n int) map[string][]float64 {
 	return inputs
 }
 
-// A sample finds 0.0 as the limit of a descending order, and the key beside it is that of -0.0, which no row has.
+// A sample finds 0.0 as the limit of a descending order. The next key belongs to -0.0, which no
+// row has.
 func TestTopOfZeros(t *testing.T) {
 	const n, k = 1_000, 10
 	for _, zero := range []float64{0, math.Copysign(0, -1)} {
@@ -68,7 +69,7 @@ func TestTopOfZeros(t *testing.T) {
 	}
 }
 
-// Inputs long enough that the buffer is cut many times.
+// Inputs are so long that the buffer is cut many times.
 func TestTopOfLongInputs(t *testing.T) {
 	const n = 20_000
 	for name, values := range topInputs(n) {
@@ -108,8 +109,8 @@ type stopAtOnce struct{}
 
 func (stopAtOnce) Cancelled() bool { return true }
 
-// BenchmarkTop times each selection beside the full sort, in turns, with memory as an engine lends it.
-// "times-faster" is the ratio of their medians.
+// BenchmarkTop times each selection and the full sort, by turns, with memory as an engine lends
+// it. "times-faster" is the ratio of their medians.
 func BenchmarkTop(b *testing.B) {
 	m := lendingMemory(rowset.NewPool(rowset.PoolConfig{}))
 	for _, n := range []int{1000, 10_000, 100_000} {
@@ -131,7 +132,7 @@ func BenchmarkTop(b *testing.B) {
 							m.Release(nil)
 						}
 						for b.Loop() {
-							if len(full)%2 == 0 { // neither is always the first
+							if len(full)%2 == 0 { // neither always comes first
 								sort()
 							}
 							start := time.Now()

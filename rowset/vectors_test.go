@@ -54,7 +54,8 @@ func TestVectorsFromOutside(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// The bits of sums over vectors are the same on every machine: these were computed by Python, whose doubles are not fused.
+// The bits of sums over vectors are the same on every machine. These were computed in Python,
+// which does not fuse operations on doubles.
 func TestVectorSums(t *testing.T) {
 	rng := rand.New(rand.NewPCG(26, 1))
 	for n := range 20 {
@@ -83,7 +84,8 @@ func TestVectorSums(t *testing.T) {
 
 var summed float64
 
-// The yardstick of the kernels is a loop that only sums the memory, with as many accumulators.
+// The baseline of the kernels is a loop that only sums the memory, with equally many
+// accumulators.
 func BenchmarkVectors(b *testing.B) {
 	const rows, dims = 10_000, 64
 	rng := rand.New(rand.NewPCG(26, 2))
@@ -113,7 +115,8 @@ func BenchmarkVectors(b *testing.B) {
 	}
 }
 
-// FuzzVector: a text that is a vector is one of finite numbers, which JSON and the binary form bring again.
+// FuzzVector: a text that is a vector has finite numbers. JSON and the binary form read back as
+// the same vector.
 func FuzzVector(f *testing.F) {
 	for _, text := range []string{"1,-2,3", "[1,2,3]", "", "1,2", "\x00\x00\x80\x3f\x00\x00\x00\xc0abcd", "1e39,0,0", "[[1,2,3]]", "nan,0,0"} {
 		f.Add([]byte(text))
@@ -137,7 +140,8 @@ func FuzzVector(f *testing.F) {
 	})
 }
 
-// The mean of vectors is the mean of each of their numbers, of rows in any order, in groups or not.
+// The mean of vectors is the mean of each of their numbers. Rows are in any order, in groups or
+// not.
 func TestMeanOfVectors(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(26, seed))

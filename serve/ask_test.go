@@ -47,7 +47,7 @@ func onStdin(t *testing.T, e *rankd.Engine, doc string) string {
 
 var uuids = regexp.MustCompile(`"(engine_request_id|request_id)":"[0-9a-f]{8}-[0-9a-f-]{27}"`)
 
-// Answers and errors have the bytes of stdin.
+// Answers and errors have the same bytes as those on stdin.
 func TestBodiesAreThoseOfStdin(t *testing.T) {
 	w := open(t, rankd.Options{Plan: "rows"})
 	for _, doc := range []string{
@@ -75,7 +75,8 @@ func TestBodiesAreThoseOfStdin(t *testing.T) {
 	}
 }
 
-// Only a caller who may ask for every plan hears which plan is nearest to one that does not exist.
+// If a plan does not exist, only a caller with the right to every plan hears which plan has the
+// nearest name.
 func TestUnknownPlanNamesNoForeignPlan(t *testing.T) {
 	w := open(t, rankd.Options{})
 	ask := func(c *access.Caller) string {
@@ -87,7 +88,7 @@ func TestUnknownPlanNamesNoForeignPlan(t *testing.T) {
 	assert.Equal(t, `Unknown plan: unknown plan "hold"`, ask(caller(t, access.Rules{Plans: []string{"rows", "hold"}})))
 }
 
-// Each class has a request that ends that way.
+// There is a request for each class that ends that way.
 func TestEachClass(t *testing.T) {
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool} {
 		t.Run(string(model), func(t *testing.T) {
@@ -273,7 +274,7 @@ func TestPlans(t *testing.T) {
 	assert.Equal(t, outcome.OK, reply.Class)
 }
 
-// A query serves one request after the other, and takes nothing with it.
+// A query serves one request after another. Nothing of a request remains in it.
 func TestAQueryIsUsedAgain(t *testing.T) {
 	w := open(t, rankd.Options{Plan: "rows"})
 	done := make(chan struct{}, 1)
@@ -314,7 +315,8 @@ func TestAnAbandonedRequestEnds(t *testing.T) {
 	assert.Contains(t, []string{"abandoned", "ok"}, q.Reply.Class.Label()) // The gate is the plan's last node.
 }
 
-// Requests that wait have no goroutine, nor have those that are refused.
+// Requests that wait do not have a goroutine each. Requests that are refused do not have one,
+// either.
 func TestNoGoroutinePerRequest(t *testing.T) {
 	const waiting = 400
 	w := open(t, rankd.Options{Plan: "held", MaxInflight: 1, MaxQueue: waiting})
@@ -343,7 +345,7 @@ func TestNoGoroutinePerRequest(t *testing.T) {
 	assert.EqualValues(t, waiting+1, w.value(`rankd_requests_total{class="ok",front="resp",plan="held"}`))
 }
 
-// A request that the engine refuses leaves its caller the place that it had.
+// A request that the engine refuses frees its caller's place.
 func TestARefusedRequestIsNotUnderWay(t *testing.T) {
 	w := open(t, rankd.Options{MaxInflight: 1})
 	user := func(plan string) func(*serve.Query) {
@@ -360,7 +362,7 @@ func TestARefusedRequestIsNotUnderWay(t *testing.T) {
 	<-ran
 }
 
-// Fields that look mistyped are refused, and with Strict all that are unknown.
+// Fields that look like typing errors are refused. With Strict, all unknown fields are.
 func TestUnknownFields(t *testing.T) {
 	w := open(t, rankd.Options{Plan: "rows"})
 	strict, err := serve.New(w.Engine(), serve.Options{Strict: true})
@@ -379,7 +381,8 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// A request for an alias counts, and is logged, as the plan of its side. A token that names the alias need not name the plans.
+// A request for an alias counts, and is logged, as one for the plan of its side. A token that
+// names the alias need not name the plans.
 func TestAnAliasCountsAsItsSide(t *testing.T) {
 	plans := maps.Clone(folder)
 	plans[plan.AliasesFile] = &fstest.MapFile{Data: []byte(`page = { a = "rows", b = "weighted", b_share = 50 }`)}
@@ -407,7 +410,7 @@ func TestAnAliasCountsAsItsSide(t *testing.T) {
 	assert.Empty(t, w.Aliases(caller(t, access.Rules{Plans: []string{"rows"}})))
 
 	var failed *serve.Reply
-	for user := 1; failed == nil; user++ { // one of side b, whose score is null without a weight
+	for user := 1; failed == nil; user++ { // one on side b, whose score is null without a weight
 		if reply := w.ask(func(q *serve.Query) { q.Body = fmt.Appendf(nil, `{"user_id": %d}`, user) }); reply.Class != outcome.OK {
 			failed = reply
 		}

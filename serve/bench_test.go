@@ -11,8 +11,9 @@ import (
 	"github.com/rankd/rankd/serve"
 )
 
-// BenchmarkAsk compares a request through the service, as a RESP command or as JSON, with one that goes to the engine directly, and
-// with a refusal. The answer is made and not encoded.
+// BenchmarkAsk measures a request through the service, as a RESP command or as JSON. It
+// compares with one that goes to the engine directly, and with a refusal. The answer is made
+// but not encoded.
 func BenchmarkAsk(b *testing.B) {
 	w := open(b, rankd.Options{Plan: "rows"})
 	e := w.Engine()

@@ -15,7 +15,8 @@ import (
 	"github.com/rankd/rankd/serve"
 )
 
-// A failed request has one line, which says all that an operator asks, and nothing of unbounded size.
+// A failed request has one line. The line says all that an operator needs, and its length is
+// bounded.
 func TestTheLineOfAFailedRequest(t *testing.T) {
 	w := open(t, rankd.Options{})
 	w.ask(func(q *serve.Query) { q.Plan, q.User = []byte("rows"), []byte("1") }) // has none
@@ -61,12 +62,12 @@ func TestTheLogIsBounded(t *testing.T) {
 	w.clock.Advance(time.Second)
 	fail(1)
 	lines = w.lines(13)
-	assert.EqualValues(t, 98, lines[12]["unlogged"], "of the second burst alone")
+	assert.EqualValues(t, 98, lines[12]["unlogged"], "only of the second burst")
 	assert.NotContains(t, lines[11], "unlogged")
 	assert.EqualValues(t, 1101, w.value(`rankd_requests_total{class="bad_request",front="http",plan="(none)"}`))
 }
 
-// A log that nobody reads holds up no request.
+// Requests do not wait for a log that nobody reads.
 func TestAStalledLogHoldsUpNobody(t *testing.T) {
 	w := open(t, rankd.Options{})
 	resume := w.log.Stall()
@@ -120,7 +121,7 @@ func TestConnectionsAreCounted(t *testing.T) {
 	assert.Zero(t, w.value(`rankd_connections{front="http"}`))
 }
 
-// Syntax errors of a line in a longer body have the place that their reader knows.
+// A syntax error in one line of a longer body has the place that the sender knows.
 func TestLocate(t *testing.T) {
 	w := open(t, rankd.Options{})
 	reply := w.ask(func(q *serve.Query) {

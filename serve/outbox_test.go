@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sender counts what its outbox says. One goroutine at a time.
+// sender counts the calls of its outbox. One goroutine at a time.
 type sender struct {
 	*Outbox
 	rooms, cuts int
@@ -18,7 +18,7 @@ type sender struct {
 func (s *sender) Room() { s.rooms++ }
 func (s *sender) Cut()  { s.cuts++ }
 
-// senders returns a service that only counts, and so many connections.
+// senders returns a service that only counts, and that many connections.
 func senders(max int64, n int) (*Service, []*sender) {
 	s := &Service{unsent: unsent{max: max, patience: time.Hour}}
 	all := make([]*sender, n)
@@ -37,7 +37,7 @@ func TestTheSlowestIsCutOff(t *testing.T) {
 	c[1].Settle(4 * step)
 	c[2].Settle(2 * step)
 	c[0].Settle(2 * step)
-	assert.Equal(t, 1, c[0].cuts, "it holds for longest")
+	assert.Equal(t, 1, c[0].cuts, "its answers have waited longest")
 	assert.False(t, c[0].Spared())
 	assert.EqualValues(t, 12*step, s.Unsent(), "until it is gone")
 	c[1].Settle(3 * step)
@@ -49,15 +49,16 @@ func TestTheSlowestIsCutOff(t *testing.T) {
 	assert.False(t, c[1].doomed || c[3].doomed)
 	c[0].Hold(100 * step)
 	c[0].Settle(100 * step)
-	assert.EqualValues(t, 9*step, s.Unsent(), "nothing counts behind Close")
+	assert.EqualValues(t, 9*step, s.Unsent(), "nothing counts after Close")
 }
 
-// TestWhoWaitsForTheServerIsNotTheSlowest has an answer wait for room that comes from a client that takes nothing.
+// TestWhoWaitsForTheServerIsNotTheSlowest has an answer wait for room. That room is held for a
+// client that takes nothing.
 func TestWhoWaitsForTheServerIsNotTheSlowest(t *testing.T) {
 	s, c := senders(10*step, 3)
 	c[0].Hold(3 * step)
 	require.True(t, c[1].Encode(4*step))
-	require.False(t, c[0].Encode(3*step), "there is nothing to take for its client")
+	require.False(t, c[0].Encode(3*step), "its client has nothing to take")
 	c[1].Settle(4 * step)
 	for _, x := range c[:2] {
 		x.moved = x.moved.Add(-2 * s.unsent.patience)
@@ -80,14 +81,14 @@ func TestOneAloneMayHoldMore(t *testing.T) {
 	assert.Zero(t, c[1].cuts)
 }
 
-// TestWhoHasItsShareIsRefused has a connection ask for more and more, and a second one come.
+// TestWhoHasItsShareIsRefused has a connection ask for more and more while a second one comes.
 func TestWhoHasItsShareIsRefused(t *testing.T) {
 	_, c := senders(12*step, 3)
-	require.True(t, c[0].hold(6*step), "half of all, alone")
+	require.True(t, c[0].hold(6*step), "alone, it may have half of all")
 	require.False(t, c[0].hold(step))
 	require.True(t, c[1].hold(2*step), "there is room for those who come later")
 	require.True(t, c[1].hold(2*step))
-	require.False(t, c[1].hold(step), "a third of all, of two and one to come")
+	require.False(t, c[1].hold(step), "two connections and one to come may have a third each")
 	c[0].Hold(-3 * step)
 	require.True(t, c[0].hold(2*step), "its client has taken some")
 	require.True(t, c[2].hold(100*step), "one answer always comes through")
@@ -112,7 +113,7 @@ func TestEncodingWaitsForRoom(t *testing.T) {
 	s, c := senders(20*step, 4)
 	require.True(t, c[0].Encode(6*step))
 	c[0].Settle(7 * step)
-	assert.False(t, c[1].Encode(4*step), "encoded answers may take the half")
+	assert.False(t, c[1].Encode(4*step), "encoded answers may take half")
 	assert.False(t, c[2].Encode(step), "those who came first are first")
 	c[0].Settle(6 * step)
 	assert.Equal(t, []int{1, 0}, []int{c[1].rooms, c[2].rooms})
@@ -123,10 +124,11 @@ func TestEncodingWaitsForRoom(t *testing.T) {
 	c[0].Settle(0)
 	assert.Zero(t, c[3].rooms)
 	c[2].Settle(0)
-	assert.Equal(t, 1, c[3].rooms, "an answer that is longer than the half, alone")
+	assert.Equal(t, 1, c[3].rooms, "an answer longer than half comes alone")
 }
 
-// TestNobodyWaitsForAClientThatTakesNothing has one answer wait for the room of another one.
+// TestNobodyWaitsForAClientThatTakesNothing has one answer wait for room that another one
+// holds.
 func TestNobodyWaitsForAClientThatTakesNothing(t *testing.T) {
 	s, c := senders(20*step, 3)
 	require.True(t, c[0].Encode(6*step))
@@ -144,7 +146,7 @@ func TestNobodyWaitsForAClientThatTakesNothing(t *testing.T) {
 		s.unsent.holders.Push(x.Outbox, &x.place)
 	}
 	s.unsent.relieve()
-	assert.Equal(t, []int{1, 0, 0}, []int{c[0].cuts, c[1].cuts, c[2].cuts}, "as few as make room, and not the one that waits")
+	assert.Equal(t, []int{1, 0, 0}, []int{c[0].cuts, c[1].cuts, c[2].cuts}, "as few are cut off as make room, and not the one that waits")
 	require.NotNil(t, s.unsent.timer)
 	c[0].Close()
 	assert.Equal(t, 1, c[2].rooms)
@@ -153,7 +155,8 @@ func TestNobodyWaitsForAClientThatTakesNothing(t *testing.T) {
 	assert.Nil(t, s.unsent.timer)
 }
 
-// TestRandomOutboxes compares the account with what the connections hold, after each of many random steps.
+// TestRandomOutboxes compares the counts with what the connections hold, after each of many
+// random steps.
 func TestRandomOutboxes(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))

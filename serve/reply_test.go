@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/outcome"
 )
 
-// A message is one short line, whatever is in the error.
+// A message is one short line, whatever the error contains.
 func FuzzMessage(f *testing.F) {
 	f.Add("a text", "detail\r\n+OK")
 	f.Add("ä\x00\x7f\u2028", string(make([]byte, 600)))

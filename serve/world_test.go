@@ -24,7 +24,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// world is a service with an engine behind it, and all that one sees of it.
+// world is a service with its engine, and with all that a test can observe of it.
 type world struct {
 	*serve.Service
 	t        testing.TB
@@ -106,7 +106,7 @@ func root(t testing.TB) *access.Caller {
 	})
 }
 
-// ask asks and waits for the reply, which must be exactly one.
+// ask sends a request and waits for its reply. There must be exactly one.
 func (w *world) ask(fill func(q *serve.Query)) *serve.Reply {
 	w.t.Helper()
 	q, done := w.start(fill)
@@ -114,7 +114,7 @@ func (w *world) ask(fill func(q *serve.Query)) *serve.Reply {
 	return &q.Reply
 }
 
-// start asks. The channel gets a value for each reply.
+// start sends a request. The channel gets a value for each reply.
 func (w *world) start(fill func(q *serve.Query)) (*serve.Query, <-chan struct{}) {
 	done := make(chan struct{}, 2)
 	q := w.NewQuery(serve.HTTP, func(*serve.Query) { done <- struct{}{} })
@@ -134,7 +134,8 @@ func body(t testing.TB, r *serve.Reply) map[string]any {
 	return m
 }
 
-// value returns the value of a metric, as the text format has its name and labels.
+// value returns the value of a metric. The text format shows the name and the labels in the
+// same way.
 func (w *world) value(name string) float64 {
 	w.t.Helper()
 	families, err := w.registry.Gather()

@@ -36,7 +36,8 @@ func TestColumns(t *testing.T) {
 	assert.Empty(t, task.Columns()(nil, nil))
 }
 
-// A body of a place that must not wait gets an error from each way of waiting, and so does one without an engine.
+// A body gets an error from each way of waiting if its place must not wait, or if it runs
+// without an engine.
 func TestNoWaiter(t *testing.T) {
 	c := new(task.Ctx)
 	assert.ErrorContains(t, c.Sleep(1), "must not wait")

@@ -14,7 +14,7 @@ import (
 
 var errKey = errors.New("this key fails")
 
-// fallingShort is a task that leaves two rows out if it may, and fails open if it is told to.
+// fallingShort is a task that leaves out two rows if it may, and fails open if it is told to.
 func fallingShort(drops, open bool) task.Spec {
 	return task.Spec{Op: "test::lacking", Output: task.Source, Partial: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 		if drops {

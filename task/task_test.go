@@ -65,7 +65,7 @@ func TestCatalogRefusesFaultySpecs(t *testing.T) {
 	}
 }
 
-// A catalog checks all tasks but those that it is told to trust, whatever the spec says.
+// A catalog checks all tasks except those that it is told to trust, whatever the spec says.
 func TestCatalogTrusts(t *testing.T) {
 	breaks := func(op string) Spec {
 		return Spec{Op: op, Output: Source, Run: func(*Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
@@ -120,7 +120,7 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 	in := view(b, 3, 1, 0)
 	dense := rowset.Dense(b)
 	other := batchOf(10, 20, 30, 40)
-	// An input with columns, and what may become of them.
+	// The table has an input with columns, and what may become of them.
 	full := rowset.NewBatch(b.IDs,
 		&rowset.StringColumn{Key: 3001, Codes: []int32{0, 1, 0, -1}, Dict: &rowset.Dict{Values: []string{"US", "CA"}}},
 		&rowset.FloatColumn{Key: 1001, Values: make([]float64, 4), Valid: rowset.NewBitmap(4)},
@@ -245,7 +245,7 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 	}
 }
 
-// With a limit a permutation is its first rows.
+// With a limit, a result may be the first rows of a permutation.
 func TestInvokeChecksALimitedOutput(t *testing.T) {
 	in := rowset.Dense(batchOf(40, 30, 20, 10))
 	for _, tt := range []struct {
@@ -272,7 +272,7 @@ func TestInvokeChecksALimitedOutput(t *testing.T) {
 	}
 }
 
-// The second side's rows count, too, and come second.
+// The rows of the second side count, too, and come after the first.
 func TestInvokeChecksAppendedRefs(t *testing.T) {
 	in, ref := view(batchOf(1, 2, 3), 2, 0), rowset.Dense(batchOf(7, 8))
 	for _, tt := range []struct {

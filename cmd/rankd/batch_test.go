@@ -24,8 +24,9 @@ import (
 
 var batchKills = flag.Int("batch_kills", 3, "how often TestABatchThatIsKilled kills a batch")
 
-// killedBatch starts a batch again and again, kills it at random points, and runs the same command until it ends. It returns the summary. parts is the folder of parts, and
-// end the file that is there once the batch has ended.
+// killedBatch starts a batch again and again, and kills it at random points. It runs the same
+// command until it ends, and returns the summary. parts is the folder of parts. The file end
+// exists once the batch has ended.
 func killedBatch(t *testing.T, parts string, ended func() bool, args ...string) (sum batch.Summary) {
 	command := func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0], append([]string{"batch", "--env", "test", "--plan_name", "rows", "--part_users", "500"}, args...)...)
@@ -61,7 +62,7 @@ func killedBatch(t *testing.T, parts string, ended func() bool, args ...string) 
 	return sum
 }
 
-// killedUsers is how many users the batches have that are killed.
+// killedUsers is the number of users in the batches that are killed.
 const killedUsers = 20_000
 
 // writeRowsPlan writes a plan that gives 20 rows.
@@ -98,7 +99,8 @@ func TestABatchThatIsKilled(t *testing.T) {
 	assert.Len(t, left, 3, "plan, users and answers")
 }
 
-// TestABatchInRedisThatIsKilled: the users are keys, and the answers lists. The version has each user once, and the pointer is at it only at the end.
+// TestABatchInRedisThatIsKilled: the users come from keys, and the answers go to lists. The
+// version has each user once. The pointer names it only at the end.
 func TestABatchInRedisThatIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,8 +15,9 @@ import (
 	"github.com/rankd/rankd/internal/devredis"
 )
 
-// TestAPlanFallsBackOnABatch ranks everybody into a second Redis, with a plan. Then the first one loses its data, and after that it is gone: the
-// plans of the page answer with the lists, of the newest version.
+// TestAPlanFallsBackOnABatch ranks everybody with a plan and writes the answers to a second
+// Redis. Then the first Redis loses its data, and after that it is gone. The plans of the page
+// answer with the lists of the newest version.
 func TestAPlanFallsBackOnABatch(t *testing.T) {
 	page, err := os.ReadFile("../../docs/batch.md")
 	require.NoError(t, err)
@@ -112,7 +113,7 @@ port = %d
 	everybody()
 	require.NoError(t, serving.Replace(inboxes(2000)))
 	check(2000, false, "home", "filled")
-	wrong := inboxes(2000) // keys that are no lists any more
+	wrong := inboxes(2000) // keys that are not lists any more
 	for i := range wrong {
 		wrong[i].Name, wrong[i].Args = "SET", []string{"lost"}
 	}

@@ -27,8 +27,9 @@ var (
 	batchBound = flag.Int("batch_bound", 40_000, "how many commands a second TestABatchOfMany allows at first, for a tenth of the users")
 )
 
-// TestABatchOfMany ranks users with a plan of the demo, from the keys of a real Redis to lists in it. A tenth of them comes first, and Redis gets no more commands than it may. The memory
-// of the batch does not grow with its users.
+// TestABatchOfMany ranks users with a plan of the demo, from the keys of a real Redis to lists
+// in it. It first runs a tenth of them. Redis gets no more commands than allowed. The memory of
+// the batch does not grow with its users.
 func TestABatchOfMany(t *testing.T) {
 	server := testworld.StartRedis(t)
 	require.NoError(t, devredis.LoadUsers(t.Context(), server.Addr, *batchUsers))
@@ -69,7 +70,7 @@ func TestABatchOfMany(t *testing.T) {
 			}
 		}
 		require.NoError(t, cmd.Wait())
-		t.Logf("%s: %d users in %.0f s, %.0f a second, %v of processor time each, %d MB resident at most", name, sum.Users, sum.Seconds, sum.PerSecond,
+		t.Logf("%s: %d users in %.0f s, %.0f a second, %v of processor time each, at most %d MB resident", name, sum.Users, sum.Seconds, sum.PerSecond,
 			(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())/time.Duration(sum.Users), highest(resident)>>10)
 		return sum, resident
 	}

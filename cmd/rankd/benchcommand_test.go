@@ -17,8 +17,8 @@ import (
 	"github.com/rankd/rankd/internal/testworld"
 )
 
-// measure runs the program with the test binary as its workers and without a
-// redis-server to be found.
+// measure runs the program with the test binary as its workers. The program cannot find a
+// redis-server.
 func measure(t *testing.T, args ...string) outcome {
 	t.Helper()
 	t.Setenv("RANKD_TEST_RUN_MAIN", "1")
@@ -26,7 +26,8 @@ func measure(t *testing.T, args ...string) outcome {
 	return run(t, nil, append([]string{"bench"}, args...)...)
 }
 
-// report is a report as --json prints it. A result has what compare, serve, overload or isolation print.
+// report is a report as --json prints it. A result has what compare, serve, overload or
+// isolation print.
 type report struct {
 	Answer   string
 	Facts    harness.Facts
@@ -89,7 +90,7 @@ func TestBenchCompare(t *testing.T) {
 		assert.Zero(t, cell.Errors, cell.FirstErrors)
 		assert.Positive(t, cell.Throughput.Median)
 		assert.Positive(t, cell.CPU.Median)
-		assert.InDelta(t, 17, cell.Commands.Median, 1, "the viewer, two lists, two times seven users, where there are so many")
+		assert.InDelta(t, 17, cell.Commands.Median, 1, "the viewer, two lists, and up to two times seven users")
 		assert.Len(t, cell.Rounds, 2)
 		assert.Positive(t, cell.Written.Median)
 		assert.Equal(t, 500, cell.ForeignWrites)
@@ -107,7 +108,7 @@ func TestBenchCompare(t *testing.T) {
 	assert.Contains(t, string(report), "pool:redis_pool=2")
 }
 
-// Where somebody writes, an engine with a cache tells how old its answers are.
+// While somebody writes, an engine with a cache tells how old its answers are.
 func TestBenchCompareAges(t *testing.T) {
 	o := measure(t, "compare", "--plan_name", "simple_viewer", "--users", "1-9", "--json", "--engines", "reactor,reactor:cache=ttl", "--concurrency", "2",
 		"--foreign_writes", "0,100", "--rounds", "1", "--duration", "20ms", "--warmup", "1ms")
@@ -122,7 +123,8 @@ func TestBenchCompareAges(t *testing.T) {
 	assert.Greater(t, c.Results[3].AgeMax, 5000.0, "in µs; it keeps values for a second")
 }
 
-// One user makes all reads equal, so that engines share none unless their names say so; otherwise they do.
+// One user makes all reads equal, so engines do not share reads unless their names say so. With
+// several users they share them.
 func TestBenchCompareSharesReadsOfSeveralUsers(t *testing.T) {
 	for _, c := range []struct {
 		users, engines string
@@ -150,11 +152,12 @@ func TestBenchCompareSharesReadsOfSeveralUsers(t *testing.T) {
 	}
 }
 
-// Engines on a Redis Cluster of three masters stand beside one on a server, with the time of all its redis-servers.
+// Engines on a Redis Cluster of three masters are compared with one on a server. The times of
+// all redis-servers are shown.
 func TestBenchCompareCluster(t *testing.T) {
 	server := os.Getenv("RANKD_REDIS_SERVER")
 	if server == "" {
-		testworld.StartRedis(t) // skips, or fails where there must be one
+		testworld.StartRedis(t) // skips, or fails if there must be one
 	}
 	o := measure(t, "compare", "--plan_name", "concat_plan", "--users", "1-1000", "--json", "--engines", "reactor,reactor:cluster=3,pool:cluster=3", "--concurrency", "8",
 		"--rounds", "1", "--duration", "50ms", "--warmup", "10ms", "--redis_server", server, "--want", "cpu reactor:cluster=3 <= 1.5 reactor")
@@ -176,7 +179,8 @@ func TestBenchCompareCluster(t *testing.T) {
 	}
 }
 
-// A scenario brings its data and users, also to a Redis of the user; each row names the modes of its engine.
+// A scenario brings its data and users, even to a Redis of the user. Each row names the modes
+// of its engine.
 func TestBenchScenario(t *testing.T) {
 	redis := miniredis.RunT(t)
 	args := []string{"compare", "--scenario", "concat_plan", "--engines", "reactor,pool", "--concurrency", "4", "--rounds", "1", "--duration", "30ms",
@@ -225,7 +229,7 @@ func TestBenchComparesAPlanOfYourOwn(t *testing.T) {
 	assert.Contains(t, o.stdout, "Engines compared: mine")
 }
 
-// Another build of rankd is another engine to compare with; here it is the same build.
+// Another build of rankd is another engine to compare with. In this test it is the same build.
 func TestBenchComparesWithAnotherBuild(t *testing.T) {
 	other := "binary:" + os.Args[0] + ":sequential"
 	o := measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "reactor,"+other, "--concurrency", "1", "--rounds", "1",
@@ -240,8 +244,8 @@ func TestBenchComparesWithAnotherBuild(t *testing.T) {
 	assert.Contains(t, o.stderr, "/nowhere/rankd")
 }
 
-// An aim is judged for each load, and no outcome changes the exit status. redis-benchmark runs in
-// each round; here a script answers for it.
+// An aim is judged for each load, and no outcome changes the exit status. redis-benchmark runs
+// in each round, and here a script replaces it.
 func TestBenchJudgesAims(t *testing.T) {
 	yardstick := filepath.Join(t.TempDir(), "redis-benchmark")
 	require.NoError(t, os.WriteFile(yardstick, []byte(`#!/bin/sh
@@ -399,11 +403,11 @@ func TestBenchWithoutAModeHelps(t *testing.T) {
 	assert.NotContains(t, o.stdout, "worker", "it is not for people")
 }
 
-// The whole of bench isolation, on a redis-server of its own.
+// This test runs the whole of bench isolation, on its own redis-server.
 func TestBenchIsolation(t *testing.T) {
 	server := os.Getenv("RANKD_REDIS_SERVER")
 	if server == "" {
-		testworld.StartRedis(t) // skips, or fails where there must be one
+		testworld.StartRedis(t) // skips, or fails if there must be one
 	}
 	o := measure(t, "isolation", "--scenario", "many_rows", "--rounds", "1", "--duration", "400ms", "--large", "1", "--share", "0.05", "--redis_server", server, "--json")
 	require.NotEmpty(t, o.stdout, o.stderr)

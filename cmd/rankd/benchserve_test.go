@@ -45,7 +45,7 @@ func TestBenchOverload(t *testing.T) {
 	}
 	var o outcome
 	var found report
-	for range 5 { // A machine that has much else to do may answer nothing in time, or too slowly for requests to pile up.
+	for range 5 { // A busy machine may answer nothing in time, or too slowly for requests to pile up.
 		o = measure(t, "overload", "--rounds", "1", "--duration", "150ms", "--warmup", "20ms", "--times", "4", "--json")
 		require.Equal(t, exitOK, o.status, o.stderr)
 		found = reportOf(t, o)

@@ -19,7 +19,7 @@ import (
 	servecli "github.com/rankd/rankd/serve/cli"
 )
 
-// accepted parses and checks a command line of the root command, without running it.
+// accepted parses and checks a command line of the root command, but does not run it.
 func accepted(args ...string) error {
 	var o options
 	cmd := newCommand(&o, func(*cobra.Command) error { return nil })
@@ -28,7 +28,7 @@ func accepted(args ...string) error {
 	return cmd.Execute()
 }
 
-// TestEachFlagHasAnEffectOrIsRefused asks for each job together with each flag.
+// TestEachFlagHasAnEffectOrIsRefused combines each job with each flag.
 func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 	jobs := []struct {
 		letter string
@@ -59,7 +59,7 @@ func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 			continue // asks for a job
 		}
 		row, listed := flags[name]
-		if !listed { // it is of the engine
+		if !listed { // it belongs to the engine
 			row.value, row.jobs = map[string]string{"int": "2", "bool": "true", "string": "file"}[kind], "sb"
 		}
 		for _, job := range jobs {
@@ -78,10 +78,11 @@ func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 	}
 }
 
-// TestFlagsThatGoTogether: each has an effect beside the others. The script refused has those that have none.
+// TestFlagsThatGoTogether: each flag has an effect in combination with the others. The script
+// refused has those without an effect.
 func TestFlagsThatGoTogether(t *testing.T) {
 	for _, args := range []string{
-		// The usage sections of the original specification.
+		// The command lines come from the usage sections of the original specification.
 		"--async_scheduler --plan_name simple_plan",
 		"--async_scheduler --deadline_ms 100 --plan_name complex_plan",
 		"--async_scheduler --node_timeout_ms 50 --plan_name complex_plan",
@@ -94,7 +95,7 @@ func TestFlagsThatGoTogether(t *testing.T) {
 		"--bench_eventloop --bench_eventloop_mode posts --bench_n 5 --bench_producers 2 --bench_sleep_ms 3 --bench_tasks 4 --bench_json",
 		"--io_threads 4 --engine pool",
 		"--io_threads 4 --within_request_parallelism",
-		"--scheduling offload_all --engine pool", // it sorts in full there, too
+		"--scheduling offload_all --engine pool", // there it also sorts in full
 		"--scheduling offload_all --inline_threshold_ns 5 --allow_request_scheduling",
 		"--scheduling inline_all --max_inline_depth 5",
 		"--enable_inline_execution=false --scheduling inline_all",
@@ -113,7 +114,8 @@ var (
 	flagRow   = regexp.MustCompile("^\\| `--([a-z_-]+)` \\|")
 )
 
-// TestPagesListFlags: the tables of flags in README and docs say what --help does. The page of the server has all of its flags.
+// TestPagesListFlags: the tables of flags in README and docs say what --help says. The page of
+// the server has all of its flags.
 func TestPagesListFlags(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)

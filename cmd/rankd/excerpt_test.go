@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever is wrong with megabytes, answers and messages quote 200 bytes of them.
+// Whatever is wrong in megabytes of input, answers and messages quote 200 bytes of it.
 func TestAnswersAndMessagesQuoteLittle(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	quote := func(s string) string { text, _ := json.Marshal(s); return string(text) }

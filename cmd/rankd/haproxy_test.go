@@ -21,7 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// haproxyProgram returns the path of HAProxy. The test is skipped where there is none, but not where there must be one.
+// haproxyProgram returns the path of HAProxy. Without HAProxy, it skips the test, or fails it
+// if there must be one.
 func haproxyProgram(t *testing.T) string {
 	for _, name := range []string{os.Getenv("RANKD_HAPROXY"), "haproxy", "/usr/sbin/haproxy"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -35,7 +36,7 @@ func haproxyProgram(t *testing.T) string {
 	return ""
 }
 
-// fleet is three replicas behind HAProxy. One goroutine.
+// fleet has three replicas behind HAProxy. One goroutine.
 type fleet struct {
 	front, respFront string // addresses of HAProxy
 	proxy            *logLines
@@ -47,7 +48,7 @@ type fleet struct {
 func startFleet(t *testing.T) *fleet {
 	haproxy := haproxyProgram(t)
 	plans := t.TempDir()
-	// A request takes 10 ms, so that some are always in flight. It needs no Redis.
+	// A request takes 10 ms, so some are always in flight. It needs no Redis.
 	writePlan(t, plans, "slow", `{"schema_version": 1, "plan_name": "slow", "nodes": [
 		{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}},
 		{"node_id": "later", "op": "test::sleep", "inputs": ["rows"], "params": {"duration_ms": 10}}], "outputs": ["later"]}`)
@@ -93,7 +94,8 @@ func startFleet(t *testing.T) *fleet {
 	return f
 }
 
-// traffic is clients that ask through HAProxy until they are told to stop. Any goroutine.
+// traffic has clients that send requests through HAProxy until the test stops them. Any
+// goroutine.
 type traffic struct {
 	stop     atomic.Bool
 	clients  sync.WaitGroup
@@ -129,7 +131,7 @@ func startTraffic(t *testing.T, f *fleet) *traffic {
 	return l
 }
 
-// askThrough asks once, with POST, and retries nothing. Go's client repeats no POST by itself.
+// askThrough sends one POST and does not retry. Go's client does not repeat a POST by itself.
 func askThrough(client *http.Client, front string) error {
 	reply, err := client.Post("http://"+front+"/v1/rank/slow", "application/json", strings.NewReader(document))
 	if err != nil {
@@ -146,8 +148,8 @@ func askThrough(client *http.Client, front string) error {
 	return nil
 }
 
-// askOverRESP asks over one connection as long as it holds. A request whose connection broke is asked again on another
-// connection, as the clients of Redis do.
+// askOverRESP sends requests over one connection for as long as it holds. If the connection
+// breaks, it sends the request again on another one, as the clients of Redis do.
 func (l *traffic) askOverRESP(front string) {
 	var conn *redisConn
 	defer func() {
@@ -206,7 +208,8 @@ func (l *traffic) finish(t *testing.T) {
 	t.Logf("%d requests; RESP clients connected again %d times", l.answered.Load(), l.retried.Load())
 }
 
-// endReplicas ends three replicas one by one under load, with a signal, and sees that no request fails.
+// endReplicas ends three replicas one by one under load, with a signal, and checks that no
+// request fails.
 func endReplicas(t *testing.T, signal syscall.Signal, status int) {
 	f := startFleet(t)
 	l := startTraffic(t, f)
@@ -231,7 +234,8 @@ func TestRollingRestartBehindHAProxy(t *testing.T) {
 	endReplicas(t, syscall.SIGTERM, exitOK)
 }
 
-// TestKilledReplicasBehindHAProxy kills three replicas one by one under load. HAProxy asks another replica, so that no request fails.
+// TestKilledReplicasBehindHAProxy kills three replicas one by one under load. HAProxy sends the
+// requests to another replica, so none fails.
 func TestKilledReplicasBehindHAProxy(t *testing.T) {
 	t.Parallel()
 	endReplicas(t, syscall.SIGKILL, -1)

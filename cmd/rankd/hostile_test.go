@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shopTables is a small registry of one's own.
+// shopTables is a small registry of a user.
 var shopTables = map[string]string{
 	"keys.toml": `[[key]]
 id = 1
@@ -115,8 +115,8 @@ func writeShop(t *testing.T, file, old, new string) (folder string) {
 	return folder
 }
 
-// programs returns the programs for case i: all for the first, and one by turns for each other, since they share the code
-// that refuses.
+// programs returns the programs for case i. They share the code that refuses, so case 0 has all
+// of them, and each other case has one, by turns.
 func programs(i int, all [][]string) [][]string {
 	if i == 0 {
 		return all
@@ -124,7 +124,8 @@ func programs(i int, all [][]string) [][]string {
 	return all[i%len(all):][:1]
 }
 
-// assertOneLine checks that a program says what is wrong in one line with these words, and with which status it ends.
+// assertOneLine checks that a program says in one line with these words what is wrong. It also
+// checks the exit status.
 func assertOneLine(t *testing.T, o outcome, status int, line string, words ...string) {
 	t.Helper()
 	assert.Equal(t, status, o.status)
@@ -135,7 +136,8 @@ func assertOneLine(t *testing.T, o outcome, status int, line string, words ...st
 	}
 }
 
-// Every program that reads a registry refuses a hostile one, in one line with file, entry and field, and ends with 2.
+// Every program that reads a registry refuses a hostile one, in one line with file, entry and
+// field, and exits with 2.
 func TestHostileRegistries(t *testing.T) {
 	plans := t.TempDir()
 	artifact := writePlan(t, t.TempDir(), "shelf", shopPlan)
@@ -193,7 +195,8 @@ export default definePlan({ name: "rows", build: (ctx) => ctx.fixedSource({ rowC
 	}
 }
 
-// Every program that loads a plan refuses hostile parameters, in one line with file, node and field, and ends with 2.
+// Every program that loads a plan refuses hostile parameters, in one line with file, node and
+// field, and exits with 2.
 func TestHostileParameters(t *testing.T) {
 	folder := writeShop(t, "", "", "")
 	many := `"price"` + strings.Repeat(`, "price"`, 256)
@@ -243,7 +246,7 @@ func TestHostileParameters(t *testing.T) {
 		t.Run(fmt.Sprintf("%.60q", c.new), func(t *testing.T) {
 			require.Contains(t, shopPlan, c.old)
 			text := shopPlan
-			if strings.Contains(c.new, `"endpoint"`) { // a second member of the name would stand beside the first
+			if strings.Contains(c.new, `"endpoint"`) { // it would duplicate the member
 				text = strings.Replace(text, `"endpoint": "ep_shop", "key": "shelf`, `"key": "shelf`, 1)
 			}
 			plans := t.TempDir()
@@ -271,7 +274,8 @@ func TestHostileParameters(t *testing.T) {
 	}
 }
 
-// A hostile context costs one request its answer, in one line that names the member, and the status 1.
+// A hostile context costs one request its answer, with one line that names the member, and with
+// status 1.
 func TestHostileContexts(t *testing.T) {
 	redis := miniredis.RunT(t)
 	_, err := redis.Push("shelf:spring", "1")

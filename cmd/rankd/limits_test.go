@@ -15,7 +15,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// napPlan sleeps so long.
+// napPlan sleeps for that long.
 func napPlan(t *testing.T, d time.Duration) (path string) {
 	return writePlan(t, t.TempDir(), "nap", fmt.Sprintf(`{"schema_version": 1, "plan_name": "nap", "nodes": [
 		{"node_id": "s", "op": "fixed_source", "inputs": []},
@@ -28,7 +28,7 @@ func TestLimitsOfTime(t *testing.T) {
 	const requests = "the request's deadline of 400ms passed while nap (test::sleep) ran"
 	for _, engine := range []string{"reactor", "pool", "sequential"} {
 		for _, c := range []struct{ name, plan, in, flag, detail string }{
-			// Long enough for the node before the late one, on any machine.
+			// This is long enough for the node before the late one, on any machine.
 			{"deadline", late, `{"user_id": 1}`, "--deadline_ms=400", requests},
 			{"node timeout", late, `{"user_id": 1}`, "--node-timeout-ms=400", "elapsed, limit 400ms"},
 			{"the request's own deadline", late, `{"user_id": 1, "deadline_ms": 400}`, "--deadline_ms=3600000", requests},
@@ -55,7 +55,8 @@ func TestLimitsOfTime(t *testing.T) {
 	}
 }
 
-// TestCoalesceReads: the metrics say what requests that run side by side have asked for, and what was sent.
+// TestCoalesceReads: the metrics say what requests that run at the same time have asked for,
+// and what was sent.
 func TestCoalesceReads(t *testing.T) {
 	requests := strings.Repeat(`{"user_id": 1}`+"\n", 200)
 	for _, coalesce := range []bool{true, false} {
@@ -76,7 +77,7 @@ func TestCoalesceReads(t *testing.T) {
 	}
 }
 
-// Requests in flight when the grace is over fail; nothing else is read.
+// Requests in flight fail when the grace is over. The program reads nothing else.
 func TestShutdownGrace(t *testing.T) {
 	for _, engine := range []string{"reactor", "pool", "sequential"} {
 		for _, grace := range []string{"0", "20"} {

@@ -21,8 +21,7 @@ import (
 	"github.com/rankd/rankd/loop/looptest"
 )
 
-// TestMain lets the test binary stand in for the program, for tests that need
-// a process.
+// TestMain lets the test binary be the program, for tests that need a process.
 func TestMain(m *testing.M) {
 	compiler.Main()
 	switch os.Getenv("RANKD_TEST_RUN_MAIN") {
@@ -32,15 +31,15 @@ func TestMain(m *testing.M) {
 		runAgain(os.Stdin, os.Stdout)
 		os.Exit(0)
 	}
-	_ = flag.Set("test.parallel", "4") // The parallel tests of this package wait, mostly; -parallel still counts.
+	_ = flag.Set("test.parallel", "4") // The parallel tests of this package mostly wait. -parallel still has an effect.
 	looptest.Main(m)
 }
 
-// outcome is what a run of the program left behind.
+// outcome is the result of a run of the program.
 type outcome struct {
 	status         int
 	stdout, stderr string
-	tunedFor       int // CPU workers that the process was set up for; 0 if it was not
+	tunedFor       int // CPU workers for which the process was set up; 0 if it was not
 }
 
 // lines returns the lines of stdout.
@@ -62,7 +61,7 @@ func run(t testing.TB, stdin io.Reader, args ...string) outcome {
 	return o
 }
 
-// answer is one line of stdout, in either form.
+// answer is one line of stdout, in either format.
 type answer struct {
 	RequestID       string           `json:"request_id"`
 	EngineRequestID string           `json:"engine_request_id"`
@@ -193,7 +192,7 @@ func TestVersion(t *testing.T) {
 	assert.Empty(t, o.stderr)
 }
 
-// A job that cannot print its output fails with status 1. Status 2 is for bad usage.
+// A job that cannot print its output exits with status 1. Status 2 is for bad usage.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	nap := napPlan(t, time.Millisecond)
 	for _, args := range [][]string{

@@ -18,7 +18,8 @@ func lastLine(text string) string {
 	return text[strings.LastIndex(text, "\n")+1:]
 }
 
-// TestMetricsAreTheLastLineOnStderr: of every job that runs plans, also if a request failed.
+// TestMetricsAreTheLastLineOnStderr: this is true of every job that runs plans, even if a
+// request failed.
 func TestMetricsAreTheLastLineOnStderr(t *testing.T) {
 	for _, c := range []struct {
 		name, args, in string
@@ -54,8 +55,8 @@ func TestMetricsAreTheLastLineOnStderr(t *testing.T) {
 	}
 }
 
-// TestMetricsHaveAbandonedWork: a node that times out leaves work behind, which counts although it ends
-// after the answer.
+// TestMetricsHaveAbandonedWork: a node that times out leaves work behind. That work counts
+// although it ends after the answer.
 func TestMetricsHaveAbandonedWork(t *testing.T) {
 	plan := filepath.Join(t.TempDir(), "busy.plan.json")
 	require.NoError(t, os.WriteFile(plan, []byte(`{"schema_version": 1, "plan_name": "busy", "outputs": ["x"], "nodes": [

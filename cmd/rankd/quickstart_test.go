@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheQuickStart runs the commands of the README's section about serving, with the ports of a server that the test has started.
-// It skips a client that is not installed, but not where there must be one.
+// TestTheQuickStart runs the commands of the README's section about serving, with the ports of
+// a server of the test. It skips a client that is not installed, or fails if there must be one.
 func TestTheQuickStart(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)

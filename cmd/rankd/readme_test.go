@@ -14,18 +14,20 @@ import (
 // session is a command of a page and the output below it, or a file that the page shows.
 type session struct {
 	command, output string
-	folder          string // the block runs in this folder of the sources; empty: in the folder with the page's files
+	folder          string // folder of the sources in which the block runs; empty: the folder with the page's files
 	path, source    string // of the file
 }
 
 var (
-	// block is a console with commands, or a TypeScript file whose first line is a comment with its path.
+	// block is a console with commands. Or it is a TypeScript file whose first line is a
+	// comment with its path.
 	block = regexp.MustCompile("(?s)```(?:console\n|typescript\n// (plans/\\S+)\n)(.*?)```")
-	// runnable is a command that needs this program and nothing else: its stdin, and its arguments. TestPagesShowRealTraces
-	// runs rankd trace.
+	// runnable is a command that needs only this program: its stdin, and its arguments.
+	// TestPagesShowRealTraces runs rankd trace.
 	runnable = regexp.MustCompile(`^(?:(echo|printf) '([^']*)' \| )?(?:go run \./cmd/)?rankd( (?:-|run |compile |check |init |explain )[^<>&|]*)$`)
 	leftOut  = regexp.MustCompile(`--redis |bench|deadline_ms`)
-	// changing is the part of an output that differs from run to run: generated ids, ports, durations.
+	// changing is the part of an output that differs between runs: generated ids, ports,
+	// durations.
 	changing = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|127\.0\.0\.1:\d+|[\d.]+(ms|µs)`)
 )
 
@@ -57,9 +59,9 @@ func (s *session) write(t *testing.T, folder string) {
 	require.NoError(t, os.WriteFile(path, []byte(s.source), 0o644))
 }
 
-// TestPagesShowWhatHappens runs each command that README and docs show and that needs no Redis of its own. It
-// compares the output, stderr first, which may be cut short by "…". It leaves out benchmarks, and deadlines, which
-// another node may miss on a busy machine.
+// TestPagesShowWhatHappens runs each command that README and docs show, if it needs no Redis of
+// its own. It compares the output, stderr first, which "…" may cut short. It leaves out
+// benchmarks. It also leaves out deadlines, which another node may miss on a busy machine.
 func TestPagesShowWhatHappens(t *testing.T) {
 	writing, err := os.ReadFile("../../docs/writing-a-plan.md")
 	require.NoError(t, err)

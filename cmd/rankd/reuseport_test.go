@@ -16,8 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// migrateRequests has the kernel give what waits in the backlog of a listener that closes to another one of the same port, until the test
-// ends. The test is skipped where it may not, but not where it must.
+// migrateRequests has the kernel pass on connections until the test ends. When a listener
+// closes, those in its backlog go to another listener of the same port. Without permission it
+// skips the test, or fails it if it must run.
 func migrateRequests(t *testing.T) {
 	const file = "/proc/sys/net/ipv4/tcp_migrate_req"
 	before, err := os.ReadFile(file)
@@ -31,8 +32,9 @@ func migrateRequests(t *testing.T) {
 	t.Cleanup(func() { _ = os.WriteFile(file, before, 0) })
 }
 
-// TestRollingRestartOnOnePort restarts two servers that share a port, one after the other, under load. Half of the clients have a connection
-// for each request. No request fails, and each server has its share.
+// TestRollingRestartOnOnePort restarts two servers that share a port, one after another, under
+// load. Half of the clients open a connection for each request. No request fails, and each
+// server has its share.
 func TestRollingRestartOnOnePort(t *testing.T) {
 	migrateRequests(t)
 	plans := t.TempDir()
@@ -81,7 +83,7 @@ func TestRollingRestartOnOnePort(t *testing.T) {
 	t.Logf("%d requests; the last servers took %v connections", l.answered.Load(), served)
 }
 
-// Without the flag a second server finds the port taken, and says so.
+// Without the flag, a second server finds the port taken and says so.
 func TestOnePortWithoutTheFlag(t *testing.T) {
 	first := startServer(t, "--env", "test")
 	second := newServerProcess("--listen", first.http, "--env", "test", "--reuse_port")

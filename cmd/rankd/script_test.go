@@ -19,8 +19,8 @@ import (
 	"github.com/rankd/rankd/internal/cmdline"
 )
 
-// TestScripts plays the command lines of testdata/script, each in a folder of its own that holds the script's files. Beside the
-// commands of testscript there are
+// TestScripts plays the command lines of testdata/script, each in a folder of its own that
+// holds the script's files. In addition to the commands of testscript there are
 //
 //	rankd [STATUS] ARGUMENT...   the program, which ends with that status, 0 if none is given
 //	engines FILE [STATUS] ARGUMENT... the program with each engine and that stdin; all print the same, but for the engine's own
@@ -55,7 +55,7 @@ func runScripted(ts *testscript.TestScript, _ bool, args []string) {
 	checkStatus(ts, status, os.Args[0], args...)
 }
 
-// wantedStatus cuts a status off the arguments of a command.
+// wantedStatus removes a status from the arguments of a command.
 func wantedStatus(args []string) (status int, rest []string) {
 	if len(args) > 0 {
 		if status, err := strconv.Atoi(args[0]); err == nil {
@@ -65,7 +65,7 @@ func wantedStatus(args []string) (status int, rest []string) {
 	return exitOK, args
 }
 
-// checkStatus runs a program and checks how it ends.
+// checkStatus runs a program and checks its exit status.
 func checkStatus(ts *testscript.TestScript, want int, program string, args ...string) {
 	status := 0
 	err := ts.Exec(program, args...)
@@ -95,8 +95,8 @@ func runOnEngines(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// A refuser is a process that runs the program again and again, for the refusals of one script: to start a process for each
-// costs ten times as much. One goroutine.
+// A refuser is a process that runs the program again and again, for the refusals of one script.
+// To start a process for each would cost ten times as much. One goroutine.
 type refuser struct {
 	cmd *exec.Cmd // nil until the first one
 	in  io.WriteCloser
@@ -135,7 +135,8 @@ func (r *refuser) close() {
 	}
 }
 
-// runAgain is the process of a refuser: it runs the program with each list of arguments on stdin.
+// runAgain is the process of a refuser. It runs the program with each list of arguments on
+// stdin.
 func runAgain(in io.Reader, out io.Writer) {
 	os.Setenv("RANKD_TEST_RUN_MAIN", "1") // for processes that the program starts
 	ask, answer := json.NewDecoder(in), json.NewEncoder(out)

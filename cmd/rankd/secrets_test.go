@@ -18,7 +18,7 @@ import (
 // canary is a password that no output may show.
 const canary = "c4n4ry"
 
-// locked returns the address of a server with demo data that wants a user and a password.
+// locked returns the address of a server with demo data that requires a user and a password.
 func locked(t *testing.T) string {
 	server := miniredis.RunT(t)
 	o := run(t, nil, "--load_demo_data", "--redis", server.Addr())
@@ -110,7 +110,7 @@ func TestBenchmarksHidePasswords(t *testing.T) {
 	}
 }
 
-// A password that the server refuses is not shown either.
+// If the server refuses a password, it is not shown, either.
 func TestWrongPasswordsAreHidden(t *testing.T) {
 	server := miniredis.RunT(t)
 	server.RequireUserAuth("ranker", "another")
@@ -132,7 +132,8 @@ func TestWrongPasswordsAreHidden(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a command line that holds a password, the error does not quote it.
+// Whatever is wrong with a command line that contains a password, the error does not quote the
+// password.
 func TestErrorsOfCommandLinesHidePasswords(t *testing.T) {
 	bad := []string{
 		"c4n4ry@h:6379", "u:c4n4ry@h:6379", "redis://u:c4n/4ryc4n4ry@h:6379", "redis://u:c4n4ry#@h", "redis://u:c4n4ry@h/x", "redis://u:c4n4ry@h:99999",
@@ -169,7 +170,7 @@ func TestErrorsOfCommandLinesHidePasswords(t *testing.T) {
 	}
 }
 
-// A registry of one's own names its servers by URL, and keeps the password out of the table.
+// A registry of a user names its servers by URL, and keeps the password out of the table.
 func TestRegistryWithURLs(t *testing.T) {
 	addr := locked(t)
 	folder := t.TempDir()
@@ -195,14 +196,15 @@ func TestRegistryWithURLs(t *testing.T) {
 	}
 }
 
-// A real server over its unix socket, with an ACL user and another database.
+// The test uses a real server over its unix socket, with an ACL user and another database.
 func TestRealServerOverItsSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "rankd") // short: systems bound the path of a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
 	server := testworld.StartRedis(t, "--unixsocket", socket,
-		// The rights that docs/redis.md names: no CLIENT, since names are a courtesy.
+		// The rights are those that docs/redis.md names. CLIENT is not among them, since client
+		// names are optional.
 		"--user", "ranker", "on", ">"+canary, "~user:*", "~follow:*", "~recommendation:*", "~media:*", "+hgetall", "+lrange", "+select",
 		"--user", "loader", "on", ">"+canary, "~*", "+select", "+hset", "+rpush", "+del",
 		"--user", "reader", "on", ">"+canary, "~user:*", "+@read", "+@connection",

@@ -30,7 +30,7 @@ type heldEngine struct {
 	submitted chan heldRequest
 }
 
-// heldRequest is a request that has got to the body of its only node.
+// heldRequest is a request that has reached the body of its only node.
 type heldRequest struct {
 	*task.Ctx
 	done chan<- outcomeOfBody // has room
@@ -54,8 +54,8 @@ func (e *heldEngine) hold(c *task.Ctx) (rowset.RowSet, error) {
 	return outcome.rows, outcome.err
 }
 
-// held opens an engine that runs so many requests at the same time, and returns the flags
-// that let the program have as many in flight.
+// held opens an engine that runs that many requests at the same time. It returns the flags that
+// let the program have as many in flight.
 func held(t *testing.T, inFlight int) (*options, *heldEngine) {
 	e := &heldEngine{submitted: make(chan heldRequest, inFlight)}
 	var err error
@@ -110,7 +110,7 @@ func TestInflightIsBoundedBehindASlowRequest(t *testing.T) {
 		if r := <-e.submitted; r.UserID == 1 {
 			slow = r
 		} else {
-			r.succeed() // complete, but not written: it stands behind the slow one
+			r.succeed() // complete, but not written: it waits for the slow one
 		}
 	}
 	select {
@@ -203,12 +203,12 @@ func TestCancelRacesWithReading(t *testing.T) {
 func TestBrokenStdoutEndsTheRun(t *testing.T) {
 	o, e := held(t, 8)
 	stdin, in := io.Pipe()
-	defer in.Close() // stdin goes on for ever
+	defer in.Close() // stdin is endless
 	served := make(chan error, 1)
 	go func() { served <- serve(context.Background(), e.Engine, o, stdin, brokenWriter{}) }()
 	_, err := io.WriteString(in, requests(2))
 	require.NoError(t, err)
-	first, second := <-e.submitted, <-e.submitted // before the run ends, which the first answer brings about
+	first, second := <-e.submitted, <-e.submitted // before the run ends, which the first answer causes
 	first.succeed()
 	second.succeed()
 	err = <-served
@@ -255,7 +255,7 @@ func TestRequestsReachTheEngineAsAsked(t *testing.T) {
 	first.succeed()
 	second := <-e.submitted
 	_, ok = second.Params.Float(4)
-	assert.False(t, ok, "nothing of one request is seen by the next")
+	assert.False(t, ok, "a request sees nothing of the one before")
 	second.done <- outcomeOfBody{err: errors.New("no luck")}
 	assert.ErrorIs(t, <-served, cmdline.ErrFailed)
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
@@ -267,8 +267,8 @@ func TestRequestsReachTheEngineAsAsked(t *testing.T) {
 		[]string{failed.RequestID, failed.Error, failed.Detail, failed.Node, failed.Op})
 }
 
-// TestManyRequestsThroughFewSlots reuses slots over and over, completing on
-// other goroutines, for the race detector to see.
+// TestManyRequestsThroughFewSlots reuses slots over and over. Requests complete on other
+// goroutines, for the race detector to see.
 func TestManyRequestsThroughFewSlots(t *testing.T) {
 	const n = 2000
 	o, e := held(t, 7)
@@ -298,7 +298,7 @@ func TestManyRequestsThroughFewSlots(t *testing.T) {
 	assert.Equal(t, n, i)
 }
 
-// Errors of the grammar and errors that only a closer look finds both name the line.
+// Errors of the grammar name the line, and so do errors that a later check finds.
 func TestSyntaxErrorsNameTheLine(t *testing.T) {
 	o := run(t, strings.NewReader("{\"user_id\": 1}\n{\"user_id\": 01}\n{\"user_id\": 1,\n\"a\": \"\\ud800\"}\n"))
 	require.Equal(t, exitFailed, o.status, o.stderr)
@@ -308,7 +308,7 @@ func TestSyntaxErrorsNameTheLine(t *testing.T) {
 	assert.Contains(t, answers[2], "invalid escape sequence at byte offset 21 of the document, line 4 of the input")
 }
 
-// lineCounter tells of each line that is written to it, and keeps nothing.
+// lineCounter reports each line that is written to it, and keeps nothing.
 type lineCounter struct{ lines chan struct{} }
 
 func (c lineCounter) Write(p []byte) (int, error) {
@@ -318,8 +318,8 @@ func (c lineCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestNoSlotKeepsAResult: when an answer has left, its result is garbage, though the slot has
-// seen no other request since; and of the encoded text at most a bounded buffer stays.
+// TestNoSlotKeepsAResult: when an answer has left, its result is garbage, even if the slot has
+// seen no other request since. Of the encoded text, at most a bounded buffer stays.
 func TestNoSlotKeepsAResult(t *testing.T) {
 	const slots, rows = 8, 200_000
 	o, e := held(t, slots)
@@ -330,7 +330,7 @@ func TestNoSlotKeepsAResult(t *testing.T) {
 
 	before := servetest.LiveHeap()
 	var results []weak.Pointer[rowset.Batch]
-	for i := range slots { // one after the other, so that each slot is used once
+	for i := range slots { // one after another, so that each slot is used once
 		_, err := fmt.Fprintf(in, "{\"user_id\": %d}\n", i+1)
 		require.NoError(t, err)
 		func() {
@@ -344,7 +344,7 @@ func TestNoSlotKeepsAResult(t *testing.T) {
 	for i, r := range results {
 		assert.Nil(t, r.Value(), "the result of request %d", i)
 	}
-	_, err := io.WriteString(in, "oops\n") // its answer comes when the last buffer has been let go
+	_, err := io.WriteString(in, "oops\n") // its answer comes after the last buffer has been released
 	require.NoError(t, err)
 	<-stdout.lines
 	assert.Less(t, servetest.LiveHeap()-before, int64(1<<20), "an answer has two megabytes of text, and a result 1.6")

@@ -37,7 +37,8 @@ func patientTables(t *testing.T) string {
 	return tables
 }
 
-// heldRedis answers the command HGETALL when told. asked has a value for the first such command of each connection.
+// heldRedis answers HGETALL when the test says so. asked gets a value for the first HGETALL of
+// each connection.
 func heldRedis(t *testing.T) (addr string, asked chan struct{}, release func()) {
 	asked, held := make(chan struct{}, 16), make(chan struct{})
 	addr = serveRedis(t, func(conn redcon.Conn, cmd redcon.Command) {
@@ -62,7 +63,7 @@ func heldRedis(t *testing.T) (addr string, asked chan struct{}, release func()) 
 	return addr, asked, release
 }
 
-// askAside sends a request on a goroutine of its own.
+// askAside sends a request on another goroutine.
 func askAside(t *testing.T, url string) <-chan httpReply {
 	replied := make(chan httpReply, 1)
 	client := newClient(t)
@@ -79,8 +80,8 @@ func askAside(t *testing.T, url string) <-chan httpReply {
 	return replied
 }
 
-// TestTheEndOfAServer: SIGTERM flips readiness first. Meanwhile the server goes on. It then answers what is in flight, on both
-// fronts, and ends.
+// TestTheEndOfAServer: SIGTERM first makes the server not ready, while it goes on. It then
+// answers what is in flight, on both fronts, and ends.
 func TestTheEndOfAServer(t *testing.T) {
 	t.Parallel()
 	redis, asked, release := heldRedis(t)
@@ -171,7 +172,7 @@ func TestAGraceThatIsTooShort(t *testing.T) {
 	assert.Error(t, <-failed, "the connection is closed")
 }
 
-// TestRequestsThatWaitAreLeft: those that were not admitted count, too.
+// TestRequestsThatWaitAreLeft: requests that were not admitted count, too.
 func TestRequestsThatWaitAreLeft(t *testing.T) {
 	t.Parallel()
 	redis, asked, _ := heldRedis(t)
@@ -193,7 +194,8 @@ func TestRequestsThatWaitAreLeft(t *testing.T) {
 	}
 }
 
-// TestIdleTimeoutsAreOfTheirFronts: an idle RESP client is closed by --resp_idle_timeout_ms, and an idle HTTP client is not.
+// TestIdleTimeoutsAreOfTheirFronts: --resp_idle_timeout_ms closes an idle RESP client, but not
+// an idle HTTP client.
 func TestIdleTimeoutsAreOfTheirFronts(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, "--resp_idle_timeout_ms", "50", "--drain_delay_ms", "0")
@@ -212,7 +214,7 @@ func TestIdleTimeoutsAreOfTheirFronts(t *testing.T) {
 	require.NoError(t, reply.Body.Close())
 }
 
-// TestTokensInClear: the log warns of a front that others than this machine reach without TLS.
+// TestTokensInClear: the log warns of a front that other machines reach without TLS.
 func TestTokensInClear(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens.toml")
 	require.NoError(t, os.WriteFile(tokens, []byte(servetest.Token("a", "token-a", servetest.Plans("*"))), 0o600))
@@ -223,7 +225,7 @@ func TestTokensInClear(t *testing.T) {
 	s.log.awaitLine(t, 0, warning, `"front":"http"`)
 }
 
-// TestATakenPort: the script refused has the other servers that do not start.
+// TestATakenPort: the server does not start. The script refused has other such servers.
 func TestATakenPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -236,7 +238,8 @@ func TestATakenPort(t *testing.T) {
 	}
 }
 
-// TestTokensChangeWhileTheServerRuns: a token that leaves the file stops working on open connections, too.
+// TestTokensChangeWhileTheServerRuns: a token that is removed from the file stops working, even
+// on open connections.
 func TestTokensChangeWhileTheServerRuns(t *testing.T) {
 	dir := t.TempDir()
 	plans, tokens := filepath.Join(dir, "plans"), filepath.Join(dir, "tokens.toml")
@@ -304,7 +307,8 @@ func TestFlagsGrant(t *testing.T) {
 	assert.Equal(t, 403, ask(t, other, `{"user_id": 1}`).status, "another plan")
 }
 
-// TestTheBlockingEnginesServe asks those that have no loop for RESP, which brings its own.
+// TestTheBlockingEnginesServe serves with engines without a loop. The RESP front then brings
+// its own.
 func TestTheBlockingEnginesServe(t *testing.T) {
 	for _, engine := range []string{cmdline.Pool, cmdline.Sequential} {
 		s := startServer(t, "--engine", engine, "--admin", "off", "--drain_delay_ms", "0")
@@ -317,7 +321,8 @@ func TestTheBlockingEnginesServe(t *testing.T) {
 	}
 }
 
-// TestAServerInProcess runs the command in this process, for the check of goroutines that every test here ends with.
+// TestAServerInProcess runs the command in this process, so that the check of goroutines after
+// every test covers it.
 func TestAServerInProcess(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr, write, err := os.Pipe()

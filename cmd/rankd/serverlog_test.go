@@ -19,7 +19,8 @@ import (
 	"github.com/rankd/rankd/serve/servetest"
 )
 
-// startMute starts "rankd serve" with stderr in the hands of the test, and waits until it is ready.
+// startMute starts "rankd serve" with stderr in the hands of the test, and waits until it is
+// ready.
 func startMute(t *testing.T, stderr *os.File, args ...string) *serverProcess {
 	t.Helper()
 	http, admin := "127.0.0.1:"+fixedPort(t), "127.0.0.1:"+fixedPort(t)
@@ -44,13 +45,13 @@ func startMute(t *testing.T, stderr *os.File, args ...string) *serverProcess {
 	return s
 }
 
-// await waits for a condition that no log tells of.
+// await waits for a condition that no log reports.
 func await(t *testing.T, met func() bool) {
 	t.Helper()
 	require.Eventually(t, met, patience, 10*time.Millisecond)
 }
 
-// fullPipe returns a pipe that takes nothing more.
+// fullPipe returns a pipe that is full.
 func fullPipe(t *testing.T) (read, write *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -62,8 +63,8 @@ func fullPipe(t *testing.T) (read, write *os.File) {
 	return read, write
 }
 
-// TestALogThatNobodyReads: stderr is a full pipe from the first line on. Tokens and certificates are still read again, each time, and
-// SIGTERM ends the server in order.
+// TestALogThatNobodyReads: stderr is a full pipe from the first line on. Tokens and
+// certificates are still read again, each time. SIGTERM ends the server properly.
 func TestALogThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -108,7 +109,7 @@ func TestALogThatNobodyReads(t *testing.T) {
 	assert.Equal(t, exitOK, s.awaitEnd(t))
 }
 
-// TestALogWhoseReaderHasGone: writing to stderr fails, and would end the process by SIGPIPE.
+// TestALogWhoseReaderHasGone: writes to stderr fail, and would end the process by SIGPIPE.
 func TestALogWhoseReaderHasGone(t *testing.T) {
 	t.Parallel()
 	reader, stderr, err := os.Pipe()
@@ -128,7 +129,8 @@ func TestALogWhoseReaderHasGone(t *testing.T) {
 	assert.Equal(t, exitOK, s.awaitEnd(t))
 }
 
-// TestTracesThatNobodyReads: the pipe of --trace_file fills up. The server counts what is lost, serves on and ends.
+// TestTracesThatNobodyReads: the pipe of --trace_file fills up. The server counts the traces
+// that are lost, serves on and ends.
 func TestTracesThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -161,7 +163,8 @@ func TestTracesThatCannotBeWritten(t *testing.T) {
 	assert.Contains(t, get(t, client, "http://"+s.host+"/metrics").body, `rankd_output_write_errors_total{output="trace_file"} 1`)
 }
 
-// TestTheEndOfStdinWithoutReaders: neither diagnostics nor traces that nobody reads hold up the end.
+// TestTheEndOfStdinWithoutReaders: diagnostics or traces that nobody reads do not delay the
+// end.
 func TestTheEndOfStdinWithoutReaders(t *testing.T) {
 	t.Parallel()
 	_, full := fullPipe(t)

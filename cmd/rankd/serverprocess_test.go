@@ -28,7 +28,7 @@ import (
 	"github.com/rankd/rankd/serve/servetest"
 )
 
-// patience bounds each wait for a process. Only a failure waits for it.
+// patience bounds each wait for a process. Only a failed test waits that long.
 const patience = 30 * time.Second
 
 // serverProcess is "rankd serve" as a process. One goroutine.
@@ -39,7 +39,8 @@ type serverProcess struct {
 	http, resp, host string        // addresses; host serves operators
 }
 
-// startServer starts "rankd serve" with a log in JSON and waits until it is ready. Fronts listen on free ports unless args say otherwise.
+// startServer starts "rankd serve" with a log in JSON, and waits until it is ready. Fronts
+// listen on free ports unless args say otherwise.
 func startServer(t *testing.T, args ...string) *serverProcess {
 	t.Helper()
 	s := launchServer(t, args...)
@@ -54,8 +55,8 @@ func startServer(t *testing.T, args ...string) *serverProcess {
 	return s
 }
 
-// fixedPort returns a port that is free, and that neither the kernel nor another such test gives to anybody until the test ends: a
-// server that is restarted finds it free again.
+// fixedPort returns a free port. Until the test ends, neither the kernel nor another such test
+// gives it to anybody, so a restarted server finds it free again.
 func fixedPort(t *testing.T) string {
 	for range 1000 {
 		port := strconv.Itoa(20000 + rand.IntN(12000)) // below the range of /proc/sys/net/ipv4/ip_local_port_range
@@ -67,7 +68,7 @@ func fixedPort(t *testing.T) string {
 			_ = lock.Close()
 			continue
 		}
-		t.Cleanup(func() { _ = lock.Close() }) // The file stays: without it, two processes could lock two files of the same name.
+		t.Cleanup(func() { _ = lock.Close() }) // The file stays: otherwise two processes could lock two files of the same name.
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
 			require.NoError(t, l.Close())
 			return port
@@ -99,7 +100,7 @@ func launchServer(t *testing.T, args ...string) *serverProcess {
 	require.NoError(t, s.cmd.Start())
 	s.log = followLog(stderr)
 	go func() {
-		<-s.log.end // Wait closes the pipe, so all is read before.
+		<-s.log.end // Wait closes the pipe, so all is read first.
 		_ = s.cmd.Wait()
 		close(s.ended)
 	}()
@@ -113,7 +114,8 @@ func launchServer(t *testing.T, args ...string) *serverProcess {
 	return s
 }
 
-// awaitEnd waits for the end of the process and returns its exit status, -1 if a signal ended it.
+// awaitEnd waits for the end of the process and returns its exit status, or -1 if a signal
+// ended it.
 func (s *serverProcess) awaitEnd(t *testing.T) int {
 	t.Helper()
 	select {
@@ -125,7 +127,7 @@ func (s *serverProcess) awaitEnd(t *testing.T) int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// awaitInFlight waits until so many requests run.
+// awaitInFlight waits until that many requests run.
 func (s *serverProcess) awaitInFlight(t *testing.T, n int) {
 	t.Helper()
 	client := newClient(t)
@@ -163,7 +165,8 @@ func (l *logLines) text() string {
 	return strings.Join(l.lines, "\n")
 }
 
-// awaitLine waits for a line with all of the words behind the first skipped lines, and returns it with its number.
+// awaitLine waits for a line after the first skipped lines that has all of the words. It
+// returns the line with its number.
 func (l *logLines) awaitLine(t *testing.T, skip int, words ...string) (line string, number int) {
 	t.Helper()
 	for timeout := time.After(patience); ; {
@@ -188,7 +191,8 @@ func (l *logLines) awaitLine(t *testing.T, skip int, words ...string) (line stri
 	}
 }
 
-// await waits for a line with the message, and returns the first line with all of the words up to there, decoded; nil if there is none.
+// await waits for a line with the message. Of the lines up to there, it returns the first one
+// that has all of the words, decoded, or nil.
 func (l *logLines) await(t *testing.T, message string, words ...string) map[string]any {
 	t.Helper()
 	_, last := l.awaitLine(t, 0, `"msg":"`+message+`"`)
@@ -255,14 +259,15 @@ func read(t *testing.T, reply *http.Response) httpReply {
 	return httpReply{reply.StatusCode, string(body), reply.Close}
 }
 
-// newClient returns a client with connections of its own, which close with the test.
+// newClient returns a client with its own connections, which close at the end of the test.
 func newClient(t *testing.T) *http.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: patience}
 }
 
-// redisConn is a connection of a Redis client that knows nothing but commands and replies of one part. One goroutine.
+// redisConn is a connection of a Redis client that only knows commands and replies of one part.
+// One goroutine.
 type redisConn struct {
 	net.Conn
 	replies *bufio.Reader
@@ -299,7 +304,7 @@ func mustDial(t *testing.T, addr string) *redisConn {
 	return conn
 }
 
-// mustDo is do for a connection that must hold.
+// mustDo is do for a connection that must work.
 func (c *redisConn) mustDo(t *testing.T, args ...string) string {
 	t.Helper()
 	reply, err := c.do(args...)
@@ -322,7 +327,7 @@ func TestTheServerAnswersOnBothFronts(t *testing.T) {
 	assert.Equal(t, exitOK, s.awaitEnd(t))
 }
 
-// TestServingOverTLS: both fronts speak TLS, and show a new certificate to new connections.
+// TestServingOverTLS: both fronts use TLS, and show a new certificate to new connections.
 func TestServingOverTLS(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -358,7 +363,8 @@ func TestServingOverTLS(t *testing.T) {
 	assert.Equal(t, exitOK, s.awaitEnd(t))
 }
 
-// TestAnExpiredCertificate: the log warns of it, at the start and when it comes later.
+// TestAnExpiredCertificate: the log warns of an expired certificate, at the start and when it
+// comes later.
 func TestAnExpiredCertificate(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -374,11 +380,12 @@ func TestAnExpiredCertificate(t *testing.T) {
 	assert.Equal(t, last+1, second, "the sound certificate has no warning")
 }
 
-// TestPlansChangeWhileTheServerRuns: SIGHUP, POST /reload, rankd reload and --watch read plans again, all of them or none, and rankd reload --back returns.
+// TestPlansChangeWhileTheServerRuns: SIGHUP, POST /reload, rankd reload and --watch read the
+// plans again. They load all of them or none. rankd reload --back returns to the plans before.
 func TestPlansChangeWhileTheServerRuns(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	plans := filepath.Join(dir, "plans") // a link, as a mounted folder of Kubernetes is
+	plans := filepath.Join(dir, "plans") // a link, as in a folder that Kubernetes mounts
 	rows := func(folder string, n int) {
 		require.NoError(t, os.MkdirAll(folder, 0o755))
 		writePlan(t, folder, "rows", fmt.Sprintf(`{"schema_version": 1, "plan_name": "rows", "nodes": [{"node_id": "n0", "op": "fixed_source", "inputs": [],
@@ -398,7 +405,7 @@ func TestPlansChangeWhileTheServerRuns(t *testing.T) {
 	assert.Contains(t, before, `"generation":"`)
 	assert.Equal(t, 1, answered())
 
-	// Each way of asking counts.
+	// Each way to reload works.
 	rows(first, 2)
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
 	_, seen := s.log.awaitLine(t, 0, `"msg":"plans changed"`, `"after":"SIGHUP"`)
@@ -432,7 +439,7 @@ func TestPlansChangeWhileTheServerRuns(t *testing.T) {
 	_, _ = s.log.awaitLine(t, seen, `"msg":"the plans stay as they were"`, `"after":"POST /reload"`)
 	assert.Equal(t, 405, get(t, client, "http://"+s.host+"/reload").status)
 
-	// A server that watches sees a link that is replaced.
+	// A server that watches notices a link that is replaced.
 	rows(first, 4)
 	w := startServer(t, "--env", "test", "--plan_dir", plans, "--drain_delay_ms", "0", "--watch")
 	rows(second, 5)
@@ -444,7 +451,7 @@ func TestPlansChangeWhileTheServerRuns(t *testing.T) {
 	assert.Equal(t, 5, answered())
 }
 
-// TestReloadWithoutAServer: the command says whom it asked.
+// TestReloadWithoutAServer: the command names the server that it could not reach.
 func TestReloadWithoutAServer(t *testing.T) {
 	o := run(t, nil, "reload", "--admin", "127.0.0.1:1")
 	assert.Equal(t, exitFailed, o.status)

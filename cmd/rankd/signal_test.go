@@ -18,8 +18,8 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// TestSignalAnswersWhatIsInFlight runs the program as a process, with a Redis
-// that tells when a request has got to it and answers when told.
+// TestSignalAnswersWhatIsInFlight runs the program as a process. Its Redis reports when a
+// request has come, and answers when the test says so.
 func TestSignalAnswersWhatIsInFlight(t *testing.T) {
 	for name, signal := range map[string]os.Signal{"SIGINT": os.Interrupt, "SIGTERM": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) {
@@ -63,13 +63,13 @@ func TestSignalAnswersWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// awaitAsked waits until a Redis has been asked. A request that has failed before, as one may
-// on a machine too busy to connect in time, never asks.
+// awaitAsked waits until a Redis has been asked. On a machine too busy to connect in time, the
+// request fails and never asks.
 func awaitAsked(t *testing.T, asked <-chan struct{}) {
 	select {
 	case <-asked:
 	case <-time.After(20 * time.Second):
-		t.Fatal("the request has not got to Redis")
+		t.Fatal("the request has not reached Redis")
 	}
 }
 

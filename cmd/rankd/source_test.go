@@ -143,7 +143,8 @@ func TestRunWatch(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(said, "using an embedded Redis"), "one server for all runs")
 }
 
-// The dev environment loads the plan twice, since its Redis moves; a pipe can be read once.
+// The dev environment loads the plan twice, since its Redis is at another address. A pipe can
+// be read only once.
 func TestThePlanMayBeAPipeAndHaveAnyName(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -156,8 +157,9 @@ func TestThePlanMayBeAPipeAndHaveAnyName(t *testing.T) {
 	assert.NotEmpty(t, decode(t, o.lines()[0]).Candidates)
 }
 
-// BenchmarkCompile measures rankd compile from a cold start to its end, as a shell does: the process, its child,
-// the plans and the artifacts. It builds the program first. The plans are copies of complex_dag, the largest example.
+// BenchmarkCompile measures rankd compile from a cold start to its end, as a shell sees it: the
+// process, its child, the plans and the artifacts. It builds the program first. The plans are
+// copies of complex_dag, the largest example.
 func BenchmarkCompile(b *testing.B) {
 	dir := b.TempDir()
 	program := filepath.Join(dir, "rankd")

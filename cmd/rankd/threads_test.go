@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// meeting lets bodies wait until so many of them run at the same time. Any goroutine.
+// meeting has bodies wait until that many run at the same time. Any goroutine.
 type meeting struct {
 	wanted int
 	all    chan struct{} // closed when they have met
@@ -48,8 +48,8 @@ func (m *meeting) join(*task.Ctx) (rowset.RowSet, error) {
 	}
 }
 
-// TestAsManyWorkersAsAskedFor: as many bodies run side by side as the flags say. A test of
-// results could not tell them from bodies that run one after the other.
+// TestAsManyWorkersAsAskedFor: the flags say how many bodies run at the same time. A test of
+// results could not tell them from bodies that run one after another.
 func TestAsManyWorkersAsAskedFor(t *testing.T) {
 	const workers = 5 // more than a default
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func TestAsManyWorkersAsAskedFor(t *testing.T) {
 		{"--engine=pool --cpu_threads=1 --io_threads=5", task.Waits},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // only a failure waits for it
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // only a failed test waits that long
 			defer cancel()
 			m := &meeting{wanted: workers, all: make(chan struct{}), giveUp: ctx.Done()}
 			var nodes, outputs []string
@@ -89,8 +89,8 @@ func TestAsManyWorkersAsAskedFor(t *testing.T) {
 	}
 }
 
-// TestDefaultThreads: the program has the library's default of CPU workers, and four I/O workers. The default
-// is in the help, where each flag is a line.
+// TestDefaultThreads: the program has the library's default of CPU workers, and four I/O
+// workers. The help has the default, with one line per flag.
 func TestDefaultThreads(t *testing.T) {
 	o := run(t, nil, "--help")
 	require.Equal(t, exitOK, o.status)

@@ -92,7 +92,8 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// TestARequestMayAskForItsTraceIfPermitted: it is refused otherwise, and the next request is not.
+// TestARequestMayAskForItsTraceIfPermitted: otherwise that request is refused, but not the next
+// one.
 func TestARequestMayAskForItsTraceIfPermitted(t *testing.T) {
 	const in = `{"user_id": 1, "request_id": "a", "trace": true}` + "\n" + `{"user_id": 1, "trace": false}`
 	o := run(t, strings.NewReader(in), "--plan_name=diamond")
@@ -153,9 +154,9 @@ var updateTraces = flag.Bool("update-traces", false, "run the traces that pages 
 // traceBlock is a command that draws a trace, its output, and the picture below.
 var traceBlock = regexp.MustCompile("(?s)```console\n\\$ rankd trace( -[^\n]*)\n(.*?)```\n(?:\n!\\[[^\\]]*\\]\\((?:(?:docs/)?traces/)?([\\w.]+)\\)\n)?")
 
-// TestPagesShowRealTraces runs each "rankd trace" that README and docs show. It compares which nodes ran, and what came of them,
-// since times, and with them places and the order of lines, differ from run to run. With -update-traces it
-// writes outputs and pictures of this run into the pages.
+// TestPagesShowRealTraces runs each "rankd trace" that README and docs show. It compares which
+// nodes ran, and their results. Times differ between runs, and so do places and the order of
+// lines. With -update-traces it writes the outputs and pictures of this run into the pages.
 func TestPagesShowRealTraces(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)
@@ -210,7 +211,8 @@ func extra(args string) string {
 	return " --json kept.json"
 }
 
-// keepPicture writes a picture of the trace that was kept: of its timeline, or of its page in a browser.
+// keepPicture writes a picture of the trace that was kept: its timeline, or its page in a
+// browser.
 func keepPicture(t *testing.T, folder, picture string) {
 	switch filepath.Ext(picture) {
 	case ".svg":
@@ -230,8 +232,8 @@ var (
 	shownHeading = regexp.MustCompile(`── (\w+) ──`)
 )
 
-// shape returns what each run of a plan draws. Of a body it takes the first word of its label, and of that eight letters, since
-// a wide drawing cuts labels.
+// shape returns what each run of a plan draws. Of a body, it takes the first eight letters of
+// the first word of its label, since a wide drawing cuts labels.
 func shape(output string) (all []string) {
 	for _, m := range shownNode.FindAllStringSubmatch(output, -1) {
 		all = append(all, strings.Join(m[1:], " "))

@@ -18,7 +18,8 @@ import (
 
 var updateWalks = flag.Bool("update-walks", false, "run the commands of the pages that lead through an empty folder, and write their outputs into the pages")
 
-// walks are the pages whose commands follow each other in one folder, and how many each has at least.
+// walks are the pages with commands that follow each other in one folder. Each has a minimum
+// number of commands.
 var walks = map[string]int{"docs/your-own-data.md": 20, "examples/shop/README.md": 8}
 
 var (
@@ -28,8 +29,9 @@ var (
 	pageBlock = regexp.MustCompile("(?s)```(toml|typescript|console)\n(.*?)```")
 )
 
-// TestWalks follows each page in an empty folder, as a new user would, with an empty Redis and this program. It
-// compares each output. With -update-walks it writes them.
+// TestWalks follows each page in an empty folder, as a new user would, with an empty Redis and
+// this program. It compares each output. With -update-walks it writes the outputs into the
+// pages.
 func TestWalks(t *testing.T) {
 	for page, least := range walks {
 		t.Run(page, func(t *testing.T) { walk(t, page, least) })

@@ -154,7 +154,7 @@ func fixed(name string) string {
 	return `{"schema_version": 1, "plan_name": "` + name + `", "outputs": ["s"], "nodes": [{"node_id": "s", "op": "test::fixed_source", "inputs": []}]}`
 }
 
-// unwritten returns an artifact that reads a column which nothing writes.
+// unwritten returns an artifact that reads a column that no node writes.
 func unwritten(name string) string {
 	return `{"schema_version": 1, "plan_name": "` + name + `", "outputs": ["f"], "nodes": [
 		{"node_id": "s", "op": "test::fixed_source", "inputs": []},

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	looptest.Main(m)
 }
 
-// outcome is what a command left behind.
+// outcome is the result of a command.
 type outcome struct {
 	stdout, stderr string
 	err            error
@@ -107,7 +107,7 @@ func TestCompile(t *testing.T) {
 	assert.Equal(t, `[]`, string(o.stdout[strings.Index(o.stdout, `"diagnostics":`)+14:len(o.stdout)-2]))
 }
 
-// The same plans give the same bytes, from wherever they are compiled.
+// The same plans give the same bytes, wherever they are compiled.
 func TestArtifactsDoNotDependOnTheWorkingFolder(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"plans/a.plan.ts": source("a", 1)})
@@ -129,7 +129,7 @@ func TestArtifactsDoNotDependOnTheWorkingFolder(t *testing.T) {
 
 var manyPlans = flag.Int("plans", 100, "how many plans TestCompileManyWithThreeBroken compiles")
 
-// Broken plans cost the others nothing, and their old artifacts stay as they were.
+// Broken plans cost the others nothing. The old artifacts of broken plans stay.
 func TestCompileManyWithThreeBroken(t *testing.T) {
 	const broken = 3
 	plans := *manyPlans
@@ -232,7 +232,7 @@ func TestInitCommand(t *testing.T) {
 // tables is the path of the built-in tables. It is absolute, because tests change their folder.
 var tables, _ = filepath.Abs("../../registry/tables")
 
-// tablesWithout returns a folder with the built-in tables, without one key.
+// tablesWithout returns a folder with the built-in tables, except for one key.
 func tablesWithout(t *testing.T, key string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -88,7 +88,8 @@ func TestWatch(t *testing.T) {
 	assert.NoError(t, w.stop(), "a signal is the way to end it")
 }
 
-// Two plans of one name are refused also when they are compiled one after the other, until one is renamed.
+// Two plans with one name are refused until one is renamed, even if they are compiled one after
+// another.
 func TestWatchRefusesTwins(t *testing.T) {
 	w := watchFolder(t, map[string]string{"plans/a.plan.ts": source("a", 1)})
 	w.until("compiled 1 plan ")
@@ -107,7 +108,7 @@ import { rows } from "./shared/rows";
 export default definePlan({ name: "a", build: (ctx) => ctx.fixedSource({ rowCount: rows }) });
 `
 	w := watchFolder(t, map[string]string{"plans/a.plan.ts": plan, "plans/b.plan.ts": source("b", 1)})
-	w.until("compiled 1 plan ") // b; a lacks its import
+	w.until("compiled 1 plan ") // b only; the import of a is missing
 	require.NoError(t, os.Mkdir("plans/shared", 0o755))
 	require.NoError(t, os.WriteFile("plans/shared/rows.ts", []byte("export const rows = 7;"), 0o644))
 	w.save("plans/a.plan.ts", plan+"// the import is there\n")
@@ -119,7 +120,8 @@ export default definePlan({ name: "a", build: (ctx) => ctx.fixedSource({ rowCoun
 	assert.NoError(t, w.stop())
 }
 
-// Whatever state a file is saved in while another is compiled, the artifact becomes the last one's.
+// A file may be saved in any state while another state is compiled. In the end the artifact is
+// that of the last state.
 func TestWatchTheLastStateWins(t *testing.T) {
 	const states = 40
 	w := watchFolder(t, map[string]string{"plans/a.plan.ts": source("a", 0)})

@@ -50,7 +50,7 @@ func TestTheCompilerRefusesBadPlans(t *testing.T) {
 		if !strings.Contains(line, "// wrong: ") {
 			continue
 		}
-		alone := make([]string, len(lines)) // the other wrong lines are empty, so that numbers stay
+		alone := make([]string, len(lines)) // the other wrong lines are empty, so that the line numbers stay
 		for k, other := range lines {
 			if k == i || !strings.Contains(other, "// wrong: ") {
 				alone[k] = other

@@ -42,7 +42,7 @@ func TestInit(t *testing.T) {
 	assert.Equal(t, []string{"updated rankd.d.ts", "kept tsconfig.json, which exists"}, report)
 }
 
-// A registry of one's own may lack what the example uses.
+// A user's registry may lack what the example uses.
 func TestInitWritesNoExampleThatDoesNotCompile(t *testing.T) {
 	for _, lack := range []func(l *compiler.Language){
 		func(l *compiler.Language) { l.Keys = l.Keys[:1] },
@@ -57,7 +57,7 @@ func TestInitWritesNoExampleThatDoesNotCompile(t *testing.T) {
 	}
 }
 
-// The tests that newcomers get pass, and are sound for tsc.
+// The tests that newcomers get pass, and tsc accepts them.
 func TestTheExamplesTestsPass(t *testing.T) {
 	dir := t.TempDir()
 	_, err := initialize(t, dir)

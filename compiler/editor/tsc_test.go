@@ -24,7 +24,8 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// unseen is a task as a program would register it, with a parameter of each type. No line of TypeScript knows it.
+// unseen is a task as a program would register it, with a parameter of each type. No line of
+// TypeScript knows it.
 func unseen() task.Spec {
 	from, to := int64(1), int64(9)
 	return task.Spec{
@@ -44,7 +45,7 @@ func unseen() task.Spec {
 	}
 }
 
-// unseenMerge is another, of several inputs, with lists and objects.
+// unseenMerge is another such task. It has several inputs, lists and objects.
 func unseenMerge() task.Spec {
 	least, most := 0.0, 1.0
 	return task.Spec{
@@ -81,7 +82,8 @@ func everything() task.Spec {
 	}
 }
 
-// catalogAndRegistry returns the tasks and the keys of the tests: the built-in ones and some of each further type.
+// catalogAndRegistry returns the tasks and the keys of the tests: the built-in ones and some of
+// each further type.
 func catalogAndRegistry(t *testing.T) (*task.Catalog, *registry.Registry) {
 	t.Helper()
 	reg, err := registry.Load(os.DirFS("../testdata/tables"), "dev")
@@ -96,7 +98,8 @@ func language(t *testing.T) *compiler.Language {
 	return compiler.NewLanguage(catalogAndRegistry(t))
 }
 
-// compilers returns the TypeScript compilers to test with, from RANKD_TSC, a list like PATH.
+// compilers returns the TypeScript compilers to test with. RANKD_TSC lists their paths, in the
+// form of PATH.
 func compilers(t *testing.T) []string {
 	t.Helper()
 	list := filepath.SplitList(os.Getenv("RANKD_TSC"))
@@ -117,7 +120,7 @@ func compilers(t *testing.T) []string {
 	return list
 }
 
-// folder returns a new folder as Init makes it, with the files of some other folders besides.
+// folder returns a new folder as Init makes it, with the files of some other folders added.
 func folder(t *testing.T, from ...string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// benchRows has n rows: ids, score (1001) without nulls, final (2001) with a
-// tenth of nulls, country (3001) of 200 values. Scores are uniform in [0, 1).
+// benchRows has n rows: ids, score (1001) without nulls, final (2001) with a tenth of nulls,
+// and country (3001) with 200 values. Scores are uniform in [0, 1).
 func benchRows(n int) rowset.RowSet {
 	rng := rand.New(rand.NewPCG(1, 1))
 	ids, scores, finals := make([]int64, n), make([]float64, n), make([]float64, n)
@@ -29,8 +29,8 @@ func benchRows(n int) rowset.RowSet {
 	))
 }
 
-// benchShapes are the same rows as they stand, and a random 9 of 10 (dense
-// selection) and 1 of 10 (sparse) of them.
+// benchShapes are the same rows in three forms: all of them, a random 9 of 10 (dense
+// selection), and 1 of 10 (sparse).
 func benchShapes(n int) map[string]rowset.RowSet {
 	all := benchRows(n)
 	shapes := map[string]rowset.RowSet{"dense": all}
@@ -50,7 +50,7 @@ func benchShapes(n int) map[string]rowset.RowSet {
 
 var benchSizes = []int{8, 1000, 1_000_000}
 
-// perRow reports the time by active row.
+// perRow reports the time per active row.
 func perRow(b *testing.B, rows rowset.RowSet) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rows.N), "ns/row")
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// random spreads rows evenly: the chi-square statistic of 64 bins stays below 120, the value that one seed in 30,000 exceeds.
+// random spreads rows evenly: the chi-square statistic of 64 bins stays below 120. One seed in
+// 30,000 exceeds that value.
 func TestRandomIsEven(t *testing.T) {
 	const rows, bins = 1 << 16, 64
 	ids := make([]int64, rows)
@@ -37,7 +38,7 @@ func TestRandomIsEven(t *testing.T) {
 	}
 }
 
-// The distances are from vectors that others publish, or follow from the radius.
+// The distances come from published test vectors, or follow from the radius.
 func TestGeoDistance(t *testing.T) {
 	const quarter = math.Pi / 2 * 6371008.8
 	for _, c := range []struct {

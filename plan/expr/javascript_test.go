@@ -13,8 +13,9 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// TestMathIsJavaScripts compares the functions of Math with a JavaScript engine, on numbers at the edges of doubles. The last bits of
-// transcendental functions are not defined by the language, so these may differ by a few units in the last place.
+// TestMathIsJavaScripts compares the functions of Math with a JavaScript engine, on numbers at
+// the edges of doubles. The language does not define the last bits of transcendental functions.
+// These may differ by a few units in the last place.
 func TestMathIsJavaScripts(t *testing.T) {
 	exact := map[string]bool{"Math.abs": true, "Math.floor": true, "Math.ceil": true, "Math.round": true, "Math.trunc": true,
 		"Math.sign": true, "Math.sqrt": true, "Math.min": true, "Math.max": true}
@@ -85,7 +86,8 @@ func TestStringsAreJavaScripts(t *testing.T) {
 	}
 }
 
-// TestStringsThatAreTooLong: a string of more than TextMax bytes is null, and all that is made of it.
+// TestStringsThatAreTooLong: a string of more than TextMax bytes is null, and so is all that is
+// made of it.
 func TestStringsThatAreTooLong(t *testing.T) {
 	tree := str(strings.Repeat("x", TextMax/2))
 	tree = bi("concat", tree, tree)

@@ -58,8 +58,9 @@ func benchVectors(key registry.KeyID, n int) rowset.Column {
 	return c
 }
 
-// operatorTrees returns trees of one operator whose operands are columns, and, of several operands, with all but
-// the first constant. Of tests on leaves it has one for each type that they take.
+// operatorTrees returns trees of one operator. In one tree all operands are columns. If there
+// are several operands, another tree has constants for all but the first. An operator that
+// tests leaves has one tree for each type that it takes.
 func operatorTrees(o *Operator) map[string]string {
 	key := func(id string) string { return `{"op":"key_ref","key_id":` + id + `}` }
 	members := ""
@@ -125,8 +126,9 @@ func operatorTrees(o *Operator) map[string]string {
 	return trees
 }
 
-// BenchmarkOperators measures each operator of the table at 10,000 rows, mul first, whose time per row is the yardstick
-// of the others. Columns come from a pool, as in a running engine.
+// BenchmarkOperators measures each operator of the table at 10,000 rows. It begins with mul,
+// whose time per row is the baseline for the others. Columns come from a pool, as in a running
+// engine.
 func BenchmarkOperators(b *testing.B) {
 	rows, params := operatorRows()
 	m := rowset.NewMemory(rowset.NewPool(rowset.PoolConfig{}))

@@ -166,7 +166,7 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-// nested returns a tree of that many levels: open repeated around leaf.
+// nested returns a tree of that many levels, with open repeated around leaf.
 func nested(open, leaf string, levels int) string {
 	return strings.Repeat(open, levels-1) + leaf + strings.Repeat("}", levels-1)
 }
@@ -181,7 +181,7 @@ func TestNesting(t *testing.T) {
 	}
 	one := rowset.Dense(rowset.NewBatch([]int64{3, 4}, &rowset.FloatColumn{Key: 1001, Values: []float64{2, 1}, Valid: rowset.NewBitmapOf(2, 1)}))
 	for name, open := range exprs {
-		for _, levels := range []int{256, MaxDepth - 1} { // -1: operands beside the deep one go a level deeper
+		for _, levels := range []int{256, MaxDepth - 1} { // -1: the other operands are a level deeper
 			text := nested(open, `{"op":"key_ref","key_id":1}`, levels)
 			t.Run(name, func(t *testing.T) { checkExpr(t, mustExpr(t, text), parseJSON(t, text), one, nil) })
 		}

@@ -57,7 +57,7 @@ func TestPatternsAreThoseOfRE2(t *testing.T) {
 		{`\p`, false, nil, nil},
 		{`\p{Greek`, false, nil, nil},
 		{`\p{Nonsense}`, false, nil, nil},
-		// Known to Go only.
+		// Only Go knows these.
 		{`(?P<n>a)(?P<n>b)`, false, nil, nil},
 		{`(?P<n>a)|(?<n>b)`, true, nil, nil},
 		{`(?P<n>a(?P<m>b(?P<n>c)){0})`, false, nil, nil},
@@ -130,8 +130,7 @@ func TestABadPatternOfARequestIsCompiledOnce(t *testing.T) {
 	assert.Same(t, errors.Unwrap(first), errors.Unwrap(second))
 }
 
-// wideStrings has 3000 rows of 300 strings, in which the first 100 rows use
-// the first 100 strings.
+// wideStrings has 3000 rows of 300 strings. The first 100 rows use the first 100 strings.
 func wideStrings() rowset.RowSet {
 	b := rowset.NewStringBuilder(3001, 3000)
 	for i := range 3000 {
@@ -156,7 +155,8 @@ func TestEachStringReachedIsAskedOnce(t *testing.T) {
 				assert.Equal(t, code < 100, v != verdictUnknown, "string %d", code)
 			}
 
-			// A row with a verdict is not asked again: turned round, it stays so.
+			// A row with a verdict is not asked again. So when the test inverts the verdicts,
+			// the result is inverted.
 			for code := range verdicts[:100] {
 				verdicts[code] = verdictTrue + verdictFalse - verdicts[code]
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// hostilePatterns are short texts that would take long to parse, to compile or
-// to match, and what the error says of each.
+// hostilePatterns are short texts that would take long to parse, to compile or to match. Each
+// has the text of its error.
 var hostilePatterns = []struct {
 	name, text string
 	says       string
@@ -63,7 +63,7 @@ func TestIgnoringCaseCountsAsAFlagOfThePattern(t *testing.T) {
 	assert.NoError(t, compilePattern(`[\x00-\x{10FFFF}][^B-𞥂][\x{4E00}-\x{9FFF}]`, true).err, "a few are fine")
 }
 
-// usualPatterns are of what people write; each is far below the bounds.
+// usualPatterns are patterns that people write. Each is far below the bounds.
 var usualPatterns = []string{
 	``, `US`, `^(US|CA)$`, `^[[:upper:]]{2}$`, `\bUS\b`, `(?i)(u)(s)?`, `[^A-Z]`, `^\s|\s$`, `(?P<country>U.)`, `(?<n>a)(b(c(d)))`,
 	`a{1000}`, `(a{100}){10}`, `\p{L}{2,100}`, `[\p{Greek}\p{Cyrillic}-]+`, `[]a(b]`, `[^](]+(x)`, `[[:alpha:](](x)`, `[[:]+(x)`, `[[:a(](]b)`, `[[:a(](?P<n>]b)`,
@@ -82,7 +82,7 @@ func TestPatternsAreCompiledWithoutCaptures(t *testing.T) {
 	assert.Zero(t, m.re.NumSubexp(), "each capture would cost each thread of a match two words")
 }
 
-// checkPattern compares a compiled pattern with what package regexp makes of the text.
+// checkPattern compares a compiled pattern with what package regexp makes of the same text.
 func checkPattern(t *testing.T, text string, ignoreCase bool, inputs []string) {
 	t.Helper()
 	m := compilePattern(text, ignoreCase)
@@ -170,7 +170,7 @@ func TestFilterStopsBetweenStrings(t *testing.T) {
 }
 
 func TestAnErrorThatIsStoppedIsNoError(t *testing.T) {
-	// The error of the chunk is of a later row than a string that is asked again.
+	// The chunk's error belongs to a later row than the string that is asked for again.
 	p := mustPred(t, bi("and", regex("^s", ""), regex("(", "")))
 	_, err := p.Filter(nil, nil, wideStrings(), nil)
 	require.ErrorIs(t, err, ErrBadPattern)
@@ -184,7 +184,7 @@ func TestAMatchOfALongStringStops(t *testing.T) {
 	require.NoError(t, m.err)
 	long := strings.Repeat("x", 1<<20)
 	stop := countdown{n: 3}
-	_, err := m.match(&stop, long) // without stop some 2^31 steps
+	_, err := m.match(&stop, long) // without a stop some 2^31 steps
 	require.Same(t, rowset.ErrStopped, err)
 	assert.Equal(t, 4, stop.asked, "once in a while, and no more once told")
 
@@ -199,7 +199,7 @@ func TestAMatchOfALongStringStops(t *testing.T) {
 	}
 }
 
-// The verdict on a string whose match was stopped is not a verdict.
+// If the match of a string was stopped, there is no verdict on it.
 func TestAFilterWhoseLastMatchIsStoppedIsStopped(t *testing.T) {
 	b := rowset.NewStringBuilder(3001, 1)
 	b.Append([]byte(strings.Repeat("x", 1<<17)))
@@ -214,24 +214,24 @@ func TestAFilterWhoseLastMatchIsStoppedIsStopped(t *testing.T) {
 	}
 }
 
-// FuzzPattern compares patterns with package regexp, on any text: what is
-// refused there is refused here, what is accepted here matches the same strings.
+// FuzzPattern compares patterns with package regexp, on any text. A text is refused here if it
+// is refused there. A text that is accepted here matches the same strings.
 func FuzzPattern(f *testing.F) {
 	for _, text := range usualPatterns {
 		f.Add(text, "US", true)
 	}
 	for _, c := range hostilePatterns {
-		if len(c.text) <= 10_000 { // package regexp, with the fuzzer's counters, takes long over megabytes
+		if len(c.text) <= 10_000 { // package regexp, with the fuzzer's counters, takes long for megabytes
 			f.Add(c.text, "x", false)
 		}
 	}
 	f.Fuzz(func(t *testing.T, text, input string, ignoreCase bool) {
-		input = input[:min(len(input), 100)] // package regexp, with captures, is slow on more
+		input = input[:min(len(input), 100)] // package regexp, with captures, is slow for more
 		checkPattern(t, text, ignoreCase, []string{input, ""})
 	})
 }
 
-// randomPattern writes a pattern of all that the grammar has.
+// randomPattern writes a pattern that may use all of the grammar.
 func randomPattern(rng *rand.Rand, depth int) string {
 	atoms := []string{
 		"a", "B", ".", `\d`, `\W`, `[a-c]`, `[^x(]`, `[]()]`, `[[:alpha:]]`, `\pL`, `\x{3b1}`, `\(`, `\Q(\E`, "^", "$", `\b`, `[\]-a(]`, "é",

@@ -123,7 +123,8 @@ func checkExpr(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, par
 	}
 }
 
-// checkColumns compares e as a column of each type of key with the reference, and its explanation.
+// checkColumns compares e with the reference as a column of each type of key, and compares its
+// explanation.
 func checkColumns(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, params *Params) {
 	t.Helper()
 	ref := reference{in.Batch, params, e.registry != nil}
@@ -186,7 +187,8 @@ func checkColumns(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, 
 	}
 }
 
-// checkTerm compares what an explanation says of each part of a tree, and which parts it skips, with the reference.
+// checkTerm checks an explanation against the reference: what it says of each part of a tree,
+// and which parts it skips.
 func checkTerm(t *testing.T, ref reference, term Term, tree *jsondoc.Value, row, levels int) {
 	t.Helper()
 	if levels == 0 { // the reference evaluates the parts of each part anew
@@ -222,7 +224,7 @@ func checkTerm(t *testing.T, ref reference, term Term, tree *jsondoc.Value, row,
 	}
 	switch truth := len(term.Terms) > 0 && term.Terms[0].Value == true; {
 	case op.code == opRegex, op.code == opIn && !ref.typed:
-		return // they may read a key as a string, which the reference does not tell from a number
+		return // they may read a key as a string, and the reference takes it for a number
 	case op.code == opIf && truth, op.code == opAnd && !truth, op.code == opOr && truth, op.code == opCoalesce && term.Terms[0].Value != nil:
 		operands = slices.Delete(operands, len(operands)-1, len(operands))
 	case op.code == opIf:
@@ -327,8 +329,8 @@ func TestManyRegisters(t *testing.T) {
 	})
 }
 
-// allColumns returns a random row set that has all float columns, so that no
-// part of an expression is null for all rows.
+// allColumns returns a random row set that has all float columns. So no part of an expression
+// is null in all rows.
 func allColumns(rng *rand.Rand, n int) rowset.RowSet {
 	b := rowsettest.Batch(rng, n)
 	for _, key := range rowsettest.FloatKeys {
@@ -368,8 +370,8 @@ func TestPredAgreesWithReference(t *testing.T) {
 	assert.Positive(t, failed, "some of the random predicates fail at run time")
 }
 
-// FuzzPred feeds documents to the parsers of both languages, and what they accept to the
-// kernels and the reference.
+// FuzzPred feeds documents to the parsers of both languages. It feeds the documents that they
+// accept to the kernels and the reference.
 func FuzzPred(f *testing.F) {
 	for seed := range uint64(60) {
 		g := treeGen{rand.New(rand.NewPCG(seed, 3)), seed%2 == 0}

@@ -2,5 +2,6 @@
 
 package expr
 
-// raceDetector: with it a sync.Pool drops things at random, so allocations vary.
+// raceDetector says that the race detector is on. A sync.Pool then drops things at random, so
+// allocations vary.
 const raceDetector = true

@@ -18,8 +18,8 @@ import (
 	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
-// A reference evaluates trees as the format describes them: one row at a time,
-// straight from the JSON, nothing folded, bound or cached.
+// A reference evaluates trees as the format describes them: one row at a time, straight from
+// the JSON. It does not fold, bind or cache anything.
 type reference struct {
 	batch  *rowset.Batch
 	params *Params
@@ -81,7 +81,8 @@ func (r reference) expr(v *jsondoc.Value, row int) (float64, bool) {
 	}
 }
 
-// typedExpr is expr for operators of typed expressions, whose result is null if it is not finite.
+// typedExpr is expr for operators of typed expressions. Their result is null if it is not
+// finite.
 func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, bool) {
 	finite := func(x float64, ok bool) (float64, bool) { return x, ok && !math.IsInf(x, 0) && !math.IsNaN(x) }
 	x, xOK := 0.0, false
@@ -261,7 +262,8 @@ func (r reference) typeOf(v *jsondoc.Value) Type {
 	return Number
 }
 
-// value returns the value of a leaf as it stands, or nil for null: int64, string, []int64 or []string.
+// value returns the value of a leaf unchanged, or nil for null: int64, string, []int64 or
+// []string.
 func (r reference) value(v *jsondoc.Value, row int) any {
 	typ := r.typeOf(v)
 	if op := v.Get("op").Str; op == "const_number" {
@@ -316,7 +318,7 @@ func (r reference) value(v *jsondoc.Value, row int) any {
 	return nil
 }
 
-// vectors computes an operator of vectors as the reference describes it.
+// vectors computes an operator of vectors as the documentation describes it.
 func (r reference) vectors(v *jsondoc.Value, row int, op string) (float64, bool) {
 	get := func(name string) ([]float32, bool) {
 		if param := v.Get(name).Get("param_id"); param != nil {
@@ -353,7 +355,7 @@ func (r reference) vectors(v *jsondoc.Value, row int, op string) (float64, bool)
 	return sum(a, b, product) / math.Sqrt(sum(a, a, product)*sum(b, b, product)), true
 }
 
-// hashInput is the integer that stands for an operand of hash.
+// hashInput returns the integer that stands for an operand of hash.
 func (r reference) hashInput(v *jsondoc.Value, row int) (int64, bool) {
 	if v == nil {
 		return 0, false
@@ -380,7 +382,7 @@ func (r reference) isNull(v *jsondoc.Value, row int) bool {
 	return !ok
 }
 
-// exactly compares integers and strings of typed trees. It returns false in done for other operands.
+// exactly compares integers and strings of typed trees. For other operands, done is false.
 func (r reference) exactly(v *jsondoc.Value, row int) (result, done bool) {
 	if !r.typed {
 		return false, false
@@ -412,7 +414,7 @@ func (r reference) exactly(v *jsondoc.Value, row int) (result, done bool) {
 	}
 }
 
-// member is whether x is in the set or list.
+// member reports whether x is in the set or list.
 func (r reference) member(v *jsondoc.Value, row int) bool {
 	x, set := v.Get("x"), r.value(v.Get("set"), row)
 	switch list := set.(type) {
@@ -574,7 +576,8 @@ func (r reference) regex(v *jsondoc.Value, row int, path string) (bool, error) {
 	return m.match(nil, s)
 }
 
-// text returns a string, of a regex that of the column that its key_id names.
+// text returns a string. For a regex, it returns the string in the column that its key_id
+// names.
 func (r reference) text(v *jsondoc.Value, row int) (string, bool) {
 	switch v.Get("op").Str {
 	case "const_null":
@@ -661,7 +664,7 @@ func (g treeGen) key() string {
 	return g.pick("1", "1001", "1002", "2001", "1001", "3001", "3002", "4001", "0", "77")
 }
 
-// expr returns an expression of at most that depth.
+// expr returns an expression of that depth at most.
 func (g treeGen) expr(depth int) string {
 	if depth <= 1 || g.rng.IntN(6) == 0 {
 		switch g.rng.IntN(8) {
@@ -693,7 +696,7 @@ func (g treeGen) expr(depth int) string {
 	return `{"op":"` + g.pick("add", "sub", "mul", "mul", "coalesce", "coalesce") + `","a":` + a + `,"b":` + b + `}`
 }
 
-// typedOperation returns an operation of typed expressions, each as often as any other.
+// typedOperation returns an operation of typed expressions. Each is equally likely.
 func (g treeGen) typedOperation(depth int) string {
 	var all []*Operator
 	for i := range operators {
@@ -751,7 +754,7 @@ func mustJSON(text string) *jsondoc.Value {
 	return &v
 }
 
-// textLeaf returns a string as it stands, or one that is computed.
+// textLeaf returns a string that is stored or computed.
 func (g treeGen) textLeaf() string {
 	if g.rng.IntN(3) == 0 {
 		return g.computedText()
@@ -776,7 +779,7 @@ func (g treeGen) computedText() string {
 	}
 }
 
-// intLeaf returns an integer as it stands.
+// intLeaf returns a stored integer.
 func (g treeGen) intLeaf() string {
 	return g.pick(`{"op":"key_ref","key_id":1}`, `{"op":"key_ref","key_id":5001}`, `{"op":"key_ref","key_id":5002}`,
 		`{"op":"param_ref","param_id":5}`, `{"op":"const_number","value":`+g.pick("0", "1", "-3", "9007199254740993", "9223372036854775807")+`}`)
@@ -786,7 +789,7 @@ func (g treeGen) quoted() string {
 	return fmt.Sprintf("%q", strings.ToValidUTF8(rowsettest.String(g.rng), "?"))
 }
 
-// leafTest returns a predicate of typed trees on values as they stand.
+// leafTest returns a predicate of typed trees on stored values.
 func (g treeGen) leafTest() string {
 	set := g.pick(`{"op":"key_ref","key_id":5201}`, `{"op":"key_ref","key_id":5202}`, `{"op":"param_ref","param_id":8}`)
 	ints := `{"op":"param_ref","param_id":7}`
@@ -813,8 +816,8 @@ func (g treeGen) leafTest() string {
 	}
 }
 
-// computed returns an arithmetic expression of which nothing folds, with
-// about that many operations: what takes many registers.
+// computed returns an arithmetic expression with about that many operations, which takes many
+// registers. None of it can be folded.
 func (g treeGen) computed(operations int) string {
 	if operations <= 0 {
 		return `{"op":"key_ref","key_id":` + g.pick("1", "1001", "1002", "2001") + `}`
@@ -824,7 +827,7 @@ func (g treeGen) computed(operations int) string {
 	return `{"op":"` + g.pick("add", "sub", "mul", "coalesce") + `","a":` + a + `,"b":` + b + `}`
 }
 
-// pred returns a predicate of at most that depth.
+// pred returns a predicate of that depth at most.
 func (g treeGen) pred(depth int) string {
 	if depth > 1 && g.rng.IntN(8) > 0 {
 		if g.rng.IntN(4) == 0 {
@@ -925,8 +928,7 @@ func (g treeGen) params() *Params {
 	return p
 }
 
-// sameFloat reports whether two doubles are the same, bit by bit; one NaN is
-// like another.
+// sameFloat reports whether two doubles are the same, bit by bit. All NaNs count as the same.
 func sameFloat(a, b float64) bool {
 	return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b
 }

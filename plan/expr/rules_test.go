@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// world is four rows that most rules show on. Columns 1002 and 3002 do not exist.
+// world has four rows, which show the effect of most rules. Columns 1002 and 3002 do not exist.
 //
 //	row  id       1001   3001
 //	 0   1        0.5    "DE"
@@ -32,7 +32,7 @@ func world() rowset.RowSet {
 	return rowset.Dense(rowset.NewBatch([]int64{1, 2, 1<<53 + 1, -5}, &rowset.FloatColumn{Key: 1001, Values: []float64{0.5, math.NaN(), math.Copysign(0, -1), 1e308}, Valid: valid}, country.Column()))
 }
 
-// Trees in short: what the tables below are written in.
+// These functions make the trees of the tables below.
 const (
 	null   = `{"op":"const_null"}`
 	id     = `{"op":"key_ref","key_id":1}`
@@ -43,7 +43,7 @@ const (
 	unset  = `{"op":"param_ref","param_id":3}`
 	yes    = `{"op":"const_bool","value":true}`
 	no     = `{"op":"const_bool","value":false}`
-	// inf and nan come out of arithmetic only.
+	// inf and nan are only the results of arithmetic.
 	inf = `{"op":"mul","a":{"op":"const_number","value":1e308},"b":{"op":"const_number","value":10}}`
 	nan = `{"op":"sub","a":` + inf + `,"b":` + inf + `}`
 )
@@ -81,7 +81,7 @@ func usedMemory() *rowset.Memory {
 	return m
 }
 
-// columnOf is an evaluation that nothing stops.
+// columnOf evaluates a column without a stop.
 func columnOf(e *Expr, in rowset.RowSet, params *Params) Column {
 	c, err := e.Column(nil, nil, in, params)
 	if err != nil {
@@ -272,7 +272,7 @@ func TestNoRowsNoErrors(t *testing.T) {
 
 func TestInactiveRowsAreNotLookedAt(t *testing.T) {
 	rows := world()
-	rows.Rows, rows.N = []int32{2, 0}, 2 // neither the null nor the huge one
+	rows.Rows, rows.N = []int32{2, 0}, 2 // neither the null nor the huge value
 	col := columnOf(mustExpr(t, bi("mul", score, num("10"))), rows, nil)
 	assert.False(t, col.Null)
 	assert.False(t, col.NonFinite)
@@ -309,7 +309,7 @@ func TestResultIsNoViewOfTheBatch(t *testing.T) {
 	assert.NotSame(t, &rows.Batch.Float(1001).Valid[0], &col.Valid[0])
 }
 
-// A kernel that is written out, or made for scalars, computes what the row function does.
+// A kernel that is written out, or made for scalars, computes the same as the row function.
 func TestKernelsAgreeWithRowFunctions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	random := func() []float64 {

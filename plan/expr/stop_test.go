@@ -10,7 +10,7 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// countdown stops at the n-th question, and counts the questions.
+// countdown says stop after n questions, and counts the questions.
 type countdown struct{ n, asked int }
 
 func (c *countdown) Cancelled() bool {
@@ -55,13 +55,13 @@ func TestKernelsStopBetweenChunks(t *testing.T) {
 					assert.Equal(t, wantRows, kept)
 				}
 			}
-			// A stopped evaluation leaves its scratch memory in a state that harms nobody.
+			// After a stopped evaluation, its scratch memory is safe to use again.
 			assert.Equal(t, wantColumn, columnOf(e, rs, nil))
 		})
 	}
 }
 
-// Of five million rows that nobody waits for, a few thousand are looked at.
+// If nobody waits for five million rows, a few thousand are looked at.
 func TestLargeEvaluationStopsSoon(t *testing.T) {
 	rs := rowset.Dense(&rowset.Batch{IDs: make([]int64, 5_000_000)})
 	stop := countdown{n: 3}

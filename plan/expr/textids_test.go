@@ -14,7 +14,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// TestTheHashOfAnID: the id counts by its text if it is one, and as an integer if it is not.
+// TestTheHashOfAnID: an id that is a text is hashed as a text. Other ids are hashed as
+// integers.
 func TestTheHashOfAnID(t *testing.T) {
 	tables := registrytest.Tables{Keys: registrytest.ID, Params: registrytest.Param(1, "seed", "string"), Endpoints: registrytest.Redis}.FS()
 	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"product\"\nid = \"string\"\n")}
@@ -51,8 +52,8 @@ func TestTheHashOfAnID(t *testing.T) {
 	}
 }
 
-// TestIDsThatAreTexts: where ids may be texts, a comparison with strings reads the id as a text; elsewhere it is refused, as is any other
-// expression.
+// TestIDsThatAreTexts: where ids may be texts, a comparison with strings reads the id as a
+// text. Elsewhere it is refused, and so is any other expression.
 func TestIDsThatAreTexts(t *testing.T) {
 	tables := registrytest.Tables{
 		Keys:      registrytest.ID + registrytest.Key(2, "sku", "string", registrytest.Nullable) + registrytest.Key(3, "tags", "string_set", registrytest.Nullable),
@@ -87,7 +88,7 @@ func TestIDsThatAreTexts(t *testing.T) {
 	for _, c := range []struct {
 		pred string
 		want []int // positions; nil: the tree is refused
-		read bool  // it reads the id as a number, too
+		read bool  // it also reads the id as a number
 	}{
 		{`{"op":"cmp","cmp":"==","a":` + id + `,"b":` + text + `}`, []int{1, 3}, false},
 		{`{"op":"cmp","cmp":"!=","a":` + text + `,"b":` + id + `}`, []int{0, 2, 4}, false},

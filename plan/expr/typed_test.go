@@ -14,7 +14,7 @@ import (
 
 const big = 1 << 53
 
-// typedWorld is four rows that the rules of typed trees show on.
+// typedWorld has four rows, which show the effect of the rules of typed trees.
 //
 //	row  id       1001  5001     5002     5101   3001  3002  5201
 //	 0   1        0.5   7        2^53     true   "DE"  "DE"  {"a","b"}
@@ -271,7 +271,8 @@ func TestTypedTreesRefuse(t *testing.T) {
 	}
 }
 
-// Each operator that needs the capability is refused without it, at its place.
+// Each operator that needs the capability is refused without it, with its place in the
+// document.
 func TestUntypedTreesRefuseNewOperators(t *testing.T) {
 	for _, o := range Operators() {
 		if !o.Typed {
@@ -288,7 +289,7 @@ func TestUntypedTreesRefuseNewOperators(t *testing.T) {
 	}
 }
 
-// The table says all that the parser, the compiler of plans and the reference need.
+// The table has all that the parser, the compiler of plans and the reference need.
 func TestTheTableOfOperatorsIsWhole(t *testing.T) {
 	written := map[string]string{}
 	for _, o := range Operators() {

@@ -66,7 +66,7 @@ zip = "string" # null in 3 of 4; a number begins with 0, so this may be a code; 
 	require.NoError(t, err)
 	assert.Contains(t, out, "A guess from 2 hashes")
 
-	// A file that is there stays, unless the command line says otherwise.
+	// An existing file stays, unless the command line says otherwise.
 	file := filepath.Join(t.TempDir(), "keys.toml")
 	out, err = runCommand(t, "infer", "user:*", "--redis", redis.Addr(), "--output", file)
 	require.NoError(t, err)
@@ -107,7 +107,8 @@ func TestInferErrors(t *testing.T) {
 	assert.ErrorContains(t, err, "LOADING")
 }
 
-// FuzzTable: a table that infer writes can be locked, whatever the hashes hold, but for fields that tables refuse.
+// FuzzTable: a table that infer writes can be locked, whatever the hashes contain, except for
+// fields that tables refuse.
 func FuzzTable(f *testing.F) {
 	f.Add("price", "89.5", "c-ts", "x\ny", "product")
 	f.Add("id", "007", "1", "[\"a\"]", "id")

@@ -13,8 +13,8 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// TestBackoff holds that a blocking client follows the backoff. Its clock stands still here, so that
-// a pause of an hour ends when the test says so.
+// TestBackoff checks that a blocking client follows the backoff. The clock stands still, so a
+// pause of an hour ends when the test says so.
 func TestBackoff(t *testing.T) {
 	const pause = time.Hour
 	// answerOnce hangs up on the second command.
@@ -85,7 +85,7 @@ func TestBackoff(t *testing.T) {
 	t.Run("a pause longer than ConnectTimeout", func(t *testing.T) {
 		c, _ := open(t, hangUp)
 		lose(t, c)
-		c.opts.ConnectTimeout = 10 * time.Millisecond // Too short for the first attempt on a busy machine.
+		c.opts.ConnectTimeout = 10 * time.Millisecond // These bounds are too short for the first attempt on a busy machine.
 		_, err := get(t, c, "a", 1, 0)
 		require.ErrorIs(t, err, resp.ErrConnect)
 		require.ErrorContains(t, err, "not connected: ")

@@ -10,7 +10,8 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// TestCloseEndsAnAttemptToConnect: the server drops packets, as a full listener does.
+// TestCloseEndsAnAttemptToConnect: the server drops packets, as a listener with a full queue
+// does.
 func TestCloseEndsAnAttemptToConnect(t *testing.T) {
 	addr := testworld.Unreachable(t)
 	c := openClient(t, resp.Options{Addr: addr, ConnectTimeout: 20 * time.Second, RequestTimeout: 20 * time.Second})

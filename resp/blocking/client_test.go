@@ -22,8 +22,8 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// A server is a scripted peer on a loopback port. Each connection is served by the next of
-// its scripts, the last one again and again.
+// A server is a scripted peer on a loopback port. Each connection gets the next script. The
+// last script is used again and again.
 type server struct {
 	t    testing.TB
 	ln   net.Listener
@@ -261,7 +261,8 @@ func TestManyGoroutines(t *testing.T) {
 	assert.Equal(t, uint64(1), c.Stats().Connects)
 }
 
-// TestEachCallHasAConnectionToItself: one call more than connections waits, no longer than its deadline.
+// TestEachCallHasAConnectionToItself: a call that finds no free connection waits no longer than
+// its deadline.
 func TestEachCallHasAConnectionToItself(t *testing.T) {
 	const connections = 3
 	heard, answer := make(chan struct{}), make(chan struct{})
@@ -296,7 +297,8 @@ func TestEachCallHasAConnectionToItself(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	// So long that the answers that come take less on any machine, and less than the default bounds.
+	// It is long enough for all answers that come, on any machine, and shorter than the default
+	// bounds.
 	const soon = 500 * time.Millisecond
 	short := resp.Options{RequestTimeout: soon}
 	for _, c := range []struct {
@@ -341,7 +343,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestASlowAnswerIsNoSilence: an answer whose bytes come one by one may take longer than RequestTimeout, up to the call's deadline.
+// TestASlowAnswerIsNoSilence: an answer that comes byte by byte may take longer than
+// RequestTimeout, up to the call's deadline.
 func TestASlowAnswerIsNoSilence(t *testing.T) {
 	const silence = 500 * time.Millisecond
 	drips := func(s *session) {
@@ -380,8 +383,9 @@ func TestASlowAnswerIsNoSilence(t *testing.T) {
 	}
 }
 
-// TestBytesThatLieThereAreNoSilence: a goroutine that was late to look fails no call whose answer had come.
-func TestBytesThatLieThereAreNoSilence(t *testing.T) {
+// TestUnreadBytesAreNoSilence: a goroutine may be late to look. A call does not fail if its
+// answer has already come.
+func TestUnreadBytesAreNoSilence(t *testing.T) {
 	client := openClient(t, resp.Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute})
 	_, err := get(t, client, "a", 1, 0)
 	require.NoError(t, err)
@@ -396,7 +400,7 @@ func TestBytesThatLieThereAreNoSilence(t *testing.T) {
 	assert.Positive(t, n)
 }
 
-// TestCallsWaitTheirTurn: what waits for a connection fails by its deadline alone.
+// TestCallsWaitTheirTurn: a call that waits for a connection fails only by its deadline.
 func TestCallsWaitTheirTurn(t *testing.T) {
 	const silence = 500 * time.Millisecond
 	slow := func(s *session) {
@@ -416,8 +420,8 @@ func TestCallsWaitTheirTurn(t *testing.T) {
 	all.Wait()
 }
 
-// TestIdleConnectionIsChecked: a client sends nothing on a connection on which something arrived
-// while no command was unanswered.
+// TestIdleConnectionIsChecked: if something arrives on a connection with no unanswered command,
+// the client does not send on it any more.
 func TestIdleConnectionIsChecked(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -507,12 +511,13 @@ func TestGreeting(t *testing.T) {
 	assert.Equal(t, s.addr(), c.Addr())
 }
 
-// What a server answers to the greeting, and what comes of the call. The server hangs up behind it.
+// The table has what a server answers to the greeting, and the outcome of the call. The server
+// hangs up after that.
 func TestGreetingRefused(t *testing.T) {
 	all := resp.Options{Password: "hidden", ClientName: "n", LibName: "l", LibVersion: "v"}
 	for _, c := range []struct {
 		name, replies string
-		want          string // in the error; empty means that the connection is used
+		want          string // in the error; empty: the connection is used
 	}{
 		{"an old server", "+OK\r\n+OK\r\n-ERR Unknown subcommand\r\n-ERR Unknown subcommand\r\n", ""},
 		{"no permission for names", "+OK\r\n-NOPERM client|setname\r\n-NOPERM x\r\n-NOPERM x\r\n", ""},
@@ -560,8 +565,8 @@ func TestDeadline(t *testing.T) {
 	require.ErrorIs(t, err, resp.ErrTimeout)
 }
 
-// TestDeadlineWhileWaitingForTheConnection: a call does not wait behind another past its own
-// deadline.
+// TestDeadlineWhileWaitingForTheConnection: a call does not wait for another one longer than
+// its own deadline.
 func TestDeadlineWhileWaitingForTheConnection(t *testing.T) {
 	heard := make(chan struct{})
 	s := serve(t, func(s *session) {
@@ -609,7 +614,7 @@ func TestLargeReplyGrowsTheBufferForOneCall(t *testing.T) {
 // hashValues is the number of fields and values in a hash of five fields.
 const hashValues = 10
 
-// answerHashes answers all that it reads at a time with one hash, and allocates nothing.
+// answerHashes answers all that one read returns with one hash, and allocates nothing.
 func answerHashes(s *session) {
 	answer := redcon.AppendArray(nil, hashValues)
 	for range hashValues {

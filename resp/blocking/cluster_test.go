@@ -21,7 +21,7 @@ import (
 // fakeSpan is the number of slots that have one owner each.
 const fakeSpan = cluster.Slots / 16
 
-// A fakeCluster has nodes with an equal part of the slots each. GET answers the key.
+// A fakeCluster has nodes with equally many slots. GET answers the key.
 type fakeCluster struct {
 	t     testing.TB
 	nodes []*server
@@ -29,7 +29,7 @@ type fakeCluster struct {
 
 	mu     sync.Mutex
 	owner  func(slot int) int
-	once   map[string]string // by key: what is answered once instead
+	once   map[string]string // by key: one answer that replaces the usual one
 	heard  []string          // "node command"
 	mute   map[int]bool
 	maps   string // what CLUSTER SLOTS answers instead
@@ -98,7 +98,7 @@ func (c *fakeCluster) slots() string {
 	return out.String()
 }
 
-// keyOf returns a key of a node, the nth.
+// keyOf returns the nth key of a node.
 func (c *fakeCluster) keyOf(node, nth int) string {
 	for i := 0; ; i++ {
 		key := "k" + strconv.Itoa(i)
@@ -116,7 +116,7 @@ func (c *fakeCluster) change(fn func()) {
 	fn()
 }
 
-// moveSlots gives the slots of a node to another.
+// moveSlots gives the slots of a node to another one.
 func (c *fakeCluster) moveSlots(from, to int) {
 	c.change(func() {
 		before := c.owner
@@ -149,7 +149,7 @@ func (c *fakeCluster) gets(nodes ...int) (b *resp.Batch, want []string) {
 	return b, want
 }
 
-// texts runs a batch and returns the replies, of errors their texts.
+// texts runs a batch and returns the replies. Of an error, it returns the text.
 func texts(client *Cluster, b *resp.Batch, deadline clock.Time) (got []string, err error) {
 	err = client.Do(b, deadline, func(replies resp.Replies) error {
 		for _, r := range replies.All() {
@@ -194,7 +194,8 @@ func TestClusterSplitsByNode(t *testing.T) {
 	assert.Equal(t, c.addrs[0]+","+c.addrs[1], client.Addr())
 }
 
-// Commands that are redirected are sent again, and no others. A slot that has moved is known from then on.
+// Commands that are redirected are sent again, and no others. The client remembers where a slot
+// has moved.
 func TestClusterSendsRedirectedCommandsAgain(t *testing.T) {
 	c := startCluster(t, 3)
 	client := c.client(resp.Options{})

@@ -29,7 +29,7 @@ func TestUnixSocket(t *testing.T) {
 	require.Equal(t, got("a", 20), text)
 	assert.NoError(t, c.conns[0].checkIdle())
 
-	// The client sees on an idle unix socket, too, that the server has gone.
+	// On an idle unix socket, too, the client sees that the server has gone.
 	s.close()
 	seesTheEnd(t, c)
 	_, err = get(t, c, "c", 1, 0)
@@ -42,7 +42,7 @@ func seesTheEnd(t *testing.T, c *Client) {
 	require.Eventually(t, func() bool { return c.conns[0].checkIdle() != nil }, 10*time.Second, time.Millisecond)
 }
 
-// Each connection asks for the address of the name anew, so that a server that has moved is found.
+// Each new connection resolves the name again, so the client finds a server that has moved.
 func TestNamesAreResolvedAtEachReconnect(t *testing.T) {
 	first := serve(t, say("$1\r\nx\r\n"))
 	_, port, err := net.SplitHostPort(first.addr())

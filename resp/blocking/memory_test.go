@@ -13,8 +13,8 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// A burst makes memory grow, and the client gives it back: each test here makes something grow
-// far beyond its bound, uses it once more for little or not at all, and looks at what is held.
+// A burst makes memory grow, and the client gives it back. Each test here makes something grow
+// far beyond its bound, uses it once more for little or nothing, and checks how much is held.
 
 // burstValues makes a burst of several times readBytesKeep.
 const burstValues = readBytesKeep / 4
@@ -30,7 +30,7 @@ func burst() []byte {
 
 func TestClientKeepsLittle(t *testing.T) {
 	large := string(burst())
-	// Many callers hold replies at a time.
+	// Many callers hold replies at the same time.
 	c := openClient(t, resp.Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute})
 	const callers = 4 * buffersKeep
 	var holding, all sync.WaitGroup
@@ -60,7 +60,7 @@ func TestClientKeepsLittle(t *testing.T) {
 	require.Len(t, c.spare, 1)
 	assertSmallBuffer(t, <-c.spare)
 
-	// A large batch goes in parts.
+	// A large batch is sent in parts.
 	c = openClient(t, resp.Options{Addr: serve(t, echoIn(readBytes)).addr(), RequestTimeout: time.Minute, MaxInflight: 2})
 	b.Reset()
 	const commands = 2 * readBytesKeep / (20 << 10)
@@ -99,8 +99,8 @@ func TestReplyBufferKeepsLittle(t *testing.T) {
 	assertSmallBuffer(t, &buf)
 }
 
-// assertSmallBuffer checks an idle buffer. Package resp holds that an empty Decoder and an empty
-// Gathered keep little.
+// assertSmallBuffer checks an idle buffer. Tests of package resp check that an empty Decoder
+// and an empty Gathered keep little.
 func assertSmallBuffer(t *testing.T, r *ReplyBuffer) {
 	t.Helper()
 	assert.LessOrEqual(t, cap(r.buf), readBytesKeep)

@@ -18,7 +18,7 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// A fakeSentinel says where the master is, and tells those who have subscribed of changes.
+// A fakeSentinel says where the master is, and tells subscribers of changes.
 type fakeSentinel struct {
 	*server
 	mu     sync.Mutex
@@ -50,7 +50,7 @@ func startSentinel(t testing.TB) *fakeSentinel {
 	return f
 }
 
-// names has the sentinel name a master, and tells of it.
+// names has the sentinel name a master, and tell subscribers of it.
 func (f *fakeSentinel) names(addr string, epoch int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,7 +83,7 @@ func (f *fakeSentinel) says(text string) {
 	f.answer = text
 }
 
-// startRole starts a server with a role, which answers its name.
+// startRole starts a server with a role. It answers its name.
 func startRole(t testing.TB, name string, role *atomic.Pointer[string]) *server {
 	return serve(t, func(s *session) {
 		for args := s.command(); args != nil; args = s.command() {
@@ -110,7 +110,8 @@ func ask(s *Sentinels) (string, error) {
 	return s.Master(ctx)
 }
 
-// The answer with the highest epoch counts; sentinels that know nothing, or are dead, are passed over.
+// The answer with the highest epoch counts. The client asks the next sentinel if one does not
+// know the master or is dead.
 func TestSentinelsNameTheMaster(t *testing.T) {
 	a, b, c := startSentinel(t), startSentinel(t), startSentinel(t)
 	var heard sync.Map
@@ -151,7 +152,8 @@ func TestSentinelsNameTheMaster(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A client hears of a switch, though its connection to the old master stands; a server that is no master by its own account is refused.
+// A client hears of a switch even if its connection to the old master still works. It refuses a
+// server that says that it is not a master.
 func TestClientFollowsTheMaster(t *testing.T) {
 	sentinel, role := startSentinel(t), roleOf("slave")
 	one, two := startRole(t, "one", roleOf("master")), startRole(t, "two", role)
@@ -178,7 +180,7 @@ func TestClientFollowsTheMaster(t *testing.T) {
 	assert.True(t, strings.Contains(c.Addr(), sentinel.addr()))
 }
 
-// A sentinel that says nothing any more is given up, and the next one is listened to.
+// If a sentinel falls silent, the client gives it up and listens to the next one.
 func TestSentinelsThatFallSilent(t *testing.T) {
 	silent := serve(t, func(s *session) {
 		_ = s.command()

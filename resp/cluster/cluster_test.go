@@ -14,7 +14,8 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// Slots as CLUSTER KEYSLOT of redis-server 7.0.15 has them, and the examples of the specification.
+// Slots as CLUSTER KEYSLOT of redis-server 7.0.15 returns them, and the examples of the
+// specification.
 func TestSlot(t *testing.T) {
 	for key, want := range map[string]int{
 		"": 0, "123456789": 0x31C3, "foo": 12182, "{user1000}.following": 3443, "{user1000}.followers": 3443, "user1000": 3443,
@@ -45,7 +46,7 @@ func TestRoute(t *testing.T) {
 	assert.Equal(t, None, Route([]byte("*2\r\n$3\r\nGET\r\n$100\r\nfoo\r\n")), "cut off")
 }
 
-// parse reads a reply to CLUSTER SLOTS, which the node at 10.0.0.9:7000 gave.
+// parse reads a reply to CLUSTER SLOTS from the node at 10.0.0.9:7000.
 func parse(t testing.TB, text string) (*Map, error) {
 	t.Helper()
 	d := resp.NewDecoder(resp.Limits{})
@@ -56,7 +57,8 @@ func parse(t testing.TB, text string) (*Map, error) {
 	return ParseSlots(d.Replies().At(0), "10.0.0.9:7000")
 }
 
-// rows encodes a reply, of ranges such as "0 8191 a:1 b:2", the master first. The host - is null.
+// rows encodes a reply from ranges such as "0 8191 a:1 b:2", with the master first. The host -
+// is null.
 func rows(ranges ...string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "*%d\r\n", len(ranges))
@@ -117,7 +119,8 @@ func TestParseSlotsErrors(t *testing.T) {
 	}
 }
 
-// No reply makes the parser panic. What it takes has addresses that can be dialed, each slot at most once, and an honest count.
+// No reply makes the parser panic. What it accepts has addresses that can be dialed, each slot
+// at most once, and a correct count.
 func FuzzParseSlots(f *testing.F) {
 	f.Add([]byte(rows("0 5460 h1:1 h2:2", "5461 16383 ?:3")))
 	f.Add([]byte(rows("0 1 -:1", "1 2 :2")))
@@ -151,7 +154,8 @@ const (
 	millisecond = clock.Time(time.Millisecond)
 )
 
-// world is a State, the time, and the maps that nodes answer with. A node without a map answers with an error.
+// world is a State, the time, and the maps that nodes answer with. A node without a map answers
+// with an error.
 type world struct {
 	*State
 	t    *testing.T
@@ -163,7 +167,8 @@ func newWorld(t *testing.T, maps map[string]string, startup ...string) *world {
 	return &world{State: NewState(startup, 7), t: t, now: start, maps: maps}
 }
 
-// refresh runs one refresh and returns the nodes asked; none if none is due.
+// refresh runs one refresh and returns the nodes that it asks. It returns none if no refresh is
+// due.
 func (w *world) refresh() (asked []string) {
 	for addr, ok := w.Ask(w.now); ok; {
 		asked = append(asked, addr)
@@ -187,14 +192,15 @@ func (w *world) at(slot int) string {
 	return ""
 }
 
-// judge has the node at an address answer a command of slot 5 with an error.
+// judge has a node answer a command for slot 5 with an error.
 func (w *world) judge(from, message string, hops int) Verdict {
 	return w.Judge([]byte(message), w.Node(from), 5, hops, true, w.now)
 }
 
 var whole = rows("0 8191 a:1 c:3", "8192 16383 b:2")
 
-// Each refresh keeps the complete map, asks at most three nodes, and, if it can, one that the user has named.
+// A refresh asks up to three nodes, until one has a complete map. It asks a startup node, too,
+// if it can.
 func TestRefreshAsksUpToThreeNodes(t *testing.T) {
 	half := rows("0 8191 a:1")
 	for name, c := range map[string]struct {
@@ -240,7 +246,8 @@ func TestRefreshAsksUpToThreeNodes(t *testing.T) {
 	})
 }
 
-// Each cause of a refresh makes one due within 100 ms; nothing makes one due earlier. Without a cause it comes within a minute.
+// Each cause of a refresh makes one due within 100 ms, but never earlier than allowed. Without
+// a cause, a refresh comes within a minute.
 func TestWhenTheMapIsAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		cause func(w *world)
@@ -358,7 +365,7 @@ func TestJudge(t *testing.T) {
 	assert.Equal(t, Verdict{Again: true, Node: w.Node("a:1"), Pause: ms(2)}, w.Judge([]byte("TRYAGAIN no"), w.Node("a:1"), None, 0, false, w.now))
 }
 
-// Numbers of nodes that have left are used again, and those of nodes with slots are not.
+// Numbers of nodes that have left are used again, but not those of nodes with slots.
 func TestForget(t *testing.T) {
 	w := newWorld(t, map[string]string{"s:1": whole}, "s:1")
 	w.refresh()
@@ -376,9 +383,10 @@ func TestForget(t *testing.T) {
 	t.Fatal("no bound")
 }
 
-// TestModel lets commands find their way in clusters that change: slots move between nodes, in steps as Redis takes them, nodes answer with maps that
-// are old, half or none, and die and come back. Each command that is sent on until the changes are over ends at the node that has its slot, and
-// refreshes keep their distance.
+// TestModel sends commands through clusters that change. Slots move between nodes in Redis's
+// own steps. Nodes answer with maps that are old, incomplete or missing, and they die and come
+// back. A command that is sent on until the changes are over ends at the node that has its
+// slot. Refreshes keep their distance.
 func TestModel(t *testing.T) {
 	for seed := range uint64(200) {
 		model(t, rand.New(rand.NewPCG(seed, 3)))
@@ -386,7 +394,7 @@ func TestModel(t *testing.T) {
 }
 
 func model(t *testing.T, rng *rand.Rand) {
-	const servers, span = 5, 8 // slots are taken in spans of Slots/span
+	const servers, span = 5, 8 // slots move in spans of Slots/span
 	addr := func(n int) string { return fmt.Sprintf("n%d:1", n) }
 	var owner, target [span]int // target: who imports; -1: nobody
 	for i := range span {
@@ -430,7 +438,7 @@ func model(t *testing.T, rng *rand.Rand) {
 			to, ok = s.Answered(m, err, now)
 		}
 	}
-	// answer returns what a node says to a command; "" is its reply.
+	// answer returns a node's answer to a command; "" is its reply.
 	answer := func(n, i int, asking bool) string {
 		slot := i * Slots / span
 		switch {
@@ -443,7 +451,7 @@ func model(t *testing.T, rng *rand.Rand) {
 		}
 		return fmt.Sprintf("MOVED %d %s", slot, addr(owner[i]))
 	}
-	// ask sends one command until it has a reply, an error, or its node is dead.
+	// ask sends one command on until it has a reply or an error, or its node is dead.
 	ask := func(i int, calm bool) (at int, ok bool) {
 		slot := i * Slots / span
 		node, asking := s.Owner(slot), false
@@ -490,7 +498,7 @@ func model(t *testing.T, rng *rand.Rand) {
 		refresh(false)
 		ask(i, false)
 	}
-	// The cluster is calm: after one refresh each command goes to its node at once.
+	// The cluster is calm: after one refresh, each command goes to its node at once.
 	clear(dead)
 	for i := range target {
 		target[i] = -1

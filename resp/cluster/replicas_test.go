@@ -82,7 +82,7 @@ func replicated(t *testing.T, from resp.ReadFrom, maxLag int64) *world {
 	return w
 }
 
-// reads returns the address that reads of a slot are for.
+// reads returns the address to which reads of a slot go.
 func (w *world) reads(slot int) string { return w.Addr(w.Reader(slot, w.now)) }
 
 // asked returns the addresses of the nodes that are to be asked now.
@@ -93,12 +93,12 @@ func (w *world) asked() (addrs []string) {
 	return addrs
 }
 
-// says has a node answer a question of some time ago.
+// says has a node answer a question that was asked some time ago.
 func (w *world) says(addr string, r Replication, ago time.Duration) {
 	w.Probed(w.numbers[server{addr, !strings.HasPrefix(addr, "a") && !strings.HasPrefix(addr, "b")}], r, w.now.Add(-ago), w.now)
 }
 
-// Which nodes are asked, and how often.
+// The table says which nodes are asked, and how often.
 func TestWhoIsProbed(t *testing.T) {
 	for _, c := range []struct {
 		from   resp.ReadFrom
@@ -181,7 +181,8 @@ func TestWhoIsRead(t *testing.T) {
 	assert.True(t, w.Suspects())
 }
 
-// The nearest node is the one with the shortest round trip, of those that may be read; the master is one of them.
+// The nearest node is the one with the shortest round trip among those that may be read, which
+// include the master.
 func TestTheNearestIsRead(t *testing.T) {
 	w := replicated(t, resp.ReadNearest, 0)
 	up := Replication{LinkUp: true}
@@ -201,7 +202,7 @@ func TestTheNearestIsRead(t *testing.T) {
 	assert.Equal(t, "a:1", w.reads(0))
 }
 
-// What a replica's errors, and its silence, make of a read.
+// A replica's errors, and its silence, decide where a read goes next.
 func TestJudgeOfReplicas(t *testing.T) {
 	for _, c := range []struct {
 		message string
@@ -242,7 +243,7 @@ func TestJudgeOfReplicas(t *testing.T) {
 	assert.Equal(t, Verdict{}, w.Missed(r, None, false, 0), "of no slot")
 }
 
-// A node that changes its role has a number for each, and a replica's number is kept while a map has it.
+// A node has one number per role. A replica's number is kept while a map has the replica.
 func TestReplicasHaveNumbersOfTheirOwn(t *testing.T) {
 	w := replicated(t, resp.ReadReplica, 0)
 	w.says("r1:1", Replication{LinkUp: true}, 0)
@@ -263,8 +264,8 @@ func TestReplicasHaveNumbersOfTheirOwn(t *testing.T) {
 	assert.False(t, w.IsReplica(w.Anyone()))
 }
 
-// TestReplicaModel lets replicas fall behind, lose their masters, die and change their masters, and compares who is read with what a reader of all answers
-// would say.
+// TestReplicaModel has replicas fall behind, lose their masters, die and change their masters.
+// It compares the node that is read with the one that an observer of all answers would choose.
 func TestReplicaModel(t *testing.T) {
 	replica := 0
 	for seed := range uint64(200) {
@@ -280,7 +281,7 @@ func replicaModel(t *testing.T, rng *rand.Rand) (fromReplicas int) {
 	type answer struct {
 		Replication
 		asked clock.Time
-		took  time.Duration // smoothed, as the rules say
+		took  time.Duration // smoothed, by the rules
 	}
 	var of [replicas]int
 	var offset [masters + replicas]int64

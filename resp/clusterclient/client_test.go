@@ -28,14 +28,15 @@ func (w *world) gets(nodes ...int) (commands, want []string) {
 	return commands, want
 }
 
-// since forgets the commands so far, and returns those that nodes take while fn runs.
+// since forgets the commands so far, and returns those that nodes receive while fn runs.
 func (w *world) since(fn func()) []string {
 	w.commands = nil
 	fn()
 	return slices.DeleteFunc(slices.Clone(w.commands), func(c string) bool { return strings.Contains(c, "CLUSTER SLOTS") })
 }
 
-// A call over all nodes has its replies in the order of its commands, and one write goes to each node.
+// The replies of a call over all nodes are in the order of its commands. Each node gets one
+// write.
 func TestCallsAreSplitByNode(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	c := w.client(resp.Options{})
@@ -62,7 +63,7 @@ func TestCallsAreSplitByNode(t *testing.T) {
 	w.end(c)
 }
 
-// An empty call, one whose deadline has passed, and one after Close.
+// The calls are an empty one, one whose deadline has passed, and one after Close.
 func TestCallsWithoutWork(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	c := w.client(resp.Options{})
@@ -81,7 +82,8 @@ func TestCallsWithoutWork(t *testing.T) {
 	w.end(c)
 }
 
-// MOVED and ASK send just the commands again to which they are the answer, and at once; a slot that has moved is known from then on.
+// After MOVED and ASK the client sends again, at once, only the commands that they answer. It
+// remembers where a slot has moved.
 func TestRedirectedCommandsAreSentAgainInPlace(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	c := w.client(resp.Options{})
@@ -91,7 +93,7 @@ func TestRedirectedCommandsAreSentAgainInPlace(t *testing.T) {
 		reply string
 		sent  []string
 	}{
-		{"-MOVED 5 n9:1\r\n", nil}, // filled in below: a stranger, which is dead
+		{"-MOVED 5 n9:1\r\n", nil}, // filled in below: an address where nobody answers
 		{"-TRYAGAIN Multiple keys request during rehashing of slot\r\n", []string{"1 " + commands[1]}},
 		{"-READONLY You can't write against a read only replica.\r\n", []string{"1 " + commands[1]}},
 		{"-MOVED 5 n1:1\r\n", []string{"1 " + commands[1]}}, // to itself
@@ -129,7 +131,8 @@ func TestRedirectedCommandsAreSentAgainInPlace(t *testing.T) {
 	w.end(c)
 }
 
-// Commands that leave again together, for one node and in another order than at first, have their replies in the order of the call.
+// Several commands are sent again together, to one node and in another order than before. Their
+// replies are still in the order of the call.
 func TestRedirectedCommandsKeepTheirOrder(t *testing.T) {
 	together := 0
 	for seed := range uint64(20) { // Either node may answer first.
@@ -155,7 +158,8 @@ func TestRedirectedCommandsKeepTheirOrder(t *testing.T) {
 	assert.NotZero(t, together)
 }
 
-// ASK has the command leave behind ASKING, on the connection of the node that imports the slot; the slot stays where it is.
+// After ASK the command leaves after ASKING, on the connection of the importing node. The slot
+// stays where it is.
 func TestAskingGoesBeforeItsCommand(t *testing.T) {
 	for _, inflight := range []int{0, 1, 2, 3} {
 		t.Run(strconv.Itoa(inflight), func(t *testing.T) { askingGoesBeforeItsCommand(t, inflight) })
@@ -191,7 +195,8 @@ func askingGoesBeforeItsCommand(t *testing.T, inflight int) {
 	w.end(c)
 }
 
-// A dead node fails the commands that it was asked, by an error that names it. When another node has taken its slots, nothing fails.
+// A dead node fails the commands that were sent to it, with an error that names it. After
+// another node has taken its slots, nothing fails.
 func TestADeadNodeFailsItsCommandsAlone(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	c := w.client(resp.Options{})
@@ -215,7 +220,7 @@ func TestADeadNodeFailsItsCommandsAlone(t *testing.T) {
 	}
 	w.run(func() bool { return c.state.Suspects() == false || c.state.Due().Passed(w.sim.Now()) })
 	w.sim.MoveTo(w.sim.Now().Add(200 * time.Millisecond))
-	w.wait(w.do(c, "PING")) // A request comes by, and the map is asked for.
+	w.wait(w.do(c, "PING")) // A request comes, and the client asks for the map.
 	w.sim.MoveTo(w.sim.Now().Add(200 * time.Millisecond))
 	o = w.do(c, commands...)
 	w.wait(o)
@@ -224,7 +229,8 @@ func TestADeadNodeFailsItsCommandsAlone(t *testing.T) {
 	w.end(c)
 }
 
-// A node that says nothing is found by a burst of timeouts, and one that says nothing of the map is passed over.
+// A burst of timeouts reveals a silent node. If a silent node is asked for the map, the client
+// then asks another one.
 func TestAMuteNodeIsFound(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	c := w.client(resp.Options{Addr: addrOf(0) + "," + addrOf(1), RequestTimeout: 50 * time.Millisecond, ConnectTimeout: 100 * time.Millisecond})
@@ -253,7 +259,7 @@ func TestAMuteNodeIsFound(t *testing.T) {
 	w.end(c)
 }
 
-// Without a node that answers, calls fail as those of a client whose server is dead.
+// If no node answers, calls fail as those of a client whose server is dead.
 func TestNoNodeAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string // to CLUSTER SLOTS; "": the nodes are dead
@@ -290,7 +296,8 @@ func TestNoNodeAnswers(t *testing.T) {
 	}
 }
 
-// A call that is cancelled, or whose client is closed, ends once, wherever it is; so does one that has its deadline in a pause.
+// A call that is cancelled ends once, wherever it is. So does a call whose client is closed,
+// and one whose deadline comes in a pause.
 func TestCallsEndEarly(t *testing.T) {
 	commandsOf := func(w *world) []string { c, _ := w.gets(0, 1, 0, 1); return c }
 	for name, prepare := range map[string]func(w *world, c *Client){
@@ -349,7 +356,7 @@ func TestCallsEndEarly(t *testing.T) {
 	}
 }
 
-// The replies of all nodes together are bounded.
+// The replies of all nodes together have one bound.
 func TestRepliesOfAllNodesAreBounded(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	c := w.client(resp.Options{MaxReplyBytes: 8})
@@ -362,9 +369,11 @@ func TestRepliesOfAllNodesAreBounded(t *testing.T) {
 	w.end(c)
 }
 
-// TestRandomClusters lets a client run against clusters that change: slots move in the steps of Redis, nodes die, say nothing and come back, maps are old,
-// half, malformed, the network is slow, and cuts and loses what it carries. Each call ends once: with its own replies in its order, or with a
-// true error. No write runs twice. When the cluster has been calm for a while, nothing fails.
+// TestRandomClusters runs a client against clusters that change. Slots move in Redis's own
+// steps. Nodes die, fall silent and come back. Maps are old, incomplete or malformed. The
+// network is slow, cuts and loses what it carries. Each call ends once, with its own replies in
+// its order or with a true error. No write runs twice. When the cluster has been calm for a
+// while, nothing fails.
 func TestRandomClusters(t *testing.T) {
 	for seed := range uint64(150) {
 		if !t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { randomCluster(t, seed, resp.ReadMaster) }) {
@@ -373,7 +382,8 @@ func TestRandomClusters(t *testing.T) {
 	}
 }
 
-// The same with replicas, which are read, lose their masters and fall behind. A replica says of a key that has moved away that there is none.
+// The same with replicas, which are read, lose their masters and fall behind. A replica answers
+// for a key that has moved away as if the key did not exist.
 func TestRandomClustersWithReplicas(t *testing.T) {
 	read := map[resp.ReadFrom]uint64{}
 	for seed := range uint64(150) {
@@ -481,7 +491,7 @@ func randomCluster(t *testing.T, seed uint64, from resp.ReadFrom) (replicaReads 
 		w.sim.MoveTo(w.sim.Now().Add(time.Duration(rng.IntN(15)) * time.Millisecond))
 		require.NoError(t, w.sim.Settle())
 	}
-	// It is calm from now on. Slots that are half moved stay so.
+	// It is calm from now on. Slots that have moved halfway stay so.
 	calm = true
 	for i, s := range w.nodes {
 		s.mute, s.cut, s.trouble = false, false, ""

@@ -19,7 +19,7 @@ import (
 	"github.com/rankd/rankd/resp/cluster"
 )
 
-// An onRedis has a client of a real cluster on a loop of its own.
+// An onRedis has a client of a real cluster, on its own loop.
 type onRedis struct {
 	t       *testing.T
 	reactor *reactor.Reactor
@@ -85,8 +85,8 @@ var (
 	reshardRuns  = flag.Int("reshard_runs", 1, "runs of TestSlotsOfARealClusterMoveUnderLoad")
 )
 
-// Slots of a real cluster move back and forth while requests read and write their keys, and no command fails. Afterwards each slot is known where
-// it is.
+// Slots of a real cluster move back and forth while requests read and write their keys. No
+// command fails. Afterwards the client knows where each slot is.
 func TestSlotsOfARealClusterMoveUnderLoad(t *testing.T) {
 	b := startRedis(t, resp.Options{})
 	var sets [][]string
@@ -157,7 +157,8 @@ func atoi(text string) (n int) {
 	return n
 }
 
-// A master that is killed fails the commands for its keys, and no others; each error names it. When it is back, nothing fails.
+// A master that is killed fails the commands for its keys, and no others. Each error names it.
+// When it is back, nothing fails.
 func TestAMasterOfARealClusterIsKilled(t *testing.T) {
 	b := startRedis(t, resp.Options{})
 	_, err := b.do(all("SET", "x")...)
@@ -187,8 +188,9 @@ func TestAMasterOfARealClusterIsKilled(t *testing.T) {
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
-// A master that is killed and has a replica fails the commands for its keys until the replica is elected, and no others. Soon after the election
-// nothing fails, since the client asks for the map again by itself.
+// A master with a replica is killed. The commands for its keys fail until the replica is
+// elected, and no others. Soon after the election nothing fails, since the client asks for the
+// map again by itself.
 func TestAReplicaOfARealClusterTakesOver(t *testing.T) {
 	b := startRedis(t, resp.Options{})
 	b.cluster.AddReplica(t, 1)
@@ -218,13 +220,13 @@ func TestAReplicaOfARealClusterTakesOver(t *testing.T) {
 		return failed == 0
 	}, 30*time.Second, 10*time.Millisecond)
 	require.True(t, isMaster(), "nobody else has its keys")
-	if !elected.IsZero() { // else it was elected since the last look
+	if !elected.IsZero() { // otherwise it was elected since the last look
 		t.Logf("the client followed %v after the election", time.Since(elected))
-		assert.Less(t, time.Since(elected), 5*time.Second, "a second on a machine that has nothing else to do")
+		assert.Less(t, time.Since(elected), 5*time.Second, "on an idle machine it takes a second")
 	}
 }
 
-// A replica that is made the master by hand (CLUSTER FAILOVER), and back, fails no read.
+// CLUSTER FAILOVER makes a replica the master, and then the old master again. No read fails.
 func TestAFailoverByHandFailsNoRead(t *testing.T) {
 	b := startRedis(t, resp.Options{})
 	b.cluster.AddReplica(t, 1)
@@ -255,7 +257,8 @@ func TestAFailoverByHandFailsNoRead(t *testing.T) {
 	}
 }
 
-// A master that says nothing for a while (SIGSTOP) fails the commands for its keys by timeouts that name it, and no others. Soon after it goes on nothing fails.
+// A master is silent for a while (SIGSTOP). The commands for its keys fail by timeouts that
+// name it, and no others. Soon after it goes on, nothing fails.
 func TestAMasterOfARealClusterIsPaused(t *testing.T) {
 	b := startRedis(t, resp.Options{RequestTimeout: 200 * time.Millisecond})
 	_, err := b.do(all("SET", "x")...)
@@ -287,21 +290,23 @@ func (b *onRedis) reads(node int) int {
 	return atoi(text)
 }
 
-// Replicas of a real cluster are read. One whose link to its master is cut is not: reads go to the master, and none fails or is older than its write. When the
-// link is back, the replica is read again. A replica that is killed fails nothing but what was on its way to it.
+// Replicas of a real cluster are read. A replica whose link to its master is cut is not: reads
+// go to the master, none fails, and none is older than its write. When the link is back, the
+// replica is read again. If a replica is killed, only reads on their way to it fail.
 func TestReplicasOfARealClusterAreRead(t *testing.T) {
 	for _, from := range []resp.ReadFrom{resp.ReadReplica, resp.ReadNearest} {
 		t.Run(string(from), func(t *testing.T) { replicasAreRead(t, from) })
 	}
 }
 
-// withReplicas starts three masters with a replica each, which have a value for each key. Node 3 + n follows master n.
+// withReplicas starts three masters with a replica each. They have a value for each key. Node 3
+// + n follows master n.
 func withReplicas(t *testing.T, o resp.Options) *onRedis {
 	b := startRedis(t, o)
 	for master := range 3 {
 		b.cluster.AddReplica(t, master)
 	}
-	for i := range keys { // The client knows nothing yet.
+	for i := range keys { // The client does not know anything yet.
 		key := fmt.Sprint("key:", i)
 		b.cluster.Do(t, b.cluster.Owner(cluster.Slot([]byte(key))), "SET", key, "none")
 	}
@@ -321,7 +326,8 @@ func (b *onRedis) isRead(replica int) {
 	}, 30*time.Second, 10*time.Millisecond)
 }
 
-// A replica that hangs (SIGSTOP) fails the reads that were on their way to it. Then its master is read, and nothing fails. Once it goes on, it is read again.
+// A replica hangs (SIGSTOP). The reads on their way to it fail. Then its master is read, and
+// nothing fails. Once the replica goes on, it is read again.
 func TestAReplicaOfARealClusterHangs(t *testing.T) {
 	b := withReplicas(t, resp.Options{ReadFrom: resp.ReadReplica, RequestTimeout: 200 * time.Millisecond})
 	b.isRead(4)
@@ -355,13 +361,14 @@ func TestAReplicaOfARealClusterHangs(t *testing.T) {
 	b.isRead(4)
 }
 
-// A replica that is further behind its master than the bound is not read, and is read again when it has caught up.
+// A replica that lags behind its master by more than the bound is not read. It is read again
+// when it has caught up.
 func TestAReplicaOfARealClusterIsBehind(t *testing.T) {
 	b := withReplicas(t, resp.Options{ReadFrom: resp.ReadReplica, ReplicaMaxLagBytes: 1})
 	b.isRead(4)
 	var last atomic.Bool
 	ended := make(chan struct{})
-	go func() { // While somebody writes without a pause, a replica seems a write behind.
+	go func() { // While somebody writes without a pause, a replica seems to lag by one write.
 		defer close(ended)
 		for key := "key:0"; !last.Load(); {
 			for node := range 3 {

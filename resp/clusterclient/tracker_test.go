@@ -19,14 +19,14 @@ import (
 	"github.com/rankd/rankd/rowcache"
 )
 
-// A trackedWorld has the values of keys, which are versions, and tells of changes as Redis does.
+// A trackedWorld has the values of keys, which are versions, and reports changes as Redis does.
 type trackedWorld struct {
 	world    *world
 	versions map[string]int
 	acked    map[string][]ackOf
 	sessions []*session
 	alone    []bool // by node: the others have left it
-	refuses  []bool // by node: it does not track
+	refuses  []bool // by node: it does not report changes
 }
 
 // An ackOf says when a version of a key had its OK.
@@ -42,7 +42,7 @@ type session struct {
 	peer     *simnet.Peer
 	id       int
 	prefixes []string
-	told     int // the session that is told of what is read here
+	told     int // the session that hears of changes of what is read here
 	read     map[string]bool
 	gone     bool
 }
@@ -58,7 +58,7 @@ func (w *trackedWorld) session(s *server, p *simnet.Peer) *session {
 	return own
 }
 
-// answer answers what concerns tracking.
+// answer answers the commands that concern tracking.
 func (s *session) answer(args []string) (text string, ok bool) {
 	if s == nil {
 		return "", false
@@ -105,7 +105,7 @@ func (s *session) replied(args []string, text string) string {
 	return fmt.Sprintf("$%d\r\n%s\r\n", len(value), value)
 }
 
-// tell has a node tell that a key has changed there.
+// tell has a node report that a key has changed there.
 func (w *trackedWorld) tell(node int, key string) {
 	push := fmt.Sprintf(">2\r\n$10\r\ninvalidate\r\n*1\r\n$%d\r\n%s\r\n", len(key), key)
 	for _, s := range w.sessions {
@@ -133,14 +133,15 @@ func (w *trackedWorld) at(key string) int {
 	return w.world.Owner[slot*spans/cluster.Slots]
 }
 
-// write changes a key where it is.
+// write changes a key at the node that has it.
 func (w *trackedWorld) write(key string) {
 	w.versions[key]++
 	w.tell(w.at(key), key)
 	w.acked[key] = append(w.acked[key], ackOf{w.world.sim.Now(), w.versions[key]})
 }
 
-// rearrange moves slots: nodes from which keys move away tell that these have changed, unless they are dead.
+// rearrange moves slots. Nodes from which keys move away report these as changed, unless the
+// nodes are dead.
 func (w *trackedWorld) rearrange(keys []string, change func()) {
 	var before []int
 	for _, key := range keys {
@@ -156,9 +157,11 @@ func (w *trackedWorld) rearrange(keys []string, change func()) {
 
 const simSilence = 300 * time.Millisecond
 
-// TestTrackingRandomClusters has requests read from a table and from a cluster whose keys others write. Slots move back and forth, nodes join, die, say
-// nothing, and are left alone by the others, replicas take over. No value from memory is older than the last change whose writer had its OK a while before; that of a
-// redirected read is not kept. When all is calm, values come from memory.
+// TestTrackingRandomClusters has requests read from a table, and from a cluster to which others
+// write. Slots move back and forth. Nodes join, die, fall silent and lose contact with the
+// others, and replicas take over. A value from memory is never older than the last change whose
+// writer had its OK a certain time before. The value of a redirected read is not kept. When all
+// is calm, values come from memory.
 func TestTrackingRandomClusters(t *testing.T) {
 	hits, reads := 0, 0
 	for seed := range uint64(120) {
@@ -236,7 +239,7 @@ func trackingRandomCluster(t *testing.T, seed uint64) (hits, reads int) {
 			if i := rng.IntN(spans); w.Target[i] >= 0 {
 				tracked.rearrange(keys, func() { w.Owner[i], w.Target[i] = w.Target[i], -1 })
 			}
-		case 4: // It dies, or is left alone, or says nothing, and another one takes over; or it comes back.
+		case 4: // It dies, loses contact with the others, or is silent, and another one takes over; or it comes back.
 			back, how := rng.IntN(2) == 0, rng.IntN(3)
 			w.sim.After(0, func() { w.net.SetDown(addrOf(n), !back && how == 0) })
 			w.nodes[n].mute = !back && how == 1
@@ -261,7 +264,7 @@ func trackingRandomCluster(t *testing.T, seed uint64) (hits, reads int) {
 		s.mute, tracked.alone[i] = false, false
 		w.sim.After(0, func() { w.net.SetDown(addrOf(i), false) })
 	}
-	for i := range w.Target { // What has moved so far moves on.
+	for i := range w.Target { // The moves so far go on.
 		if w.Target[i] >= 0 {
 			tracked.rearrange(keys, func() { w.Owner[i], w.Target[i] = w.Target[i], -1 })
 		}
@@ -274,7 +277,7 @@ func trackingRandomCluster(t *testing.T, seed uint64) (hits, reads int) {
 		}
 		return hits - before
 	}
-	for range 8 { // A message of a second is due, and the map is asked for.
+	for range 8 { // The message of the next second is due, and the client asks for the map.
 		w.run(func() bool { return true })
 		w.sim.MoveTo(w.sim.Now().Add(time.Second))
 		calm(40)
@@ -286,7 +289,8 @@ func trackingRandomCluster(t *testing.T, seed uint64) (hits, reads int) {
 	return hits, reads
 }
 
-// A master that refuses is told of, and one that has left the cluster does not refuse any more.
+// The tracker reports a master that refuses to report changes. A master that has left the
+// cluster does not count as refusing any more.
 func TestTrackingRefused(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	w.tracked = &trackedWorld{world: w, versions: map[string]int{}, alone: make([]bool, 3), refuses: []bool{false, true, false}}
@@ -315,7 +319,8 @@ func TestTrackingRefused(t *testing.T) {
 	w.end(c)
 }
 
-// A master that the others have left answers pings, and takes no writes: what was read there is not served, though no reply says that the slots are elsewhere.
+// A master that has lost contact with the others answers pings, but takes no writes. What was
+// read there is not served, though no reply says that the slots have moved.
 func TestAMasterThatIsLeftAlone(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	w.tracked = &trackedWorld{world: w, versions: map[string]int{}, alone: make([]bool, 3), refuses: make([]bool, 3)}

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) { looptest.Main(m) }
 // spans is the number of spans of slots that have one owner each.
 const spans = clustertest.Spans
 
-// A world is a simulated Redis Cluster in virtual time. GET x answers x, and SET x answers OK. A node redirects as Redis does.
+// A world is a simulated Redis Cluster in virtual time. GET x answers x, and SET x answers OK.
+// A node redirects as Redis does.
 type world struct {
 	clustertest.Cluster
 	t        *testing.T
@@ -32,11 +33,11 @@ type world struct {
 	rng      *rand.Rand
 	nodes    []*server
 	writes   map[string]int
-	commands []string              // "node command", in the order in which nodes took them
-	instead  map[string]string     // by key: what is answered once instead
-	pingPong bool                  // two nodes say that the other one has each slot
+	commands []string              // "node command", in the order in which nodes received them
+	instead  map[string]string     // by key: one answer that replaces the usual one
+	pingPong bool                  // two nodes each say that the other one has the slots
 	lie      func() (string, bool) // what CLUSTER SLOTS answers instead
-	tracked  *trackedWorld         // GET answers versions, and sessions track; nil: neither
+	tracked  *trackedWorld         // if set, GET answers versions, and sessions track
 }
 
 // A server is a node: a master or, with a master, a replica.
@@ -47,8 +48,8 @@ type server struct {
 	conns   int // open
 	of      *server
 	cut     bool   // a replica's link to its master is down
-	offset  int    // of a master: bytes of writes; of a replica: those that it has
-	trouble string // a replica's reply to all reads; "": it answers
+	offset  int    // of a master: bytes of writes; of a replica: the bytes that it has
+	trouble string // a replica's reply to all reads; "": the replica answers
 }
 
 func addrOf(node int) string { return "n" + strconv.Itoa(node) + ":1" }
@@ -76,8 +77,8 @@ func (w *world) addReplica(master int) *server {
 	return s
 }
 
-// answerReplica is what a replica answers to a command about a key: reads, if the connection has said READONLY, of its master's slots. It knows nothing of keys
-// that have moved away.
+// answerReplica returns a replica's answer to a command about a key. After READONLY, it answers
+// reads of its master's slots. It does not know keys that have moved away.
 func (s *server) answerReplica(args []string, slot int, readonly bool) string {
 	w, span := s.world, clustertest.SpanOf(slot)
 	switch {
@@ -91,7 +92,7 @@ func (s *server) answerReplica(args []string, slot int, readonly bool) string {
 	return fmt.Sprintf("$%d\r\n%s\r\n", len(args[1]), args[1])
 }
 
-// replication is the answer to INFO replication.
+// replication returns the answer to INFO replication.
 func (s *server) replication() string {
 	text := fmt.Sprintf("role:master\r\nmaster_repl_offset:%d\r\n", s.offset)
 	if s.of != nil {
@@ -190,7 +191,7 @@ func (w *world) replicasOf(master int) (replicas []int) {
 	return replicas
 }
 
-// keyOf returns a key of a node, the nth.
+// keyOf returns the nth key of a node.
 func (w *world) keyOf(node, nth int) string {
 	for i := 0; ; i++ {
 		key := "k" + strconv.Itoa(i)
@@ -207,7 +208,7 @@ type outcome struct {
 	call *resp.Call
 	done int
 	err  error
-	got  []string // replies; of one with an error: the error
+	got  []string // the replies; of a reply that is an error, the error
 }
 
 // do starts a call on the loop.
@@ -242,7 +243,7 @@ func (w *world) start(c *Client, o *outcome) {
 	})
 }
 
-// run lets everything happen until nothing is left to happen before an instant.
+// run lets everything happen that happens before an instant.
 func (w *world) run(until func() bool) {
 	w.t.Helper()
 	for range 1_000_000 {

@@ -78,7 +78,7 @@ func TestDelayPassesAllBytes(t *testing.T) {
 		}
 		sent <- c.CloseWrite()
 	}()
-	got, err := io.ReadAll(c) // up to the echo's close, which follows the client's half-close
+	got, err := io.ReadAll(c) // until the echo closes, which follows the client's half-close
 	require.NoError(t, err)
 	require.NoError(t, <-sent)
 	require.NoError(t, <-echoed)
@@ -118,8 +118,8 @@ func TestDelayWithoutBackend(t *testing.T) {
 	c.expect(pong)
 }
 
-// TestDelayCloses closes a proxy with bytes on their way, to a side that does not
-// read, and with nothing to do.
+// TestDelayCloses closes a proxy while bytes are on their way, to a side that does not read,
+// and with nothing to do.
 func TestDelayCloses(t *testing.T) {
 	s := newServer(t)
 	s.Set(On(Endless(), "GET"))
@@ -154,7 +154,7 @@ func TestCompactKeepsTheQueue(t *testing.T) {
 	}
 }
 
-// BenchmarkDelayRoundTrip reports what a round trip takes beyond the delay.
+// BenchmarkDelayRoundTrip reports how much longer than the delay a round trip takes.
 func BenchmarkDelayRoundTrip(b *testing.B) {
 	s := newServer(b)
 	for _, oneWay := range []time.Duration{0, 500 * time.Microsecond, 5 * time.Millisecond} {

@@ -16,13 +16,14 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// patience is how long a test waits for what must come. Nothing that passes waits so
+// patience is how long a test waits for what must come. A test that passes never waits that
 // long.
 const patience = 20 * time.Second
 
 const pong = "+PONG\r\n"
 
-// servers are the two kinds of Server: one that answers itself, and a proxy of it.
+// servers are the two kinds of Server: one that answers by itself, and one that is a proxy of
+// the first.
 var servers = []struct {
 	name string
 	new  func(t testing.TB) *Server
@@ -50,7 +51,7 @@ func forEachKind(t *testing.T, test func(t *testing.T, s *Server)) {
 	}
 }
 
-// A client is a connection with a deadline, so that a test that fails does not hang.
+// A client is a connection with a deadline, so that a failing test does not hang.
 type client struct {
 	*net.TCPConn
 	t testing.TB
@@ -65,7 +66,7 @@ func dial(t testing.TB, addr string) client {
 	return client{conn.(*net.TCPConn), t}
 }
 
-// ask sends commands, each given by its words.
+// ask sends commands. Each is given as a line of words.
 func (c client) ask(commands ...string) {
 	c.t.Helper()
 	var out []byte
@@ -89,7 +90,7 @@ func (c client) expect(want string) {
 	require.Equal(c.t, want, string(got))
 }
 
-// rest reads to the end of the stream, and returns what came and how it ended.
+// rest reads to the end of the stream. It returns what came and how the stream ended.
 func (c client) rest() (string, error) {
 	got, err := io.ReadAll(c)
 	return string(got), err
@@ -147,17 +148,17 @@ func TestNonsenseEndsTheConnection(t *testing.T) {
 	})
 }
 
-// errReset stands for a connection that was reset, whatever the call it was found by.
+// errReset stands for a connection that was reset, whichever call noticed it.
 var errReset error = syscall.ECONNRESET
 
-// TestFaults asks for PING, GET abc and PING in one pipeline, of which the GET meets the fault.
+// TestFaults asks for PING, GET abc and PING in one pipeline. The GET meets the fault.
 func TestFaults(t *testing.T) {
 	released := make(chan struct{})
 	close(released)
 	for _, tc := range []struct {
 		name  string
 		fault Fault
-		want  string // up to the end, or as long as the connection lasts
+		want  string // up to the end, or for as long as the connection lasts
 		end   error  // nil: the connection lasts
 	}{
 		{"None", nil, pong + bulk("abc") + pong, nil},
@@ -207,8 +208,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSilenceLasts shows that a muted connection stays open, and mute, and that
-// commands on it are read.
+// TestSilenceLasts shows that a muted connection stays open and silent, and that its commands
+// are read.
 func TestSilenceLasts(t *testing.T) {
 	forEachKind(t, func(t *testing.T, s *Server) {
 		s.Set(On(Silence(), "GET"))
@@ -217,7 +218,7 @@ func TestSilenceLasts(t *testing.T) {
 		c.expect(pong)
 		s.Set(nil)
 		c.ask("PING")
-		// Another connection's answer shows that there was time for this one's.
+		// The answer on another connection shows that there was time for this one's.
 		other := dial(t, s.Addr())
 		for range 10 {
 			other.ask("PING")
@@ -230,7 +231,7 @@ func TestSilenceLasts(t *testing.T) {
 	})
 }
 
-// errTimeout returns err if it is a timeout, and an error that it is not otherwise.
+// errTimeout returns err if it is a timeout, and otherwise an error that err does not match.
 func errTimeout(err error) error {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
@@ -346,7 +347,7 @@ func TestProxyWithoutBackend(t *testing.T) {
 
 	s.Down()
 	_, err = c.rest()
-	if err != nil { // It is closed; reset, if it was found out by writing to the backend.
+	if err != nil { // It is closed. It is reset if the proxy noticed when it wrote to the backend.
 		require.ErrorIs(t, err, errReset)
 	}
 	_, _ = dial(t, proxy.Addr()).rest() // ends
@@ -369,7 +370,7 @@ func TestProxyOfNoRedis(t *testing.T) {
 	assert.Empty(t, got, "bytes that are not a reply are not passed on as one")
 }
 
-// TestCloseWhileBusy closes a server under clients in every state.
+// TestCloseWhileBusy closes a server while its clients are in every state.
 func TestCloseWhileBusy(t *testing.T) {
 	forEachKind(t, func(t *testing.T, s *Server) {
 		never := make(chan struct{})

@@ -36,10 +36,10 @@ func serve(t *testing.T, answer resptest.Answer) string {
 	return s.Addr()
 }
 
-// A world has a sentinel, servers, and a client of the master on a loop of its own.
+// A world has a sentinel, servers, and a client of the master on its own loop.
 type world struct {
 	t        *testing.T
-	named    atomic.Pointer[string] // what the sentinel answers
+	named    atomic.Pointer[string] // the sentinel's answer
 	reactor  *reactor.Reactor
 	dialer   *Dialer
 	client   *resp.Client
@@ -96,8 +96,9 @@ func (w *world) get() (text string, err error) {
 	return text, err
 }
 
-// The client gets to the master that the sentinel names, and to another one when there is one, though the connection to the old one stands. A server that
-// is no master by its own account is refused.
+// The client connects to the master that the sentinel names. When there is another master, it
+// connects to that one, even if the connection to the old one still works. It refuses a server
+// that says that it is not a master.
 func TestTheClientFollowsTheMaster(t *testing.T) {
 	w := newWorld(t)
 	var role atomic.Pointer[string]
@@ -141,7 +142,8 @@ func (h *handler) OnConnect(err error)    { h.heard <- err }
 func (h *handler) OnData(data []byte) int { return len(data) }
 func (h *handler) OnClose(error)          { h.heard <- transport.ErrClosed }
 
-// A connection that is closed before the master is known has its OnConnect once, later.
+// A connection that is closed before the master is known still has its OnConnect, once and
+// later.
 func TestCloseBeforeTheMasterIsKnown(t *testing.T) {
 	w := newWorld(t)
 	w.names("127.0.0.1:1", 1)

@@ -18,8 +18,8 @@ import (
 // FinalScore is the key that VMNode writes.
 const FinalScore = 2001
 
-// Node returns one node of a plan in JSON: its input ("" for none), its parameters in JSON, and other members of
-// the node ("" for none).
+// Node returns one node of a plan in JSON. Each of its input, its parameters in JSON, and other
+// members of the node may be "".
 func Node(id, op, input, params, more string) string {
 	inputs := ""
 	if input != "" {
@@ -31,27 +31,28 @@ func Node(id, op, input, params, more string) string {
 	return fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": [%s], "params": {%s}%s}`, id, op, inputs, params, more)
 }
 
-// Source returns the node "src", which makes so many rows with the ids 1, 2 and so on.
+// Source returns the node "src", which makes that many rows with the ids 1, 2 and so on.
 func Source(rows int) string {
 	return Node("src", "fixed_source", "", fmt.Sprintf(`"row_count": %d`, rows), "")
 }
 
-// SleepNode returns a node that waits so long on the loop, in milliseconds.
+// SleepNode returns a node that waits that long on the loop, in milliseconds.
 func SleepNode(id, input string, d time.Duration) string {
 	return Node(id, "sleep", input, fmt.Sprintf(`"duration_ms": %d`, d.Milliseconds()), "")
 }
 
-// BusyNode returns a node that computes so long, in milliseconds.
+// BusyNode returns a node that computes that long, in milliseconds.
 func BusyNode(id, input string, d time.Duration) string {
 	return Node(id, "busy_cpu", input, fmt.Sprintf(`"busy_wait_ms": %d`, d.Milliseconds()), "")
 }
 
-// ConcatNode returns a node that concatenates the rows of two.
+// ConcatNode returns a node that concatenates the rows of two nodes.
 func ConcatNode(id, left, right string) string {
 	return Node(id, "concat", left, fmt.Sprintf(`"rhs": %q`, right), "")
 }
 
-// VMNode returns a node that writes FinalScore = id × weight, which is 2 unless the request sets it.
+// VMNode returns a node that writes FinalScore = id × weight. The weight is 2 unless the
+// request sets it.
 func VMNode(id, input string) string {
 	return Node(id, "vm", input, fmt.Sprintf(`"out_key": %d, "expr_id": "score"`, FinalScore), "")
 }
@@ -71,7 +72,8 @@ func PlanJSON(output string, nodes ...string) string {
 
 var tables = sync.OnceValues(func() (*registry.Registry, error) { return registry.Default("test") })
 
-// Registry returns the built-in registry, the same for all tests: an engine runs the plans of its own registry only.
+// Registry returns the built-in registry, the same one for all tests: an engine runs only plans
+// of its own registry.
 func Registry(t testing.TB) *registry.Registry {
 	t.Helper()
 	reg, err := tables()
@@ -79,7 +81,7 @@ func Registry(t testing.TB) *registry.Registry {
 	return reg
 }
 
-// Catalog returns the built-in tasks, with more tasks beside them.
+// Catalog returns the built-in tasks and these tasks.
 func Catalog(t testing.TB, more ...task.Spec) *task.Catalog {
 	t.Helper()
 	tasks, err := task.NewCatalog(append(builtin.Specs(), more...)...)

@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 	assert.False(t, ops.MayOverride("weight") || ops.Granted()[request.GrantTrace] || ops.Granted()[request.GrantExplain] || ops.Granted()[request.GrantScheduling])
 }
 
-// A token may stand where it does not belong: no problem quotes any of it.
+// A token may be in the wrong place. No problem quotes any of it.
 func TestProblemsOfAFile(t *testing.T) {
 	const secret = "s3cret"
 	for _, c := range []struct{ name, text, want string }{
@@ -57,7 +57,7 @@ func TestProblemsOfAFile(t *testing.T) {
 	}
 }
 
-// FuzzParse feeds any text. No problem is long or quotes the token in it.
+// FuzzParse parses any text. No problem is long or quotes the token in it.
 func FuzzParse(f *testing.F) {
 	const secret = "c4n4ry-s3cret"
 	f.Add(servetest.Token("a", "t", servetest.AllPlans), "\n")
@@ -67,7 +67,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, after string) {
 		callers, err := parse([]byte(before + secret + after))
 		if err != nil {
-			// A name that is sound may be quoted.
+			// A problem may quote a valid name.
 			assert.False(t, strings.Contains(err.Error(), secret) && !strings.Contains(err.Error(), "("), err.Error())
 			assert.Less(t, len(err.Error()), 4096)
 		}

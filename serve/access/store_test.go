@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/serve/servetest"
 )
 
-// store returns a store with the text as its file, and how to replace the text.
+// store returns a store whose file has the text, and a function that replaces the text.
 func store(t testing.TB, text string) (s *Store, replace func(text string)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.toml")
@@ -61,7 +61,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestAPartOfADigestOpensNothing: the part that finds an entry is no proof of the token.
+// TestAPartOfADigestOpensNothing: a store finds an entry by a part of the digest. That part
+// does not prove the token.
 func TestAPartOfADigestOpensNothing(t *testing.T) {
 	s, _ := store(t, servetest.Token("feed", "t1", servetest.AllPlans))
 	c, ok := s.Lookup([]byte("t1"))
@@ -120,7 +121,7 @@ func TestReload(t *testing.T) {
 	_, ok = s.Lookup([]byte("td"))
 	assert.True(t, ok)
 
-	// A token that comes back counts again.
+	// A token that comes back is valid again.
 	replace(servetest.Token("c", "tc", servetest.AllPlans))
 	reload(t, s)
 	_, ok = s.Renew(callers["c"])
@@ -129,7 +130,8 @@ func TestReload(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// TestABoundOnRequestsUnderWay: a new entry for the same token counts what began before.
+// TestABoundOnRequestsUnderWay: a new entry for the same token also counts the requests that
+// began before.
 func TestABoundOnRequestsUnderWay(t *testing.T) {
 	s, replace := store(t, servetest.Token("a", "ta", servetest.AllPlans, "max_inflight = 2")+servetest.Token("b", "tb", servetest.AllPlans))
 	a, _ := s.Lookup([]byte("ta"))
@@ -154,7 +156,7 @@ func TestABoundOnRequestsUnderWay(t *testing.T) {
 	require.True(t, now.Begin())
 }
 
-// TestABrokenFileChangesNothing: the tokens stay until the file is sound again.
+// TestABrokenFileChangesNothing: the tokens stay until the file is valid again.
 func TestABrokenFileChangesNothing(t *testing.T) {
 	s, replace := store(t, servetest.Token("a", "ta", servetest.AllPlans))
 	before, _ := s.Lookup([]byte("ta"))
@@ -183,7 +185,7 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 	assert.Equal(t, []string{"b"}, s.Names())
 }
 
-// TestNoPrintedFormHasADigest: a caller that ends up in a log shows no digest.
+// TestNoPrintedFormHasADigest: a caller shows no digest in a log.
 func TestNoPrintedFormHasADigest(t *testing.T) {
 	s, _ := store(t, servetest.Token("a", "ta", servetest.AllPlans))
 	c, _ := s.Lookup([]byte("ta"))
@@ -193,7 +195,8 @@ func TestNoPrintedFormHasADigest(t *testing.T) {
 	}
 }
 
-// TestReloadWhileOthersAsk lets the race detector watch. A token that is in every file is always found.
+// TestReloadWhileOthersAsk is for the race detector. A token that is in every file is always
+// found.
 func TestReloadWhileOthersAsk(t *testing.T) {
 	always := servetest.Token("always", "t", servetest.AllPlans)
 	s, replace := store(t, always)

@@ -42,7 +42,7 @@ type world struct {
 	registry *prometheus.Registry
 	handler  http.Handler
 	unready  atomic.Pointer[string]
-	stuck    atomic.Int64 // how long the loop has been, as a duration
+	stuck    atomic.Int64 // the age of the loop, as a duration
 }
 
 func open(t *testing.T, o rankd.Options) *world {
@@ -69,13 +69,13 @@ func open(t *testing.T, o rankd.Options) *world {
 	return w
 }
 
-// output is an output with figures of its own.
+// output is an Output with its own metrics.
 type output struct{}
 
 func (output) Dropped() uint64  { return 7 }
 func (output) Failures() uint64 { return 3 }
 
-// get returns the page at a path; with a body it posts.
+// get returns the page at a path. With a body, it posts.
 func (w *world) get(path, body string) (status int, contentType, page string) {
 	w.t.Helper()
 	method, in := http.MethodGet, io.Reader(nil)
@@ -179,7 +179,7 @@ func TestTrace(t *testing.T) {
 	assert.Equal(t, 403, status, page)
 }
 
-// TestATraceWhoseOperatorHasGone: the request ends abandoned, instead of running on.
+// TestATraceWhoseOperatorHasGone: the request is abandoned and ends, instead of running on.
 func TestATraceWhoseOperatorHasGone(t *testing.T) {
 	entered := make(chan struct{})
 	w := open(t, rankd.Options{
@@ -201,7 +201,7 @@ func TestATraceWhoseOperatorHasGone(t *testing.T) {
 	leave()
 	select {
 	case <-served:
-	case <-time.After(10 * time.Second): // only a failure waits
+	case <-time.After(10 * time.Second): // only a failed test waits that long
 		t.Fatal("the request runs on")
 	}
 	_, _, page := w.get("/metrics", "")
@@ -240,7 +240,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A scrape of an engine that is closed shows its last counters.
+// A scrape of a closed engine shows its last counters.
 func TestMetricsAfterClose(t *testing.T) {
 	w := open(t, rankd.Options{})
 	require.NoError(t, w.service.Engine().Close())

@@ -16,7 +16,8 @@ import (
 	"github.com/rankd/rankd/outcome"
 )
 
-// TestOperatorFiles holds the alert rules and the dashboard against the metrics that a server has: names, labels and classes of requests.
+// TestOperatorFiles compares the alert rules and the dashboard with a server's metrics: names,
+// labels and classes of requests.
 func TestOperatorFiles(t *testing.T) {
 	labels := make(map[string][]string)
 	for _, m := range servedMetrics(t) {
@@ -66,13 +67,14 @@ func expressions(text string) (all []string) {
 	return all
 }
 
-// metric is a metric as its documentation tells of it.
+// metric is a metric as the documentation describes it.
 type metric struct {
 	name, kind, help string
 	labels           []string
 }
 
-// servedMetrics returns the metrics of a server that has served a plan which reads resident rows, in the order of their names.
+// servedMetrics returns the metrics of a server, in the order of their names. The server has
+// served a plan that reads resident rows.
 func servedMetrics(t *testing.T) (all []metric) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	w := open(t, rankd.Options{MaxInflight: 4, Plans: fstest.MapFS{

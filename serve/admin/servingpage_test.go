@@ -16,8 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/operating.md and docs/serving.md")
 
-// TestServingPage compares the table of metrics in docs/operating.md with those that an engine shows, and the table of errors in
-// docs/serving.md with the classes of replies.
+// TestServingPage compares two tables of the pages. The table of metrics in docs/operating.md
+// must have the metrics that an engine shows. The table of errors in docs/serving.md must have
+// the classes of replies.
 func TestServingPage(t *testing.T) {
 	for name, table := range map[string]string{"operating.md metrics": metricsTable(t), "serving.md errors": errorsTable()} {
 		name, place, _ := strings.Cut(name, " ")

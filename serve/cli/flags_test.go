@@ -100,9 +100,9 @@ func TestGrantsOfFlags(t *testing.T) {
 	}
 }
 
-// TestHostsOfFlags: who needs no token on a loopback address must name it.
+// TestHostsOfFlags: on a loopback address without tokens, clients must use an allowed name.
 func TestHostsOfFlags(t *testing.T) {
-	for args, want := range map[string]struct{ http, admin string }{ // the names that are allowed beside localhost
+	for args, want := range map[string]struct{ http, admin string }{ // the names that are allowed in addition to localhost
 		"":                                     {"", ""},
 		"--listen localhost:0 --admin [::1]:0": {"", ""},
 		"--tokens f":                           {"*", ""},

@@ -54,7 +54,8 @@ func TestTheOperatingPageMakesADigest(t *testing.T) {
 	assert.Contains(t, page(t, "operating.md"), digest)
 }
 
-// TestDeployedCommandLines: rankd accepts the command lines of the unit and of the image, and the image's build needs no C compiler.
+// TestDeployedCommandLines: rankd accepts the command lines of the unit and of the image. The
+// image's build needs no C compiler.
 func TestDeployedCommandLines(t *testing.T) {
 	unit := regexp.MustCompile(`(?m)^ExecStart=\S+/rankd serve (.*)$`).FindStringSubmatch(strings.ReplaceAll(page(t, "deploy/rankd@.service"), "%i", "1"))
 	require.NotNil(t, unit)

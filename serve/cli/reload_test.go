@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/serve/servetest"
 )
 
-// reloader returns a server that has nothing but tokens, and the lines of its log.
+// reloader returns a server that has only tokens, and the lines of its log.
 func reloader(t *testing.T, tokens string) (*server, *bufio.Scanner) {
 	t.Helper()
 	store, err := access.Open(tokens)
@@ -25,7 +25,7 @@ func reloader(t *testing.T, tokens string) (*server, *bufio.Scanner) {
 	s := &server{store: store, log: slog.New(slog.NewTextHandler(log, nil))}
 	r := s.startReloading(&options{tokens: tokens})
 	t.Cleanup(func() {
-		go func() { _, _ = io.Copy(io.Discard, lines) }() // a line that nobody waits for must not hold up the end
+		go func() { _, _ = io.Copy(io.Discard, lines) }() // a line that nobody reads must not delay the end
 		r.stop()
 		require.NoError(t, log.Close())
 	})
@@ -38,7 +38,8 @@ func tokenFile(t *testing.T, path, name string) {
 	require.NoError(t, os.WriteFile(path, []byte(servetest.Token(name, name, servetest.AllPlans)), 0o600))
 }
 
-// TestChangesThatAreSeen replaces a file of tokens as editors, as deployments and as Kubernetes do.
+// TestChangesThatAreSeen replaces a file of tokens in the ways of editors, of deployments and
+// of Kubernetes.
 func TestChangesThatAreSeen(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare, change func(t *testing.T, dir string)
@@ -80,7 +81,7 @@ func TestChangesThatAreSeen(t *testing.T) {
 	}
 }
 
-// TestReloadingWithoutFilesEnds: nothing is watched, and SIGHUP ends nothing.
+// TestReloadingWithoutFilesEnds: nothing is watched, and SIGHUP does not end the process.
 func TestReloadingWithoutFilesEnds(t *testing.T) {
 	caller, err := access.NewCaller(access.Rules{Name: access.Anonymous})
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/rankd/rankd/bench/caller"
 )
 
-// answer is the part of an answer that the tests look at.
+// answer is the part of an answer that the tests check.
 type answer struct {
 	RequestID  string           `json:"request_id"`
 	Candidates []map[string]any `json:"candidates"`
@@ -30,7 +30,7 @@ func decode(t testing.TB, text string) (a answer) {
 	return a
 }
 
-// call runs a program and returns its output, stderr behind stdout.
+// call runs a program and returns its output, with stderr after stdout.
 func call(t testing.TB, stdin, program string, args ...string) (out string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -156,7 +156,7 @@ func TestCurl(t *testing.T) {
 	assert.Equal(t, users.String(), order.String(), "in order")
 }
 
-// Clients of HTTP as they come: Python's and node's own, and h2load, which pipelines.
+// The HTTP clients are those of Python and Node.js, and h2load, which pipelines.
 func TestClientsOfHTTP(t *testing.T) {
 	server := demo(t)
 	for program, script := range map[string]string{"python3": "client_http.py", "node": "client_http.js"} {
@@ -176,7 +176,8 @@ func TestClientsOfHTTP(t *testing.T) {
 	})
 }
 
-// The load generators that rankd bench serve calls: each request of theirs succeeds, and their figures are understood.
+// All requests of the load generators that rankd bench serve calls succeed. rankd understands
+// their figures.
 func TestForeignLoadGenerators(t *testing.T) {
 	for _, f := range caller.Foreigners() {
 		t.Run(f.Name, func(t *testing.T) {

@@ -20,27 +20,28 @@ import (
 
 var crowd = flag.Int("crowd", 1_000, "how many idle connections TestCrowd opens; a tenth as many are slow")
 
-// The crowd of each front, and the memory in which the server bears the largest.
+// The crowd of each front, and the memory in which the server must hold it.
 const (
-	unread      = 8 // requests whose answers a slow reader leaves alone, but for a byte
+	unread      = 8 // requests of a slow reader, which reads one byte of their answers
 	residentMax = 150 << 20
 )
 
-// crowdPlan answers with 100 rows, some 3 KB, and asks nobody.
+// crowdPlan answers with 100 rows, some 3 KB, and reads no Redis.
 const crowdPlan = `{"schema_version": 1, "plan_name": "crowd", "nodes": [
     {"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 100}},
     {"node_id": "score", "op": "vm", "inputs": ["rows"], "params": {"out_key": 2001, "expr_id": "halved"}}
 ], "outputs": ["score"], "expr_table": {"halved": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 0.5}}}}`
 
-// TestCrowd opens thousands of connections to a front and has the server answer others meanwhile.
+// TestCrowd opens thousands of connections to a front, and has the server answer other clients
+// meanwhile.
 func TestCrowd(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
-	idleConnections, slowConnections := *crowd, *crowd/10 // of the slow ones, one half writes slowly, the other reads slowly
+	idleConnections, slowConnections := *crowd, *crowd/10 // half of the slow ones write slowly, the other half read slowly
 	needed := idleConnections + slowConnections + 500
 	var limit syscall.Rlimit
-	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)) // Go has raised it as far as it goes
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)) // Go has raised it as far as it can
 	if limit.Cur < uint64(needed) {
 		missing(t, fmt.Sprintf("the crowd needs %d descriptors, and the limit is %d (ulimit -n)", needed, limit.Cur))
 	}
@@ -49,14 +50,14 @@ func TestCrowd(t *testing.T) {
 	for i, name := range []string{"RESP", "HTTP"} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, programs.plain.get(t, false), nil, "--plan_dir", plans, "--env", "test", "--max_connections", strconv.Itoa(needed),
-				"--max_queue", strconv.Itoa(unread*slowConnections), // Overload is the subject of other tests.
+				"--max_queue", strconv.Itoa(unread*slowConnections), // Other tests check overload.
 				"--read_timeout_ms", "600000", "--write_timeout_ms", "600000", "--http_idle_timeout_ms", "600000")
 			f := frontsOf(server.RESP, server.HTTP)[i]
 			before, err := server.Resident()
 			require.NoError(t, err)
 
 			idle := f.crowd(t, idleConnections)
-			f.askAll(t, idle, f.ask("crowd", 1, "idle")) // each has asked once before it falls idle
+			f.askAll(t, idle, f.ask("crowd", 1, "idle")) // each sends a request once before it falls idle
 			for _, w := range idle {
 				f.expect(t, w, "idle")
 			}
@@ -67,7 +68,7 @@ func TestCrowd(t *testing.T) {
 			writers, readers := f.crowd(t, slowConnections/2), f.crowd(t, slowConnections/2)
 			f.askAll(t, readers, bytes.Repeat(request, unread))
 			const slowBytes = 20
-			for i := range slowBytes { // byte by byte, each writer once in turn
+			for i := range slowBytes { // byte by byte, one byte from each writer in turn
 				for _, w := range writers {
 					_, err := w.Write(request[i : i+1])
 					require.NoError(t, err)
@@ -91,7 +92,7 @@ func TestCrowd(t *testing.T) {
 				before>>20, afterIdle>>20, idleConnections, resident>>20, slowConnections, slowest, heap>>20)
 			assert.LessOrEqual(t, resident, int64(residentMax))
 
-			// Nobody has lost a thing.
+			// Every client still gets all of its answers.
 			for _, w := range writers {
 				_, err := w.Write(request[slowBytes:])
 				require.NoError(t, err)
@@ -124,8 +125,8 @@ func (f *front) crowd(t testing.TB, n int) []*wire {
 	return all
 }
 
-// askAll sends the same bytes on each connection and waits for the first byte of each answer, a group of connections after the
-// other.
+// askAll sends the same bytes on each connection and waits for the first byte of each answer.
+// It takes the connections in groups.
 func (f *front) askAll(t testing.TB, all []*wire, request []byte) {
 	t.Helper()
 	for group := range slices.Chunk(all, 100) {

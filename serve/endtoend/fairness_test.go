@@ -26,8 +26,9 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// Ten connections that ask for all they may fill the places and the queue. A client that asks one thing at a time then waits for one
-// request of each of them at most, and is never refused.
+// Ten connections send all that they may, and fill the places and the queue. A client that
+// sends one request at a time then waits for one request of each of them at most. It is never
+// refused.
 func TestGreedyClientsDoNotStarveAPoliteOne(t *testing.T) {
 	const greedy, pipeline, polite = 10, 128, 99
 	began, proceed, over := make(chan int64), make(chan struct{}), make(chan struct{})
@@ -87,7 +88,7 @@ func TestGreedyClientsDoNotStarveAPoliteOne(t *testing.T) {
 	inQueue := func(n int) func() bool {
 		return func() bool {
 			a := e.Metrics().Admission
-			return a.Waiting+int(a.Refused) == n // A full queue makes room by refusing one.
+			return a.Waiting+int(a.Refused) == n // A full queue makes room by refusing another request.
 		}
 	}
 	waiting := greedy*pipeline - 1
@@ -121,5 +122,5 @@ func TestGreedyClientsDoNotStarveAPoliteOne(t *testing.T) {
 		<-began
 		waiting--
 	}
-	assert.EqualValues(t, 1, e.Metrics().Admission.Refused, "one of the greedy, when the queue was full")
+	assert.EqualValues(t, 1, e.Metrics().Admission.Refused, "a greedy client is refused when the queue is full")
 }

@@ -51,7 +51,7 @@ func (b *build) get(t testing.TB, race bool) string {
 	return b.program
 }
 
-// serve starts a server that ends with the test, in order. env is added to its environment.
+// serve starts a server. The test ends it properly. env is added to its environment.
 func serve(t testing.TB, program string, env []string, args ...string) *process.Replica {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -77,8 +77,8 @@ func demo(t testing.TB) *process.Replica {
 	return serve(t, programs.plain.get(t, false), nil, "--redis", redis.Addr)
 }
 
-// installed returns the path of a program that others wrote. Without it the test is skipped, unless
-// RANKD_REQUIRE_CLIENTS says that it must not be.
+// installed returns the path of a program of others. Without the program it skips the test, or
+// fails it if RANKD_REQUIRE_CLIENTS is set.
 func installed(t testing.TB, program string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)

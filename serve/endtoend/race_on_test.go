@@ -2,5 +2,6 @@
 
 package endtoend
 
-// raceDetector says whether this test was built with the race detector, which the soak's server then is, too.
+// raceDetector says whether this test was built with the race detector. The soak's server is
+// then built with it, too.
 const raceDetector = true

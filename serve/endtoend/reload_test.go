@@ -25,9 +25,11 @@ import (
 // reloadsFor is the length of TestReloadsUnderLoad. .ci/long asks for ten minutes.
 var reloadsFor = flag.Duration("reloads", 3*time.Second, "how long TestReloadsUnderLoad changes plans")
 
-// TestReloadsUnderLoad changes a plan each second, and with it every second time breaks another one, while clients of both fronts ask for it at half of
-// the server's capacity. No request fails, each answer is of one version, no connection sees an older one than before, and the server holds no more afterwards. At
-// last SIGTERM comes in the middle of a reload. The log has p99 without and with reloads.
+// TestReloadsUnderLoad changes a plan each second, and every second time also breaks another
+// one. Meanwhile clients of both fronts send requests for it, at half of the server's capacity.
+// No request fails, and each answer has one version. No connection sees an older version than
+// before, and the server does not hold more memory afterwards. At last SIGTERM comes in the
+// middle of a reload. The log has p99 without and with reloads.
 func TestReloadsUnderLoad(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
@@ -99,7 +101,8 @@ type changing struct {
 	latency []time.Duration // guarded by mu
 }
 
-// change writes a version of the plan, whose rows have it in two columns, by two nodes.
+// change writes a version of the plan. Two nodes write the version into two columns of each
+// row.
 func (c *changing) change(version int64, broken bool) {
 	c.written.Store(version)
 	c.write("page", fmt.Sprintf(`{"schema_version": 1, "plan_name": "page", "outputs": ["out"], "expr_table": {"v": {"op": "const_number", "value": %d}}, "nodes": [
@@ -124,7 +127,7 @@ func (c *changing) write(plan, text string) {
 func (c *changing) reload(ctx context.Context) int {
 	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodPost, "http://"+c.server.Admin+"/reload", nil)
 	require.NoError(c.t, err)
-	request.Close = true // so that the connection is not counted at the next look
+	request.Close = true // so that the connection does not count at the next look
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0
@@ -133,7 +136,8 @@ func (c *changing) reload(ctx context.Context) int {
 	return response.StatusCode
 }
 
-// load has eight clients ask for so long, so many requests a second together; 0: one after the other.
+// load has eight clients send that many requests a second together, for that long. With 0, each
+// sends one request after another.
 func (c *changing) load(d time.Duration, rate float64) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), d)
 	defer cancel()
@@ -147,7 +151,7 @@ func (c *changing) load(d time.Duration, rate float64) {
 	clients.Wait()
 }
 
-// client asks for a user until ctx ends.
+// client sends requests for a user until ctx ends.
 func (c *changing) client(ctx context.Context, f *front, user int, rate float64) {
 	w, err := open(f.addr)
 	if err != nil {
@@ -196,7 +200,7 @@ func (c *changing) client(ctx context.Context, f *front, user int, rate float64)
 	}
 }
 
-// versionOf returns the version that all rows of an answer have in both columns.
+// versionOf returns the version in an answer, which all rows have in both columns.
 func versionOf(text string) (int64, error) {
 	var answer struct {
 		Candidates []struct {

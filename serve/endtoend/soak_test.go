@@ -25,9 +25,10 @@ import (
 // soakFor is the length of TestSoak. .ci/long asks for half an hour.
 var soakFor = flag.Duration("soak", 12*time.Second, "how long TestSoak runs")
 
-// TestSoak runs polite and rude clients on both fronts while Redis is killed, stopped, and throws its clients out. Each
-// request of a polite client gets exactly one answer, in order, and its connection stays. Afterwards memory,
-// goroutines and descriptors are what they were once the server was warm.
+// TestSoak runs polite and rude clients on both fronts. Meanwhile Redis is killed, is stopped,
+// and closes its connections. Each request of a polite client gets exactly one answer, in
+// order, and its connection stays. Afterwards memory, goroutines and descriptors are what they
+// were when the server was warm.
 func TestSoak(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
@@ -58,7 +59,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// state is what the server holds while nobody asks.
+// state is what the server holds while no client sends requests.
 type state struct {
 	goroutines, heap, resident int64
 	descriptors                int
@@ -69,15 +70,16 @@ func (s state) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, heap %d KiB, resident %d KiB", s.goroutines, s.descriptors, s.heap>>10, s.resident>>10)
 }
 
-// flat reports whether s is not more than an earlier state, apart from what settles late: connections to Redis, idle
-// workers, pages that the system has not taken back.
+// flat reports whether s is not more than an earlier state. It allows for what settles late:
+// connections to Redis, idle workers, and pages that the system has not taken back.
 func (s *state) flat(earlier *state) bool {
 	return s.goroutines <= earlier.goroutines+20 && s.descriptors <= earlier.descriptors+8 &&
 		s.heap <= earlier.heap+earlier.heap/4+4<<20 && s.resident <= earlier.resident+earlier.resident/2+32<<20
 }
 
-// lookAfterRest returns the server's state once it has come to rest: twice the same number of descriptors in a row and, if
-// there is an earlier state, flat beside it. After too long it returns what it has seen last.
+// lookAfterRest returns the server's state when it has come to rest. It has then the same
+// number of descriptors and goroutines twice in a row and, if there is an earlier state, is
+// flat compared with it. After too long, it returns the last state.
 func lookAfterRest(t *testing.T, server *process.Replica, earlier *state) (seen state) {
 	t.Helper()
 	look := func() (s state) {
@@ -110,7 +112,7 @@ type soak struct {
 	fronts []front
 
 	mu       sync.Mutex
-	answered map[string]int // by front, and by success or code
+	answered map[string]int // by front, and by success or class
 }
 
 func (s *soak) count(f *front, r reply) {
@@ -132,7 +134,8 @@ func (s *soak) counts() string {
 	return fmt.Sprint(s.answered)
 }
 
-// run runs all clients and the faults for so long, and returns when they have ended and Redis is well.
+// run runs all clients and the faults for that long. It returns when they have ended and Redis
+// is well.
 func (s *soak) run(t *testing.T, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -151,7 +154,7 @@ func (s *soak) run(t *testing.T, d time.Duration) {
 	live.Wait()
 }
 
-// faults harms Redis, one way after the other, and leaves it well.
+// faults harms Redis in one way after another, and leaves it well.
 func (s *soak) faults(ctx context.Context, t *testing.T) {
 	pause := func(d time.Duration) {
 		select {
@@ -179,7 +182,7 @@ func (s *soak) faults(ctx context.Context, t *testing.T) {
 	}
 }
 
-// sound reports whether a reply is one that a request for id may get.
+// sound reports whether a reply is allowed for request id.
 func sound(t *testing.T, r reply, id string) bool {
 	switch r.code {
 	case "TIMEOUT", "OVERLOADED", "UNAVAILABLE":
@@ -192,10 +195,10 @@ func sound(t *testing.T, r reply, id string) bool {
 	}
 }
 
-// cutAfter is how long a client of the soak may take for a request, and for taking an answer.
+// cutAfter is how long a client of the soak may take for a request, and for reading an answer.
 const cutAfter = 2 * time.Second
 
-// depth is the most requests that a client pipelines.
+// depth is the largest number of requests that a client pipelines.
 const depth = 8
 
 // soakPlans are the plans that clients ask for: small ones, one that computes, one that sleeps.
@@ -223,7 +226,7 @@ func (s *soak) answers(t *testing.T, f *front, w *wire, ids []string) bool {
 	return assert.Zero(t, w.in.Buffered(), "%s: more than one answer to a request", f.name)
 }
 
-// polite sends requests and reads each answer, on one connection, which stays.
+// polite sends requests and reads each answer, on one connection that stays.
 func (s *soak) polite(ctx context.Context, t *testing.T, f *front, name string) {
 	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	w, err := open(f.addr)
@@ -242,8 +245,8 @@ func (s *soak) polite(ctx context.Context, t *testing.T, f *front, name string) 
 	}
 }
 
-// many asks for several users in one command or batch, on a connection of its own, since HTTP ends it after a
-// batch. It reads an answer for each.
+// many sends several users in one command or batch, and reads an answer for each. It uses a new
+// connection, because HTTP closes it after a batch.
 func (s *soak) many(t *testing.T, f *front, n int) bool {
 	w, err := open(f.addr)
 	if !assert.NoError(t, err) {
@@ -275,7 +278,7 @@ func (s *soak) many(t *testing.T, f *front, n int) bool {
 	return true
 }
 
-// rude behaves badly in one way after the other, on a connection each.
+// rude behaves badly in one way after another, each time on a new connection.
 func (s *soak) rude(ctx context.Context, t *testing.T, f *front, name string) {
 	random := rand.New(rand.NewPCG(rand.Uint64(), 2))
 	ways := []func(context.Context, *testing.T, *front, *wire, *rand.Rand, string){
@@ -291,7 +294,7 @@ func (s *soak) rude(ctx context.Context, t *testing.T, f *front, name string) {
 	}
 }
 
-// halfClose sends requests and says that there will be no more. Each still gets its answer.
+// halfClose sends requests and then closes its side. Each request still gets its answer.
 func (s *soak) halfClose(_ context.Context, t *testing.T, f *front, w *wire, random *rand.Rand, name string) {
 	requests, ids := f.burst(random, name, 1+random.IntN(depth))
 	_, err := w.Write(requests)
@@ -302,7 +305,8 @@ func (s *soak) halfClose(_ context.Context, t *testing.T, f *front, w *wire, ran
 	s.drain(t, f, w, nil)
 }
 
-// drain reads what is left until the server closes the connection: at most one answer to each of ids, in order.
+// drain reads what is left until the server closes the connection. It accepts one answer to
+// each of ids at most, in order.
 func (s *soak) drain(t *testing.T, f *front, w *wire, ids []string) {
 	for n := 0; ; n++ {
 		r, err := f.read(w)
@@ -323,20 +327,21 @@ func (s *soak) leave(_ context.Context, t *testing.T, f *front, w *wire, random 
 	assert.NoError(t, err)
 }
 
-// reset goes away without a word: the server sees a reset.
+// reset goes away without closing properly: the server sees a reset.
 func (s *soak) reset(ctx context.Context, t *testing.T, f *front, w *wire, random *rand.Rand, name string) {
 	s.leave(ctx, t, f, w, random, name)
 	assert.NoError(t, w.Conn.(interface{ SetLinger(int) error }).SetLinger(0))
 }
 
-// writeSlowly sends a request in pieces. It gets its answer, unless the machine is so busy that it took too long.
+// writeSlowly sends a request in pieces. It gets its answer, unless a busy machine has made it
+// too slow.
 func (s *soak) writeSlowly(_ context.Context, t *testing.T, f *front, w *wire, random *rand.Rand, name string) {
 	request, ids := f.burst(random, name, 1)
 	const pieces = 10
 	began := time.Now()
 	for i := range pieces {
 		_, _ = w.Write(request[i*len(request)/pieces : (i+1)*len(request)/pieces]) // reading tells
-		time.Sleep(5 * time.Millisecond)                                           // the pace, not a wait for a condition
+		time.Sleep(5 * time.Millisecond)                                           // this is the pace, not a wait for a condition
 	}
 	took := time.Since(began)
 	if r, err := f.read(w); err == nil && r.code != "408" {
@@ -347,13 +352,14 @@ func (s *soak) writeSlowly(_ context.Context, t *testing.T, f *front, w *wire, r
 	}
 }
 
-// readSlowly asks for much and reads nothing for a while. Then it gets the answers in order, or it was cut off.
+// readSlowly sends many requests and reads nothing for a while. Then it gets the answers in
+// order, or its connection was cut.
 func (s *soak) readSlowly(ctx context.Context, t *testing.T, f *front, w *wire, random *rand.Rand, name string) {
 	assert.NoError(t, w.Conn.(interface{ SetReadBuffer(int) error }).SetReadBuffer(4096))
 	var ids []string
 	for range 20 {
 		requests, more := f.burst(random, name, depth)
-		_ = w.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // the server may read no more
+		_ = w.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // the server may stop reading
 		if _, err := w.Write(requests); err != nil {
 			break
 		}
@@ -375,8 +381,8 @@ func (s *soak) readSlowly(ctx context.Context, t *testing.T, f *front, w *wire, 
 	}
 }
 
-// stopHalfway sends half a request and falls silent. The server closes the connection, over HTTP with a response, and
-// answers nothing else.
+// stopHalfway sends half a request and falls silent. The server closes the connection. Over
+// HTTP it sends a response first. It answers nothing else.
 func (s *soak) stopHalfway(ctx context.Context, t *testing.T, f *front, w *wire, random *rand.Rand, name string) {
 	request, _ := f.burst(random, name, 1)
 	_, err := w.Write(request[:len(request)/2])
@@ -401,7 +407,8 @@ func (s *soak) stopHalfway(ctx context.Context, t *testing.T, f *front, w *wire,
 	}
 }
 
-// talkNonsense sends what no client would. The server says so, or closes the connection; it does not go on for ever.
+// talkNonsense sends what no client would send. The server says so, or closes the connection.
+// It does not wait forever.
 func (s *soak) talkNonsense(_ context.Context, t *testing.T, f *front, w *wire, random *rand.Rand, _ string) {
 	nonsense := []string{"*99999999\r\n", "*2\r\n$-5\r\n", "*1\r\n$9\r\nNO\r\n\r\n\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "POST /v1/rank HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00"}
 	said := nonsense[random.IntN(len(nonsense))]

@@ -13,7 +13,8 @@ import (
 	"github.com/rankd/rankd/serve/servetest"
 )
 
-// TestUsersThatAreStrings: each front takes a user by a string, alone and with others.
+// TestUsersThatAreStrings: each front accepts a string as the user, in a request for one user
+// and for several.
 func TestUsersThatAreStrings(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(map[string]any{"new:u-1": []string{"7"}, "new:1": []string{"8"}, "new:{u} 2": []string{"9"}})
 	require.NoError(t, err)

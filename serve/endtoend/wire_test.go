@@ -34,7 +34,7 @@ func open(addr string) (*wire, error) {
 	return &wire{Conn: conn, in: bufio.NewReaderSize(conn, 512)}, nil
 }
 
-// reply is what came back for one request, over either front.
+// reply is the reply to one request, over either front.
 type reply struct {
 	code string // RESP: the first word of an error; HTTP: the status. Empty for a success
 	text string
@@ -63,7 +63,7 @@ func post(path, body string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 }
 
-// readHTTP reads one response, behind any 100 Continue.
+// readHTTP reads one response, after any 100 Continue.
 func (w *wire) readHTTP() (reply, error) {
 	_ = w.SetReadDeadline(time.Now().Add(patience)) // fails only on a closed connection, as reading does
 	response, err := http.ReadResponse(w.in, nil)
@@ -139,13 +139,13 @@ func (w *wire) readBatch() (replies []reply, err error) {
 	return replies, nil
 }
 
-// front is one way to ask for a ranking, over a wire.
+// front is one way to send a request for a ranking, over a wire.
 type front struct {
 	name string
 	addr string
 	ask  func(plan string, user int, id string) []byte
 	read func(*wire) (reply, error)
-	// askMany asks for users 1 to n at once; readMany reads an answer for each.
+	// askMany sends users 1 to n at once; readMany reads an answer for each.
 	askMany  func(plan string, n int) []byte
 	readMany func(*wire) ([]reply, error)
 }

@@ -24,7 +24,8 @@ import (
 	"github.com/rankd/rankd/serve/servetest"
 )
 
-// stdin returns the answers of the program to an input, one a line, as its loop makes them.
+// stdin returns the answers of the program to an input, one a line, as the loop of stdin makes
+// them.
 func stdin(t testing.TB, e *rankd.Engine, stream *request.Stream) (answers []string) {
 	for {
 		doc, err := stream.Next()
@@ -52,7 +53,7 @@ func stdin(t testing.TB, e *rankd.Engine, stream *request.Stream) (answers []str
 	}
 }
 
-// varying matches what no two answers share: ids that are generated.
+// varying matches generated ids, which no two answers share.
 var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 func same(body string) string { return varying.ReplaceAllString(body, "UUID") }
@@ -171,7 +172,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// withoutDigests returns a list of plans without the digests, each of which it has.
+// withoutDigests returns a list of plans without their digests. Each plan must have one.
 func withoutDigests(t *testing.T, body string) string {
 	digests := regexp.MustCompile(`"generation":"[0-9a-f]{64}",|,"digest":"[0-9a-f]{64}"`)
 	require.Len(t, digests.FindAllString(body, -1), 1+strings.Count(body, `"name"`), body)
@@ -189,7 +190,7 @@ func TestTokens(t *testing.T) {
 	store, err := access.Open(path)
 	require.NoError(t, err)
 	s := start(t, func(o *setup) { o.store = store })
-	c := dial(t, s.addr) // one connection: what one request may says nothing about the next
+	c := dial(t, s.addr) // one connection: a request's rights say nothing about the next request's
 	for _, step := range []struct {
 		authorization, path string
 		status              int
@@ -302,7 +303,7 @@ func TestNothingOfARequestBecomesAHeader(t *testing.T) {
 		assert.Equal(t, 400, got.StatusCode, "%q", header)
 		assert.Len(t, got.Header.Get("X-Request-Id"), len("00000000-0000-0000-0000-000000000000"), "%q", header)
 	}
-	// A path, a method and a header that a log would carry on.
+	// The test sends a path, a method and a header that would break the lines of a log.
 	for _, text := range []string{
 		post("/v1/rank/x%0d%0aX-Evil:1", `{"user_id": 1}`), post("/v1/rank/"+strings.Repeat("x", 5000), `{"user_id": 1}`),
 		post("/v1/rank/one", `{"user_id": 1, "plan": "`+strings.Repeat("y", 5000)+`"}`),
@@ -414,7 +415,7 @@ func TestABatchIsInOrderAndBounded(t *testing.T) {
 		h := <-s.held
 		running[h.UserID] = h
 	}
-	for user := int64(bound); user > 1; user-- { // all but the first are answered, and none leaves
+	for user := int64(bound); user > 1; user-- { // all but the first are answered, and none of the answers leaves
 		running[user].answer()
 	}
 	select {
@@ -476,7 +477,8 @@ func TestABatchThatIsCut(t *testing.T) {
 	})
 }
 
-// A client that has gone while its requests run abandons them, whether it resets its connection or closes it in silence.
+// A client leaves while its requests run. That abandons them, whether the client resets its
+// connection or closes it silently.
 func TestAClientThatLeavesAbandonsItsRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		leave func(*net.TCPConn) error
@@ -503,7 +505,8 @@ func TestAClientThatLeavesAbandonsItsRequests(t *testing.T) {
 	}
 }
 
-// A client may send more of a batch than the server keeps: it waits, while its answers come.
+// A client may send more of a batch than the server keeps. It waits then, while its answers
+// come.
 func TestALongBatchHoldsItsClientBack(t *testing.T) {
 	const lines = 100_000
 	s := start(t, func(o *setup) { o.front.BatchInflight = 4 })

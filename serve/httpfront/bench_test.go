@@ -20,17 +20,19 @@ import (
 	"github.com/rankd/rankd/serve"
 )
 
-// inFlight is how many requests the benchmarks have on their way.
+// inFlight is how many requests the benchmarks have in flight.
 const inFlight = 64
 
-// cpuTime returns the processor time that the process has taken. The clients of the benchmarks are in it.
+// cpuTime returns the processor time of the process, which includes that of the clients of the
+// benchmarks.
 func cpuTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// measure runs b.N requests over so many connections, each by one call of ask, and reports the processor time of one.
+// measure runs b.N requests over that many connections, each by one call of ask. It reports the
+// processor time per request.
 func measure(b *testing.B, connections int, ask func(i int)) {
 	var left sync.WaitGroup
 	b.ReportAllocs()
@@ -47,7 +49,8 @@ func measure(b *testing.B, connections int, ask func(i int)) {
 	b.ReportMetric(float64(cpuTime(b)-before)/float64((b.N/connections+1)*connections), "cpu-ns/op")
 }
 
-// overHTTP measures a server at addr by connections that send one text and read answers of one length.
+// overHTTP measures a server at addr, with connections that send one text and read answers of
+// one length.
 func overHTTP(b *testing.B, addr string) {
 	for _, connections := range []int{1, inFlight} {
 		b.Run(strconv.Itoa(connections), func(b *testing.B) {
@@ -83,11 +86,11 @@ func overHTTP(b *testing.B, addr string) {
 	}
 }
 
-// BenchmarkRank is a request over HTTP to the front, with its client.
+// BenchmarkRank measures a request over HTTP to the front, with its client.
 func BenchmarkRank(b *testing.B) { overHTTP(b, start(b).addr) }
 
-// BenchmarkNetHTTP is the same request to net/http, with a handler that does no more than the front does: it leaves out tokens,
-// framing, limits and deadlines.
+// BenchmarkNetHTTP measures the same request to net/http, with a handler that does no more than
+// the front does. The handler leaves out tokens, framing, limits and deadlines.
 func BenchmarkNetHTTP(b *testing.B) {
 	s := start(b)
 	type exchange struct {
@@ -128,7 +131,7 @@ func BenchmarkNetHTTP(b *testing.B) {
 	<-served
 }
 
-// BenchmarkInProcess is the same request to the engine, without a front.
+// BenchmarkInProcess measures the same request to the engine, without a front.
 func BenchmarkInProcess(b *testing.B) {
 	s := start(b)
 	for _, connections := range []int{1, inFlight} {
@@ -146,7 +149,8 @@ func BenchmarkInProcess(b *testing.B) {
 	}
 }
 
-// BenchmarkEcho is a server that reads the same bytes and writes an answer of the same length: what the sockets and the client cost.
+// BenchmarkEcho measures the cost of sockets and client: its server reads the same bytes and
+// writes an answer of the same length.
 func BenchmarkEcho(b *testing.B) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
@@ -174,8 +178,9 @@ func BenchmarkEcho(b *testing.B) {
 	overHTTP(b, l.Addr().String())
 }
 
-// BenchmarkHead is what the front needs to find the end of a request of some 200 bytes with six fields, and to read its head. The benchmark
-// HTTPParsers of bench/peers has the same request.
+// BenchmarkHead measures what the front needs to find the end of a request and to read its
+// head. The request has some 200 bytes with six fields. The benchmark HTTPParsers of
+// bench/peers has the same request.
 func BenchmarkHead(b *testing.B) {
 	text := []byte("POST /v1/rank/feed HTTP/1.1\r\nHost: localhost:8080\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\nContent-Length: 14\r\n" +
 		"X-Request-Id: 0d9a6cbb-7efa-4c8c-b40a-4ad7dbb26cf6\r\nContent-Type: application/json\r\n\r\n" + `{"user_id": 1}`)

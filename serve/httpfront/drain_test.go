@@ -61,7 +61,8 @@ func TestDrain(t *testing.T) {
 	assert.NoError(t, s.front.Serve(other), "it serves no more")
 }
 
-// A batch between two lines ends at once, and properly. One within a line gets this line answered.
+// A batch between two lines ends at once, and properly. If a line has begun, it is answered
+// first.
 func TestDrainEndsBatches(t *testing.T) {
 	s := start(t)
 	waiting, waitingLines := openBatch(t, s)
@@ -126,7 +127,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// Requests come while the front drains: each gets its answer, or its connection ends before a byte of an answer.
+// Requests come while the front drains. Each gets its answer, or its connection ends before a
+// byte of an answer.
 func TestDrainUnderLoad(t *testing.T) {
 	s := start(t)
 	var clients sync.WaitGroup
@@ -158,7 +160,7 @@ func TestDrainUnderLoad(t *testing.T) {
 	clients.Wait()
 }
 
-// exhausted is a listener of a process that has too few descriptors, several times.
+// exhausted is a listener of a process that several times has too few descriptors.
 type exhausted struct {
 	net.Listener
 	left *atomic.Int64
@@ -230,7 +232,8 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, <-drained)
 }
 
-// Bytes that are not of TLS, a handshake that is not begun and one that is not ended end, and cost nobody else a thing.
+// The server ends connections with bytes that are not TLS, with a handshake that does not
+// begin, and with one that does not end. Other clients do not notice.
 func TestTLSWithoutAHandshake(t *testing.T) {
 	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
 	servetest.WriteCertificate(t, certFile, keyFile, 1)
@@ -253,7 +256,8 @@ func TestTLSWithoutAHandshake(t *testing.T) {
 	require.NoError(t, s.front.Drain(t.Context()))
 }
 
-// Connections may run on loops of the front's own: answers, bounds of all connections and the end are the same.
+// Connections may run on the front's own loops. Answers, the bounds of all connections and the
+// end are the same.
 func TestLoopsOfTheFront(t *testing.T) {
 	s := start(t, func(o *setup) { o.front.Loops, o.front.MaxConnections = 3, 16 })
 	clients := make([]*client, 16)
@@ -262,7 +266,7 @@ func TestLoopsOfTheFront(t *testing.T) {
 		clients[i].send(post("/v1/rank/held", fmt.Sprintf(`{"user_id": %d}`, i+1)) + post("/v1/rank/one", `{"user_id": 77}`))
 	}
 	var all []held
-	for range 8 { // as many workers as the engine has
+	for range 8 { // the engine has as many workers
 		all = append(all, <-s.held)
 	}
 	assert.Equal(t, 503, s.do(t, get("/v1/plans")).StatusCode, "one connection too many")
@@ -294,7 +298,7 @@ func TestLoopsOfTheFront(t *testing.T) {
 	require.NoError(t, <-drained)
 }
 
-// A connection that has come just before the front drains may still send its request.
+// A connection that was opened just before the front drains may still send its request.
 func TestAFreshConnectionMayAskAsTheFrontDrains(t *testing.T) {
 	s := start(t)
 	c := dial(t, s.addr)

@@ -37,8 +37,9 @@ type setup struct {
 	listen func(net.Listener) net.Listener
 }
 
-// server is a front with an engine of its own. Its plans: one gives a row with the user as its id; held waits for the test, and chain has a node
-// behind such a one; slow takes a minute; wrong fails; down asks a Redis that is not there; broken does not load.
+// server is a front with its own engine. The plan one gives a row with the user as its id. held
+// waits for the test, and chain has a node after such a node. slow takes a minute, and wrong
+// fails. down reads a Redis that does not exist, and broken does not load.
 type server struct {
 	engine  *rankd.Engine
 	service *serve.Service
@@ -63,7 +64,7 @@ func (s *server) onLoop(t testing.TB, fn func()) {
 	<-done
 }
 
-// unread returns how many bytes of requests that have not begun the front holds.
+// unread returns how many bytes the front holds of requests that have not begun.
 func (s *server) unread(t testing.TB) (n int) {
 	s.onLoop(t, func() { n = s.front.Unread() })
 	return n
@@ -73,7 +74,7 @@ func (s *server) unread(t testing.TB) (n int) {
 type held struct {
 	*task.Ctx
 	done chan<- struct{}
-	over <-chan struct{} // closed once nobody waits for the answer any more
+	over <-chan struct{} // closed when nobody waits for the answer any more
 }
 
 // answer lets the request go on.
@@ -91,13 +92,13 @@ func plan(name, op, params string) *fstest.MapFile {
 	return servetest.Artifact(name, fmt.Sprintf(`{"node_id": "out", "op": %q, "inputs": [], "params": {%s}}`, op, params))
 }
 
-// two returns an artifact with a source node and one behind it.
+// two returns an artifact with a source node and a node after it.
 func two(name, source, op, params string) *fstest.MapFile {
 	return servetest.Artifact(name, fmt.Sprintf(`{"node_id": "a", "op": %q, "inputs": []},
 		{"node_id": "out", "op": %q, "inputs": ["a"], "params": {%s}}`, source, op, params))
 }
 
-// noRedis is the address of a server that is not there.
+// noRedis is an address without a server.
 func noRedis(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -202,7 +203,8 @@ type answer struct {
 	body string
 }
 
-// receive reads the response to a request with that method. It passes over 100 Continue, as clients do.
+// receive reads the response to a request with that method. It skips 100 Continue, as clients
+// do.
 func (c *client) receive(method string) answer {
 	c.t.Helper()
 	response, err := http.ReadResponse(c.r, &http.Request{Method: method})
@@ -215,7 +217,7 @@ func (c *client) receive(method string) answer {
 	return answer{response, string(body)}
 }
 
-// ends reports how the connection ends: nothing more comes.
+// ends checks that the connection ends and nothing more comes.
 func (c *client) ends() {
 	c.t.Helper()
 	rest, err := io.ReadAll(c.r)
@@ -225,14 +227,14 @@ func (c *client) ends() {
 	assert.Empty(c.t, string(rest))
 }
 
-// goesOn reports that the connection serves another request.
+// goesOn checks that the connection serves another request.
 func (c *client) goesOn() {
 	c.t.Helper()
 	c.send(post("/v1/rank/one", `{"user_id": 77, "request_id": "next"}`))
 	assert.Contains(c.t, c.receive("POST").body, `"candidates":[{"id":77}]`)
 }
 
-// do sends one request over a connection of its own.
+// do sends one request over a new connection.
 func (s *server) do(t testing.TB, request string) answer {
 	t.Helper()
 	c := dial(t, s.addr)

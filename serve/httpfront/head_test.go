@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each request is followed by another one, which a front that misjudges its end would answer.
+// Another request follows each request. A front that misjudges the end of the first would
+// answer the second.
 func TestFraming(t *testing.T) {
 	const next = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
 	s := start(t)
@@ -64,7 +65,7 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-// What follows a body belongs to the next request, whatever the front thought of the first.
+// The bytes after a body belong to the next request, whatever the front thought of the first.
 func TestABodyIsNotTheNextRequest(t *testing.T) {
 	s := start(t)
 	inner := post("/v1/rank/one", `{"user_id": 66, "request_id": "smuggled"}`)
@@ -182,7 +183,8 @@ func TestTimeoutsAreBounded(t *testing.T) {
 	assert.Greater(t, d, 290*365*24*time.Hour)
 }
 
-// FuzzHead compares with net/http: a request that the front takes has the same length, coding and host there.
+// FuzzHead compares with net/http. A request that the front accepts has the same length, coding
+// and host there.
 func FuzzHead(f *testing.F) {
 	for _, headers := range []string{
 		"", "Host: x\r\n", "Host: x\r\nContent-Length: 5\r\n", "Host: x\r\nTransfer-Encoding: chunked\r\n", "Host: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",
@@ -203,7 +205,7 @@ func FuzzHead(f *testing.F) {
 		rest := bufio.NewReader(strings.NewReader(text))
 		theirs, err := http.ReadRequest(rest)
 		if err != nil {
-			// net/http looks into the values of some headers that the front does not read.
+			// net/http checks the values of some headers that the front does not read.
 			require.True(t, strings.Contains(err.Error(), "malformed MIME header") || strings.Contains(err.Error(), "invalid") || strings.Contains(err.Error(), "bad"), "%v", err)
 			return
 		}

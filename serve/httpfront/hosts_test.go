@@ -9,7 +9,8 @@ import (
 	"github.com/rankd/rankd/serve/access"
 )
 
-// TestHosts: a name or an origin that is not allowed is refused, whatever came before on the connection.
+// TestHosts: a name or an origin that is not allowed is refused, whatever came before on the
+// connection.
 func TestHosts(t *testing.T) {
 	hosts, err := access.NewHosts([]string{"rankd"})
 	require.NoError(t, err)

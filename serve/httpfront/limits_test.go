@@ -15,7 +15,8 @@ import (
 	"github.com/rankd/rankd/serve/servetest"
 )
 
-// short is a timeout that tests wait for. arrival is one within which a request must arrive, too, on a busy machine.
+// short is a timeout that tests wait for. arrival is one within which a request must arrive,
+// even on a busy machine.
 const (
 	short   = 50 * time.Millisecond
 	arrival = 500 * time.Millisecond
@@ -110,7 +111,7 @@ func TestRequestsThatEndEarly(t *testing.T) {
 	c.ends()
 }
 
-// The line of a batch that has not ended counts, and no more of the batch.
+// The line of a batch that has not ended counts as unread, and nothing else of the batch does.
 func TestLinesCountAsBodies(t *testing.T) {
 	s := start(t, func(o *setup) { o.front.MaxBodyBytes = 50_000 })
 	c, lines := openBatch(t, s)
@@ -200,7 +201,7 @@ func TestTooManyConnections(t *testing.T) {
 	assert.Contains(t, got.body, "2 connections are open")
 	third.ends()
 	require.NoError(t, first.Close())
-	assert.Eventually(t, func() bool { // The front sees the end of the first one in its own time.
+	assert.Eventually(t, func() bool { // The front notices the end of the first one later.
 		c := dial(t, s.addr)
 		defer c.Close()
 		_, _ = io.WriteString(c, post("/v1/rank/one", `{"user_id": 77}`))
@@ -211,7 +212,8 @@ func TestTooManyConnections(t *testing.T) {
 	assert.GreaterOrEqual(t, s.cuts(t, "limit"), 1.0)
 }
 
-// narrow gives connections small buffers, so that a client that does not read is soon noticed.
+// narrow gives connections small buffers, so that the front soon notices a client that does not
+// read.
 type narrow struct{ net.Listener }
 
 func (n narrow) Accept() (net.Conn, error) {
@@ -260,7 +262,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// longAnswers has a server with a plan of so many rows.
+// longAnswers starts a server with a plan of that many rows.
 func longAnswers(rows, unsent int) func(*setup) {
 	return func(o *setup) {
 		o.engine.Plans.(planFolder)["long.plan.json"] = plan("long", "test::fixed_source", fmt.Sprintf(`"row_count": %d`, rows))
@@ -269,8 +271,9 @@ func longAnswers(rows, unsent int) func(*setup) {
 	}
 }
 
-// Clients ask for 30 MB or more together and read nothing, one answer each or batches of them. The server holds what may be unsent, and those
-// who are left get it all.
+// Clients ask for 30 MB or more together and read nothing. Each has one answer at a time, or
+// batches. The server keeps within the bound on unsent bytes. The clients that are left get all
+// of their answers.
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	const clients, rows, bound = 24, 100_000, 16 << 20
 	for name, request := range map[string]string{
@@ -311,7 +314,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 }
 
-// A request whose first byte comes as the front begins to drain has its own time to arrive.
+// A request whose first byte comes when the front begins to drain has its own time to arrive.
 func TestARequestThatComesAsTheFrontDrainsHasItsTime(t *testing.T) {
 	s := start(t)
 	c := dial(t, s.addr)
@@ -341,11 +344,12 @@ func dialUntilRefused(t testing.TB, addr string) {
 	}, patience, time.Millisecond)
 }
 
-// Each line of a batch has the time of a request from its first byte on, also if that comes with the end of the line before.
+// Each line of a batch has a request's time from its own first byte on, even if that byte comes
+// with the end of the line before.
 func TestEachLineOfABatchHasItsTime(t *testing.T) {
 	s := start(t, func(o *setup) { o.front.ReadTimeout = arrival })
 	c, lines := openBatch(t, s)
-	for i := range 4 { // Together they take longer than one may.
+	for i := range 4 { // Together they take longer than one line may.
 		c.chunk("{\"user_id\": ")
 		time.Sleep(arrival / 3)
 		c.chunk(fmt.Sprintf("%d, \"plan\": \"one\"}\n{\"plan\": \"one\", ", i+1))
@@ -364,7 +368,7 @@ func TestEachLineOfABatchHasItsTime(t *testing.T) {
 	assert.Zero(t, s.unread(t))
 }
 
-// What a body counts is given back once.
+// The bytes of a body that were counted are given back once.
 func TestABodyCountsOnce(t *testing.T) {
 	s := start(t)
 	for range 3 {

@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/serve/servetest"
 )
 
-// description is the part of an OpenAPI document that the tests look at.
+// description is the part of an OpenAPI document that the tests check.
 type description struct {
 	OpenAPI    string                          `json:"openapi"`
 	Paths      map[string]map[string]operation `json:"paths"`
@@ -47,7 +47,7 @@ func described(t *testing.T, s *server) description {
 	return d
 }
 
-// Each status that the document lists for a path is one that the running front gives there, and no other is seen.
+// The document lists for each path exactly the statuses that the running front gives there.
 func TestEachStatusIsServed(t *testing.T) {
 	guarded, err := access.Open(tokenFile(t, servetest.Token("first", "first-token", servetest.Plans("[onwdh]*"))))
 	require.NoError(t, err)
@@ -118,8 +118,8 @@ func TestEachStatusIsServed(t *testing.T) {
 	assert.Len(t, d.Paths, len(routes))
 }
 
-// Each member of a request that the document lists is one that the running front reads: it refuses a wrong type, and names the
-// member.
+// The running front reads each member of a request that the document lists: it refuses a wrong
+// type, and names the member.
 func TestEachMemberIsRead(t *testing.T) {
 	s := start(t)
 	d := described(t, s)
@@ -177,7 +177,8 @@ func TestEachMemberOfAnAnswerIsDescribed(t *testing.T) {
 	check("Plans", s.do(t, get("/v1/plans")).body)
 }
 
-// The table of classes and the tables of the front decide about statuses: the document follows both.
+// The table of classes and the tables of the front decide about statuses. The document follows
+// both.
 func TestTheDescriptionFollowsTheTables(t *testing.T) {
 	for i := range routes {
 		r := &routes[i]

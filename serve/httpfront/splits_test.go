@@ -13,9 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pieces is a connection whose reads end where the test says. Its client sends all of input at once, and then no more.
+// pieces is a connection whose reads end where the test says. Its client sends all of input at
+// once, and nothing more.
 type pieces struct {
-	net.Conn // the client's half of it is a pipe: writes of the front go there
+	net.Conn // the client's end of it is a pipe: the front writes to it
 	input    []byte
 	cuts     []int // ascending places of input
 	at       int
@@ -41,8 +42,9 @@ func (p *pieces) SetReadDeadline(time.Time) error { return nil }
 
 var dates = regexp.MustCompile(`Date: [^\r]*\r\n`)
 
-// exchangeOf returns what the front writes to a client that sends input in these pieces. It leaves out what differs between two equal
-// conversations, and 100 Continue, which may come to a client that has stopped sending.
+// exchangeOf returns what the front writes to a client that sends input in these pieces. It
+// leaves out what differs between two equal conversations. It also leaves out 100 Continue,
+// which a client that has stopped sending may get.
 func (s *server) exchangeOf(t testing.TB, input string, cuts ...int) string {
 	near, far := net.Pipe()
 	require.NoError(t, far.SetDeadline(time.Now().Add(patience)))
@@ -52,7 +54,7 @@ func (s *server) exchangeOf(t testing.TB, input string, cuts ...int) string {
 	return strings.ReplaceAll(dates.ReplaceAllString(same(joined(t, string(output))), ""), probe, "")
 }
 
-// offered is a listener of the connections that tests make.
+// offered is a listener whose connections the tests make.
 type offered struct {
 	net.Listener
 	conns chan net.Conn
@@ -83,7 +85,7 @@ func startPieces(t testing.TB) *server {
 	return s
 }
 
-// conversations have requests of each kind, and what must be in the answers.
+// conversations have requests of each kind, and what the answers must contain.
 var conversations = []struct {
 	text  string
 	parts []string
@@ -97,7 +99,8 @@ var conversations = []struct {
 	{chunkedBatch("{\"user_id\": 4, \"plan\": \"one\", \"request_id\": \"c\"}\nbroken\n\n{\"user_id\": 5, \"plan\": \"one\"}", 25), []string{`{"id":4}`, "'b'", `{"id":5}`}},
 }
 
-// joined returns the output with the chunks of a batch put together: where they are cut depends on time.
+// joined returns the output with the chunks of a batch put together, because their ends depend
+// on time.
 func joined(t testing.TB, output string) string {
 	head, chunks, found := strings.Cut(output, "Transfer-Encoding: chunked\r\n")
 	if !found {
@@ -125,7 +128,7 @@ func TestConversationsAtEverySplit(t *testing.T) {
 	}
 }
 
-// FuzzSplits sends any bytes whole and in pieces: the front answers the same, and ends.
+// FuzzSplits sends any bytes whole and in pieces. The front answers the same, and ends.
 func FuzzSplits(f *testing.F) {
 	for _, c := range conversations {
 		f.Add(c.text, uint16(3), uint16(40))

@@ -13,8 +13,9 @@ import (
 // inFlight is how many requests the benchmarks have at a time.
 const inFlight = 64
 
-// BenchmarkRank is one request with 63 others, without sockets: through a session, and asked of the engine itself, whose answer is then
-// printed. The difference is what the front and the service cost.
+// BenchmarkRank measures one request with 63 others, without sockets. One measurement goes
+// through a session. The other asks the engine directly and prints the answer. The difference
+// is the cost of the front and the service.
 func BenchmarkRank(b *testing.B) {
 	b.Run("session", func(b *testing.B) {
 		w := newWorld(b, everybody(b), Options{}, nil)
@@ -74,7 +75,7 @@ func BenchmarkRank(b *testing.B) {
 	})
 }
 
-// BenchmarkReader is one command among 64.
+// BenchmarkReader measures one command among 64.
 func BenchmarkReader(b *testing.B) {
 	r := reader{argsMax: DefaultMaxArguments, bytesMax: session.DefaultMaxRequestBytes}
 	var argv [][]byte

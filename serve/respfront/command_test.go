@@ -96,7 +96,7 @@ func TestQuit(t *testing.T) {
 	c.ended()
 }
 
-// TestBytesThatAreNoCommand get an error, after the replies that are due.
+// TestBytesThatAreNoCommand: such bytes get an error, after the replies that are due.
 func TestBytesThatAreNoCommand(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxRequestBytes: 100}, MaxArguments: 4}, nil)
 	addr := w.listenTCP(t)
@@ -127,7 +127,7 @@ func tokens(t *testing.T, plans map[string]string) (*access.Store, string) {
 	return store, path
 }
 
-// writeTokens writes a file of tokens: the token of a caller is his name and "-token".
+// writeTokens writes a file of tokens. A caller's token is its name and "-token".
 func writeTokens(t *testing.T, path string, plans map[string]string) {
 	var text strings.Builder
 	for name, plan := range plans {
@@ -200,7 +200,7 @@ func TestStrangersSendLittle(t *testing.T) {
 	assert.Equal(t, 12, strings.Count(c.receive(), answerOfThree))
 }
 
-// TestRevokedTokens has a token vanish, and its plans change, while a client is logged in.
+// TestRevokedTokens: while a client is logged in, its plans change and its token vanishes.
 func TestRevokedTokens(t *testing.T) {
 	store, path := tokens(t, map[string]string{"feed": "three", "other": "three"})
 	w := newWorld(t, store, Options{}, nil)

@@ -30,7 +30,7 @@ func eventually(t *testing.T, condition func() bool, what string) {
 	require.Eventually(t, condition, time.Minute, time.Millisecond, what)
 }
 
-// await waits for a condition that the loop looks at.
+// await waits for a condition that is checked on the loop.
 func (w *world) await(t *testing.T, condition func() bool, what string) {
 	t.Helper()
 	eventually(t, func() (met bool) {
@@ -60,8 +60,9 @@ func TestRankOverSockets(t *testing.T) {
 	}
 }
 
-// TestEngineModels has clients of each model, whose requests end out of order, are long, and lose their client. Those without a loop, and a
-// front that does without the engine's, have one of the front's own.
+// TestEngineModels has clients of each model. Their requests end out of order, are long, and
+// lose their client. Engines without a loop use the front's own loop. So does a front that does
+// not use the engine's loop.
 func TestEngineModels(t *testing.T) {
 	for name, test := range map[string]struct {
 		model rankd.Model
@@ -100,19 +101,19 @@ func TestEngineModels(t *testing.T) {
 			require.NoError(t, c.Conn.(*net.TCPConn).SetLinger(0))
 			require.NoError(t, c.Close())
 			eventually(t, func() bool { return w.engine.Metrics().Live == 0 }, "its request is cancelled")
-			assert.EqualValues(t, 1, w.gate.passed.Load(), "that of the first client")
+			assert.EqualValues(t, 1, w.gate.passed.Load(), "only the first client's has passed")
 
 			_, dialTLS := w.listenTLS(t)
 			for user, c := range []*client{dial(t, addr), dialTLS()} {
 				c.send("RANK three 1", fmt.Sprint("RANK gated ", 3+user))
 				assert.Equal(t, answerOfThree, c.receive())
-				<-w.gate.entered // This one is under way when the world ends.
+				<-w.gate.entered // This request is under way when the world ends.
 			}
 		})
 	}
 }
 
-// TestLongAnswersAreEncodedOffTheLoop has one, and a short one behind it.
+// TestLongAnswersAreEncodedOffTheLoop has a long answer, and a short one after it.
 func TestLongAnswersAreEncodedOffTheLoop(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{}, nil)
 	c := dial(t, w.listenTCP(t))
@@ -198,7 +199,8 @@ func TestPipelineIsBounded(t *testing.T) {
 	}
 }
 
-// TestBacklogIsBounded has a client send far more than may run. It gets what is due, and then why it is cut off.
+// TestBacklogIsBounded has a client send far more requests than may run. It gets the replies
+// that are due, and then the reason why it is cut off.
 func TestBacklogIsBounded(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 1, MaxRequestBytes: 100, MaxBacklogBytes: 1000}}, nil)
 	c := dial(t, w.listenTCP(t))
@@ -233,8 +235,8 @@ func TestUnreadBytesOfAllAreBounded(t *testing.T) {
 	w.onLoop(func() { assert.Zero(t, w.Unread()) })
 }
 
-// TestHalfCloseWithABacklog has a client send far more than may run, and stop sending at once. Requests that are refused at once are
-// among them.
+// TestHalfCloseWithABacklog has a client send far more requests than may run, and then close
+// its side. Some of the requests are refused at once.
 func TestHalfCloseWithABacklog(t *testing.T) {
 	for _, pipeline := range []int{1, 2, 4, 128} {
 		w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: pipeline, MaxUnsentBytes: 1000}}, nil)
@@ -254,7 +256,8 @@ func TestHalfCloseWithABacklog(t *testing.T) {
 	}
 }
 
-// TestHalfClose has a client stop sending once it has asked. Requests that wait unread get their replies, too.
+// TestHalfClose has a client close its side after its requests. Requests that wait unread get
+// their replies, too.
 func TestHalfClose(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 2}}, nil)
 	c := dial(t, w.listenTCP(t))
@@ -273,8 +276,8 @@ func TestHalfClose(t *testing.T) {
 	c.ended()
 }
 
-// TestRequestsOfClientsThatHaveGoneAreCancelled has a client leave in several ways while two of its requests run. Their
-// plan does not go on behind the gate.
+// TestRequestsOfClientsThatHaveGoneAreCancelled has a client leave in several ways while two of
+// its requests run. Their plan does not go on after the gate.
 func TestRequestsOfClientsThatHaveGoneAreCancelled(t *testing.T) {
 	for name, test := range map[string]struct {
 		options Options
@@ -335,7 +338,7 @@ func TestStrangersAreCutOff(t *testing.T) {
 	}
 }
 
-// TestASlowReaderGetsAll reads after a while what is more than the front keeps for it.
+// TestASlowReaderGetsAll reads, after a while, more than the front keeps for it.
 func TestASlowReaderGetsAll(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 4, MaxUnsentBytes: 256 << 10}}, nil)
 	c := dial(t, w.listenTCP(t))
@@ -446,8 +449,8 @@ func TestOtherErrorsOfAListenerEndServe(t *testing.T) {
 	assert.ErrorIs(t, w.Serve(&faultyListener{l, []error{syscall.EBADF}}), syscall.EBADF)
 }
 
-// TestGoroutinesStayConstant compares the number of goroutines with one request in flight and with 256, over one connection and over
-// several. All but one request wait for admission.
+// TestGoroutinesStayConstant compares the number of goroutines with one request in flight and
+// with 256, over one connection and over several. All but one request wait for admission.
 func TestGoroutinesStayConstant(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 256}}, func(o *rankd.Options) { o.MaxInflight, o.MaxQueue = 1, 300 })
 	addr := w.listenTCP(t)

@@ -25,8 +25,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// addUserPlan adds the plan "user", whose answer is the user's id. Every fifth user fails, every seventh waits until the request's time
-// is over, and the others end out of order.
+// addUserPlan adds the plan "user", whose answer is the user's id. Every fifth user fails.
+// Every seventh waits until the request's time is over. The others end out of order.
 func addUserPlan(o *rankd.Options) {
 	o.Tasks = append(o.Tasks, task.Spec{Op: "test::user", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 		switch {
@@ -44,7 +44,8 @@ func addUserPlan(o *rankd.Options) {
 	o.Timeout, o.MaxInflight, o.MaxQueue = 2*time.Millisecond, 4, 2
 }
 
-// placeOf says what may stand in a user's place. A request may run out of time, or find the engine full.
+// placeOf matches what may be in a user's place. A request may run out of time, or find the
+// engine full.
 func placeOf(user string) *regexp.Regexp {
 	own := `-BADREQ .* got "` + user + `"`
 	if n, err := strconv.Atoi(user); err == nil {
@@ -56,8 +57,9 @@ func placeOf(user string) *regexp.Regexp {
 	return regexp.MustCompile(`^(` + own + `|-TIMEOUT .*|-OVERLOADED .*)$`)
 }
 
-// checkPlaces reads what came back for RANK.MANY and PING commands. The last reply may say instead why the session ends; all before
-// it must be whole, and each place must be that of its user.
+// checkPlaces reads the replies to RANK.MANY and PING commands. The last reply may say instead
+// why the session ends. All replies before it must be whole, and each place must be that of its
+// user.
 func checkPlaces(t *testing.T, said []string, out string, finished bool) (refused bool) {
 	r := bufio.NewReader(strings.NewReader(out))
 	for _, line := range said {
@@ -95,8 +97,9 @@ func checkPlaces(t *testing.T, said []string, out string, finished bool) (refuse
 	return refused
 }
 
-// TestPlacesBelongToTheirUsers sends random arrays whose requests fail, run out of time and find the engine full, with too many bytes
-// behind them. The bytes come in two pieces, cut at each place, in RESP2 and in RESP3.
+// TestPlacesBelongToTheirUsers sends random arrays in RESP2 and in RESP3. Their requests fail,
+// run out of time and find the engine full, and too many bytes follow them. The bytes come in
+// two pieces, cut at each place.
 func TestPlacesBelongToTheirUsers(t *testing.T) {
 	o := Options{Options: session.Options{MaxPipeline: 3, MaxRequestBytes: 500, MaxUnreadBytes: strangerBytesMax}}
 	for name, test := range map[string]struct {
@@ -143,7 +146,8 @@ func TestPlacesBelongToTheirUsers(t *testing.T) {
 	}
 }
 
-// randomArrays returns a few RANK.MANY and PING commands, the last one with more users than a session may have requests.
+// randomArrays returns a few RANK.MANY and PING commands. The last one has more users than a
+// session may have requests.
 func randomArrays(random *rand.Rand) (said []string) {
 	users := func(n int) string {
 		line := "RANK.MANY user"

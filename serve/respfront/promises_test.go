@@ -15,7 +15,8 @@ import (
 	"github.com/rankd/rankd/serve/session"
 )
 
-// TestAClientThatTakesSomethingIsNotStuck looks at one that takes a byte at a time, and then none.
+// TestAClientThatTakesSomethingIsNotStuck has a client that takes a byte at a time, and then
+// nothing.
 func TestAClientThatTakesSomethingIsNotStuck(t *testing.T) {
 	const looks = 30
 	w := newWorld(t, everybody(t), Options{Options: session.Options{WriteTimeout: 10 * time.Second}}, nil)
@@ -63,8 +64,9 @@ func TestAConnectionIsCutOnce(t *testing.T) {
 	assert.Zero(t, cutBy(t, metrics, serve.CutSlowWrite))
 }
 
-// TestAGreedyReaderIsRefusedAndNotCut has a client ask for more long answers than there is room for, behind a slow one, and another client
-// come. Each command has its reply in its place.
+// TestAGreedyReaderIsRefusedAndNotCut has a slow client and a client that asks for more long
+// answers than there is room for. Then another client comes. Each command has its reply in its
+// place.
 func TestAGreedyReaderIsRefusedAndNotCut(t *testing.T) {
 	const asked = 12
 	metrics := prometheus.NewRegistry()

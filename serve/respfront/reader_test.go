@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// readAll feeds data in pieces of the given ends, as a connection does: each time with the bytes that were left.
+// readAll feeds data in pieces with the given ends, as a connection does: each time with the
+// bytes that were left.
 func readAll(argsMax, bytesMax int, data []byte, ends ...int) (commands []string, err error) {
 	commands = []string{}
 	r := reader{argsMax: argsMax, bytesMax: bytesMax}
@@ -18,7 +19,7 @@ func readAll(argsMax, bytesMax int, data []byte, ends ...int) (commands []string
 	start := 0
 	for _, end := range append(ends, len(data)) {
 		for start < end {
-			// A copy, so that what lies behind the bytes that are there cannot be read.
+			// A copy, so that the reader cannot look past the bytes that have come.
 			args, size, err := r.next(bytes.Clone(data[start:end]), argv)
 			if err != nil {
 				return commands, err
@@ -83,8 +84,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// plain reads commands as the protocol describes them, from input that is there whole, without limits. It stops at what is not an array of bulk
-// strings. left says that there was something left.
+// plain reads commands as the protocol describes them, from input that has come whole, without
+// limits. It stops at what is not an array of bulk strings. left says that something was left.
 func plain(data string) (commands []string, left bool) {
 	commands = []string{}
 	for data != "" {
@@ -118,8 +119,8 @@ func plainNumber(data string, mark byte) (n int, rest string, ok bool) {
 	return n, rest, err == nil
 }
 
-// FuzzReader compares the commands of a whole input with those of the same input in pieces, and with those that a plain
-// parser finds.
+// FuzzReader reads the commands of an input whole and in pieces. It compares both with the
+// commands that a plain parser finds.
 func FuzzReader(f *testing.F) {
 	for _, seed := range []string{
 		"*2\r\n$4\r\nPING\r\n$2\r\nhi\r\n*1\r\n$1\r\nx\r\n", "PING hi\r\nRANK a \"b c\"\r\n", "*1\r\n$-2\r\n", "*-2\r\n", "*0\r\n\r\n\n*3\r\n$1\r\n",

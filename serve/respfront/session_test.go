@@ -19,7 +19,7 @@ type wire struct {
 	in       []byte // left by the session
 	out      bytes.Buffer
 	unsent   int // as the session is told
-	fill     int // unsent grows to it with the next write
+	fill     int // unsent grows to that with the next write
 	awaited  bool
 	resumed  bool
 	finished bool
@@ -46,7 +46,8 @@ func (c *wire) Close(reason error) {
 	}
 }
 
-// receive hands bytes to the session, and then what it has left as long as it asks for that.
+// receive hands bytes to the session. While the session asks for it, receive hands over what
+// the session has left.
 func (c *wire) receive(data []byte) {
 	c.in = append(c.in, data...)
 	for {
@@ -77,7 +78,8 @@ func (w *world) hangUp(c *wire) {
 	})
 }
 
-// rest waits until the session owes nothing, and hands over what it has left whenever it asks for that.
+// rest waits until the session has answered everything. It hands over what the session has left
+// whenever the session asks for that.
 func (w *world) rest(t testing.TB, c *wire) {
 	for over := false; !over; {
 		w.onLoop(func() {
@@ -89,7 +91,7 @@ func (w *world) rest(t testing.TB, c *wire) {
 	}
 }
 
-// idle reports whether a session owes nothing.
+// idle reports whether a session has answered everything.
 func idle(s session.State) bool { return s.Owed == 0 && !s.Pending }
 
 // TestUnsentBytesHoldCommandsBack has a socket that takes nothing for a while.
@@ -162,7 +164,7 @@ func TestUnsentBytesHoldRepliesBack(t *testing.T) {
 	w.hangUp(c)
 }
 
-// TestTextsThatWaitAreBounded has replies that are there wait behind a slow request.
+// TestTextsThatWaitAreBounded has finished replies wait for a slow request.
 func TestTextsThatWaitAreBounded(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxUnsentBytes: 1000}}, nil)
 	c := w.wire()
@@ -180,7 +182,7 @@ func TestTextsThatWaitAreBounded(t *testing.T) {
 	w.hangUp(c)
 }
 
-// TestEndOfAnIdleClient closes at once, unless bytes are unsent.
+// TestEndOfAnIdleClient: the session closes at once, unless bytes are unsent.
 func TestEndOfAnIdleClient(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{}, nil)
 	c := w.wire()
@@ -194,7 +196,7 @@ func TestEndOfAnIdleClient(t *testing.T) {
 	w.hangUp(c)
 }
 
-// A conversation is what came of an input. Immutable.
+// A conversation is the result of an input. Immutable.
 type conversation struct {
 	out      string
 	finished bool // the session closed after its last reply
@@ -239,7 +241,8 @@ func FuzzSession(f *testing.F) {
 
 var unstable = regexp.MustCompile(`\$2 id :\d+|:\d+|id=\d+|uptime_in_seconds:\d+|connected_clients:\d+|total_\w+:\d+|\$\d+`)
 
-// stable leaves out what differs each time: the number of the connection, and the counters of INFO.
+// stable leaves out what differs each time: the number of the connection, and the counters of
+// INFO.
 func stable(replies string) string {
 	return unstable.ReplaceAllString(replies, "")
 }

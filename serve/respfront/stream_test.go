@@ -46,7 +46,8 @@ func TestTLS(t *testing.T) {
 	c.ended()
 }
 
-// TestTLSInBulk sends more than a buffer and gets more than a socket takes. The client is stopped meanwhile, not cut off.
+// TestTLSInBulk sends more than a buffer and gets more than a socket takes. Meanwhile the
+// client pauses, and is not cut off.
 func TestTLSInBulk(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxPipeline: 4, MaxUnsentBytes: 100_000, MaxRequestBytes: 1000, MaxBacklogBytes: 1000}}, nil)
 	_, dialTLS := w.listenTLS(t)
@@ -64,7 +65,8 @@ func TestTLSInBulk(t *testing.T) {
 	assert.NoError(t, <-sent)
 }
 
-// TestTLSTheLongestCommand sends a command that is as long as may be, and its last byte in a record of its own.
+// TestTLSTheLongestCommand sends the longest command allowed. Its last byte comes in a separate
+// record.
 func TestTLSTheLongestCommand(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxRequestBytes: 100}}, nil)
 	_, dialTLS := w.listenTLS(t)
@@ -79,7 +81,7 @@ func TestTLSTheLongestCommand(t *testing.T) {
 	assert.Equal(t, 81, strings.Count(c.receive(), "x"))
 }
 
-// TestTLSHalfClose has a client say that it sends no more.
+// TestTLSHalfClose has a client close its side.
 func TestTLSHalfClose(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{}, nil)
 	_, dialTLS := w.listenTLS(t)
@@ -94,7 +96,8 @@ func TestTLSHalfClose(t *testing.T) {
 	c.ended()
 }
 
-// TestTLSClientsThatLeave cancel their requests, and strangers are cut off as over plain connections.
+// TestTLSClientsThatLeave: such clients cancel their requests, and strangers are cut off as
+// over plain connections.
 func TestTLSClientsThatLeave(t *testing.T) {
 	for name, test := range map[string]struct {
 		options Options
@@ -132,7 +135,8 @@ func TestTLSClientsThatLeave(t *testing.T) {
 	}
 }
 
-// TestHandshakesAreBounded has clients that do not speak TLS, or not at all.
+// TestHandshakesAreBounded has clients that speak something other than TLS, and clients that
+// are silent.
 func TestHandshakesAreBounded(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{ReadTimeout: 50 * time.Millisecond}}, nil)
 	addr, _ := w.listenTLS(t)

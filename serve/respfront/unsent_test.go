@@ -35,8 +35,9 @@ func cutBy(t *testing.T, metrics *prometheus.Registry, why serve.Cut) float64 {
 	return 0
 }
 
-// TestAnswersThatNobodyReadsAreBounded has clients ask for 70 MB together and read nothing. Those whose answers stay get all of them in
-// the end, and so does another client meanwhile.
+// TestAnswersThatNobodyReadsAreBounded has clients ask for 70 MB together and read nothing.
+// Those that are not cut off get all of their answers in the end, and so does another client
+// meanwhile.
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	const clients, requests, bound = 12, 24, 16 << 20
 	metrics := prometheus.NewRegistry()
@@ -108,7 +109,7 @@ func TestAnAnswerThatIsEncodedCountsUntilItIsGone(t *testing.T) {
 	}, "there is no room for its answer")
 	w.onLoop(func() {
 		other.Close()
-		w.Loop().Post(func() { // behind the Room that follows, and before the goroutine comes back
+		w.Loop().Post(func() { // after the Room that follows, and before the goroutine comes back
 			require.True(t, c.session.State().Encoding)
 			c.closed = io.EOF
 			c.session.OnClose(io.EOF)
@@ -126,7 +127,7 @@ func TestATraceCounts(t *testing.T) {
 	c := w.wire()
 	const requests = 40
 	w.onLoop(func() {
-		c.receive(commands("RANK gated 1")) // The others wait behind it.
+		c.receive(commands("RANK gated 1")) // The others wait for it.
 		for range requests {
 			c.receive(commands(`RANK three 1 {"trace":true}`))
 		}

@@ -27,8 +27,8 @@ import (
 
 func TestMain(m *testing.M) { looptest.Main(m) }
 
-// A world is an engine with a front. The plan "three" has three rows, "many" has many, "gated" waits for the gate, and "broken" does
-// not load.
+// A world is an engine with a front. The plan "three" has three rows, "many" has many, "gated"
+// waits for the gate, and "broken" does not load.
 type world struct {
 	*Front
 	engine *rankd.Engine
@@ -37,11 +37,11 @@ type world struct {
 
 // A gate holds the requests of the plan "gated". Any goroutine.
 type gate struct {
-	entered chan int64 // the user of each that has come
+	entered chan int64 // the user of each request that has come
 	mu      sync.Mutex
 	open    map[int64]chan struct{}
 	all     bool
-	passed  atomic.Int64 // requests that went on behind it
+	passed  atomic.Int64 // requests that have passed the gate
 }
 
 // of returns a channel that is closed when the user may pass.
@@ -60,7 +60,7 @@ func (g *gate) of(user int64) chan struct{} {
 // pass lets a user pass.
 func (g *gate) pass(user int64) { close(g.of(user)) }
 
-// passAll lets all users pass, later ones too.
+// passAll lets all users pass, including later ones.
 func (g *gate) passAll() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,7 +77,7 @@ func (g *gate) passAll() {
 	}
 }
 
-// tasks returns the gate, and the task behind it.
+// tasks returns the gate, and the task after it.
 func (g *gate) tasks() []task.Spec {
 	return []task.Spec{
 		{Op: "test::gate", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
@@ -96,7 +96,7 @@ func (g *gate) tasks() []task.Spec {
 	}
 }
 
-// everybody may ask for all plans but "private".
+// everybody has the right to all plans but "private".
 func everybody(t testing.TB) *access.Store {
 	caller, err := access.NewCaller(access.Rules{Name: "anyone", Plans: []string{"three", "many", "gated", "broken"}})
 	require.NoError(t, err)
@@ -197,7 +197,7 @@ func newClient(t testing.TB, nc net.Conn) *client {
 	return &client{Conn: nc, t: t, r: bufio.NewReader(nc)}
 }
 
-// send sends commands, one per line, words separated by blanks.
+// send sends commands, one per line, with words separated by blanks.
 func (c *client) send(lines ...string) {
 	c.t.Helper()
 	_, err := c.Write(commands(lines...))
@@ -220,7 +220,7 @@ func (c *client) receive() string {
 	return readable(reply)
 }
 
-// receiveLong reads the next reply, and returns how long it is.
+// receiveLong reads the next reply and returns its length.
 func (c *client) receiveLong() int {
 	c.t.Helper()
 	reply, err := servetest.ReadReply(c.r)
@@ -238,7 +238,8 @@ func (c *client) ended() {
 
 var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// readable shows replies with blanks for line ends, and without the ids that differ each time.
+// readable returns replies with blanks for line ends, and without the ids that differ each
+// time.
 func readable(replies string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(ids.ReplaceAllString(replies, "ID"), "\r\n"), "\r\n", " ")
 }

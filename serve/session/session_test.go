@@ -22,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { looptest.Main(m) }
 
-// A world is an engine with a server of lines. Plan "three" has three rows, and "many" has many.
+// A world is an engine with a server of lines. The plan "three" has three rows, and "many" has
+// many.
 type world struct {
 	*Server
 	engine *rankd.Engine
@@ -60,8 +61,8 @@ func newWorld(t *testing.T, o Options) *world {
 	return w
 }
 
-// lines is a protocol in which each line is a request: "=text" is answered by text, "?" waits for ever, and any other is
-// the name of a plan.
+// lines is a protocol in which each line is a request. The answer to "=text" is text, and "?"
+// waits forever. Any other line is the name of a plan.
 type lines struct {
 	*Session
 	caller *access.Caller
@@ -145,7 +146,7 @@ func (w *world) wire() *wire {
 // hangUp ends a session.
 func (w *world) hangUp(c *wire) { w.onLoop(func() { c.session.OnClose(io.EOF) }) }
 
-// rest waits until the session owes nothing.
+// rest waits until the session has answered everything.
 func (w *world) rest(t *testing.T, c *wire) {
 	require.Eventually(t, func() (over bool) {
 		w.onLoop(func() { over = c.session.State().Owed == 0 })
@@ -153,7 +154,8 @@ func (w *world) rest(t *testing.T, c *wire) {
 	}, time.Minute, time.Millisecond)
 }
 
-// TestEachRequestHasItsTime has half a request, its end with half of the next one, and more of that.
+// TestEachRequestHasItsTime receives half a request, then its other half with half of the next
+// request, and then more of that.
 func TestEachRequestHasItsTime(t *testing.T) {
 	var s times
 	s.received(10, false, true)
@@ -167,7 +169,8 @@ func TestEachRequestHasItsTime(t *testing.T) {
 	assert.Zero(t, s.incomplete)
 }
 
-// TestAConnectionThatCannotBeTakenDoesNotCount has connections come that have ended, or whose reactor has.
+// TestAConnectionThatCannotBeTakenDoesNotCount: a connection comes that has ended, and one
+// whose reactor has ended.
 func TestAConnectionThatCannotBeTakenDoesNotCount(t *testing.T) {
 	w := newWorld(t, Options{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -203,7 +206,8 @@ func TestAFreeSlotKeepsNoAnswer(t *testing.T) {
 	})
 }
 
-// TestAWaitingClientIsNotIdle has one client wait for a reply for longer than another one may be idle.
+// TestAWaitingClientIsNotIdle has one client wait for a reply for longer than another one may
+// be idle.
 func TestAWaitingClientIsNotIdle(t *testing.T) {
 	w := newWorld(t, Options{IdleTimeout: time.Minute, WriteTimeout: time.Hour})
 	idle, waiting, behind, reading := w.wire(), w.wire(), w.wire(), w.wire()
@@ -239,7 +243,8 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestSlotsKeepNothingLarge keeps neither large texts nor more slots than a burst may leave.
+// TestSlotsKeepNothingLarge: slots keep no large texts. A burst leaves only a bounded number of
+// slots.
 func TestSlotsKeepNothingLarge(t *testing.T) {
 	var l slots
 	large := &slot{text: make([]byte, 0, keepTextBytes+1)}
@@ -255,7 +260,7 @@ func TestSlotsKeepNothingLarge(t *testing.T) {
 	assert.Nil(t, l.take())
 }
 
-// A sweep may look at a session before its connection is open. It is not idle then.
+// A sweep may check a session before its connection is open. The session is not idle then.
 func TestASessionThatIsNotConnectedIsNotIdle(t *testing.T) {
 	w := newWorld(t, Options{IdleTimeout: time.Nanosecond})
 	c := new(wire)

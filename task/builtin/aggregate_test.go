@@ -71,7 +71,7 @@ func TestAggregate(t *testing.T) {
 	assert.EqualError(t, err, "values[0].out_key: the result is null for 3 groups, and strict is not nullable")
 }
 
-// The task is, on random rows, what a walk over all pairs of rows gives.
+// On random rows, the task gives what a walk over all pairs of rows gives.
 func TestAggregateIsTheReference(t *testing.T) {
 	for _, by := range [][]registry.KeyID{nil, {keyText}, {keyBool, keyText}, {keyInt, keyBool}} {
 		for _, keep := range []string{"all", "first"} {
@@ -155,7 +155,7 @@ func TestAggregateRefuses(t *testing.T) {
 	}
 }
 
-// The row that stays is named in place of one that is gone.
+// A row that is gone names the row that stays in its place.
 func TestAggregateNamesTheRowThatStays(t *testing.T) {
 	in := rankdtest.WithStrings(rankdtest.Rows(1, 2, 3, 4), keyText, "a", "b", "a", nil)
 	node, err := nodeCase{params: map[string]any{"by": []string{"k3001"}, "keep": "first", "values": []any{aggregated("count", "", "k5002")}}}.load(t, aggregate())

@@ -121,7 +121,7 @@ func TestBoostIsTheReference(t *testing.T) {
 					return // the node fails
 				}
 				if v, ok := row.number(keyFloat); ok && math.Abs(v) > 1e307 {
-					return // some value under way might be infinite
+					return // some intermediate value might be infinite
 				}
 			}
 			out, err := run(in, 0)

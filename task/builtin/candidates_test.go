@@ -25,8 +25,8 @@ import (
 // member is an entry of a key, as Redis has it.
 type member struct{ text, score string }
 
-// lists answers LRANGE, SMEMBERS, ZRANGE and ZREVRANGE from plain slices: a list from its head, a sorted set by
-// ascending score.
+// lists answers LRANGE, SMEMBERS, ZRANGE and ZREVRANGE from plain slices. A list begins at its
+// head, a sorted set at its lowest score.
 type lists map[string][]member
 
 func (l lists) answer(command []string) any {
@@ -66,11 +66,11 @@ func runCandidates(t *testing.T, c rankdtest.Case) (rowset.RowSet, error) {
 	return rankdtest.Run(specOf(t, "candidates"), c)
 }
 
-// refCandidates returns the rows of one key, and how many of its entries do not parse.
+// refCandidates returns the rows of one key, and the number of entries that do not parse.
 func refCandidates(entries []member, kind string, limit int, reverse, scored bool) (rows []record, malformed int) {
 	entries = slices.Clone(entries)
 	if (kind == "sorted_set") != reverse {
-		slices.Reverse(entries) // a sorted set ascends, and its best come first
+		slices.Reverse(entries) // a sorted set ascends, and its best entries come first
 	}
 	if kind != "set" {
 		entries = entries[:min(len(entries), limit)]
@@ -95,7 +95,8 @@ func refCandidates(entries []member, kind string, limit int, reverse, scored boo
 	return rows, malformed
 }
 
-// TestCandidatesAsReference compares random keys with one key after the other.
+// TestCandidatesAsReference compares random keys with a reference that reads one key after
+// another.
 func TestCandidatesAsReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 4))
 	for range 2 * randomRuns {
@@ -257,7 +258,7 @@ func TestCandidatesRefusesParameters(t *testing.T) {
 	}
 }
 
-// infinite is an expression without end.
+// infinite is an endless expression.
 const infinite = `{"op": "mul", "a": {"op": "const_number", "value": 1e300}, "b": {"op": "const_number", "value": 1e300}}`
 
 // Ranges that no request could have are refused when the plan is loaded.
@@ -292,7 +293,8 @@ func TestCandidatesRefusesRanges(t *testing.T) {
 	}
 }
 
-// A range is one command for each 10,000 members, whose bounds are as Redis takes them.
+// A range takes one command for each 10,000 members. Its bounds are written as Redis takes
+// them.
 func TestCandidatesAsksForRanges(t *testing.T) {
 	exprs := map[string]string{"one": `{"op": "const_number", "value": 1e-7}`, "inf": infinite}
 	for _, tt := range []struct {
@@ -319,7 +321,7 @@ func TestCandidatesAsksForRanges(t *testing.T) {
 	}
 }
 
-// TestCandidatesAllocations: twice the keys, and entries, cost no more allocations.
+// TestCandidatesAllocations: twice as many keys, or entries, cost no more allocations.
 func TestCandidatesAllocations(t *testing.T) {
 	spec := specOf(t, "candidates")
 	for _, score := range []bool{false, true} {
@@ -341,7 +343,7 @@ func TestCandidatesAllocations(t *testing.T) {
 	}
 }
 
-// A partial node goes on without the keys that failed, and counts the rows that asked for them.
+// A partial node goes on without the keys that failed, and counts the rows that read them.
 func TestCandidatesPartial(t *testing.T) {
 	for _, limit := range []int{5, 25_000} {
 		params := map[string]any{"endpoint": "ep_0001", "key": "sim:{id}", "limit": limit}

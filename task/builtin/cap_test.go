@@ -16,7 +16,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// cap keeps a row if fewer than max rows before it have its value, one of which is not null.
+// cap keeps a row if fewer than max earlier rows have the same value. It keeps each row without
+// a value.
 func TestCapAsReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(26, 2))
 	for range 2 * randomRuns {
@@ -120,7 +121,7 @@ func TestFrequencyCapFails(t *testing.T) {
 	}
 }
 
-// There may be more rows than one round trip asks for.
+// There may be more rows than one round trip can read.
 func TestFrequencyCapReadsManyCounters(t *testing.T) {
 	ids := make([]int64, 5000)
 	for i := range ids {

@@ -21,7 +21,7 @@ const (
 	keySet
 )
 
-// tables returns the built-in tables with a key of each type that they lack.
+// tables returns the built-in tables, with a key of each type that they do not have.
 func tables() *registry.Registry {
 	tables := registrytest.BuiltIn()
 	for i, typ := range []string{"int", "bool", "string_set"} {

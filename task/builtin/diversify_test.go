@@ -15,13 +15,13 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// refRule is a rule over the groups of rows; nil is of no group.
+// refRule is a rule over the groups of rows; nil belongs to no group.
 type refRule struct {
 	groups       []any
 	most, window int
 }
 
-// fits reports whether the rule has room for a row behind a result.
+// fits reports whether the rule allows a row after a result.
 func (r refRule) fits(result []int, pos int) bool {
 	from, inside := 0, 0
 	if r.window > 0 {
@@ -35,7 +35,8 @@ func (r refRule) fits(result []int, pos int) bool {
 	return r.groups[pos] == nil || inside < r.most
 }
 
-// spreadReference orders n rows one place at a time: the first row that is left and fits all rules, otherwise all but the last, and so on.
+// spreadReference orders n rows, one place at a time. It takes the first remaining row that
+// fits all rules. If there is none, it drops the last rule, and so on.
 func spreadReference(n int, rules ...refRule) []int {
 	taken := make([]bool, n)
 	var result []int
@@ -84,7 +85,7 @@ func TestSpread(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			groups, plain := make([]int32, len(c.groups)), make([]any, len(c.groups))
 			for i, g := range c.groups {
-				groups[i] = int32(26 + i) // a null is a group of its own
+				groups[i] = int32(26 + i) // nulls form their own group
 				if g != '-' {
 					groups[i], plain[i] = g-'a', g
 				}
@@ -105,7 +106,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// checkSpread checks that a spread loses and doubles no row, and compares it with the reference if there are few rows.
+// checkSpread checks that a spread loses and duplicates no row. If there are few rows, it also
+// compares the spread with the reference.
 func checkSpread(t *testing.T, rows int, rules []spreadRule, limit int) {
 	var plain []refRule
 	for _, r := range rules {
@@ -151,13 +153,13 @@ func TestSpreadIsTheReference(t *testing.T) {
 	}
 }
 
-// Whatever the groups and parameters, no row is lost and none is there twice.
+// Whatever the groups and parameters are, no row is lost or duplicated.
 func FuzzSpread(f *testing.F) {
 	f.Add([]byte("aabbab-c"), uint8(1), uint8(3), uint8(0))
 	f.Add([]byte("aaaaaaaaab"), uint8(2), uint8(0), uint8(4))
 	f.Fuzz(func(t *testing.T, text []byte, most, window, limit uint8) {
 		rules := make([]spreadRule, 1+int(limit)%3)
-		for i := range rules { // of one byte the groups are its upper bits, all and the lower ones
+		for i := range rules { // rule i groups bytes by their value without the 4·i lower bits
 			rules[i] = spreadRule{groups: make([]int32, len(text)), n: 256, most: max(1, int32(most)>>i), window: int(window) + i}
 			for pos, b := range text {
 				rules[i].groups[pos] = int32(b) >> (4 * i)
@@ -206,7 +208,7 @@ func TestDiversifyByWindow(t *testing.T) {
 	}
 }
 
-// Several rules hold at once, in one node.
+// Several rules of one node hold at the same time.
 func TestDiversifyByRules(t *testing.T) {
 	rules := []map[string]any{{"by": "k3001", "window": 3}, {"by": "k5001", "max": 2, "window": 4}, {"by": "k5101", "max": 5}}
 	run := nodeCase{params: map[string]any{"rules": rules}}.runner(t, diversify())
@@ -245,7 +247,7 @@ func TestDecay(t *testing.T) {
 	assert.EqualError(t, err, "out_key: the result is null for 1 rows, and strict is not nullable")
 }
 
-// A score falls by a part of its size, and stays finite.
+// A score falls by a fraction of its size, and stays finite.
 func TestDecayOfHugeScores(t *testing.T) {
 	in := rankdtest.WithStrings(rankdtest.Rows(1, 2, 3, 4), keyText, "a", "a", "b", "b")
 	in = rankdtest.WithFloats(in, keyFloat, -math.MaxFloat64, -math.MaxFloat64, math.MaxFloat64, math.MaxFloat64)
@@ -255,7 +257,8 @@ func TestDecayOfHugeScores(t *testing.T) {
 	assert.Equal(t, []any{math.MaxFloat64, math.MaxFloat64 / 2, -math.MaxFloat64, -math.MaxFloat64}, rankdtest.Values(out, keyScore))
 }
 
-// decayReference computes the score of each row on its own: it counts the rows of its key that rank before it.
+// decayReference computes the score of each row on its own: it counts the rows of its key that
+// rank before it.
 func decayReference(rows []plainRow, by, score registry.KeyID, factor, floor float64) ([]plainRow, map[int32]float64) {
 	ranked := slices.Clone(rows)
 	better := func(a, b plainRow, value func(plainRow) (float64, bool)) int {

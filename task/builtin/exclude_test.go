@@ -109,7 +109,7 @@ func TestExcludeAsReference(t *testing.T) {
 	}
 }
 
-// However many rows there are, they are asked for in one batch of a few commands.
+// However many rows there are, one batch of a few commands asks for them.
 func TestExcludeAsksInOneBatch(t *testing.T) {
 	for _, tt := range []struct {
 		rows     int
@@ -165,7 +165,8 @@ func TestExcludeFails(t *testing.T) {
 	}
 }
 
-// fail_open covers a failure of Redis, and nothing else: not a key that cannot be made, nor the end of the request.
+// fail_open covers only failures of Redis. It does not cover a key that cannot be made, or the
+// end of the request.
 func TestFailOpenCoversRedisAlone(t *testing.T) {
 	c := rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.Rows(1, 2)), Context: map[string]any{"tab": strings.Repeat("x", 600)},
 		Params: map[string]any{"endpoint": "ep_0001", "key": "seen:{tab}", "fail_open": true}, Redis: func([]string) any { return []any{0, 0} }}
@@ -177,7 +178,7 @@ func TestFailOpenCoversRedisAlone(t *testing.T) {
 	require.ErrorIs(t, err, task.ErrCancelled)
 }
 
-// A key may have a text of the request in it. The error is one line all the same.
+// A key may contain a text of the request. The error is still one line.
 func TestExcludeFailsInOneLine(t *testing.T) {
 	for _, reply := range []any{errors.New("WRONGTYPE"), "OK"} {
 		_, err := runSource(t, "exclude", rankdtest.Case{Params: map[string]any{"endpoint": "ep_0001", "key": "seen:{tab}"},

@@ -16,7 +16,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// reasons runs a node and returns what it says of each row of its input, by id: of the result's row, or of the row that is gone.
+// reasons runs a node and returns by id what it says of each row of its input, whether the row
+// is in the result or gone.
 func reasons(t *testing.T, n nodeCase, spec task.Spec, in rowset.RowSet) []string {
 	node, err := n.load(t, spec)
 	require.NoError(t, err)
@@ -133,7 +134,7 @@ func TestScoresSayWhy(t *testing.T) {
 	}
 }
 
-// The id tells rows apart unless a node says otherwise, though it is not a column.
+// The id tells rows apart unless a node says otherwise, though the id is not a column.
 func TestSourcesSayWhyByID(t *testing.T) {
 	in := rankdtest.Rows(7, 8, 7)
 	run := func(prepared any, refs ...rowset.RowSet) *task.Ctx {

@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// sleepCounter counts how often others may run, and cancels the body at a sleep.
+// sleepCounter counts how often others may run, and cancels the body at one of its sleeps.
 type sleepCounter struct {
 	taskrun.NoWaiter
 	sleeps, cancelAt int
@@ -26,7 +26,8 @@ func (s *sleepCounter) Sleep(time.Duration) error {
 	return nil
 }
 
-// TestIDsAreGatheredInChunks: parts of any size make one list, in order, and the join of a long one lets others run.
+// TestIDsAreGatheredInChunks: parts of any size make one list, in order. Others may run while a
+// long list is joined.
 func TestIDsAreGatheredInChunks(t *testing.T) {
 	for _, c := range []struct {
 		name                          string
@@ -43,7 +44,7 @@ func TestIDsAreGatheredInChunks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pool := rowset.NewPool(rowset.PoolConfig{Poison: true})
-			for range 2 { // the second run has the memory of the first
+			for range 2 { // the second run uses the memory of the first
 				memory := rowset.NewMemory(pool)
 				memory.SetLending(true)
 				waiter := &sleepCounter{cancelAt: c.cancelAt}

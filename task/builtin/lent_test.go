@@ -19,7 +19,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// sourceCase is a node that joins sources: all its inputs and references may have all columns of random batches.
+// sourceCase is a node that joins sources. All of its inputs and references may have all
+// columns of random batches.
 type sourceCase struct {
 	op     string
 	inputs int
@@ -52,7 +53,7 @@ var sourceCases = []sourceCase{
 	{"exclude", 1, `{"endpoint": "ep_0001", "key": "seen:{user}", "kind": "sorted_set", "by": "k3001"}`},
 }
 
-// ctx returns what a body needs to run the node, save its inputs and references.
+// ctx returns what a body needs to run the node, except for its inputs and references.
 func (s sourceCase) ctx(t testing.TB) *task.Ctx {
 	reg := testRegistry()
 	source := task.Spec{Op: "test::all", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil },
@@ -100,7 +101,8 @@ func everyThird(args []string) []byte {
 	return reply
 }
 
-// Bodies give the same results in slices of other requests, full of other values, as in fresh ones.
+// Bodies give the same results in slices of other requests, full of other values, as in fresh
+// ones.
 func TestSourcesInUsedMemory(t *testing.T) {
 	for _, s := range sourceCases {
 		t.Run(s.op+" "+s.params, func(t *testing.T) {
@@ -122,7 +124,8 @@ func TestSourcesInUsedMemory(t *testing.T) {
 	}
 }
 
-// sourceRows returns rows with all types of columns; every second row has the id of another one.
+// sourceRows returns rows with all types of columns. Every second row has the id of another
+// one.
 func sourceRows(rng *rand.Rand, n int) rowset.RowSet {
 	b := rowsettest.Batch(rng, n)
 	for i := range b.IDs {
@@ -131,7 +134,7 @@ func sourceRows(rng *rand.Rand, n int) rowset.RowSet {
 	return rowset.Dense(b)
 }
 
-// A body makes as many allocations for many rows as for few.
+// A body makes the same number of allocations for many rows as for few.
 func TestSourcesAllocateNothingPerRow(t *testing.T) {
 	for _, s := range sourceCases {
 		if s.op == "exclude" || s.op == "frequency_cap" {

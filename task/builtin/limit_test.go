@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// A sort selects only if nobody but a take of the first rows reads it.
+// A sort selects only if its one reader is a take of the first rows.
 func TestLimit(t *testing.T) {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// A take gives what a slice would: of rows in their order, and of a list of rows.
+// A take gives what slicing would give, of rows in their order and of a list of rows.
 func TestTakeIsASlice(t *testing.T) {
 	ids := []int64{7, 3, 9, 3, 5, 8, 2, 6, 4, 1}
 	dense := rowset.Dense(rowset.NewBatch(ids))

@@ -44,7 +44,7 @@ type lookupKey struct {
 	nullable bool
 }
 
-// lookupKeys are of all types. The names of rowsettest's keys come first.
+// lookupKeys have all types. The names of rowsettest's keys come first.
 var lookupKeys = []lookupKey{
 	{1001, "f1", "float", "", "", true}, {1002, "f2", "float", "", "", true}, {2001, "f3", "float", "", "", true},
 	{3001, "s1", "string", "", "", true}, {3002, "s2", "string", "", "", true},
@@ -171,7 +171,7 @@ func refParse(kind, text string) any {
 	return nil
 }
 
-// refLookup looks rows up one after the other.
+// refLookup looks up one row after another.
 type refLookup struct {
 	keys     []lookupKey
 	hash     bool
@@ -248,7 +248,7 @@ func (r *refLookup) run(in table, h *hashes) (table, error) {
 	return out, nil
 }
 
-// values returns the values of one hash; nil is missing.
+// values returns the values of one hash. A nil value is missing.
 func (r *refLookup) values(hash map[string]string, name string) []any {
 	values := make([]any, len(r.keys))
 	first := !r.counted[name]
@@ -286,7 +286,7 @@ func refDefault(key lookupKey) any {
 	return map[string]any{"likes": int64(3), "price": 0.5, "title": "none", "premium": true, "tags": []string{"a", "b"}, "at": int64(7), "quality": 0.0}[key.name]
 }
 
-// randomText returns the text of a value of a type, or of none.
+// randomText returns a text of a value of the type, or a malformed one.
 func randomText(rng *rand.Rand, kind string) string {
 	texts := map[string][]string{
 		"int":        {"0", "-0", "12", "-7", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "1.0", "", "+5", " 5", "5 ", "0x10", "1_000", "007", "é"},
@@ -310,7 +310,8 @@ func randomText(rng *rand.Rand, kind string) string {
 	return texts[rng.IntN(2)]
 }
 
-// TestLookupAsReference compares random lookups with one row after the other.
+// TestLookupAsReference compares random lookups with a reference that looks up one row after
+// another.
 func TestLookupAsReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 3))
 	failed, dropped, aged, remembered := 0, 0, 0, 0
@@ -391,7 +392,7 @@ func TestLookupAsReference(t *testing.T) {
 			require.Equal(t, 1, times, "%s is read more than once", key)
 		}
 
-		// The same from memory, which has some of the rows, and then all of them.
+		// The same reads come from a memory that has some of the rows, and then all of them.
 		var reads []int
 		table := rowcache.NewTable(0, time.Hour)
 		for _, rows := range []rowset.RowSet{rowset.Take(in, rng.IntN(in.N+1)), in, in} {
@@ -429,7 +430,7 @@ func TestLookupAsReference(t *testing.T) {
 	assert.Greater(t, min(failed, dropped, aged, remembered), 4, "%d %d %d %d", failed, dropped, aged, remembered)
 }
 
-// withTable returns the task on an engine that keeps what it reads in a table.
+// withTable returns the task on an engine that keeps in a table what it reads.
 func withTable(spec task.Spec, table *rowcache.Table) task.Spec {
 	run, now := spec.Run, clock.NewManual()
 	var tables []*rowcache.Table
@@ -484,7 +485,7 @@ func TestLookupOfStrings(t *testing.T) {
 	assert.Equal(t, []any{int64(5)}, rankdtest.Values(out, 6008))
 }
 
-// A column of the input with the key of a looked-up one is replaced, whatever its type was.
+// A looked-up column replaces a column of the input with the same key, whatever its type was.
 func TestLookupReplacesColumns(t *testing.T) {
 	c := lookupCase(map[string]any{"fields": []any{"likes"}})
 	c.Inputs = rankdtest.Inputs(rankdtest.WithStrings(rankdtest.WithInts(rankdtest.Rows(7), 6001, 1), 6003, "kept"))
@@ -495,7 +496,7 @@ func TestLookupReplacesColumns(t *testing.T) {
 	assert.Equal(t, []any{"kept"}, rankdtest.Values(out, 6003))
 }
 
-// A row with a null in its key has none.
+// A row whose key contains a null has no key.
 func TestLookupWithoutAKey(t *testing.T) {
 	run := func(key, missing string, rows rowset.RowSet) (rowset.RowSet, error) {
 		c := lookupCase(map[string]any{"key": key, "fields": []any{"likes"}, "missing": missing})
@@ -516,7 +517,8 @@ func TestLookupWithoutAKey(t *testing.T) {
 	}
 }
 
-// TestKeysNeedTheContext: a request that lacks what a key needs is at fault, whether there are rows or not.
+// TestKeysNeedTheContext: a request without the values of a key is at fault, whether there are
+// rows or not.
 func TestKeysNeedTheContext(t *testing.T) {
 	for op, more := range map[string]map[string]any{"lookup": {"fields": []any{"likes"}}, "exclude": {"fail_open": true}, "candidates": {}} {
 		for _, key := range []string{"{tab}", "{user}:{tab}x", "a:{id}{tab}", "a:{user}:{s1}:{tab}:{s1}"} {
@@ -551,7 +553,7 @@ func TestKeysNeedTheContext(t *testing.T) {
 	}
 }
 
-// All rows get the columns of one key, by one command.
+// All rows get the columns of one key by one command.
 func TestLookupOfOneKey(t *testing.T) {
 	for key, name := range map[string]string{"user:{user}": "user:42", "defaults": "defaults", "of:{tab}": "of:home"} {
 		c := lookupCase(map[string]any{"key": key, "fields": []any{"likes"}}, 7, 8, 7)
@@ -573,7 +575,7 @@ func TestLookupOfOneKey(t *testing.T) {
 	}
 }
 
-// Rows with the same key read it once, whatever else they have.
+// Rows with the same key read it once, however else they differ.
 func TestLookupByColumns(t *testing.T) {
 	c := lookupCase(map[string]any{"key": "stat:{user}:{s1}:{i1}", "fields": []any{"likes"}})
 	c.Inputs = rankdtest.Inputs(rankdtest.WithInts(rankdtest.WithStrings(rankdtest.Rows(1, 2, 3, 4, 5), 3001, "a:1", "a", nil, "a:1", ""), 5001, 2, -3, 1, 2, 5))
@@ -585,7 +587,7 @@ func TestLookupByColumns(t *testing.T) {
 	assert.Equal(t, []any{int64(7), int64(8), nil, int64(7), int64(9)}, rankdtest.Values(out, 6001))
 }
 
-// Each failure names the key, and the field if there is one.
+// Each failure names the key, and also the field if there is one.
 func TestLookupFailures(t *testing.T) {
 	fields, fail := []any{"likes", "price"}, "fail"
 	for _, tt := range []struct {
@@ -624,7 +626,7 @@ func TestLookupFailures(t *testing.T) {
 	assert.ErrorIs(t, err, task.ErrCancelled)
 }
 
-// A row that is exactly as old as it may be is not too old.
+// A row exactly at the age limit is not too old.
 func TestLookupAges(t *testing.T) {
 	c := lookupCase(map[string]any{"fields": []any{"likes", "at"}, "max_age": 0.5, "timestamp": "at", "missing": "drop"}, 1, 2, 3, 4, 5)
 	c.Arrival = time.Unix(100, 500_000_000)
@@ -674,7 +676,8 @@ func TestLookupRefusesParameters(t *testing.T) {
 	}
 }
 
-// TestLookupAllocations: twice the rows cost no more allocations, whether ids repeat or not.
+// TestLookupAllocations: twice as many rows cost no more allocations, whether ids repeat or
+// not.
 func TestLookupAllocations(t *testing.T) {
 	spec := specOf(t, "lookup")
 	for _, spread := range []int{1 << 30, 50} {
@@ -693,7 +696,8 @@ func TestLookupAllocations(t *testing.T) {
 	}
 }
 
-// A partial node leaves out the rows of keys that failed, and counts them; rows that missing drops do not count.
+// A partial node leaves out the rows of keys that failed, and counts them. Rows that missing
+// drops do not count.
 func TestLookupPartial(t *testing.T) {
 	for _, missing := range []string{"null", "default", "drop"} {
 		c := lookupCase(map[string]any{"fields": []any{"likes"}, "missing": missing}, 7, 8, 7, 9, 10)

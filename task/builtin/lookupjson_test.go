@@ -13,7 +13,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// walked returns the value at the end of a way of names into a document, as encoding/json reads it.
+// walked returns the value at the end of a path of names into a document, as encoding/json
+// reads it.
 func walked(document any, names []string) (value any, ok bool) {
 	for _, name := range names {
 		switch at := document.(type) {
@@ -41,7 +42,8 @@ func decoded(t *testing.T, text []byte) (value any) {
 	return value
 }
 
-// What a document has at two places is what one finds by walking there through the whole of it.
+// The values at two paths of a document equal those that a walk through the whole document
+// finds.
 func FuzzDocuments(f *testing.F) {
 	for _, seed := range [][3]string{
 		{`{"title": "Rain", "author": {"name": "Ann", "tags": ["a", "b"]}, "n": 1e3}`, "title", "/author/name"},

@@ -43,7 +43,7 @@ func TestLookupRefusesKinds(t *testing.T) {
 	}
 }
 
-// An id that is a text is no offset of a bit.
+// A string id cannot be the offset of a bit.
 func TestABitNeedsIntegers(t *testing.T) {
 	const nodes = `{"schema_version": 1, "plan_name": "p", "outputs": ["out"], "nodes": [
 		{"node_id": "in", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "k", "entity": "sku"}},
@@ -102,7 +102,7 @@ func TestLookupAsksForManyMembers(t *testing.T) {
 	}
 }
 
-// The error of a kind names its command and its key, and what is missing.
+// The error of each kind names its command, its key, and what is missing.
 func TestLookupKindsFail(t *testing.T) {
 	for _, tt := range []struct {
 		params map[string]any
@@ -132,7 +132,7 @@ func TestLookupKindsFail(t *testing.T) {
 	}
 }
 
-// A partial node leaves out all rows that a collection of another type was asked for.
+// A partial node leaves out all rows that it looked up in a collection of another type.
 func TestLookupOfMembersPartial(t *testing.T) {
 	for reply, want := range map[any]int{errors.New("WRONGTYPE a list"): 3, nil: 0} {
 		c := lookupCase(map[string]any{"kind": "member", "key": "z", "value": "premium"}, 7, 8, 7)
@@ -151,7 +151,7 @@ func TestLookupOfMembersPartial(t *testing.T) {
 	}
 }
 
-// Documents are too old as hashes are.
+// Documents can be too old, as hashes can.
 func TestLookupOfOldDocuments(t *testing.T) {
 	c := lookupCase(map[string]any{"kind": "json", "fields": []any{"likes", "at"}, "max_age": 0.5, "timestamp": "at", "missing": "drop"}, 1, 2, 3, 4, 5, 6)
 	c.Arrival = time.Unix(100, 500_000_000)
@@ -166,7 +166,7 @@ func TestLookupOfOldDocuments(t *testing.T) {
 	assert.Equal(t, int64(2), c.Outside.Malformed())
 }
 
-// A collection may be asked for the values of a column.
+// A column's values can be looked up in a collection.
 func TestLookupOfMembersByAColumn(t *testing.T) {
 	c := lookupCase(map[string]any{"kind": "member", "key": "brands:{user}", "by": "s1", "value": "premium"}, 1, 2, 3, 4)
 	c.Inputs = rankdtest.Inputs(rankdtest.WithStrings(rankdtest.Rows(1, 2, 3, 4), 3001, "a", nil, "b", "a"))

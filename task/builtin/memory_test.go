@@ -15,7 +15,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// requireSame compares all that two row sets have, active or not, NaNs by their bits.
+// requireSame compares all rows of two row sets, active or not, and compares NaNs by their
+// bits.
 func requireSame(t *testing.T, want, got rowset.RowSet) {
 	t.Helper()
 	require.Equal(t, want.N, got.N)
@@ -41,7 +42,8 @@ func requireSame(t *testing.T, want, got rowset.RowSet) {
 	require.True(t, rowsettest.Equal(rowset.Dense(want.Batch), rowset.Dense(got.Batch)), "columns of the other types")
 }
 
-// Bodies give the same results with slices of other requests, full of other values, as with fresh ones.
+// Bodies give the same results in slices of other requests, full of other values, as in fresh
+// ones.
 func TestUsedMemoryChangesNoResult(t *testing.T) {
 	nodes := []struct {
 		op, params string
@@ -80,8 +82,8 @@ func TestUsedMemoryChangesNoResult(t *testing.T) {
 	}
 }
 
-// usedMemory returns a function that invokes a body in fresh memory and in memory that earlier bodies have used and filled with other
-// values, and the pool of that.
+// usedMemory returns a function and a pool. The function invokes a body in fresh memory, and in
+// memory of the pool that earlier bodies have filled with other values.
 func usedMemory(t *testing.T) (*rowset.Pool, func(c *task.Ctx, compare func(want, got rowset.RowSet))) {
 	pool := rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true})
 	m := rowset.NewMemory(pool)

@@ -16,7 +16,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// modelTree is a tree of a model file: number i's children, or -1; the feature and the condition of a split, or the value of a leaf.
+// modelTree is a tree of a model file. Node i has two children, or -1 for a leaf. A split has a
+// feature and a condition, a leaf has a value.
 type modelTree struct {
 	Left       []int     `json:"left_children"`
 	Right      []int     `json:"right_children"`
@@ -64,7 +65,7 @@ func testModels(t testing.TB) *gbdt.Set {
 	return s
 }
 
-// modelReference is the sum of the four stumps for one row.
+// modelReference returns the sum of the four stumps for one row.
 func modelReference(row plainRow) float64 {
 	choose := func(v float64, ok bool, below float32, defaultLeft bool, left, right float64) float64 {
 		if ok && float32(v) < below || !ok && defaultLeft {

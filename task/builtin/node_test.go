@@ -19,7 +19,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// The keys that the tests of tasks write, besides those of random batches.
+// The keys that the tests of tasks write, in addition to those of random batches.
 const (
 	keyFloat  registry.KeyID = 1001
 	keyText   registry.KeyID = 3001
@@ -81,7 +81,7 @@ func (n nodeCase) load(t testing.TB, spec task.Spec) (*plan.Node, error) {
 	return g.Nodes[0], nil
 }
 
-// runner returns how the node runs. Results are checked against the task's shape.
+// runner returns how the node runs. Its results are checked against the shape of the task.
 func (n nodeCase) runner(t testing.TB, spec task.Spec) func(in rowset.RowSet, limit int) (rowset.RowSet, error) {
 	node, err := n.load(t, spec)
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func (n nodeCase) runner(t testing.TB, spec task.Spec) func(in rowset.RowSet, li
 // invoke runs the node of c, as an engine does.
 func invoke(c *task.Ctx) (rowset.RowSet, error) { return tasks.Invoke(tasks.SpecOf(c.Node), c) }
 
-// cancel has nobody wait for the result of c.
+// cancel tells c that nobody waits for its result.
 func cancel(c *task.Ctx) {
 	env := tasks.Env(c)
 	env.Cancellation = new(taskrun.Cancellation)
@@ -134,7 +134,7 @@ func plainRows(in rowset.RowSet) []plainRow {
 	return rows
 }
 
-// number returns the number of a key; false means null.
+// number returns the number in the column of a key; false means null.
 func (r plainRow) number(key registry.KeyID) (float64, bool) {
 	switch v := r.fields[key].(type) {
 	case int64:
@@ -165,7 +165,8 @@ func eachRandom(t *testing.T, count uint64, check func(t *testing.T, rng *rand.R
 	}
 }
 
-// refuses checks that a plan with the node does not load, and what the error says after the file and the node.
+// refuses checks that a plan with the node does not load. It also checks the error's text after
+// the file and the node.
 func (n nodeCase) refuses(t *testing.T, spec task.Spec, want string) {
 	t.Helper()
 	_, err := n.load(t, spec)

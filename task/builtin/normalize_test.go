@@ -77,13 +77,15 @@ func TestNormalizeAtTheEdges(t *testing.T) {
 	in := rankdtest.WithFloats(rankdtest.Rows(1, 2), keyFloat, 1, nil)
 	_, err := nodeCase{params: map[string]any{"by": "k1001", "out_key": "strict"}}.runner(t, normalize())(in, 0)
 	assert.EqualError(t, err, "out_key: the result is null for 1 rows, and strict is not nullable")
-	// Without the column, as after a node that failed and gave no rows, all are null.
+	// If the column is missing, all results are null. That happens after a node that failed and
+	// gave no rows.
 	out, err := nodeCase{params: map[string]any{"by": "k1002", "out_key": "score", "method": "rank"}}.runner(t, normalize())(in, 0)
 	require.NoError(t, err)
 	assert.Equal(t, []any{nil, nil}, rankdtest.Values(out, keyScore))
 }
 
-// normalizeReference computes the result of one row from the numbers of all, in exact arithmetic where the method adds or divides.
+// normalizeReference computes the result of one row from the numbers of all rows. It is exact
+// where the method adds or divides.
 func normalizeReference(method string, desc bool, k float64, all []float64, v float64) float64 {
 	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(4000).SetFloat64(v) }
 	least, greatest := exact(all[0]), exact(all[0])
@@ -162,7 +164,7 @@ func TestNormalizeIsTheReference(t *testing.T) {
 							continue
 						}
 						if exact, ok := row.fields[key].(int64); ok && int64(v) != exact {
-							continue // Ranks are exact for integers; the reference knows doubles.
+							continue // Ranks are exact for integers, but the reference only knows doubles.
 						}
 						expected := normalizeReference(method, order == "desc", 7, all, v)
 						if method == "rank" || method == "reciprocal_rank" {
@@ -179,7 +181,7 @@ func TestNormalizeIsTheReference(t *testing.T) {
 	}
 }
 
-// Ranks of integers tell those apart that are one double.
+// Ranks distinguish integers that are the same double.
 func TestRanksOfIntegersAreExact(t *testing.T) {
 	in := rankdtest.WithInts(rankdtest.Rows(1, 2, 3), keyInt, int64(1<<53), int64(1<<53+1), int64(1<<53+1))
 	out, err := nodeCase{params: map[string]any{"by": "k5001", "out_key": "score", "method": "rank"}}.runner(t, normalize())(in, 0)

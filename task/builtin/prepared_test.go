@@ -20,11 +20,11 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// tasks is the view that engines have of package task.
+// tasks is the engines' view of package task.
 var tasks = task.Engine(taskrun.Key{})
 
-// sameReplies answers every command with the same bytes, as one part. It allocates nothing for a batch of a size that
-// it has answered before. One goroutine.
+// sameReplies answers every command with the same bytes, as one part. It allocates nothing for
+// a batch if it has answered one of that size before. One goroutine.
 type sameReplies struct {
 	taskrun.NoWaiter
 	reply []byte
@@ -64,8 +64,8 @@ func (w *sameReplies) Next() (int, resp.Replies, error) {
 
 func (w *sameReplies) Sleep(time.Duration) error { return nil }
 
-// preparedRun returns a run of a task over rows, with every command answered by the same bytes. A nil batch means no
-// input.
+// preparedRun returns a run of a task over rows. Every command is answered by the same bytes. A
+// nil batch means no input.
 func preparedRun(t testing.TB, spec task.Spec, params map[string]any, in rowset.RowSet, reply []byte) func() {
 	t.Helper()
 	reg := lookupRegistry()
@@ -95,8 +95,8 @@ func preparedRun(t testing.TB, spec task.Spec, params map[string]any, in rowset.
 	}
 }
 
-// BenchmarkLookup measures all of a lookup but Redis: commands, replies that are decoded already, columns. With memory all rows are hits of
-// the engine's table.
+// BenchmarkLookup measures all of a lookup except Redis: commands, replies that are already
+// decoded, columns. With memory, all rows hit the engine's table.
 func BenchmarkLookup(b *testing.B) {
 	texts := map[string]string{
 		"likes": "53120", "i1": "823411", "at": "1793412098", "i2": "5310", "price": "53.21", "f1": "0.53120984012948012", "title": "Title of item 312", "premium": "1",

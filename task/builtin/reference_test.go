@@ -16,15 +16,16 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// The tasks that join sources, once more and plainly: one row after the other, each row with its values in a map.
+// The references do the work of the tasks that join sources plainly: one row after another,
+// each with its values in a map.
 
-// record is one row. A column that the row has as a null is there with nil.
+// record is one row. A column that is null in the row is there with nil.
 type record struct {
 	id     int64
 	values map[registry.KeyID]any
 }
 
-// table is the active rows of a row set, and the columns that its batch has.
+// table has the active rows of a row set, and the columns of its batch.
 type table struct {
 	columns []registry.KeyID // ascending
 	rows    []record
@@ -59,14 +60,14 @@ func (r record) with(key registry.KeyID, value any) record {
 	return r
 }
 
-// add makes the table have that column.
+// add adds that column to the table.
 func (t *table) add(key registry.KeyID) {
 	if !slices.Contains(t.columns, key) {
 		t.columns = slices.Sorted(slices.Values(append(slices.Clone(t.columns), key)))
 	}
 }
 
-// complete gives each row a value of each column.
+// complete gives each row a value in each column.
 func (t *table) complete() {
 	for i := range t.rows {
 		values := make(map[registry.KeyID]any)
@@ -113,7 +114,7 @@ func refDedupe(in table, by registry.KeyID, keep string, column, sets registry.K
 	if by == 0 {
 		by = registry.IDKey
 	}
-	beats := func(a, b any) bool { // a, of a later row, takes the place of b
+	beats := func(a, b any) bool { // a, from a later row, replaces b
 		if keep == "first" || a == nil {
 			return false
 		}
@@ -191,7 +192,7 @@ func refJoin(left, right table, how string, on, rightOn registry.KeyID, columns 
 	return out
 }
 
-// refTurns takes rows by turns: turn(i) names the input of turn i, for i from 0 on.
+// refTurns takes rows by turns. turn(i) names the input of turn i, from 0 on.
 func refTurns(inputs []table, p provenanceOf, unique bool, turn func(i int) int) table {
 	all := refUnion(inputs, p)
 	queues := refQueues{unique: unique}.of(inputs, all)
@@ -202,7 +203,7 @@ func refTurns(inputs []table, p provenanceOf, unique bool, turn func(i int) int)
 	return all
 }
 
-// refSlots gives positions to inputs; the others fill the rest.
+// refSlots gives some positions to inputs. The other inputs fill the rest.
 func refSlots(inputs []table, p provenanceOf, unique bool, fixed map[int]int) table {
 	all := refUnion(inputs, p)
 	queues := refQueues{unique: unique}.of(inputs, all)
@@ -237,9 +238,9 @@ func refSlots(inputs []table, p provenanceOf, unique bool, fixed map[int]int) ta
 	}
 }
 
-// refQueues are the rows that inputs have left.
+// refQueues are the remaining rows of inputs.
 type refQueues struct {
-	unique bool // a row that is taken takes all others of its id away
+	unique bool // taking a row also removes all others with its id
 	rows   [][]record
 }
 
@@ -259,7 +260,7 @@ func (q *refQueues) left() (n int) {
 	return n
 }
 
-// take moves the next row of an input to all, and reports whether there is one.
+// take moves the next row of an input to all, and reports whether there was one.
 func (q *refQueues) take(input int, all *table) bool {
 	if len(q.rows[input]) == 0 {
 		return false
@@ -289,8 +290,9 @@ func requireTable(t *testing.T, want table, got rowset.RowSet) {
 	}
 }
 
-// sourceTables returns the tables of a registry with the keys of rowsettest and these:
-// 5501 source (string set), 5502 source_rank (int), and the context fields seen (int list) and muted (string list).
+// sourceTables returns the tables of a registry. It has the keys of rowsettest, 5501 source
+// (string set) and 5502 source_rank (int), and the context fields seen (int list) and muted
+// (string list).
 func sourceTables() registrytest.Tables {
 	tables := registrytest.Tables{Keys: registrytest.ID, Endpoints: registrytest.Redis}
 	for _, k := range []struct {

@@ -64,14 +64,14 @@ func specNamed(t testing.TB, op string) task.Spec {
 
 var remoteRegistry = sync.OnceValue(func() *registry.Registry { return remoteTables.Load() })
 
-// remoteCase is a case of a node that asks a service, which answers with that text.
+// remoteCase is a case of a node that asks a service. The service answers with the given text.
 func remoteCase(params map[string]any, answer string, in rowset.RowSet) rankdtest.Case {
 	params["endpoint"] = "ep_0002"
 	return rankdtest.Case{Params: params, Registry: remoteRegistry(), UserID: 9, Inputs: rankdtest.Inputs(in),
 		Service: func([]byte) ([]byte, error) { return []byte(answer), nil }}
 }
 
-// What a service gets, to the letter.
+// The table has the exact requests that a service gets.
 func TestRemoteRequest(t *testing.T) {
 	rows := rankdtest.Rows(math.MaxInt64, 2, math.MinInt64)
 	rows = rankdtest.WithFloats(rows, 1001, 0.1, nil, 1e300)
@@ -118,7 +118,7 @@ var textRegistry = sync.OnceValue(func() *registry.Registry {
 	return reg
 })
 
-// Services get and choose rows by strings, where the ids of their entity are strings.
+// Services get and choose rows by strings if the ids of their entity are strings.
 func TestRemoteOfIDsThatAreStrings(t *testing.T) {
 	for name, c := range map[string]struct {
 		op, answer string
@@ -176,7 +176,7 @@ func TestRemoteRequestNamesTheNode(t *testing.T) {
 	}
 }
 
-// Each value of an answer is of the key's type, or missing.
+// Each value of an answer has the key's type, or is missing.
 func TestRemoteValues(t *testing.T) {
 	values := `[1, 2.0, 1.5, -0, 1e3, 9223372036854775807, 9223372036854775808, 1e999, true, "x", "1", null, ["b","a","b"], [1], {}, ""]`
 	long := 16
@@ -280,7 +280,7 @@ func TestRemoteCandidates(t *testing.T) {
 	assert.ErrorIs(t, err, task.ErrTooManyRows)
 }
 
-// Nobody is asked about no rows. A body that nobody waits for asks nobody either.
+// If there are no rows, no service is asked. A body that nobody waits for does not ask, either.
 func TestRemoteAsksOnlyIfItMust(t *testing.T) {
 	for _, op := range []string{"remote", "remote_candidates"} {
 		c := remoteCase(map[string]any{"columns": []any{"f1"}}, "", rankdtest.Select(rankdtest.Rows(1, 2)))
@@ -298,7 +298,8 @@ func TestRemoteAsksOnlyIfItMust(t *testing.T) {
 	}
 }
 
-// A failure of the service is of class ErrRemote and names the endpoint. A panic in a document is contained.
+// A failure of the service has class ErrRemote and names the endpoint. A panic in a document is
+// contained.
 func TestRemoteErrors(t *testing.T) {
 	c := remoteCase(map[string]any{"columns": []any{"f1"}, "send": []any{"f2"}}, "", rankdtest.WithFloats(rankdtest.Rows(1), 1002, 0.5))
 	c.Service = nil
@@ -343,8 +344,8 @@ func TestRemoteParameters(t *testing.T) {
 	}
 }
 
-// A service that sends each column back, and a reference that reads JSON with the standard library: the task gives each
-// row what the reference says, whatever the rows.
+// A service sends each column back. The task gives each row the value that a reference reads
+// with the standard library, whatever the rows are.
 func TestRemoteAgainstAReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 1))
 	keys := map[string]registry.KeyID{"f1": 1001, "f2": 1002, "i1": 5001, "b1": 5101, "s1": 3001, "t1": 5201}
@@ -394,7 +395,7 @@ func TestRemoteAgainstAReference(t *testing.T) {
 	}
 }
 
-// normal makes -0 and 0 the same, and replaces what UTF-8 forbids.
+// normal returns a value with 0 for -0, and with replacements for what UTF-8 forbids.
 func normal(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -412,7 +413,7 @@ func normal(v any) any {
 	return v
 }
 
-// Whatever a service answers: an error of one line, or as many values as rows.
+// Whatever a service answers, the result is an error of one line or one value per row.
 func FuzzRemoteAnswer(f *testing.F) {
 	for _, answer := range []string{`{"columns":{"f1":[1,null],"t1":[["a"],[]]}}`, `{"ids":[1,2],"columns":{"f1":[1,2],"t1":[3,[]]}}`, `{"columns":{"f1":[1e999,-0],"t1":[["\ud800"],null]}}`, `[`, `{"ids":[1`, `{"ids":["a","\u0000"],"columns":{"f1":[1,2],"t1":[null,null]}}`} {
 		f.Add([]byte(answer))

@@ -87,7 +87,7 @@ func (r *fakeRedis) Sleep(time.Duration) error { return nil }
 
 func (r *fakeRedis) Await(fn func() error) error { return fn() }
 
-// listsOf answers as resptest.Followers does, from lists of that many entries.
+// listsOf answers as resptest.Followers does, from lists with that many entries.
 func listsOf(entries int) resptest.Answer {
 	return func(args []string) []byte {
 		if last, err := strconv.Atoi(args[len(args)-1]); err == nil && last >= entries {
@@ -100,7 +100,8 @@ func listsOf(entries int) resptest.Answer {
 	}
 }
 
-// ctxOf returns what a body needs to run a node of that op and those parameters, save its inputs.
+// ctxOf returns what a body needs to run a node of that op with those parameters, except for
+// its inputs.
 func ctxOf(t testing.TB, op, params string, more ...task.Spec) *task.Ctx {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
@@ -124,7 +125,8 @@ func ctxOf(t testing.TB, op, params string, more ...task.Spec) *task.Ctx {
 
 const endpoint = `"endpoint": "ep_0001"`
 
-// TestEachNewBatchCounts: its rows count, active or not, and those of a selection do not.
+// TestEachNewBatchCounts: all rows of a new batch count, active or not. Those of a selection do
+// not.
 func TestEachNewBatchCounts(t *testing.T) {
 	five := rowset.Dense(batchOf(1, 2, 3, 4, 5))
 	two := rowset.RowSet{Batch: five.Batch, Rows: []int32{4, 1}, N: 2}
@@ -172,7 +174,7 @@ func TestEachNewBatchCounts(t *testing.T) {
 			}
 			unbounded, err := invoke(ctx)
 			require.NoError(t, err)
-			for range 2 { // the second run of a context counts for itself
+			for range 2 { // the second run of a context has its own count
 				tasks.Env(ctx).Request = &taskrun.Request{Rows: tasks.NewRowBudget(100)}
 				out, err := invoke(ctx)
 				require.NoError(t, err)
@@ -196,7 +198,7 @@ func TestEachNewBatchCounts(t *testing.T) {
 
 // TestRowsAreCountedBeforeMemoryIsAllocated asks for more rows than any machine can hold.
 func TestRowsAreCountedBeforeMemoryIsAllocated(t *testing.T) {
-	huge := rowset.RowSet{Batch: batchOf(), N: math.MaxInt / 4} // there are none behind the count
+	huge := rowset.RowSet{Batch: batchOf(), N: math.MaxInt / 4} // the rows do not exist, only their number does
 	million := rowset.Dense(batchOf(make([]int64, 1e6)...))
 	for _, c := range []struct {
 		op, params string
@@ -226,7 +228,7 @@ func TestRowsAreCountedBeforeMemoryIsAllocated(t *testing.T) {
 	}
 }
 
-// TestAFanOutReadsNoMoreThanItMayMake: what it asks for, and in how many batches.
+// TestAFanOutReadsNoMoreThanItMayMake checks what a fan-out asks for, and in how many batches.
 func TestAFanOutReadsNoMoreThanItMayMake(t *testing.T) {
 	many := make([]int64, 3000)
 	for i := range many {
@@ -283,7 +285,7 @@ func TestAFanOutReadsNoMoreThanItMayMake(t *testing.T) {
 	}
 }
 
-// A source that nobody waits for any more stops.
+// A source stops when nobody waits for it any more.
 func TestALargeSourceStops(t *testing.T) {
 	ctx := ctxOf(t, "fixed_source", `"row_count": 1000000`)
 	cancel(ctx)
@@ -304,7 +306,8 @@ func TestASourceCounts(t *testing.T) {
 	assert.EqualError(t, err, "row_count is -1, must not be negative")
 }
 
-// TestLongListsAreReadInParts: several commands read one long list, up to its end, the fan-out or the rows that are left.
+// TestLongListsAreReadInParts: several commands read one long list, up to its end, the fan-out
+// or the number of rows that are left.
 func TestLongListsAreReadInParts(t *testing.T) {
 	for _, c := range []struct {
 		list, fanout, rowsMax int

@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// The task is, on random rows, one draw after the other among the rows that are left.
+// On random rows, the task makes one draw after another among the remaining rows.
 func TestSampleIsTheReference(t *testing.T) {
 	for key, name := range map[registry.KeyID]string{keyFloat: "k1001", keyInt: "k5001", 0: ""} {
 		params := map[string]any{"count": 20, "seed": -5, "propensity": "score"}
@@ -68,7 +68,8 @@ func TestSampleIsTheReference(t *testing.T) {
 	}
 }
 
-// Without a seed the ids of request and node choose the draws, and with one nothing else does.
+// Without a seed, the ids of request and node choose the draws. With a seed, only the seed
+// does.
 func TestSampleIsTheSameForASeed(t *testing.T) {
 	ids := make([]int64, 200)
 	for i := range ids {
@@ -99,7 +100,7 @@ func TestSampleRefuses(t *testing.T) {
 	}
 }
 
-// Rows of equal weights are drawn by what random(seed) gives them, least first.
+// Rows of equal weights are drawn in ascending order of their random(seed).
 func TestSampleDrawsAsRandomSays(t *testing.T) {
 	ids := make([]int64, 300)
 	for i := range ids {

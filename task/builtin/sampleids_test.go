@@ -11,7 +11,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// A sample draws by the texts of ids: the numbers that stand for them differ between requests.
+// A sample draws by the texts of ids, because the numbers that stand for them differ between
+// requests.
 func TestSampleOfIDsThatAreStrings(t *testing.T) {
 	var want []string
 	for first := range 5 {

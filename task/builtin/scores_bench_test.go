@@ -14,7 +14,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// scoreCases are one node of each task that scores, as benchmarks and the test of allocations run it.
+// scoreCases has a node of each task that scores. Benchmarks and the test of allocations run
+// them.
 func scoreCases(t testing.TB) map[string]struct {
 	spec task.Spec
 	nodeCase
@@ -48,7 +49,8 @@ func scoreCases(t testing.TB) map[string]struct {
 	}
 }
 
-// scoreRows returns rows as a feed has them: two columns of numbers, and authors of whom some have many rows.
+// scoreRows returns rows as a feed has them: with two columns of numbers, and with authors,
+// some of whom have many rows.
 func scoreRows(count int) rowset.RowSet {
 	rng := rand.New(rand.NewPCG(14, 14))
 	ids := make([]int64, count)
@@ -67,7 +69,8 @@ func scoreRows(count int) rowset.RowSet {
 	))
 }
 
-// The allocations of a task do not grow with its rows: a few slices, each as long as it has to be.
+// The allocations of a task do not grow with its rows: it makes a few slices, each as long as
+// necessary.
 func TestScoresAllocateNoMoreForMoreRows(t *testing.T) {
 	for name, c := range scoreCases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -81,14 +84,14 @@ func TestScoresAllocateNoMoreForMoreRows(t *testing.T) {
 				})
 			}
 			few, many := allocations(1000), allocations(10_000)
-			assert.LessOrEqual(t, many, few+40, "a sort may need more of its buckets, and scratch memory may be made anew, which the race detector makes likely")
+			assert.LessOrEqual(t, many, few+40, "a sort may need more buckets, and scratch memory may be made anew, mostly under the race detector")
 			assert.Less(t, many, 100.0)
 		})
 	}
 }
 
-// BenchmarkScores runs each task that scores for 100, 10,000 and a million rows, as the engine runs it: without a check of the
-// result. ns/row is the time of one row.
+// BenchmarkScores runs each task that scores for 100, 10,000 and a million rows. As in an
+// engine, nobody checks the result. ns/row is the time per row.
 func BenchmarkScores(b *testing.B) {
 	for _, rows := range []int{100, 10_000, 1_000_000} {
 		in := scoreRows(rows)

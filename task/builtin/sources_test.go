@@ -34,7 +34,7 @@ var keyNames = map[registry.KeyID]string{
 	keySource: "source", keyRank: "source_rank",
 }
 
-// comparableKeys are the keys by which rows can be told apart.
+// comparableKeys are the keys by which rows can be compared.
 var comparableKeys = []registry.KeyID{registry.IDKey, 1001, 1002, 3001, 3002, 5001, 5002, 5101}
 
 // specOf returns a built-in task.
@@ -54,7 +54,8 @@ func keyOf(rng *rand.Rand, rows rowset.RowSet, keys ...registry.KeyID) registry.
 	return registry.IDKey
 }
 
-// runSource runs a task over the tables of this file. It checks that the inputs stay as they are.
+// runSource runs a task over the tables of this file. It checks that the task does not change
+// its inputs.
 func runSource(t *testing.T, op string, c rankdtest.Case) (rowset.RowSet, error) {
 	t.Helper()
 	c.Registry = sourceRegistry()
@@ -90,7 +91,7 @@ func tablesOf(inputs []rowset.RowSet) []table {
 	return tables
 }
 
-// randomProvenance returns parameters for source and rank columns, and what they mean.
+// randomProvenance returns parameters for source and rank columns, and their meaning.
 func randomProvenance(rng *rand.Rand, inputs int, needNames bool) (map[string]any, provenanceOf) {
 	params, p := map[string]any{}, provenanceOf{}
 	if rng.IntN(2) == 0 {
@@ -145,7 +146,7 @@ func TestDedupeAsReference(t *testing.T) {
 	}
 }
 
-// Sets of more members than a word has bits are merged in another way.
+// Sets with more members than a word has bits are merged in another way.
 func TestDedupeMergesSetsOfManyMembers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 3))
 	for _, members := range []int{1, 2, 62, 63, 64, 65, 200} {
@@ -210,7 +211,7 @@ func TestJoinAsReference(t *testing.T) {
 	}
 }
 
-// Strings of two dictionaries compare by their text, also in a large number.
+// Strings of two dictionaries compare by their text, even if there are many.
 func TestJoinOfManyStrings(t *testing.T) {
 	side := func(from, to int) rowset.RowSet {
 		var ids []int64
@@ -280,8 +281,8 @@ func TestBlendAsReference(t *testing.T) {
 	}
 }
 
-// smoothTurn returns the input that has turn i of a ratio: at each turn every input gains its number, and
-// the one that has most pays the sum.
+// smoothTurn returns the input that has turn i of a ratio. At each turn every input gains its
+// number. The input with the most takes the turn and pays the sum.
 func smoothTurn(ratio []int, i int) int {
 	sum, gained, most := 0, make([]int, len(ratio)), 0
 	for _, n := range ratio {
@@ -300,7 +301,7 @@ func smoothTurn(ratio []int, i int) int {
 	return most
 }
 
-// ratioStart finds the first turn of a request from a blend of long inputs.
+// ratioStart finds the first turn of a request in a blend of long inputs.
 func ratioStart(t *testing.T, ratio []int, requestID string) int {
 	sum := 0
 	inputs := make([]rowset.RowSet, len(ratio))
@@ -327,7 +328,7 @@ func ratioStart(t *testing.T, ratio []int, requestID string) int {
 	return 0
 }
 
-// Over many requests each input is as often at each place as its number says.
+// Over many requests, each input has each place as often as its number says.
 func TestBlendRatioIsFair(t *testing.T) {
 	const requests = 1000
 	counts := make([][3]int, 4)
@@ -346,7 +347,8 @@ func TestBlendRatioIsFair(t *testing.T) {
 	}
 }
 
-// Edges that random inputs seldom meet, and that a reader of the reference asks about.
+// The table has edge cases that random inputs seldom meet, and about which readers of the
+// reference ask.
 func TestSourcesEdges(t *testing.T) {
 	rows, inputs := rankdtest.Rows, rankdtest.Inputs
 	none := rows()
@@ -445,7 +447,8 @@ func TestSourcesEdges(t *testing.T) {
 	}
 }
 
-// Parameters that a node must not have: the plan is refused, in one line that names node and field.
+// A plan is refused if a node has a parameter that it must not have. The error is one line that
+// names node and field.
 func TestSourcesRefuse(t *testing.T) {
 	two := rankdtest.Inputs(rankdtest.Rows(1), rankdtest.Rows(2))
 	one := two[:1]

@@ -9,7 +9,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// places are built-in tasks and where they run; the original specification's twelve as its table says. The reference has the place of each.
+// places are built-in tasks and their places. The original specification's table has the places
+// of its twelve tasks. The reference has the place of each.
 var places = map[string]task.Place{
 	"core::viewer": task.Waits, "core::follow": task.Waits, "core::recommendation": task.Waits, "core::media": task.Waits,
 	"core::vm": task.Computes, "core::filter": task.Computes, "core::sort": task.Computes, "core::take": task.Computes,

@@ -18,7 +18,7 @@ import (
 // keyRef is an expression that reads a column.
 func keyRef(key registry.KeyID) string { return fmt.Sprintf(`{"op":"key_ref","key_id":%d}`, key) }
 
-// negated is an expression that turns the order of a column round.
+// negated is an expression that reverses the order of a column.
 func negated(key registry.KeyID) string { return `{"op":"neg","x":` + keyRef(key) + `}` }
 
 func TestTop(t *testing.T) {

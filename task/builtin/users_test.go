@@ -14,12 +14,12 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// shopRegistry is of a shop whose key 3001 is a price, with one more key.
+// shopRegistry belongs to a shop, where key 3001 is a price. It has one more key.
 func shopRegistry(key string) *registry.Registry {
 	return registrytest.Tables{Keys: registrytest.ID + registrytest.Key(3001, "price", "float", registrytest.Nullable) + key, Endpoints: registrytest.Redis}.Load()
 }
 
-// usersCase runs a task that reads user 7, in the country PL, whose list has user 8 alone.
+// usersCase runs a task that reads user 7, in the country PL. The user's list has only user 8.
 func usersCase(t *testing.T, op, key string) (rowset.RowSet, error) {
 	s := spec(t, op)
 	c := rankdtest.Case{Registry: shopRegistry(key), UserID: 7, Params: map[string]any{"endpoint": "ep_0001"},
@@ -37,7 +37,8 @@ func usersCase(t *testing.T, op, key string) (rowset.RowSet, error) {
 
 var usersOps = []string{"core::viewer", "core::follow", "core::recommendation"}
 
-// The column of users is the key that is named country, whatever its id, and its values are in the hash field of that key.
+// The column of users is the key with the name country, whatever its id. Its values are in the
+// hash field of that key.
 func TestTheCountryOfUsersHasItsKey(t *testing.T) {
 	const land = "[[key]]\nid = 42\nname = \"country\"\ntype = \"string\"\nnullable = true\nfield = \"land\"\n"
 	for _, op := range usersOps {
@@ -54,7 +55,8 @@ func TestTheCountryOfUsersHasItsKey(t *testing.T) {
 	}
 }
 
-// A registry without that key has no place for the column: a plan with the tasks does not load.
+// A registry without that key has no place for the column, so plans with these tasks do not
+// load.
 func TestUsersNeedTheKeyOfTheirCountry(t *testing.T) {
 	const need = `rankdtest.plan.json: node "task": nodes[0]: the task writes the column "country", so the registry must have ` +
 		`a nullable key "country" of type string; `
@@ -72,7 +74,8 @@ func TestUsersNeedTheKeyOfTheirCountry(t *testing.T) {
 	}
 }
 
-// A run of a built-in task is refused if a column that it gets or gives is not of the type of its key.
+// A run of a built-in task is refused if a column of its input or result does not have the type
+// of its key.
 func TestColumnsHaveTheTypesOfTheirKeys(t *testing.T) {
 	texts := rankdtest.WithStrings(rankdtest.Rows(1), 3001, "PL")
 	for _, c := range []rankdtest.Case{
