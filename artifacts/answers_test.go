@@ -32,7 +32,7 @@ const (
 	paramWeight   registry.ParamID = 4
 )
 
-// row is a candidate, in the simplest form there is: scored tells whether score counts.
+// row is a candidate in the simplest form. scored says whether score counts.
 type row struct {
 	id      int64
 	country string // "" if there is none
@@ -40,8 +40,8 @@ type row struct {
 	scored  bool
 }
 
-// demo is the demo data set, read key by key, and one request's user and parameters: the example plans are
-// written below in terms of it, row by row.
+// demo is the demo data set, which is read key by key, with one request's user and parameters.
+// The example plans below are written in these terms, row by row.
 type demo struct {
 	t       *testing.T
 	redis   *respblocking.Client
@@ -125,7 +125,7 @@ func best(rows []row) []row {
 
 func take(rows []row, n int) []row { return rows[:min(n, len(rows))] }
 
-// answers says for each example plan what it answers, by the specification.
+// answers has for each example plan its answer, by the specification.
 var answers = map[string]func(d *demo) []row{
 	"simple_viewer": func(d *demo) []row { return d.viewer() },
 	"viewer_filter": func(d *demo) []row { return keep(d.viewer(), func(r row) bool { return r.id > 5 }) },
@@ -157,7 +157,7 @@ var answers = map[string]func(d *demo) []row{
 	"parallel_sleep_plan": func(d *demo) []row { return append(d.viewer(), d.viewer()...) },
 }
 
-// find returns the first user of whom something holds.
+// find returns the first user with a property.
 func (d *demo) find(holds func(user int64) bool) int64 {
 	for user := int64(1); user <= devredis.Users; user++ {
 		if holds(user) {
@@ -168,8 +168,8 @@ func (d *demo) find(holds func(user int64) bool) int64 {
 	return 0
 }
 
-// borderline returns a user and a weight with which the last row that a plan of that fan-out sees, of at least so
-// many, scores exactly limit, and all others score less.
+// borderline returns a user and a weight for a plan of that fan-out. The plan sees at least
+// that many rows. The last row scores exactly limit, and all others score less.
 func (d *demo) borderline(fanout, least int, limit float64) (user int64, weight float64) {
 	user = d.find(func(user int64) bool {
 		ids := d.list([]row{{id: user}}, "follow", fanout)
@@ -180,7 +180,8 @@ func (d *demo) borderline(fanout, least int, limit float64) (user int64, weight 
 	return user, weight
 }
 
-// TestAnswers compares what the example plans answer with what the specification says, on the demo data.
+// TestAnswers compares the answers of the example plans with the specification, on the demo
+// data.
 func TestAnswers(t *testing.T) {
 	server, err := devredis.Start()
 	require.NoError(t, err)

@@ -14,7 +14,8 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// drawings are the example plans in short: each node with its op and what it waits for.
+// drawings are the example plans in short: each node with its op and the nodes that it waits
+// for.
 var drawings = map[string]string{
 	"simple_viewer":   "n0=viewer -> n0",
 	"viewer_filter":   "n0=viewer n1=filter(n0) -> n1",

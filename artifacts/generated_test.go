@@ -21,11 +21,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// drawn are the example plans as people wrote them, with the node ids of the drawings.
+// drawn has the example plans as people wrote them, with the node ids of the drawings.
 var drawn = os.DirFS("testdata/drawn")
 
-// TestPlansAreUpToDate: each artifact is what its source in the folder plans compiles to. After a change of a
-// source or of the compiler, run go run ./cmd/rankd compile plans.
+// TestPlansAreUpToDate compiles each source in the folder plans and compares it with its
+// artifact. After a change of a source or of the compiler, run go run ./cmd/rankd compile
+// plans.
 func TestPlansAreUpToDate(t *testing.T) {
 	reg, err := registry.Default("dev")
 	require.NoError(t, err)
@@ -51,7 +52,8 @@ func TestPlansAreUpToDate(t *testing.T) {
 	assert.ElementsMatch(t, compiled, files, "each artifact has a source")
 }
 
-// TestPlansAsDrawn: the compiled plans equal those that people wrote, up to the order of keys and nodes, and ids.
+// TestPlansAsDrawn: the compiled plans equal those that people wrote, except for ids and the
+// order of keys and nodes.
 func TestPlansAsDrawn(t *testing.T) {
 	files, err := fs.Glob(drawn, "*")
 	require.NoError(t, err)
@@ -65,8 +67,8 @@ func TestPlansAsDrawn(t *testing.T) {
 	}
 }
 
-// plain is a plan without ids: a node is written as its op and parameters, with its expression, its inputs and the
-// nodes that it refers to in place of their ids.
+// plain is a plan without ids. Each node is written as its op and parameters. Its expression,
+// its inputs and the nodes that it refers to stand in place of their ids.
 type plain struct {
 	outputs []string // in order
 	nodes   []string // in any order

@@ -16,8 +16,9 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// written are the example plans in full, as the original specification (request-response.md among its documents) write them: each
-// node with all its parameters, and each expression and predicate in place of its id.
+// written has the full example plans as the original specification writes them (in
+// request-response.md and other documents). Each node has all of its parameters. Expressions
+// and predicates stand in place of their ids.
 var written = map[string]string{
 	"simple_viewer": `
 v = core::viewer()
@@ -86,8 +87,8 @@ join = core::concat(sleep_a) rhs=sleep_b
 -> join`,
 }
 
-// TestPlansAsWritten: no parameter, constant or operator of a drawn plan differs from its description. The
-// compiled plans equal the drawn ones, as TestPlansAsDrawn checks.
+// TestPlansAsWritten: no parameter, constant or operator of a drawn plan differs from its
+// description. TestPlansAsDrawn checks that the compiled plans equal the drawn ones.
 func TestPlansAsWritten(t *testing.T) {
 	files, err := fs.Glob(drawn, "*.plan.json")
 	require.NoError(t, err)
@@ -106,7 +107,8 @@ func TestPlansAsWritten(t *testing.T) {
 // object is a JSON object; numbers keep their digits.
 type object = map[string]any
 
-// write writes an artifact as the table does. The endpoint, which is the same everywhere, is checked and left out.
+// write writes an artifact in the form of the table. It checks and leaves out the endpoint,
+// which is the same everywhere.
 func write(t *testing.T, artifact []byte) string {
 	var p struct {
 		Nodes []struct {

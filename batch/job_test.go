@@ -29,9 +29,9 @@ func TestMain(m *testing.M) { looptest.Main(m) }
 // world is an engine whose plan gives a row with the user as its id, and fails for some users.
 type world struct {
 	*rankd.Engine
-	fails atomic.Int64 // users that are multiples of it; 0: none
+	fails atomic.Int64 // users that are multiples of it fail; 0: none
 	ran   atomic.Int64
-	stop  func(user int64) // hears of each user that runs
+	stop  func(user int64) // is called for each user that runs
 }
 
 func newWorld(t *testing.T) *world {
@@ -55,7 +55,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// numbers returns users 1 to n, a line each.
+// numbers returns users 1 to n, one per line.
 func numbers(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -98,7 +98,8 @@ func TestAJobAnswersEachUserInOrder(t *testing.T) {
 	}
 }
 
-// A job that is interrupted at any user goes on where its last whole part ends, and its output is the same.
+// A job that is interrupted at any user goes on after its last whole part. Its output is the
+// same.
 func TestAJobGoesOn(t *testing.T) {
 	const users = 57
 	for at := int64(1); at <= users; at += 4 {
@@ -226,7 +227,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// A user that nobody understands fails alone, and is in the file of those that failed.
+// A user that cannot be parsed fails alone, and is in the file of users that failed.
 func TestUsersThatAreWrong(t *testing.T) {
 	w, out := newWorld(t), filepath.Join(t.TempDir(), "answers.jsonl")
 	sum, err := w.job(t, "1\nx\n0\n2\n", out).Run(t.Context())
@@ -238,7 +239,8 @@ func TestUsersThatAreWrong(t *testing.T) {
 	assert.Equal(t, "{\"user_id\": \"x\"}\n{\"user_id\": \"0\"}\n", string(failed))
 }
 
-// Redis gets no more commands a second than the job allows, apart from those of the users under way.
+// Redis gets no more commands a second than the job allows, except those of the users under
+// way.
 func TestTheBoundOfCommands(t *testing.T) {
 	const users, perSecond, inFlight, commands = 200, 4000, 4, 12
 	redis, err := devredis.Start()
@@ -261,7 +263,7 @@ func TestTheBoundOfCommands(t *testing.T) {
 	assert.LessOrEqual(t, float64(sent), perSecond*(sum.Seconds+paceCredit.Seconds())+(inFlight+paceEvery)*commands)
 }
 
-// FuzzUsers reads anything as users of each form: each document is one line.
+// FuzzUsers reads any text as users in each form. Each document is one line.
 func FuzzUsers(f *testing.F) {
 	for _, seed := range []string{"1\n2\n", "{\"user_id\": 1}\n", "user_id,a\n1,\"x\ny\"\n", "\xff\x00\n", "user_id\n\"\n"} {
 		f.Add(seed, uint8(0))

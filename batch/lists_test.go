@@ -45,7 +45,7 @@ func ask(t *testing.T, redis string, command ...string) (texts []string) {
 	return texts
 }
 
-// listed checks that users from one on have lists of a version, but for those that fail.
+// listed checks that all users from one on, except those that fail, have lists of a version.
 func listed(t *testing.T, redis string, version, users, fails int) {
 	t.Helper()
 	for user := 1; user <= users; user++ {
@@ -89,7 +89,8 @@ func TestListsHaveAVersion(t *testing.T) {
 	assert.GreaterOrEqual(t, sum.Version, before)
 }
 
-// Lists go on like files: an interrupted job leaves the pointer alone, and its version has each user once at the end.
+// Lists can be interrupted like files. An interrupted job does not move the pointer, and in the
+// end its version has each user once.
 func TestListsGoOn(t *testing.T) {
 	const users = 57
 	for at := int64(1); at <= users; at += 8 {
@@ -121,7 +122,7 @@ func TestListsGoOn(t *testing.T) {
 func TestThePointerStays(t *testing.T) {
 	w, redis, dir := newWorld(t), keyed(t).Addr(), t.TempDir()
 	w.fails.Store(3)
-	for range 2 { // the second time all is kept
+	for range 2 { // the second time, everything is kept
 		sum, err := w.lists(t, numbers(30), redis, dir, 1).Run(t.Context())
 		require.ErrorIs(t, err, ErrTooManyFailed)
 		assert.Equal(t, 10, sum.Failed)
@@ -139,12 +140,12 @@ func TestThePointerStays(t *testing.T) {
 	require.ErrorIs(t, err, ErrTooManyFailed, "nobody was ranked")
 }
 
-// The pointer moves with the last of all shares.
+// The pointer moves when the last share is done.
 func TestSharesOfAVersion(t *testing.T) {
 	const shards, users = 3, 60
 	w, redis := newWorld(t), keyed(t).Addr()
 	for shard := range shards {
-		for range 2 { // a share that runs twice is still one
+		for range 2 { // a share that runs twice still counts as one
 			j := w.lists(t, numbers(users), redis, t.TempDir(), 5)
 			j.Shard, j.Shards = shard, shards
 			sum, err := j.Run(t.Context())
@@ -159,7 +160,7 @@ func TestSharesOfAVersion(t *testing.T) {
 	assert.ErrorContains(t, err, "need its number")
 }
 
-// A Redis that cannot keep the lists ends the job, which then goes on.
+// If a Redis cannot keep the lists, the job ends with an error. The job can go on later.
 func TestListsThatRedisRefuses(t *testing.T) {
 	s := testworld.StartRedis(t)
 	w, dir := newWorld(t), t.TempDir()
@@ -172,7 +173,7 @@ func TestListsThatRedisRefuses(t *testing.T) {
 	_, err := w.lists(t, numbers(40), redis, dir, 1).Run(t.Context())
 	var failed *resp.OpError
 	require.ErrorAs(t, err, &failed)
-	s.Restart(t) // It has lost all.
+	s.Restart(t) // Redis has lost everything.
 	w.stop = func(int64) {}
 	_, err = w.lists(t, numbers(40), redis, dir, 1).Run(t.Context())
 	require.ErrorContains(t, err, "the lists of version 1 have gone")
@@ -192,7 +193,8 @@ func TestListsThatRedisRefuses(t *testing.T) {
 	assert.True(t, sum.Current)
 }
 
-// Lists lie on all masters of a real Redis Cluster, and old versions go from all of them.
+// Lists are on all masters of a real Redis Cluster, and old versions are removed from all of
+// them.
 func TestListsOfARealCluster(t *testing.T) {
 	const users = 300
 	c := testworld.StartRedisCluster(t, 3)

@@ -96,7 +96,7 @@ func TestAScanGoesOn(t *testing.T) {
 	assert.EqualValues(t, 57, w.ran.Load())
 }
 
-// A list that does not fit into memory is the same.
+// The users are the same if the list does not fit into memory.
 func TestSortedList(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, runs := range []int{0, 1, 3} {
@@ -124,7 +124,8 @@ func TestSortedList(t *testing.T) {
 	}
 }
 
-// Users of a real Redis Cluster are on all masters; a real server gives keys twice while its table grows.
+// Users of a real Redis Cluster are on all masters. A real server returns keys twice while its
+// table grows.
 func TestUsersOfARealCluster(t *testing.T) {
 	const users = 5000
 	c := testworld.StartRedisCluster(t, 3)
@@ -144,7 +145,7 @@ func TestUsersOfARealCluster(t *testing.T) {
 	assert.Equal(t, users, sum.Users)
 	assert.Equal(t, numbers(users), strings.Join(append(answered(t, out), ""), "\n"))
 
-	// A slot on its way may hide a key, so the batch does not begin.
+	// A slot that is moving may hide a key, so the batch does not begin.
 	slot := c.Do(t, 0, "CLUSTER", "KEYSLOT", "user:1")
 	owner := 0
 	for c.Do(t, owner, "CLUSTER", "COUNTKEYSINSLOT", slot) == "0" {
@@ -155,7 +156,7 @@ func TestUsersOfARealCluster(t *testing.T) {
 	assert.ErrorIs(t, err, devredis.ErrSlotsMove)
 }
 
-// FuzzScan reads any template: a scan matches the key that it makes for a user.
+// FuzzScan parses any template. A scan matches the key that the template makes for a user.
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{"user:{user}", "{{u:{user}}}", "a*{user}[b]", "{user", "{user}{user}"} {
 		f.Add(seed)

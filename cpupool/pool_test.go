@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// handLoop is a loop turned by the test: posts and deferred work queue up until run is
+// handLoop is a loop that the test drives. Posts and deferred work queue up until run is
 // called.
 type handLoop struct {
 	onPost func() // if set, called by Post
@@ -72,8 +72,7 @@ func (l *handLoop) endIteration() {
 	}
 }
 
-// run waits for n posts and runs them on the test's goroutine, each in an iteration of
-// its own.
+// run waits for n posts and runs them on the test's goroutine, each in its own iteration.
 func (l *handLoop) run(n int) {
 	l.endIteration()
 	for range n {
@@ -109,8 +108,8 @@ func newTestPool(t *testing.T, cfg Config) (*Pool, *handLoop) {
 	return p, l
 }
 
-// block occupies all workers until the returned function is called; it then
-// runs the blockers' hand-backs.
+// block occupies all workers until the returned function is called, which then runs the
+// blockers' hand-backs.
 func block(t *testing.T, p *Pool, l *handLoop, workers int) (release func()) {
 	started, gate := make(chan struct{}), make(chan struct{})
 	for range workers {
@@ -208,7 +207,7 @@ func TestCancelCompletesLater(t *testing.T) {
 	assert.True(t, ran)
 }
 
-// The loop is a real one here.
+// This test uses a real loop.
 func TestCancelOnALoop(t *testing.T) {
 	h := looptest.New(t)
 	p := New(h.Loop, Config{Workers: 1})
@@ -348,8 +347,8 @@ func TestCloseWaitsAndRefuses(t *testing.T) {
 	assert.ErrorIs(t, p.Submit(&Job{Work: func() {}}), ErrClosed)
 }
 
-// TestDoneComesOnceThoughTheLoopHasStopped: the loop refuses the hand-back, so Close
-// waits for the loop's end and completes the job.
+// TestDoneComesOnceThoughTheLoopHasStopped: the loop refuses the hand-back. Close then waits
+// for the loop's end and completes the job.
 func TestDoneComesOnceThoughTheLoopHasStopped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		work func(gate chan struct{})
@@ -388,7 +387,7 @@ func TestDoneComesOnceThoughTheLoopHasStopped(t *testing.T) {
 	}
 }
 
-// The loop is a real one here, and stops between Submit and the end of the iteration.
+// This test uses a real loop, which stops between Submit and the end of the iteration.
 func TestJobsOfALoopThatStopsAreCompleted(t *testing.T) {
 	h := looptest.New(t)
 	p := New(h.Loop, Config{Workers: 1})
@@ -410,8 +409,8 @@ func TestJobsOfALoopThatStopsAreCompleted(t *testing.T) {
 	assert.Equal(t, []string{"before", "late", "after the end"}, order)
 }
 
-// TestGoexitWhileThePoolCloses: a worker that work ends with runtime.Goexit is replaced,
-// so that what is queued behind it runs, whenever Close comes.
+// TestGoexitWhileThePoolCloses: work ends its worker with runtime.Goexit. The worker is
+// replaced, so queued jobs still run, whenever Close comes.
 func TestGoexitWhileThePoolCloses(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		l := newHandLoop()
@@ -441,7 +440,7 @@ func TestGoexitWhileThePoolCloses(t *testing.T) {
 	}
 }
 
-// The jobs of one iteration run side by side, though its end starts one worker only.
+// The jobs of one iteration run at the same time, though its end starts only one worker.
 func TestAWorkerStartsTheNext(t *testing.T) {
 	p, l := newTestPool(t, Config{Workers: 3})
 	started, gate := make(chan struct{}), make(chan struct{})
@@ -493,7 +492,7 @@ func TestAnIterationStartsOneWorkerAndNeverMoreThanThereMayBe(t *testing.T) {
 	assert.True(t, exec.stopped)
 }
 
-// A job is counted, and keeps WaitIdle waiting, until its hand-back is posted.
+// A job counts, and WaitIdle waits for it, until its hand-back is posted.
 func TestAJobIsCountedBeforeItIsHandedBack(t *testing.T) {
 	p, l := newTestPool(t, Config{Workers: 1})
 	var atPost []Stats
@@ -533,7 +532,7 @@ func TestStats(t *testing.T) {
 	assert.GreaterOrEqual(t, s.WaitTotal, s.WaitMax)
 }
 
-// BenchmarkOffload is a job there and back, one at a time and many at once.
+// BenchmarkOffload measures a job there and back, one at a time and many at once.
 func BenchmarkOffload(b *testing.B) {
 	for _, inflight := range []int{1, 64} {
 		b.Run(map[int]string{1: "one", 64: "64inflight"}[inflight], func(b *testing.B) {
@@ -560,7 +559,8 @@ func BenchmarkOffload(b *testing.B) {
 	}
 }
 
-// Jobs start by Due, then in the order of their submission, whichever are cancelled meanwhile.
+// Jobs start by Due, then in the order of their submission. Cancelled jobs do not change that
+// order.
 func TestJobsStartByDue(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 7))

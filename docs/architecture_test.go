@@ -57,7 +57,7 @@ func packages(t *testing.T) map[string][]string {
 	return imports
 }
 
-// The table of rooms names each folder with a package at the top, and each folder once.
+// The table of rooms names each top-level folder with a package, and names each folder once.
 func TestRooms(t *testing.T) {
 	text := readPage(t, "architecture.md")
 	_, text, _ = strings.Cut(text, "## The rooms\n")
@@ -87,7 +87,7 @@ func TestRooms(t *testing.T) {
 // onlyImports matches "only `a` and `b` import x and y" in the page.
 var onlyImports = regexp.MustCompile("[Oo]nly ((?:`[a-z/]+`(?: and )?)+) imports? ([a-z]+(?: and [a-z]+)*)")
 
-// Where the page says that only these packages import a library, only these do.
+// If the page says that only certain packages import a library, no others do.
 func TestOnlyTheseImport(t *testing.T) {
 	imports := packages(t)
 	libraries := map[string]bool{}
@@ -112,7 +112,8 @@ func TestOnlyTheseImport(t *testing.T) {
 	}
 }
 
-// The pages have the statuses of a node in a trace, and the number of rows from which on placement takes no guess.
+// The pages have the statuses of a node in a trace. They also have the number of rows from
+// which on placement does not guess.
 func TestPagesHaveTheNumbersAndWordsOfTheSources(t *testing.T) {
 	text := readPage(t, "trace.md")
 	for _, name := range []string{"SpanStatus", "status"} {
@@ -130,7 +131,7 @@ func TestPagesHaveTheNumbersAndWordsOfTheSources(t *testing.T) {
 	assert.Contains(t, unwrapped(readPage(t, "placement.md")), "and makes "+string(bound[1])+" rows at most")
 }
 
-// Each package that the glossary names points to it.
+// The glossary entry of a package links to the package.
 func TestPackagesPointToTheGlossary(t *testing.T) {
 	for _, row := range regexp.MustCompile(`(?m)^\|.*\|.*\|(.*)\|$`).FindAllStringSubmatch(readPage(t, "glossary.md"), -1) {
 		for _, name := range code.FindAllStringSubmatch(row[1], -1) {

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCITestInstalls runs .ci/test where there are the tools of a bare system, and a package manager that writes down what it is
-// asked for. The first two times another program holds a lock of it. A go that runs no tests says what they would have found.
+// TestCITestInstalls runs .ci/test with only the tools of a bare system. The package manager
+// writes down its arguments. The first two times, another program holds a lock of it. A go that
+// runs no tests reports which programs they would have found.
 func TestCITestInstalls(t *testing.T) {
 	script, err := filepath.Abs(filepath.Join(root, ".ci", "test"))
 	require.NoError(t, err)

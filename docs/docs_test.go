@@ -117,7 +117,7 @@ type tree struct {
 	names   map[string]bool     // "package.Name", and "package.Type.Member"
 	known   map[string]bool     // packages
 	aliases map[string]string   // "package.Name" of a type of another package, by the other name
-	strings map[string]bool     // string literals of the programs, flags among them, and cobra's flag "help"
+	strings map[string]bool     // string literals of the programs, including flags, and cobra's flag "help"
 }
 
 func readTree(t *testing.T) *tree {
@@ -242,8 +242,8 @@ func members(e ast.Expr) (names []string) {
 	return names
 }
 
-// TestNamesExist: each test, file, Go name and flag that a page quotes in backquotes exists. A test is
-// written package/TestName, or TestName where the package is clear.
+// TestNamesExist: each test, file, Go name and flag exists that a page quotes in backquotes. A
+// test is written as package/TestName, or as TestName if the package is clear.
 func TestNamesExist(t *testing.T) {
 	tr := readTree(t)
 	top, err := os.ReadDir(root)
@@ -305,7 +305,8 @@ func TestServingHasEachMemberOfARequest(t *testing.T) {
 	assert.ElementsMatch(t, read, told)
 }
 
-// TestDrawingsAreThoseOfTheTimelines: the page shows what scheduler's TestTimelines draws.
+// TestDrawingsAreThoseOfTheTimelines: the page shows what TestTimelines of package scheduler
+// draws.
 func TestDrawingsAreThoseOfTheTimelines(t *testing.T) {
 	page, err := os.ReadFile("placement.md")
 	require.NoError(t, err)

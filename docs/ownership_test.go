@@ -14,11 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ownership matches the words in which a type says who may touch it.
+// ownership matches the words by which a type says who may touch it.
 var ownership = regexp.MustCompile(`(?i)loop only|only the loop|any goroutine|one goroutine|on the goroutine|only the goroutine|` +
 	`immutable|belongs? to|worker|goroutine from|only (the|that) body|each method says|does not change|like bytes`)
 
-// Each exported type with parts says who may touch it. A number or a string is a value: nobody shares it.
+// Each exported type with parts says who may touch it. Numbers and strings are values, which
+// nobody shares.
 func TestEachTypeSaysWhoMayTouchIt(t *testing.T) {
 	var silent []string
 	require.NoError(t, filepath.WalkDir(root, func(path string, file fs.DirEntry, err error) error {

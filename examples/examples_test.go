@@ -74,7 +74,8 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestTheShopsPageShowsItsTables compares the tables that the page of the shop leads through with those that the example has.
+// TestTheShopsPageShowsItsTables compares the tables on the page of the shop with those of the
+// example.
 func TestTheShopsPageShowsItsTables(t *testing.T) {
 	page, err := os.ReadFile("shop/README.md")
 	require.NoError(t, err)

@@ -18,9 +18,12 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// lostAt finds where an id went the plain way: on all ways back from the outputs, but for the right sides of joins, the nodes of which an input has the id and
-// the result does not. Of several the one with the longest way from a source, those that expand last. -1: no such node has it.
-// If that is an inner join, the node on its right side where the id went before.
+// lostAt finds in the plainest way where an id was lost. It walks all ways back from the
+// outputs, except through the right sides of joins. It looks for nodes with an input that has
+// the id and a result that does not. Of several, it takes the one with the longest way from a
+// source, and one that expands only if there is no other. If that node is an inner join, it
+// returns the node on the right side that lost the id before. It returns -1 if there is no such
+// node.
 func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 	has := func(node int) bool {
 		ids := rows[node].Out
@@ -59,7 +62,7 @@ func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 		walk(output)
 	}
 	best := -1
-	better := func(a, b int) bool { // what does not expand goes first, then the deepest
+	better := func(a, b int) bool { // nodes that do not expand go first, then the deepest
 		x, y := g.Nodes[a].Op == "test::children", g.Nodes[b].Op == "test::children"
 		if x != y {
 			return y
@@ -94,8 +97,9 @@ func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 	return best
 }
 
-// For random plans and ids: the engines give the same answer with and without an explanation, and the same explanation.
-// It says of each missing id what a plain trace of the rows says, and of each returned row what the rows hold.
+// The test runs random plans and ids. The engines give the same answer with and without an
+// explanation, and the same explanation. It says of each missing id what a plain trace of the
+// rows says. It says of each returned row what the rows contain.
 func TestExplanationsOfRandomPlans(t *testing.T) {
 	w := newWorld(t)
 	kinds := map[string]int{}
@@ -269,7 +273,7 @@ func TestJSON(t *testing.T) {
 				{"op":"coalesce","value":0.25,"terms":[{"op":"param_ref","name":"weight","value":0.25}]}]}}]}]}`, string(doc))
 }
 
-// scored are nodes that score and cut the rows of the source of six, with labels.
+// scored are nodes with labels that score and cut the six rows of the source.
 var scored = []string{
 	node("src", "fixed_source", `"row_count": 6`),
 	node("score", "vm", `"out_key": 2001, "expr_id": "half", "trace": "the score"`, "src"),
@@ -278,7 +282,7 @@ var scored = []string{
 	node("top", "take", `"count": 2, "trace": "best"`, "sorted"),
 }
 
-// A page explains the rows before it, on it and behind it.
+// A page explains the rows before it, on it and after it.
 func TestAPageIsExplained(t *testing.T) {
 	w := newWorld(t)
 	g := w.load([]string{
@@ -294,8 +298,8 @@ func TestAPageIsExplained(t *testing.T) {
 	assert.Contains(t, out.String(), "· page (core::take): kept, rank 5 → 2 of 2\n")
 }
 
-// What people read. The columns of a join are explained by the row that it met, and so is an id that the other side has lost. A node with a
-// label has it before its id.
+// The test has the texts for people. The columns of a join are explained by the row that it
+// met. So is an id that the other side has lost. A label comes before the node's id.
 func TestTheOtherSideOfAJoinIsFollowed(t *testing.T) {
 	w := newWorld(t)
 	g := w.load(append(slices.Clone(scored),
@@ -371,7 +375,8 @@ id 77 is not in the answer: it never was a candidate
 	assert.Equal(t, "best", row.Steps[1].Joined[4].Label)
 }
 
-// A join by another column than the id explains the row that it met, and does not take it for a source.
+// A join by another column than the id explains the row that it met. It does not take that row
+// for a source.
 func TestAJoinByAColumn(t *testing.T) {
 	w := newWorld(t)
 	g := w.load([]string{
@@ -412,8 +417,8 @@ func TestAJoinByAColumn(t *testing.T) {
 	assert.Equal(t, "met", e.Missing[0].At.Node)
 }
 
-// A task whose From names rows that are not there is taken at its word for the others alone. Its node runs a second time
-// once, however many rows are explained.
+// If the From of a task names rows that do not exist, its other rows still count. Its node runs
+// a second time, but only once, however many rows are explained.
 func TestFromBeyondTheRows(t *testing.T) {
 	runs := 0
 	w := newWorld(t, task.Spec{
@@ -436,7 +441,7 @@ func TestFromBeyondTheRows(t *testing.T) {
 	}
 }
 
-// What a cut row lacks is how far its score is from the last row's that was kept, whatever the order.
+// Lacks is the difference between a cut row's score and the last kept row's, in either order.
 func TestLacks(t *testing.T) {
 	for _, order := range []string{"asc", "desc"} {
 		w := newWorld(t)
@@ -470,7 +475,7 @@ func TestBounds(t *testing.T) {
 	assert.Len(t, e.Missing, 1)
 }
 
-// A float has a fraction or an exponent, so that readers tell it from an integer.
+// A float has a fraction or an exponent, so that readers can tell it from an integer.
 func TestValuesInJSON(t *testing.T) {
 	for want, value := range map[string]any{
 		"9007199254740993": int64(1<<53 + 1), "0.0": 0.0, "0.5": 0.5, "1.0": 1.0, "-3.0": -3.0, "1000000000000000.0": 1e15, "100000000000000000000.0": 1e20,
@@ -482,7 +487,7 @@ func TestValuesInJSON(t *testing.T) {
 	}
 }
 
-// A node that has failed, and what stood in for it, are named.
+// An explanation names a node that has failed, and its stand-in.
 func TestNodesThatHaveFailed(t *testing.T) {
 	w := newWorld(t)
 	failing := func(onError string) string {

@@ -20,8 +20,8 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// world has the engines of a test, and the tasks of its plans: the built-in ones and children, which puts two rows in
-// the place of each, and those that a test adds.
+// world has the engines of a test, and the tasks of its plans. These are the built-in ones,
+// children, which replaces each row by two, and those that a test adds.
 type world struct {
 	t       testing.TB
 	reg     *registry.Registry
@@ -115,7 +115,8 @@ func (w *world) explain(engine string, g *plan.Graph, asked explain.Asked) (*exp
 	return run.Of(asked), r
 }
 
-// randomPlan returns a plan of sources and some nodes that each read one or two before.
+// randomPlan returns a plan of sources, and of some nodes that read one or two earlier nodes
+// each.
 func (w *world) randomPlan(rng *rand.Rand) *plan.Graph {
 	var nodes []string
 	scored := []bool{}

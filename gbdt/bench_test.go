@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkPredict scores rows with 100 full trees of depth 6 over 30 features, 10 % of them missing. Values and thresholds have one
-// distribution and splits are random, so no branch would be predictable. ns/row·tree is the time of one row in one tree, on one worker.
+// BenchmarkPredict scores rows with 100 full trees of depth 6 over 30 features, of which 10 %
+// are missing. Values and thresholds have one distribution and splits are random, so branches
+// are not predictable. ns/row·tree is the time of one row in one tree, on one worker.
 func BenchmarkPredict(b *testing.B) {
 	const trees, features = 100, 30
 	rng := rand.New(rand.NewPCG(14, 6))

@@ -54,7 +54,7 @@ type jsonTree struct {
 	Sizes       []int     `json:"categories_sizes,omitempty"`
 }
 
-// categories makes a node a categorical split, from which these go right.
+// categories makes a node a categorical split, from which these categories go right.
 func (t *jsonTree) categories(node int, right ...int) {
 	if node < len(t.Kinds) {
 		t.Kinds[node] = 1
@@ -69,7 +69,7 @@ func (t *jsonTree) goesRight(node int, v float32) bool {
 	return v >= 0 && v < 1<<24 && slices.Contains(t.Categories[t.Segments[i]:t.Segments[i]+t.Sizes[i]], int(v))
 }
 
-// shape says how a random model looks.
+// shape describes a random model.
 type shape struct {
 	features, trees, depth int
 	split                  float64 // share of the nodes above depth that are splits
@@ -77,7 +77,8 @@ type shape struct {
 	categories             bool // a quarter of the splits are categorical
 }
 
-// randomModel returns a model file of random trees. Thresholds are of numbers, if there are some.
+// randomModel returns a model file of random trees. If numbers are given, thresholds are chosen
+// among them.
 func randomModel(rng *rand.Rand, s shape) *document {
 	d := new(document)
 	l := &d.Learner
@@ -109,7 +110,7 @@ func randomTree(rng *rand.Rand, s shape) (t jsonTree) {
 			if s.categories && rng.IntN(4) == 0 {
 				t.categories(at, rng.IntN(3), 30+rng.IntN(3), rng.IntN(200))
 			}
-			if rng.IntN(2) == 0 { // the order of nodes in the file means nothing
+			if rng.IntN(2) == 0 { // the order of nodes in the file does not matter
 				t.Left[at] = grow(depth + 1)
 				t.Right[at] = grow(depth + 1)
 			} else {
@@ -167,7 +168,7 @@ func columnsOf[T float32 | float64](rows [][]T, features int) []Column {
 	return columns
 }
 
-// randomRows returns rows of the numbers and others, of which that share is missing.
+// randomRows returns rows of the numbers and of others. That share of the values is missing.
 func randomRows(rng *rand.Rand, count, features int, missing float64, numbers []float32) [][]float32 {
 	rows := make([][]float32, count)
 	for i := range rows {
@@ -188,6 +189,6 @@ func randomRows(rng *rand.Rand, count, features int, missing float64, numbers []
 
 var nan = float32(math.NaN())
 
-// edges are numbers at which an order of keys could go wrong.
+// edges are numbers for which an order of keys could go wrong.
 var edges = []float32{0, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32,
 	math.MaxFloat32, -math.MaxFloat32, 1, -1, 1 + 1.0/(1<<23), 0.1}

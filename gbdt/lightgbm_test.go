@@ -95,7 +95,7 @@ func (t *lightDocumentTree) goesLeft(at int, v float64) bool {
 	return v <= t.thresholds[at]
 }
 
-// lightNumbers are values and thresholds at which a comparison could go wrong.
+// lightNumbers are values and thresholds for which a comparison could go wrong.
 var lightNumbers = []float64{0, math.Copysign(0, -1), 1e-36, -1e-36, float64(float32(1e-35)), -float64(float32(1e-35)), 1.1e-35, 0.1, float64(float32(0.1)),
 	1, 1 + 1.0/(1<<52), 1 - 1.0/(1<<53), -0.5, -1, 2, 31, 32, 33.9, 64, 1e300, -1e300, math.SmallestNonzeroFloat64, 1 << 31, 1<<31 - 1}
 
@@ -104,14 +104,15 @@ func randomLight(rng *rand.Rand, features, trees, leaves int) *lightDocument {
 	for range trees {
 		var t lightDocumentTree
 		t.leaves = []float64{rng.NormFloat64()}
-		slots := []*int{nil} // where the child that is leaf i stands
+		slots := []*int{nil} // the place of leaf i in its parent
 		for range rng.IntN(leaves) {
 			t.features, t.left, t.right = append(t.features, rng.IntN(features)), append(t.left, 0), append(t.right, 0)
 			t.leaves = append(t.leaves, rng.NormFloat64())
 		}
 		n := len(t.features)
 		for split := range n {
-			// A split takes the place of a leaf, which becomes its left child; its right child is a new leaf.
+			// A split replaces a leaf, which becomes its left child. Its right child is a new
+			// leaf.
 			leaf := rng.IntN(split + 1)
 			if slots[leaf] != nil {
 				*slots[leaf] = split
@@ -163,7 +164,8 @@ func randomDoubles(rng *rand.Rand, count, features int) [][]float64 {
 	return rows
 }
 
-// A model of random trees with splits of all kinds gives what LightGBM's walk of each row through each tree gives, bit for bit.
+// A model has random trees with splits of all kinds. Its predictions equal a walk of each row
+// through each tree, as LightGBM does it, bit for bit.
 func TestLightGBMIsTheWalkOfEachRow(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 26))
@@ -187,7 +189,7 @@ func TestLightGBMIsTheWalkOfEachRow(t *testing.T) {
 	}
 }
 
-// lightStump returns a model of one split, of a decision type, with the leaves 10 and 20.
+// lightStump returns a model of one split with a decision type. Its leaves are 10 and 20.
 func lightStump(decision int, threshold float64) *lightDocument {
 	t := lightDocumentTree{features: []int{0}, decisions: []int{decision}, thresholds: []float64{threshold}, left: []int{-1}, right: []int{-2}, leaves: []float64{10, 20}}
 	if decision&1 != 0 {
@@ -196,7 +198,8 @@ func lightStump(decision int, threshold float64) *lightDocument {
 	return &lightDocument{features: 1, objective: "regression", trees: []lightDocumentTree{t}}
 }
 
-// The wanted values are worked out by hand from Tree::Decision of LightGBM's include/LightGBM/tree.h: no LightGBM made them.
+// The wanted values were computed by hand from Tree::Decision of LightGBM's
+// include/LightGBM/tree.h, not by LightGBM.
 func TestLightGBMSplits(t *testing.T) {
 	missing := math.NaN()
 	for name, c := range map[string]struct {
@@ -342,7 +345,8 @@ func TestReadFolderOfLightGBM(t *testing.T) {
 	assert.EqualError(t, err, "models: clicks.lightgbm: the model has two files")
 }
 
-// Whatever follows the first line of LightGBM's format, Read ends with a model that predicts, or with one line.
+// Whatever follows the first line of LightGBM's format, Read returns a model that predicts, or
+// an error of one line.
 func FuzzReadLightGBM(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 26))
 	for range 4 {

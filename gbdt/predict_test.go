@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A model of random trees, for rows around the size of a block, gives what a walk of each row through each tree gives, bit for bit.
+// A model of random trees predicts rows in numbers around the size of a block. The results
+// equal a walk of each row through each tree, bit for bit.
 func TestPredictIsTheWalkOfEachRow(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 14))
@@ -46,7 +47,7 @@ func TestPredictIsTheWalkOfEachRow(t *testing.T) {
 	}
 }
 
-// stopAfter is a Stop that is asked so many times before it says yes.
+// stopAfter is a Stop that says yes after so many questions.
 type stopAfter int
 
 func (s *stopAfter) Cancelled() bool { *s--; return *s < 0 }

@@ -80,7 +80,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Pruning leaves nodes behind that no row reaches. Their content does not matter.
+// Pruning leaves nodes that no row reaches. Their content does not matter.
 func TestUnreachableNodes(t *testing.T) {
 	d := small()
 	tree := &d.Learner.Booster.Model.Trees[0]

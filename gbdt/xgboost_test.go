@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestXGBoostOfDebian trains models with the installed XGBoost, 1.7.4 of Debian in CI, and compares with its predictions.
-// RANKD_XGBOOST_PYTHON names a Python that can import xgboost.
+// TestXGBoostOfDebian trains models with the installed XGBoost (1.7.4 of Debian in CI), and
+// compares with its predictions. RANKD_XGBOOST_PYTHON names a Python that can import xgboost.
 func TestXGBoostOfDebian(t *testing.T) {
 	python := os.Getenv("RANKD_XGBOOST_PYTHON")
 	if python == "" {
@@ -31,7 +31,8 @@ func TestXGBoostOfDebian(t *testing.T) {
 // TestFixtures compares with files in the format of XGBoost 3.3, which testdata/make.py wrote.
 func TestFixtures(t *testing.T) { compareFolder(t, filepath.Join("testdata", "xgboost-3.x"), 7) }
 
-// compareFolder compares the models of a folder with the predictions beside them, to 1e-6 of the greater of the value and 1.
+// compareFolder compares the models of a folder with the predictions stored with them. The
+// tolerance is 1e-6 of the greater of the value and 1.
 func compareFolder(t *testing.T, folder string, cases int) {
 	models, err := filepath.Glob(filepath.Join(folder, "*.model.json"))
 	require.NoError(t, err)
@@ -63,7 +64,7 @@ func compareFile(t *testing.T, path string) {
 	var want struct {
 		Rows                 [][]*float64
 		Predictions, Margins []float64
-		Contributions        [][]float64 // by row and feature; the last one is the base
+		Contributions        [][]float64 // by row and feature; the last value is the base
 	}
 	require.NoError(t, json.Unmarshal(text, &want))
 	rows := make([][]float32, len(want.Rows))

@@ -9,8 +9,9 @@ import (
 	"github.com/rankd/rankd/loop/looptest"
 )
 
-// TestBeforeFlush: the work runs once, after the prepare hooks and before the host sends. Work that is put off
-// meanwhile waits for the next iteration, and the loop is alive and pending until then.
+// TestBeforeFlush: the work runs once, after the prepare hooks and before the host sends. Work
+// that is deferred meanwhile waits for the next iteration. Until then the loop is alive and
+// pending.
 func TestBeforeFlush(t *testing.T) {
 	h := looptest.New(t)
 	var seen []string

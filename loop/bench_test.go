@@ -8,8 +8,8 @@ import (
 	"github.com/rankd/rankd/loop/looptest"
 )
 
-// BenchmarkPost measures a post and its run, with the producers and the loop on
-// different goroutines.
+// BenchmarkPost measures a post and its run. The producers and the loop are on different
+// goroutines.
 func BenchmarkPost(b *testing.B) {
 	looptest.BenchmarkPost(b, func(b *testing.B) *loop.Loop { return newThreaded(b, loop.Config{}).Loop })
 }
@@ -50,14 +50,14 @@ func BenchmarkTimers(b *testing.B) {
 		poll := func(wait time.Duration) { v.clock.Advance(wait) }
 		for i := 0; b.Loop(); i++ {
 			if i%1000 == 0 {
-				_, _ = v.Run(loop.RunDefault, poll) // fires the thousand before
+				_, _ = v.Run(loop.RunDefault, poll) // fires the thousand timers before
 			}
 			_ = timers[i%1000].Start(time.Duration(i*7919%100)*ms, 0)
 		}
 	})
 }
 
-// BenchmarkIteration measures an iteration with one post and nothing else.
+// BenchmarkIteration measures an iteration with a single post.
 func BenchmarkIteration(b *testing.B) {
 	v := newVirtual(b)
 	v.Hold()

@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/loop/latency"
 )
 
-// busyThread is a thread of the test: its processor clock moves only while it works.
+// busyThread is the test's thread. Its processor clock moves only while it works.
 type busyThread struct {
 	clock    *clock.Manual
 	id       int
@@ -28,8 +28,8 @@ func (b *busyThread) read() (thread int, used time.Duration) {
 func (b *busyThread) work(d time.Duration) { b.used += d; b.clock.Advance(d) }
 func (b *busyThread) wait(d time.Duration) { b.clock.Advance(d) }
 
-// The own time of a callback leaves out the time in which it had no processor, unless the callback is
-// short, or has changed threads: then it is the wall time.
+// The own time of a callback leaves out the time in which the callback had no processor. It is
+// the wall time if the callback is short or has changed threads.
 func TestCallbackCPU(t *testing.T) {
 	const us = time.Microsecond
 	for _, c := range []struct {
@@ -64,7 +64,7 @@ func TestCallbackCPU(t *testing.T) {
 	}
 }
 
-// The loop may change threads while it sleeps: the next callback's own time is known all the same.
+// The loop may change threads while it sleeps. The next callback's own time is still known.
 func TestCallbackCPUAfterASleep(t *testing.T) {
 	b := &busyThread{clock: clock.NewManual(), id: 1}
 	v := newVirtualOn(t, loop.Config{Clock: b.clock, ThreadCPU: b.read})
@@ -79,7 +79,7 @@ func TestCallbackCPUAfterASleep(t *testing.T) {
 	assert.Equal(t, time.Microsecond, latency.Of(&times.CPU).Max)
 }
 
-// The clock of the thread is read once in 200 µs at most, however many callbacks there are.
+// The thread's clock is read once in 200 µs at most, however many callbacks there are.
 func TestTheThreadsClockIsReadRarely(t *testing.T) {
 	b := &busyThread{clock: clock.NewManual(), id: 1}
 	v := newVirtualOn(t, loop.Config{Clock: b.clock, ThreadCPU: b.read})
@@ -90,7 +90,7 @@ func TestTheThreadsClockIsReadRarely(t *testing.T) {
 	v.Iterate()
 }
 
-// Where the system tells no processor time, none is claimed.
+// If the system does not report processor time, the loop does not report it, either.
 func TestWithoutAThreadsClock(t *testing.T) {
 	v := newVirtual(t)
 	var times loop.CallbackTimes
@@ -103,7 +103,8 @@ func TestWithoutAThreadsClock(t *testing.T) {
 	assert.Zero(t, latency.Of(&times.CPU).Count)
 }
 
-// A callback that works for two owners counts for both, once each, and the next callback for neither.
+// A callback that works for two owners counts once for each of them. The next callback counts
+// for neither.
 func TestCountIn(t *testing.T) {
 	v := newVirtual(t)
 	var a, b loop.CallbackTimes
@@ -122,8 +123,8 @@ func TestCountIn(t *testing.T) {
 	assert.Equal(t, 3*ms, latency.Of(&b.Wall).Max)
 }
 
-// Each callback is measured once, or each group of eight posts: an empty measurement would lower the
-// quantiles.
+// Each callback, or each group of eight posts, is measured once. An empty measurement would
+// lower the quantiles.
 func TestNoMeasurementIsEmpty(t *testing.T) {
 	for phase, want := range map[string]uint64{"timers": 3, "posts": 3, "hooks": 3, "events": 3} {
 		t.Run(phase, func(t *testing.T) {

@@ -20,8 +20,8 @@ var drives = map[string]func(v *virtual){
 	"iterate": func(v *virtual) { v.Iterate() },
 }
 
-// apart runs fn on a goroutine of its own and returns what fn panicked with and whether
-// it returned.
+// apart runs fn on another goroutine. It returns what fn panicked with, and whether fn
+// returned.
 func apart(fn func()) (recovered any, returned bool) {
 	done := make(chan struct{})
 	go func() {
@@ -34,7 +34,7 @@ func apart(fn func()) (recovered any, returned bool) {
 	return recovered, returned
 }
 
-// A callback that ends its goroutine ends the process: the panic is contained by nobody.
+// A callback that ends its goroutine ends the process. Nobody contains that panic.
 func TestGoexitInACallbackPanics(t *testing.T) {
 	for phase, cause := range causes {
 		for name, drive := range drives {
@@ -183,7 +183,8 @@ func TestLongestCallbackOfTheHost(t *testing.T) {
 	assert.Equal(t, 30*ms, v.Metrics().LongestCallback)
 }
 
-// A loop that was given no OnPanic logs, with the stack. Not parallel: the log is the process's.
+// A loop without OnPanic logs a panic with the stack. The test is not parallel, because the log
+// belongs to the process.
 func TestPanicIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()

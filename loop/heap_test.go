@@ -12,7 +12,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// checkInvariants checks what the fields of the loop's parts promise.
+// checkInvariants checks the promises of the fields of the loop's parts.
 func checkInvariants(t testing.TB, l *Loop) {
 	t.Helper()
 	for i, e := range l.timers.entries {
@@ -37,7 +37,8 @@ func checkInvariants(t testing.TB, l *Loop) {
 	require.GreaterOrEqual(t, l.open, 0)
 }
 
-// The heap against a sorted slice: random starts, stops, restarts and firings.
+// The test compares the heap with a sorted slice, over random starts, stops, restarts and
+// firings.
 func TestTimersAgainstASortedSlice(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -128,7 +129,7 @@ func TestShrinkKeepsTheElementsAndRoomToGrow(t *testing.T) {
 	}
 }
 
-// What a burst has made each of the loop's lists grow to is given back.
+// The loop gives back the memory to which a burst has grown its lists.
 func TestListsShrinkAfterABurst(t *testing.T) {
 	const burst = keepCap + 1
 	nothing := func() {}
@@ -160,7 +161,7 @@ func TestListsShrinkAfterABurst(t *testing.T) {
 		within(cap(l.timers.entries), "heap")
 	})
 	t.Run("due timers", func(t *testing.T) {
-		l.due = make([]*Timer, 0, burst) // as a burst of timers that are due together leaves it
+		l.due = make([]*Timer, 0, burst) // as a burst of timers leaves it that are due together
 		l.runTimers()
 		within(cap(l.due), "due")
 	})
@@ -182,7 +183,7 @@ func TestListsShrinkAfterABurst(t *testing.T) {
 			l.Defer(nothing)
 			l.Closing(nothing)
 		}
-		for range 2 { // of two arrays that take turns
+		for range 2 { // of two arrays that are used alternately
 			l.runCheck()
 			l.runClosing()
 		}

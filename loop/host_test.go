@@ -17,8 +17,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ms = time.Millisecond
 
-// virtual drives a loop by Run with a clock that moves by exactly what the loop
-// waits: a host without I/O, time or goroutines.
+// virtual drives a loop by Run. Its clock moves by exactly as long as the loop waits. It is a
+// host without I/O, time or goroutines.
 type virtual struct {
 	*loop.Loop
 	t      testing.TB
@@ -35,7 +35,7 @@ func newVirtual(t testing.TB) *virtual {
 	return newVirtualOn(t, loop.Config{Clock: clock.NewManual()})
 }
 
-// newVirtualOn starts a loop of that configuration, whose clock is manual.
+// newVirtualOn starts a loop of that configuration with a manual clock.
 func newVirtualOn(t testing.TB, cfg loop.Config) *virtual {
 	c := cfg.Clock.(*clock.Manual)
 	v := &virtual{t: t, clock: c, start: c.Now()}

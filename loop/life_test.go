@@ -35,8 +35,8 @@ func TestPostInTheFinalDrainIsRefused(t *testing.T) {
 	assert.True(t, refused)
 }
 
-// The iteration in which Stop is called finishes, and hooks run until the accepted posts have run. No timers phase begins
-// any more.
+// The iteration in which Stop is called finishes. Hooks run until the accepted posts have run.
+// No timers phase begins any more.
 func TestStopLetsThePresentIterationFinish(t *testing.T) {
 	for where, want := range map[string]journal{
 		"timer":   {"timer", "due, too", "idle", "prepare", "post", "check"},
@@ -71,7 +71,7 @@ func TestStopLetsThePresentIterationFinish(t *testing.T) {
 	}
 }
 
-// What a post of the last batch defers and closes still runs; so does what that defers.
+// What a post of the last batch defers and closes still runs. So does what that work defers.
 func TestWindDownRunsDeferredWorkAndCloseCallbacks(t *testing.T) {
 	v := newVirtual(t)
 	var j journal
@@ -152,13 +152,13 @@ func TestStoppingLoopSleepsWhileTheHostDrains(t *testing.T) {
 	<-v.Done()
 }
 
-// A Stop from a phase that follows the wind-down's place in the iteration: the next poll
-// does not wait, so that the end comes.
+// Stop is called in a phase after the place at which the iteration winds down. The next poll
+// does not wait, so the end comes.
 func TestStopFromAnyPhaseEndsTheLoop(t *testing.T) {
 	for phase, cause := range causes {
 		t.Run(phase, func(t *testing.T) {
 			v := newVirtual(t)
-			v.Hold() // an iteration may wait for ever
+			v.Hold() // an iteration may wait forever
 			v.runNoWait()
 			cause(v, v.Stop)
 			for !ended(v.Loop) {
@@ -177,7 +177,7 @@ func TestStopNeverWaits(t *testing.T) {
 	h.Post(func() { ran = true })
 	<-busy
 	for range 3 {
-		h.Stop() // would wait for release for ever
+		h.Stop() // would wait forever for release
 	}
 	assert.False(t, h.finished.Load())
 	close(release)
@@ -217,7 +217,7 @@ func TestRunBeforeStartDoesNothing(t *testing.T) {
 	assert.False(t, l.Alive())
 }
 
-// Stop never waits, so that the goroutine that is about to drive the loop may call it.
+// Stop never waits, so the goroutine that is about to drive the loop may call it.
 func TestStartStopRunOnOneGoroutine(t *testing.T) {
 	l := loop.New(loop.Config{})
 	h := &threaded{Loop: l, wake: make(chan struct{}, 1)}

@@ -80,12 +80,13 @@ func TestWakeWithoutWorkCompletesAnIteration(t *testing.T) {
 	<-checked
 }
 
-// A post without work that arrives when the iteration has taken its posts leads to another one.
+// A post without work that arrives after the iteration has taken its posts causes another
+// iteration.
 func TestWakeWithoutWorkFromAnyPhaseCompletesAnIteration(t *testing.T) {
 	for phase, cause := range causes {
 		t.Run(phase, func(t *testing.T) {
 			v := newVirtual(t)
-			v.Hold() // an iteration may wait for ever
+			v.Hold() // an iteration may wait forever
 			posted := false
 			cause(v, func() {
 				posted = true
@@ -174,8 +175,8 @@ func TestIdleHookStarvesNoTimer(t *testing.T) {
 	assert.Equal(t, 50, idles)
 }
 
-// As in libuv, an iteration that begins with an idle hook does not wait in RunOnce; in
-// RunDefault the hooks that are left after the idle phase decide.
+// As in libuv, an iteration that begins with an idle hook does not wait in RunOnce. In
+// RunDefault it depends on the hooks that are left after the idle phase.
 func TestIdleHookThatStopsItself(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode loop.RunMode
@@ -196,7 +197,7 @@ func TestIdleHookThatStopsItself(t *testing.T) {
 	}
 }
 
-// libuv, too, decides whether it is alive before it runs these timers.
+// libuv, too, decides whether the loop is alive before it runs these timers.
 func TestDueTimersAloneMakeOneIteration(t *testing.T) {
 	v := newVirtual(t)
 	fired := 0
@@ -596,8 +597,8 @@ func TestPostsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// What panics inside a contained call is reported like a
-// callback's panic, and the callback goes on.
+// A panic inside a contained call is reported like a callback's panic, and the callback goes
+// on.
 func TestContainLetsTheRestOfACallbackRun(t *testing.T) {
 	var reported []any
 	l := loop.New(loop.Config{OnPanic: func(recovered any, stack []byte) {

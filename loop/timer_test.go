@@ -309,7 +309,7 @@ func TestNowIsCachedWithinACallback(t *testing.T) {
 	h.Settle()
 }
 
-// A callback of 35 ms in a 10 ms repeat: the wait that follows is not made longer by it.
+// A callback takes 35 ms, with a repeat of 10 ms. It does not prolong the wait after it.
 func TestWaitIsComputedFromAFreshClock(t *testing.T) {
 	v := newVirtual(t)
 	var fired []time.Duration
@@ -411,7 +411,8 @@ func TestNegativeDelayAndRepeatCountAsZero(t *testing.T) {
 	assert.Zero(t, tm.Repeat())
 }
 
-// The original engine promises the following of coroutines that sleep. Each sleep is a timer.
+// The tests from here on check what the original engine promises of coroutines that sleep. Each
+// sleep is a timer.
 
 func TestSleepLastsItsTime(t *testing.T) {
 	h := looptest.New(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
-// TestSpansOfAnyTrace: the spans of a trace, those that no drawing expects among them, are a tree below the caller's span, with the
-// trace's instants and its failures.
+// TestSpansOfAnyTrace: the spans of a trace are a tree below the caller's span, with the
+// trace's instants and its failures. Some traces are of kinds that no drawing expects.
 func TestSpansOfAnyTrace(t *testing.T) {
 	traces := tracetest.Hostile()
 	maps.Copy(traces, map[string]*trace.Trace{"empty ids": {Version: trace.Version}})

@@ -54,8 +54,8 @@ func Example() {
 	// redis ep_0001, below "core::viewer"
 }
 
-// TestCallersSpan: on each model, the spans of a request lie below the span of whoever asked with Rank or Submit. A request
-// whose caller is not sampled is not recorded.
+// TestCallersSpan: on each model, the spans of a request are below the span of the caller of
+// Rank or Submit. A request whose caller is not sampled is not recorded.
 func TestCallersSpan(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func TestCollectorOfEachModel(t *testing.T) {
 	}
 }
 
-// Two engines share a registry if each has a label of its own.
+// Two engines share a registry if each has its own label.
 func TestCollectorsOfTwoEngines(t *testing.T) {
 	metrics := prometheus.NewPedanticRegistry()
 	for _, name := range []string{"a", "b"} {

@@ -71,7 +71,8 @@ func (c *countingFS) Open(name string) (fs.File, error) {
 	return c.FS.Open(name)
 }
 
-// TestPlanAtManyHours runs one plan on each model as a table of data, hours and answers, on one engine. Deadlines go by the true clock all the while.
+// TestPlanAtManyHours runs one plan on each model, on one engine, over a table of data, hours
+// and answers. Deadlines use the true clock all the time.
 func TestPlanAtManyHours(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(nil)
 	require.NoError(t, err)
@@ -115,7 +116,7 @@ func TestPlanAtManyHours(t *testing.T) {
 				assert.Equal(t, tt.want, scores)
 				assert.Equal(t, now, a.Trace().At)
 
-				now = time.Unix(0, 0).UTC() // The request says what now() is, and the calendar dates the trace.
+				now = time.Unix(0, 0).UTC() // The request says what now() is. The calendar dates the trace.
 				a, err = e.Rank(t.Context(), rankd.Request{UserID: 1, Trace: true, Now: time.Unix(tt.now, 0)})
 				require.NoError(t, err)
 				for i, c := 0, slices.Collect(a.Candidates()); i < len(tt.want); i++ {
@@ -129,7 +130,7 @@ func TestPlanAtManyHours(t *testing.T) {
 	}
 }
 
-// TestReplace stores a value of each kind, and the tasks that read such a value find it.
+// TestReplace stores a value of each kind. The tasks that read such values find it.
 func TestReplace(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(map[string]any{"old": "1"})
 	require.NoError(t, err)

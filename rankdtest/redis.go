@@ -15,7 +15,8 @@ import (
 // Redis is a Redis inside the process. Any goroutine.
 type Redis struct{ server *devredis.Server }
 
-// StartRedis starts a server on a free port of 127.0.0.1, filled with the demo data of 1,000 users. Close ends it.
+// StartRedis starts a server on a free port of 127.0.0.1, filled with the demo data of 1,000
+// users. Close ends it.
 func StartRedis() (*Redis, error) {
 	server, err := devredis.Start()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// tasks is the view that engines have of package task.
+// tasks is the engines' view of package task.
 var tasks = task.Engine(taskrun.Key{})
 
 // Case is one run of a task. The zero Case is for a task without inputs and parameters. Run only reads it; any
@@ -30,8 +30,8 @@ type Case struct {
 	Refs map[string]rowset.RowSet
 	// Entity names the registry's entity of the rows of Inputs and Refs. Empty: their ids are integers.
 	Entity string
-	// IDs has the texts of string ids: first of the given rows, after the run also of the result. Nil: the given rows
-	// have none.
+	// IDs has the texts of string ids. Before the run these are the ids of the given rows,
+	// afterwards also those of the result. Nil: the given rows have none.
 	IDs *rowset.IDDict
 	// Exprs and Preds are the plan's expr_table and pred_table: JSON text by id. Params
 	// of type expr_id and pred_id name an id.
@@ -70,10 +70,11 @@ type Case struct {
 	Shortfall *task.Shortfall
 }
 
-// Run runs the task once and returns its output or its error, as an engine gets them: Run checks the number of inputs
-// and the output, and contains a panic. A sleep takes no time. A function of task.Ctx.Await runs at once, on this
-// goroutine. A task whose Place is task.Computes has no Redis and no services, and gets an error if it asks. Run
-// overwrites replies once they are no longer valid, so that tests catch a task that keeps them.
+// Run runs the task once. It returns its output or its error as an engine gets them. Run checks
+// the number of inputs and the output, and contains a panic. A sleep takes no time. A function
+// of task.Ctx.Await runs at once, on this goroutine. A task whose Place is task.Computes has no
+// Redis and no services, and gets an error if it asks. Run overwrites replies once they are no
+// longer valid, so that tests catch a task that keeps them.
 //
 // The error is a *plan.Error if Params, Exprs or Preds are wrong. Any goroutine.
 func Run(spec task.Spec, c Case) (rowset.RowSet, error) {

@@ -163,7 +163,7 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// A task that keeps a view of a reply reads rubbish after it has waited again.
+// A task that keeps a view of a reply reads garbage after it has waited again.
 func TestRunInvalidatesReplies(t *testing.T) {
 	for name, wait := range map[string]func(c *task.Ctx, redis task.Redis) error{
 		"sleep": func(c *task.Ctx, _ task.Redis) error { return c.Sleep(time.Second) },

@@ -52,7 +52,7 @@ type waiter struct {
 	batch   resp.Batch
 	replies []byte       // as the body sees them until it waits again
 	rest    resp.Replies // for Next
-	from    int          // so many of them were taken
+	from    int          // how many of them were taken
 }
 
 // NewBatch implements taskrun.Waiter.
@@ -106,8 +106,8 @@ func (w *waiter) Begin(ep *registry.Endpoint, b *resp.Batch) (err error) {
 	return err
 }
 
-// Next implements taskrun.Waiter. Each part is one reply, so that a body that takes the first part for the whole
-// fails.
+// Next implements taskrun.Waiter. Each part is one reply, so a body fails that takes the first
+// part for the whole.
 func (w *waiter) Next() (from int, part resp.Replies, err error) {
 	if w.from == w.rest.Len() {
 		return 0, resp.Replies{}, nil
@@ -135,7 +135,7 @@ func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	}
 	answer = slices.Clone(answer)
 	err = x.Answer(answer)
-	for i := range answer { // It must not be kept.
+	for i := range answer { // The body must not keep it.
 		answer[i] = '?'
 	}
 	return err

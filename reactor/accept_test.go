@@ -20,7 +20,7 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// A guest handles an accepted connection. Loop only, but for the channels.
+// A guest handles an accepted connection. Loop only, except for the channels.
 type guest struct {
 	conn   transport.Accepted
 	stay   bool
@@ -62,7 +62,8 @@ func (g *guest) OnEOF() bool {
 
 func (g *guest) OnClose(reason error) { g.closed <- reason }
 
-// visit connects to a listener whose connections the reactor takes, and returns the client's end.
+// visit connects to a listener and returns the client's end. The reactor takes the listener's
+// connections.
 func visit(t *testing.T, r *Reactor, network string, opts transport.AcceptOptions, g *guest) net.Conn {
 	addr := "127.0.0.1:0"
 	if network == "unix" {
@@ -105,8 +106,8 @@ func TestAcceptedConnectionsEcho(t *testing.T) {
 	}
 }
 
-// TestAnswersAfterEOF has a client ask, stop sending, and read its answers, which are made after that. They are larger
-// than what a socket takes.
+// TestAnswersAfterEOF has a client send, stop sending, and read its answers. The answers are
+// made after that, and are larger than what a socket takes.
 func TestAnswersAfterEOF(t *testing.T) {
 	r := started(t)
 	answer := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // 16 MiB
@@ -132,7 +133,8 @@ func TestAnswersAfterEOF(t *testing.T) {
 	assert.ErrorIs(t, <-g.closed, transport.ErrClosed)
 }
 
-// TestUnsentBytesSurviveEOF has more in the connection's buffer than the socket takes when the client stops sending.
+// TestUnsentBytesSurviveEOF: the connection's buffer has more than the socket takes when the
+// client stops sending.
 func TestUnsentBytesSurviveEOF(t *testing.T) {
 	r := started(t)
 	answer := bytes.Repeat([]byte("0123456789abcdef"), 2<<20) // 32 MiB
@@ -162,7 +164,7 @@ func TestFinishSendsEverything(t *testing.T) {
 	assert.ErrorIs(t, <-g.closed, transport.ErrClosed)
 }
 
-// TestResume has a handler leave bytes, and take them later although no more have come.
+// TestResume: a handler leaves bytes, and takes them later although no more have come.
 func TestResume(t *testing.T) {
 	r := started(t)
 	var seen []string
@@ -194,7 +196,7 @@ func TestResume(t *testing.T) {
 	assert.Equal(t, []string{"abc", "bc"}, seen)
 }
 
-// TestDrain has a client read late, and a handler that asks when nothing is unsent.
+// TestDrain: a client reads late, and a handler asks to hear when nothing is unsent.
 func TestDrain(t *testing.T) {
 	r := started(t)
 	answer := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
@@ -225,8 +227,8 @@ func TestDrain(t *testing.T) {
 	assert.Empty(t, g.drains)
 }
 
-// TestAClosedPeerIsNoticed has a peer close for good. Over TCP that looks like the end of its questions, until the
-// first answer comes back with a reset; nothing more is written then.
+// TestAClosedPeerIsNoticed: a peer closes for good. Over TCP that looks as if it only stopped
+// sending, until the first answer causes a reset. Nothing more is written then.
 func TestAClosedPeerIsNoticed(t *testing.T) {
 	for network, want := range map[string]string{"tcp": "connection reset by peer", "unix": "EOF"} {
 		t.Run(network, func(t *testing.T) {
@@ -239,7 +241,7 @@ func TestAClosedPeerIsNoticed(t *testing.T) {
 	}
 }
 
-// TestAcceptThatPanics closes the connection, and Enroll returns.
+// TestAcceptThatPanics: the panic closes the connection, and Enroll returns.
 func TestAcceptThatPanics(t *testing.T) {
 	r := New(Config{OnPanic: func(any, []byte) {}})
 	require.NoError(t, r.Start())
@@ -250,7 +252,7 @@ func TestAcceptThatPanics(t *testing.T) {
 	assert.Error(t, err, "the connection is closed")
 }
 
-// TestBuffersOfAcceptedConnectionsAreShared has many connections write, one after the other.
+// TestBuffersOfAcceptedConnectionsAreShared has many connections write, one after another.
 func TestBuffersOfAcceptedConnectionsAreShared(t *testing.T) {
 	r := started(t)
 	answer := make([]byte, 1000)
@@ -362,7 +364,8 @@ func TestEnrollAfterTheEnd(t *testing.T) {
 	assert.Error(t, err, "the connection is closed")
 }
 
-// A handler that leaves what it gets stops its peer. It reads on once it takes something, and hears of the end behind the last byte.
+// A handler that leaves what it gets stops its peer. The connection reads on once the handler
+// takes something. The handler hears of the end after the last byte.
 func TestAHandlerThatLeavesTooMuchStopsItsPeer(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
@@ -416,7 +419,7 @@ func TestAPausedPeerThatResetsIsNoticed(t *testing.T) {
 	assert.ErrorIs(t, <-g.closed, syscall.ECONNRESET)
 }
 
-// A connection that finishes writing reads on, until its peer ends it.
+// A connection that finishes writing reads on until its peer ends it.
 func TestFinishWriting(t *testing.T) {
 	r := started(t)
 	var read atomic.Int64
@@ -439,7 +442,8 @@ func TestFinishWriting(t *testing.T) {
 	assert.EqualValues(t, 101, read.Load())
 }
 
-// A server's answer does not wait until all clients that have sent something are served: it comes in their midst.
+// A server's answer does not wait until all clients that have sent something are served. It
+// leaves before that.
 func TestAServerAnswersAmongManyClients(t *testing.T) {
 	const clients = 200
 	r := started(t)
@@ -478,5 +482,5 @@ func TestAServerAnswersAmongManyClients(t *testing.T) {
 	assert.LessOrEqual(t, <-before, 2*burstMost)
 }
 
-// dialed handles a connection that was dialed as a guest.
+// dialed handles a connection that was dialed, in the same way as a guest.
 type dialed struct{ *guest }

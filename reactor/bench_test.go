@@ -118,8 +118,8 @@ func echoServer(tb testing.TB) string {
 	})
 }
 
-// server returns the address of a listener whose connections serve has, each on a
-// goroutine of its own; it closes them afterwards. All end with the test.
+// server returns the address of a listener. serve runs for each of its connections on another
+// goroutine, and server closes the connection afterwards. All end with the test.
 func server(tb testing.TB, serve func(net.Conn)) string {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

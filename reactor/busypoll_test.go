@@ -13,7 +13,8 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// TestBusyPollEndsAtOnce gives the loop a minute to poll: whatever it waits for must come long before.
+// TestBusyPollEndsAtOnce gives the loop a minute to poll. Whatever it waits for must come long
+// before.
 func TestBusyPollEndsAtOnce(t *testing.T) {
 	for name, until := range map[string]func(r *Reactor, done func()){
 		"a post":  func(r *Reactor, done func()) { go r.Loop().Post(done) },
@@ -43,7 +44,7 @@ func TestBusyPollEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestBusyPollSeesAnswers has an echo answer while the loop polls.
+// TestBusyPollSeesAnswers: an echo answers while the loop polls.
 func TestBusyPollSeesAnswers(t *testing.T) {
 	r := New(Config{BusyPoll: time.Minute})
 	require.NoError(t, r.Start())
@@ -90,7 +91,7 @@ func silentServer(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestBusyPollsAreWorthTheirTime counts the polls of one wait after the other.
+// TestBusyPollsAreWorthTheirTime counts the polls of one wait after another.
 func TestBusyPollsAreWorthTheirTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		conns  int
@@ -133,7 +134,7 @@ func TestBusyPollsAreWorthTheirTime(t *testing.T) {
 	}
 }
 
-// TestBusyPollSkipsAreBounded has an answer come again after a long silence.
+// TestBusyPollSkipsAreBounded: an answer comes again after a long silence.
 func TestBusyPollSkipsAreBounded(t *testing.T) {
 	p := newBusyPoll(time.Microsecond)
 	var now time.Time

@@ -24,8 +24,8 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// A probe is a handler that tells the test what it is told. All its functions run
-// on the loop; those that are nil do nothing.
+// A probe is a handler that tells the test what it is told. All its functions run on the loop.
+// A function that is nil does nothing.
 type probe struct {
 	conn      transport.Conn
 	opts      transport.DialOptions
@@ -82,7 +82,7 @@ func (p *probe) connect(t testing.TB, r *Reactor, addr string) {
 	require.NoError(t, <-p.connected)
 }
 
-// settle waits until what has been caused so far, on the loop, has run.
+// settle waits until everything that was caused so far on the loop has run.
 func settle(t testing.TB, r *Reactor) {
 	t.Helper()
 	for range 3 {
@@ -282,8 +282,8 @@ func TestWritesBeforeACloseArriveInOrder(t *testing.T) {
 	do(t, r, func() { assert.Equal(t, []string{"connect", "close"}, p.calls) })
 }
 
-// mute returns the address of a server that accepts and does not read until release
-// is closed; it then sends how much it has read, up to the end, to total.
+// mute returns the address of a server that accepts. It does not read until release is closed.
+// It then reads up to the end, and sends the number of bytes to total.
 func mute(t testing.TB) (addr string, release chan struct{}, total chan []byte) {
 	release, total = make(chan struct{}), make(chan []byte, 1)
 	addr = server(t, func(c net.Conn) {
@@ -388,8 +388,8 @@ func TestPeerResets(t *testing.T) {
 	})
 }
 
-// A peer that sends and shuts down its half gets its answer, whatever else the reactor
-// has open: the iteration that has the data precedes the end, be it run at once or submitted.
+// A peer that sends and closes its side gets its answer, whatever else the reactor has open.
+// The iteration that has the data comes before the end, whether it is run at once or submitted.
 func TestAnswerToDataWithAnEndBehindItIsSent(t *testing.T) {
 	for name, answer := range map[string]func(l *loop.Loop, write func()){
 		"in OnData": func(_ *loop.Loop, write func()) { write() },
@@ -420,7 +420,7 @@ func TestAnswerToDataWithAnEndBehindItIsSent(t *testing.T) {
 					return len(data)
 				}
 				p.connect(t, r, addr)
-				do(t, r, func() { // both are there before the reactor looks
+				do(t, r, func() { // both have come before the reactor looks
 					close(speak)
 					<-spoken
 				})
@@ -433,7 +433,7 @@ func TestAnswerToDataWithAnEndBehindItIsSent(t *testing.T) {
 	}
 }
 
-// The iteration that precedes the end may close the connection itself, or end the loop.
+// The iteration before the end may close the connection itself, or end the loop.
 func TestEndBehindDataThatMakesTheHandlerStop(t *testing.T) {
 	for name, stop := range map[string]func(r *Reactor, p *probe){
 		"the connection": func(_ *Reactor, p *probe) { p.conn.Close(nil) },
@@ -469,7 +469,7 @@ func TestEndBehindDataThatMakesTheHandlerStop(t *testing.T) {
 	}
 }
 
-// The peer's FIN closes the connection: gnet knows no half-close.
+// The peer's FIN closes the connection: gnet does not know half-closed connections.
 func TestEndOfStreamIsToldOnceAfterTheData(t *testing.T) {
 	addr := server(t, func(c net.Conn) { _, _ = c.Write([]byte("bye")) })
 	r := started(t)
@@ -481,7 +481,8 @@ func TestEndOfStreamIsToldOnceAfterTheData(t *testing.T) {
 	do(t, r, func() { assert.Equal(t, []string{"connect", "close"}, p.calls) })
 }
 
-// Little leaves at the end of the iteration, much at once. In either case the handler hears of a broken connection later.
+// A short write leaves at the end of the iteration, a long one at once. In either case the
+// handler hears of a broken connection later.
 func TestWriteOnADeadDescriptorIsReportedLater(t *testing.T) {
 	for name, bytes := range map[string]int{"little": 1, "much": flushBytes} {
 		t.Run(name, func(t *testing.T) {
@@ -528,8 +529,8 @@ func TestUnreadDataDoesNotMakeTheLoopSpin(t *testing.T) {
 	assert.LessOrEqual(t, r.Loop().Metrics().Iterations-before, uint64(20))
 }
 
-// holding returns the address of a server that sends data and then holds the
-// connection until hold is closed.
+// holding returns the address of a server that sends data and then holds the connection until
+// hold is closed.
 func holding(t testing.TB, data []byte) (addr string, hold chan struct{}) {
 	hold = make(chan struct{})
 	addr = server(t, func(c net.Conn) {
@@ -658,7 +659,7 @@ func TestMuchLeavesBeforeTheIterationEnds(t *testing.T) {
 	assert.Equal(t, want.String(), got, "in order")
 }
 
-// Much that is written before the connect waits for it, and nothing of it is lost.
+// Long writes before the connect wait for it, and no byte is lost.
 func TestMuchBeforeTheConnect(t *testing.T) {
 	r := started(t)
 	p := newProbe()
@@ -724,8 +725,8 @@ func TestBuffersShrinkAfterABurst(t *testing.T) {
 	}
 }
 
-// Events of a batch share an iteration if there are several connections; the only
-// connection there is need not wait for a batch, and its iterations allocate nothing.
+// If there are several connections, the events of a batch share an iteration. A single
+// connection need not wait for a batch, and its iterations allocate nothing.
 func TestTurnOfTheOnlyConnectionAllocatesNothing(t *testing.T) {
 	r := started(t)
 	p := newProbe()
@@ -784,8 +785,7 @@ func TestEventsOfSeveralConnectionsShareAnIteration(t *testing.T) {
 	})
 }
 
-// A handle whose connection has closed writes to nobody, though its descriptor has a
-// new owner.
+// A handle whose connection has closed writes to nobody, though its descriptor has a new owner.
 func TestStaleHandleCannotReachTheNextOwnerOfItsDescriptor(t *testing.T) {
 	r := started(t)
 	p := newProbe()
@@ -912,7 +912,7 @@ func TestStopClosesConnections(t *testing.T) {
 		"the server closes its ends when it sees ours closed")
 }
 
-// Dials that are given up at all stages leave neither descriptors nor goroutines.
+// Dials that are given up at any stage leave neither descriptors nor goroutines.
 func TestAbandonedDialsLeaveNothing(t *testing.T) {
 	addr := echoServer(t)
 	before := descriptors(t)
@@ -937,8 +937,8 @@ func TestAbandonedDialsLeaveNothing(t *testing.T) {
 	assert.Eventually(t, func() bool { return descriptors(t) <= before }, 10*time.Second, ms(1))
 }
 
-// lateDial makes the next dial of r connect to addr only when release is closed, and then
-// whether or not anybody waits for it still.
+// lateDial delays the next dial of r. It connects to addr when release is closed, even if
+// nobody waits for it any more.
 func lateDial(t testing.TB, r *Reactor) (release chan struct{}) {
 	release = make(chan struct{})
 	do(t, r, func() {
@@ -973,7 +973,8 @@ func TestConnectionThatOpensTooLateIsClosed(t *testing.T) {
 	do(t, r, func() { assert.Equal(t, []string{"connect"}, p.calls) })
 }
 
-// The loop does not end before each connect has reported: it would find the poller gone.
+// The loop does not end before each connect has reported, because a late one would not find the
+// poller any more.
 func TestLoopWaitsForConnectsUnderWay(t *testing.T) {
 	addr := server(t, func(c net.Conn) { _, _ = io.ReadAll(c) })
 	r := started(t)
@@ -998,7 +999,8 @@ func TestLoopWaitsForConnectsUnderWay(t *testing.T) {
 	assert.Equal(t, []string{"connect"}, p.calls)
 }
 
-// TestABusyLoopFailsNoConnect: a callback takes longer than ConnectTimeout. A connection that is made meanwhile counts.
+// TestABusyLoopFailsNoConnect: a callback takes longer than ConnectTimeout. A connection that
+// is made meanwhile counts.
 func TestABusyLoopFailsNoConnect(t *testing.T) {
 	r := started(t)
 	made := make(chan struct{})

@@ -14,11 +14,12 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// These tests hold what the original engine promises of starting, posting and stopping, on a real
-// host. Package loop holds what it promises of time, which stands still there.
+// The tests of this file check on a real host what the original engine promises of starting,
+// posting and stopping. Package loop checks its promises about time, which stands still in
+// those tests.
 
-// do runs fn on the loop and waits for it. fn uses assert, not require: that would
-// end the loop's goroutine.
+// do runs fn on the loop and waits for it. fn uses assert, because require would end the loop's
+// goroutine.
 func do(t testing.TB, r *Reactor, fn func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -130,8 +131,7 @@ func TestStopThreeTimes(t *testing.T) {
 	}
 }
 
-// There are no destructors here: a deferred end is what ends a reactor that
-// nothing else has stopped.
+// Go has no destructors. A deferred end ends a reactor that nothing else has stopped.
 func TestEndWithPostsOnTheirWay(t *testing.T) {
 	var ran int
 	func() {
@@ -188,7 +188,7 @@ func TestStopOnTheLoopDrains(t *testing.T) {
 	assert.False(t, r.Loop().Post(func() { t.Error("ran") }))
 }
 
-// The original process ends at a callback that throws. Here it does not.
+// The original process ends at a callback that throws. rankd goes on.
 func TestPanicInACallbackIsContained(t *testing.T) {
 	panics := make(chan any, 1)
 	r := New(Config{OnPanic: func(v any, _ []byte) { panics <- v }})
@@ -214,7 +214,7 @@ func TestNestedPosts(t *testing.T) {
 	assert.Equal(t, 100, <-deepest)
 }
 
-// A loop that kept callbacks it has run would keep what they refer to.
+// If a loop kept callbacks that have run, it would keep everything that they refer to.
 func TestWhatACallbackCapturedIsCollectedAndItsCleanupMayPost(t *testing.T) {
 	const objects = 10
 	r := started(t)
@@ -246,7 +246,8 @@ func TestStartTwiceAndStartAfterStop(t *testing.T) {
 	assert.ErrorIs(t, r.Start(), loop.ErrStopped)
 }
 
-// A loop that was closed before the start takes no host: the poller made for it goes again.
+// A loop that was closed before the start does not accept a host. The poller that was made for
+// it is closed.
 func TestStartOfAClosedLoopLeavesNothing(t *testing.T) {
 	before := descriptors(t)
 	r := New(Config{})
@@ -286,8 +287,8 @@ func TestTimersFireWithoutIO(t *testing.T) {
 	assert.Equal(t, []int{1, 2, 0}, order)
 }
 
-// The Go timer is set for a timer that is stopped before it fires; the one that is
-// left, due later, must fire all the same.
+// The Go timer is set for a loop timer that is stopped before it fires. The later timer that is
+// left must still fire.
 func TestTimerBehindAStoppedOne(t *testing.T) {
 	r := started(t)
 	fired := make(chan struct{})
@@ -300,8 +301,8 @@ func TestTimerBehindAStoppedOne(t *testing.T) {
 	<-fired
 }
 
-// A task that posts itself leaves I/O its turn, and timers theirs. On a clock that stands still, where no timer fires, the number of
-// iterations without a poll is bounded, not only their time.
+// A task that posts itself does not starve I/O or timers. The number of iterations without a
+// poll is bounded, not only their time, since on a clock that stands still no timer fires.
 func TestSelfPostingTaskStarvesNeitherIONorTimers(t *testing.T) {
 	for name, clk := range map[string]clock.Clock{"the clock goes": nil, "the clock stands still": new(clock.Manual)} {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,8 @@ func socketPath(t testing.TB) string {
 	return filepath.Join(dir, "s")
 }
 
-// A unix socket carries bytes both ways, in pieces and large, and ends as a TCP connection does.
+// A unix socket carries bytes both ways, in pieces and in bulk, and ends as a TCP connection
+// does.
 func TestUnixSocket(t *testing.T) {
 	path := socketPath(t)
 	ln, err := net.Listen("unix", path)
@@ -79,7 +80,7 @@ func TestUnixSocketEndsWithTheLoop(t *testing.T) {
 	assert.ErrorIs(t, <-p.closed, loop.ErrStopped)
 }
 
-// Each dial asks for the address of a name anew, so that a server that has moved is found.
+// Each dial resolves the name again, so it finds a server that has moved.
 func TestNamesAreResolvedAtEachDial(t *testing.T) {
 	first, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

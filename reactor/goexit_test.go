@@ -30,7 +30,7 @@ func dialFor(t *testing.T, r *Reactor, p *probe) {
 }
 
 // Goexit on gnet's goroutine ends the process, with the callback's stack on stderr. The test
-// runs itself in a process of its own for each case.
+// runs itself in another process for each case.
 func TestGoexitEndsTheProcess(t *testing.T) {
 	const variable = "RANKD_TEST_GOEXIT"
 	if name := os.Getenv(variable); name != "" {

@@ -24,8 +24,7 @@ func descriptors(t testing.TB) int {
 	return len(entries)
 }
 
-// allowNoDescriptors keeps the process from opening any more descriptors until the
-// test ends.
+// allowNoDescriptors keeps the process from opening any more descriptors until the test ends.
 func allowNoDescriptors(t testing.TB) {
 	t.Helper()
 	var limit syscall.Rlimit

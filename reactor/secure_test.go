@@ -9,7 +9,8 @@ import (
 // asIs is a Secure that leaves a connection as it is.
 func asIs(_ context.Context, nc net.Conn, _ string) (net.Conn, error) { return nc, nil }
 
-// TestSecureConnectionsKeepTheContract plays the stories of connections with those that gnet does not know.
+// TestSecureConnectionsKeepTheContract plays the stories of connections with connections that
+// gnet does not know.
 func TestSecureConnectionsKeepTheContract(t *testing.T) {
 	probeSecure = asIs
 	defer func() { probeSecure = nil }()

@@ -33,8 +33,8 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// TestExamplesAreCurrent compiles and runs the example of each task, on all engines, and compares artifact and answer
-// with examples.json. With -update it writes them.
+// TestExamplesAreCurrent compiles and runs the example of each task, on all engines. It
+// compares artifact and answer with examples.json. With -update it writes them.
 func TestExamplesAreCurrent(t *testing.T) {
 	reg, err := registry.Load(Tables(), "test")
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestExamplesAreCurrent(t *testing.T) {
 	}
 }
 
-// compileExample returns the artifact of an example, without what leads back to the source.
+// compileExample returns the artifact of an example without references to its source.
 func compileExample(t *testing.T, c *compiler.Compiler, spec *task.Spec, source string) json.RawMessage {
 	t.Helper()
 	var artifact map[string]any
@@ -163,7 +163,8 @@ func rank(t *testing.T, model rankd.Model, redis string, plans fs.FS, e *Example
 	return a.Candidates
 }
 
-// tablesWith returns the registry of the examples, with a service that answers so at its http endpoint.
+// tablesWith returns the registry of the examples. The service at its http endpoint answers
+// with the given text.
 func tablesWith(t *testing.T, answer string) fs.FS {
 	if answer == "" {
 		return Tables()
@@ -181,7 +182,7 @@ func tablesWith(t *testing.T, answer string) fs.FS {
 	return os.DirFS(dir)
 }
 
-// filledRedis starts a Redis, has it do these commands, and returns its address.
+// filledRedis starts a Redis, sends it these commands, and returns its address.
 func filledRedis(t *testing.T, commands []string) string {
 	t.Helper()
 	server := miniredis.RunT(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// undocumented returns what a task of rankd's own lacks in its documentation.
+// undocumented returns what the documentation of a rankd task lacks.
 func undocumented(spec *task.Spec) (missing []string) {
 	r := &spec.Reference
 	need := func(name, text string, due bool) {

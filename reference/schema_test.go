@@ -33,7 +33,7 @@ func schemaOf(t *testing.T, tables fs.FS) *jsonschema.Schema {
 	return s
 }
 
-// refused returns why the schema refuses an artifact, nil if it does not.
+// refused returns why the schema refuses an artifact, or nil if it does not.
 func refused(t *testing.T, s *jsonschema.Schema, artifact []byte) error {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(artifact))
@@ -43,7 +43,8 @@ func refused(t *testing.T, s *jsonschema.Schema, artifact []byte) error {
 	return s.Validate(doc)
 }
 
-// TestEveryArtifactMatchesTheSchema: those of this repository, and the examples of the reference.
+// TestEveryArtifactMatchesTheSchema checks the artifacts of this repository and the examples of
+// the reference.
 func TestEveryArtifactMatchesTheSchema(t *testing.T) {
 	builtIn, ours := schemaOf(t, registry.DefaultTables()), schemaOf(t, Tables())
 	seen := 0
@@ -80,15 +81,16 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// beyondTheSchema lists what a JSON Schema cannot say: references, uniqueness, order, cycles, and the
-// forms of numbers. They are the plan_error cases that it takes.
+// beyondTheSchema lists what a JSON Schema cannot say: references, uniqueness, order, cycles,
+// and the forms of numbers. They are the cases with plan_error that the schema accepts.
 var beyondTheSchema = []string{
 	"cycle_rhs_self", "cycle_through_rhs", "ext_not_declared", "input_unknown_node",
 	"json_number_overflow", "outputs_unknown_node", "param_int_out_of_range", "pred_regex_key_float", "ref_expr_table_absent",
 	"ref_pred_table_absent", "ref_rhs_unknown", "schema_version_float",
 }
 
-// TestConformancePlansMatchTheSchema: the schema takes each plan that the engine loads and runs, and refuses the others.
+// TestConformancePlansMatchTheSchema: the schema accepts each plan that the engine loads and
+// runs, and refuses the others.
 func TestConformancePlansMatchTheSchema(t *testing.T) {
 	schema := schemaOf(t, registry.DefaultTables())
 	reg, err := registry.Default("test")
@@ -126,7 +128,7 @@ func TestConformancePlansMatchTheSchema(t *testing.T) {
 	assert.Equal(t, beyondTheSchema, taken)
 }
 
-// What a plan with the capability of on_error may say.
+// The test has what a plan with the capability of on_error may say.
 func TestSchemaOfNodesThatFail(t *testing.T) {
 	schema := schemaOf(t, registry.DefaultTables())
 	for _, c := range []struct {

@@ -102,7 +102,8 @@ func (w *world) ended() []string {
 	return log
 }
 
-// Calls leave in order, no more at once than there are connections, and the next one leaves when one has come back.
+// Calls leave in order. There are never more under way than connections, and the next call
+// leaves when one has come back.
 func TestCallsLeaveInOrderAndWithinTheBound(t *testing.T) {
 	for _, o := range []remote.Options{{Connections: 2, MaxInflight: 9}, {Connections: 9, MaxInflight: 2}} {
 		w := newWorld(t, o)
@@ -123,7 +124,8 @@ func TestCallsLeaveInOrderAndWithinTheBound(t *testing.T) {
 	}
 }
 
-// A call that waits too long ends: in line at once, on its way when its goroutine has come back.
+// A call that waits too long ends at once in the queue. If it is on its way, it ends when its
+// goroutine has come back.
 func TestCallsTimeOut(t *testing.T) {
 	w := newWorld(t, remote.Options{Connections: 1, RequestTimeout: 20 * time.Millisecond})
 	for _, name := range []string{"sent", "in line"} {
@@ -165,7 +167,8 @@ func TestCallsThatCannotBegin(t *testing.T) {
 	assert.Equal(t, []string{"fine: http model:8080: client closed"}, w.ended())
 }
 
-// The contract of loop.ErrCancelled: a call is cancelled once, and its Done comes later and says so, even if the answer came meanwhile.
+// The client keeps the contract of loop.ErrCancelled. A call is cancelled once. Its Done comes
+// later and says so, even if the answer came meanwhile.
 func TestCancel(t *testing.T) {
 	w := newWorld(t, remote.Options{Connections: 1})
 	first, err := w.call("first", 0)
@@ -190,7 +193,7 @@ func TestCancel(t *testing.T) {
 	assert.Equal(t, uint64(2), w.client.Stats().Cancelled)
 }
 
-// A Done that begins another call, or panics, harms no other call.
+// A Done that begins another call, or panics, does not harm other calls.
 func TestDoneMayBeginACall(t *testing.T) {
 	w := newWorld(t, remote.Options{Connections: 1})
 	next := &remote.Call{Exchange: &remote.Exchange{}, Done: func(c *remote.Call) { w.log = append(w.log, "next") }}
@@ -212,7 +215,7 @@ func (l *watched) Replied(number, requests, bytes int) {
 	*l = append(*l, fmt.Sprint("replied ", number, requests, bytes))
 }
 
-// The numbers of the requests on their way are the least that are free.
+// Requests on their way get the lowest free numbers.
 func TestWatch(t *testing.T) {
 	w := newWorld(t, remote.Options{Connections: 2})
 	var log watched

@@ -43,7 +43,7 @@ func urlOf(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// echo returns an exchange that sends a text and takes the answer to it.
+// echo returns an exchange that sends a text and reads the answer.
 func echo(text string, answer *string) *remote.Exchange {
 	return &remote.Exchange{
 		Request: func(dst []byte) ([]byte, error) { return append(dst, text...), nil },
@@ -120,7 +120,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// TestBytesOfAnExchange: the bodies count, and nothing else.
+// TestBytesOfAnExchange: only the bodies count.
 func TestBytesOfAnExchange(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "an answer") })
 	o := remote.Options{URL: urlOf(t, s.URL), RequestTimeout: ample, ConnectTimeout: ample}
@@ -132,7 +132,8 @@ func TestBytesOfAnExchange(t *testing.T) {
 	assert.EqualValues(t, len("an answer"), b.Stats().BytesReceived)
 }
 
-// A client keeps its connections, and makes no more than it may, however many ask.
+// A client keeps its connections, and makes no more than it may, however many callers there
+// are.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	var open, most, made atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -167,7 +168,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// A call that waits in line on the loop has no goroutine.
+// A call that waits in the queue on the loop has no goroutine.
 func TestWaitingCallsHaveNoGoroutine(t *testing.T) {
 	release := make(chan struct{})
 	s := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
@@ -194,7 +195,8 @@ func TestWaitingCallsHaveNoGoroutine(t *testing.T) {
 	<-l.Done()
 }
 
-// Each row is a fault of the service: both clients report it alike, and are well again without it.
+// Each row is a fault of the service. Both clients report it in the same way, and are well
+// again without it.
 func TestFaults(t *testing.T) {
 	hijack := func(w http.ResponseWriter, text string) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -300,7 +302,7 @@ func TestIdleConnectionThatWasClosed(t *testing.T) {
 	}
 }
 
-// A call that is cancelled ends its request at the service, and soon itself.
+// A call that is cancelled ends its request at the service, and soon ends itself.
 func TestCancelEndsTheRequest(t *testing.T) {
 	begun, gone := make(chan struct{}), make(chan struct{})
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -320,7 +322,8 @@ func TestCancelEndsTheRequest(t *testing.T) {
 	}
 }
 
-// Errors of the functions of an exchange are the call's, as they are. A goroutine that they end counts as an error.
+// Errors of the functions of an exchange are the call's errors, unchanged. If a function ends
+// its goroutine, that counts as an error.
 func TestErrorsOfTheExchange(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "x") })
 	own := errors.New("own")

@@ -37,7 +37,8 @@ const (
 	paramLangs
 )
 
-// checkType checks that a parameter has no value of another type than its own; an int reads as a float, too.
+// checkType checks that a parameter has no value of another type. An int can also be read as a
+// float.
 func checkType(t *testing.T, params *expr.Params, p *registry.Param) {
 	_, isFloat := params.Float(p.ID)
 	_, isInt := params.Int(p.ID)
@@ -95,7 +96,7 @@ func TestContext(t *testing.T) {
 func TestOverridesCountOverTheContext(t *testing.T) {
 	reg := typedParams()
 	for overrides, want := range map[string]any{`{}`: []int64{1}, `{"seen": [2]}`: []int64{2}} {
-		// Whichever comes first in the document.
+		// The user is found wherever it is in the document.
 		for _, doc := range []string{
 			`{"user_id": 1, "context": {"seen": [1]}, "param_overrides": ` + overrides + `}`,
 			`{"param_overrides": ` + overrides + `, "user_id": 1, "context": {"seen": [1]}}`,
@@ -158,7 +159,7 @@ func TestContextFaults(t *testing.T) {
 			assert.Less(t, len(refused.Detail), 300)
 			assert.Positive(t, refused.Offset)
 
-			// The library refuses the same values, whatever brings them as Go values.
+			// The library refuses the same values if Go code passes them.
 			var values map[string]any
 			if c.name == "LastDuplicate" || len(c.context) > 1000 || json.Unmarshal([]byte(c.context), &values) != nil {
 				return
@@ -212,7 +213,8 @@ func TestContextOfGoValues(t *testing.T) {
 	}
 }
 
-// FuzzInteger compares with arbitrary precision: a number of JSON is an int64 exactly, or it is refused.
+// FuzzInteger compares with arbitrary precision. A JSON number is exactly an int64, or it is
+// refused.
 func FuzzInteger(f *testing.F) {
 	for _, text := range []string{"0", "-0", "9007199254740993", "9223372036854775807", "9223372036854775808", "1e3", "1.5", "9007199254740993.0", "1e19", "-9223372036854775808"} {
 		f.Add(text)

@@ -26,7 +26,7 @@ func sample() *rowset.Batch {
 	)
 }
 
-// typedBatch has a column of each type; the rows are null in turn.
+// typedBatch has a column of each type. Each row in turn is null.
 func typedBatch() *rowset.Batch {
 	sets := rowset.NewSetBuilder(5201, 4)
 	for _, text := range []string{"b,a", ""} {
@@ -129,8 +129,7 @@ func TestAppendFailure(t *testing.T) {
 		string(AppendFailure(nil, &Failure{RequestID: "r", Error: "e", Detail: "d", Node: "n", Op: "o", SourceSpan: "a.plan.ts:3:4"})))
 }
 
-// FuzzEncode checks that numbers read back as the same double, and strings as
-// the same text.
+// FuzzEncode checks that numbers read back as the same double, and strings as the same text.
 func FuzzEncode(f *testing.F) {
 	f.Add(uint64(0x3ff0000000000000), "a\"\\\n\x00\u2028\xff")
 	f.Add(math.Float64bits(math.Copysign(0, -1)), "")

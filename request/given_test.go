@@ -50,7 +50,7 @@ func TestParseOfWhatIsGiven(t *testing.T) {
 	}
 }
 
-// What becomes of members that no request has.
+// The table has what becomes of members that no request has.
 func TestUnknownMembers(t *testing.T) {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ type allowed map[string]bool
 
 func (a allowed) MayOverride(param string) bool { return a[param] }
 
-// Errors about parameters that a caller may not set do not tell which exist.
+// Errors about parameters that a caller may not set do not reveal which parameters exist.
 func TestHiddenParameters(t *testing.T) {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)

@@ -128,7 +128,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with megabytes, the error quotes 200 bytes of them.
+// Whatever is wrong in megabytes of input, the error quotes 200 bytes of it.
 func TestErrorsQuoteLittle(t *testing.T) {
 	reg, long := builtin(t), strings.Repeat("é", 1<<20)
 	for _, doc := range []string{
@@ -238,7 +238,8 @@ func TestParseParamTypesOfOtherRegistries(t *testing.T) {
 }
 
 func TestParseIsLinearInOverrides(t *testing.T) {
-	// A quarter of a million duplicates: quadratic work would not end in a test's time.
+	// There are a quarter of a million duplicates. Quadratic work would not end in a test's
+	// time.
 	doc := `{"user_id": 1, "param_overrides": {` + strings.Repeat(`"weight": 1, `, 250_000) + `"weight": 2}}`
 	req, err := Parse([]byte(doc), builtin(t))
 	require.NoError(t, err)
@@ -246,8 +247,8 @@ func TestParseIsLinearInOverrides(t *testing.T) {
 	assert.Equal(t, 2.0, weight)
 }
 
-// FuzzParse checks that a document is either refused with an answer or is a
-// request that holds what it promises.
+// FuzzParse checks that a document is refused with an answer, or is a request that keeps its
+// promises.
 func FuzzParse(f *testing.F) {
 	for _, doc := range []string{
 		`{"user_id": 1}`, `{"user_id": "007", "request_id": "x", "plan": "p", "deadline_ms": 5}`, `{"user_id": 1, "now": "2026-03-01T12:00:00Z"}`, `{"user_id": 1, "now": 1.5}`,

@@ -17,8 +17,8 @@ import (
 	"github.com/rankd/rankd/internal/jsondoc"
 )
 
-// frames drains a stream. An answer is either the document, trimmed, or
-// "! code" for an *Error.
+// frames reads a whole stream. An answer is either the document, trimmed, or "! code" for an
+// *Error.
 func frames(t testing.TB, s *Stream) []string {
 	t.Helper()
 	var got []string
@@ -170,7 +170,7 @@ func TestLineStreamErrorsNameThePlace(t *testing.T) {
 	assert.ErrorContains(t, s.Locate(err, doc), "at byte offset 5 of the document, line 4 of the input")
 }
 
-// readersOf returns readers of in that split it in all sorts of ways.
+// readersOf returns readers of in that split it in many ways.
 func readersOf(in string, seed uint64) map[string]io.Reader {
 	return map[string]io.Reader{
 		"whole":        strings.NewReader(in),
@@ -180,7 +180,7 @@ func readersOf(in string, seed uint64) map[string]io.Reader {
 	}
 }
 
-// randomReader returns 0 to 7 bytes a time.
+// randomReader returns 0 to 7 bytes at a time.
 type randomReader struct {
 	r   io.Reader
 	rnd *rand.Rand
@@ -258,7 +258,7 @@ func TestStreamErrorsNameThePlace(t *testing.T) {
 	}
 }
 
-// A fault that only Parse sees has a line, too: its own, wherever the document began.
+// A fault that only Parse finds also has a line: its own, wherever the document began.
 func TestStreamLocatesWhatParseRefuses(t *testing.T) {
 	reg := builtin(t)
 	for _, tc := range []struct {
@@ -303,8 +303,8 @@ func TestStreamHandsOutADocumentWhenItsLineEnds(t *testing.T) {
 	}
 }
 
-// A broken document has its answer when the line of the fault has ended, however many brackets are open. Each of many faults costs its own
-// line only.
+// A broken document is answered when the line of the fault has ended, however many brackets are
+// open. Each of many faults costs only its own line.
 func TestStreamReportsAFaultWhenItsLineEnds(t *testing.T) {
 	r, w := io.Pipe()
 	defer r.Close()
@@ -382,8 +382,8 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// FuzzStream checks on any input that there is an answer, that splits do not
-// matter, and that healthy lines come out around what is broken.
+// FuzzStream checks on any input that there is an answer, that splits do not matter, and that
+// sound lines around a broken one come out.
 func FuzzStream(f *testing.F) {
 	for _, tc := range streamCases {
 		f.Add([]byte(tc.in), uint64(1))
@@ -395,8 +395,9 @@ func FuzzStream(f *testing.F) {
 		split := &randomReader{bytes.NewReader(in), rand.New(rand.NewPCG(seed, 0))}
 		require.Equal(t, whole, frames(t, NewStream(split, limit)))
 
-		// Around one line of anything, the document before it survives, and of
-		// those after it all but the first, which the line may take in as a value.
+		// One line of any content is between sound documents. The document before it survives.
+		// Of those after it, all survive except the first, which the line may include as a
+		// value.
 		line := bytes.ReplaceAll(in, []byte("\n"), nil)
 		stream := fmt.Sprintf("{\"before\":1}\n%s\n{\"next\":2}\n{\"after\":3}\n{\"last\":4}\n", line)
 		got := frames(t, NewStream(strings.NewReader(stream), limit))
@@ -406,8 +407,8 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// FuzzLineStream checks on any input that each line is answered as if it were
-// alone, and that splits do not matter.
+// FuzzLineStream checks on any input that each line is answered as if it were alone, and that
+// splits do not matter.
 func FuzzLineStream(f *testing.F) {
 	for _, tc := range streamCases {
 		f.Add([]byte(tc.in), uint64(1))
@@ -426,7 +427,7 @@ func FuzzLineStream(f *testing.F) {
 			require.Len(t, alone, 1)
 			want = append(want, alone[0])
 
-			// A line that stands alone is a document in either kind of stream.
+			// A line that is a whole document is a document in either kind of stream.
 			if !strings.HasPrefix(alone[0], "!") {
 				require.Equal(t, alone, frames(t, NewStream(bytes.NewReader(line), limit)))
 			}

@@ -113,7 +113,7 @@ func TestCheckOfUsers(t *testing.T) {
 	}
 }
 
-// FuzzUserIDText: what names a user as an argument does so in a document.
+// FuzzUserIDText: a text that names a user as an argument also does so in a document.
 func FuzzUserIDText(f *testing.F) {
 	tables := registrytest.BuiltIn().FS()
 	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n")}

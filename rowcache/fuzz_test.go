@@ -11,8 +11,9 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// FuzzTable runs operations that bytes describe, three for each. A Get returns only what was put since the last invalidation of its
-// key, by a read that was sent after that.
+// FuzzTable runs operations that the bytes describe, three bytes for each. A Get returns only
+// values that were put since the last invalidation of their key, by a read that was sent after
+// it.
 func FuzzTable(f *testing.F) {
 	f.Add([]byte("\x1a\x00\x00\x20\x07\x00\x00\x07\x00\x3a\x07\x00\x00\x07\x00"))             // kept, hit, invalidated
 	f.Add([]byte("\x1a\x00\x00\x3a\x07\x00\x20\x07\x00\x00\x07\x00"))                         // invalidated between

@@ -12,10 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A policy is a cache of so many equal entries. hit reports whether a key was there, and takes it in otherwise.
+// A policy is a cache of equally large entries. hit reports whether a key was there, and adds
+// it if not.
 type policy interface{ hit(key int) bool }
 
-// lru is the yardstick of all.
+// lru is the baseline.
 type lru struct {
 	limit int
 	order *list.List
@@ -48,7 +49,8 @@ func (c *lru) remove(e *list.Element) int {
 	return key
 }
 
-// tinyLFU is W-TinyLFU with exact counters in place of a sketch: a window of 1 %, and a main part of which a fifth is on probation.
+// tinyLFU is W-TinyLFU with exact counters in place of a sketch. It has a window of 1 % and a
+// main part, of which a fifth is on probation.
 type tinyLFU struct {
 	window, probation, protected *lru
 	counts                       map[int]int
@@ -117,7 +119,8 @@ func zipf(rng *rand.Rand, n int, s float64) func() int {
 	return func() int { return sort.SearchFloat64s(sums, rng.Float64()*sum) }
 }
 
-// The table hits about as often as W-TinyLFU, and more often than LRU, on Zipf's law, with and without scans. -v shows the ratios.
+// The table hits about as often as W-TinyLFU, and more often than LRU, on Zipf's law, with and
+// without scans. -v shows the ratios.
 func TestHitRatios(t *testing.T) {
 	const keys, requests = 60_000, 300_000
 	for _, s := range []float64{0.9, 1.1} {
@@ -143,7 +146,7 @@ func TestHitRatios(t *testing.T) {
 				}
 				return float64(hits) / float64(asked)
 			}
-			// The values are so long that the rings bound the entries, and not the index.
+			// The values are so long that the rings bound the entries, not the index.
 			ours := byTable{NewTable(BytesMin, time.Hour)}
 			limit := (ours.small.size() + ours.main.size()) / entrySize(5, 200)
 			got, asLRU, asLFU := run(ours), run(newLRU(limit)), run(newTinyLFU(limit))

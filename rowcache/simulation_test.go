@@ -34,9 +34,11 @@ const (
 	simulated  = 3 * time.Second
 )
 
-// TestTrackingSimulation has requests read from a table and from a server, as tasks do, whose keys others write. Connections are slow, cut anywhere,
-// lost and silent; prefixes change; the table evicts. In every second world the server tells of keys that were read alone, and forgets some. The server keeps versions of each key, so that each value from memory can be held against what
-// is promised:
+// TestTrackingSimulation has requests read from a table and from a server, as tasks do. Others
+// write the server's keys. Connections are slow, cut anywhere, lost and silent. Prefixes
+// change, and the table evicts. In every second world the server only reports changes of keys
+// that were read, and forgets some. The server keeps versions of each key. So each value from
+// memory can be compared with these promises:
 //
 //   - it is no older than the last change of the key that the loop has read;
 //   - it is no older than the last change whose writer had its OK maxSilence before;
@@ -44,7 +46,7 @@ const (
 //   - it is of the key and of the meaning that the request wants.
 func TestTrackingSimulation(t *testing.T) {
 	reads, hits := 0, 0
-	played := []uint64{287} // A read of before tracking began is kept there, if anything lets it.
+	played := []uint64{287} // In this world a value that was read before tracking began would be kept, if anything allowed it.
 	for i := range *seeds {
 		played = append(played, *firstSeed+i)
 	}
@@ -54,10 +56,10 @@ func TestTrackingSimulation(t *testing.T) {
 		reads, hits = reads+w.reads, hits+w.hits
 	}
 	t.Logf("%d reads, %d of them from memory", reads, hits)
-	require.Greater(t, hits, reads/20, "the table is of use") // In few worlds it is a tenth, more or less.
+	require.Greater(t, hits, reads/20, "the table is of use") // In a few worlds it is a tenth, more or less.
 }
 
-// A world is a server, those who write there, and a loop that reads through a table.
+// A world is a server, clients that write there, and a loop that reads through a table.
 type world struct {
 	t    *testing.T
 	seed uint64
@@ -67,7 +69,7 @@ type world struct {
 	end  clock.Time
 
 	table   *rowcache.Table
-	ahead   time.Duration // of the clock by which reads are sent, against the loop's time
+	ahead   time.Duration // by which the clock of reads is ahead of the loop's time
 	tracker *resp.Tracker
 	client  *resp.Client
 	flushes uint64 // that the loop has read
@@ -111,12 +113,12 @@ type session struct {
 	peer     *simnet.Peer
 	id       int
 	prefixes []string
-	told     int              // the id of the session that is told of changes of what is read here; 0: none is
-	read     map[*record]bool // here, and told there when it changes
+	told     int              // the id of the session that hears of changes of what is read here; 0: none does
+	read     map[*record]bool // read here, and reported there when it changes
 	changes  []notice         // of this cycle
 	notices  []notice         // sent, in order
 	out      []byte
-	silentBy clock.Time // what leaves before waits until then
+	silentBy clock.Time // output that left before then waits until then
 	held     []byte
 	gone     bool
 	dead     bool // gone at the server, and the loop does not know
@@ -168,7 +170,7 @@ func w0(rng *rand.Rand, d time.Duration) time.Duration {
 	return time.Duration(rng.Int64N(int64(d) + 1))
 }
 
-// again runs fn every now and then.
+// again runs fn from time to time.
 func (w *world) again(spread time.Duration, fn func()) {
 	w.sim.After(w0(w.rng, 2*spread), func() {
 		if w.sim.Now() < w.end {
@@ -180,7 +182,7 @@ func (w *world) again(spread time.Duration, fn func()) {
 
 func (w *world) any() *record { return w.keys[w.rng.IntN(len(w.keys))] }
 
-// ofPrefix returns a record whose key has the prefix of another's.
+// ofPrefix returns a record whose key has the same prefix as another one's.
 func (w *world) ofPrefix(of *record) *record {
 	for {
 		if r := w.any(); r.key[:len("a:")] == of.key[:len("a:")] {
@@ -211,10 +213,11 @@ func (w *world) play() {
 	require.Zero(w.t, w.net.Open())
 }
 
-// Now implements clock.Clock for requests: the loop's time lags behind it.
+// Now implements clock.Clock for requests. The loop's time lags behind it.
 func (w *world) Now() clock.Time { return w.sim.Loop.Now().Add(w.ahead) }
 
-// read is a request that wants what a command says of some keys, no older than it allows.
+// read is a request for what a command says of some keys. The values may have the age that it
+// allows.
 func (w *world) read() {
 	if w.sim.Now() >= w.end {
 		return
@@ -259,7 +262,7 @@ func (w *world) read() {
 	require.NoError(w.t, w.client.Do(call))
 }
 
-// check holds a value from memory against the promises.
+// check compares a value from memory with the promises.
 func (w *world) check(r *record, command, value string, allowed time.Duration) {
 	var sent int64
 	var version int
@@ -280,7 +283,7 @@ func (w *world) check(r *record, command, value string, allowed time.Duration) {
 	require.True(w.t, allowed == 0 || age <= allowed, "seed %d: %s is %v old, for a request that allows %v", w.seed, r.key, age, allowed)
 }
 
-// disturb does what is rare.
+// disturb does one of the things that go wrong rarely.
 func (w *world) disturb() {
 	switch w.rng.IntN(11) {
 	case 0:
@@ -300,7 +303,7 @@ func (w *world) disturb() {
 		}
 	case 4:
 		w.tracker.Track([][]string{{"a:"}, {"a:", "b:"}, {"b:", "a:1"}, {""}}[w.rng.IntN(4)])
-	case 5: // Replies come after all keys have changed.
+	case 5: // The replies come after all keys have changed.
 		for _, s := range w.sessions {
 			if s != w.tracking {
 				s.silentBy = w.sim.Now().Add(w0(w.rng, 500*time.Millisecond))
@@ -327,7 +330,7 @@ func (w *world) disturb() {
 			w.sim.After(w0(w.rng, 1500*time.Millisecond)*time.Duration(w.rng.IntN(2)), func() { s.peer.Close(nil) })
 			w.cycle()
 		}
-	case 9: // A connection that reads is lost, and none can be made for a while.
+	case 9: // A connection that reads is lost. No new one can be made for a while.
 		if s := w.anySession(); s != nil && s != w.tracking {
 			w.net.SetFull(simAddr, true)
 			w.sim.After(w0(w.rng, time.Second), func() { w.net.SetFull(simAddr, false) })
@@ -343,7 +346,7 @@ func (w *world) disturb() {
 	}
 }
 
-// anySession returns a session of those that the server has, or nil.
+// anySession returns one of the server's sessions, or nil.
 func (w *world) anySession() *session {
 	if len(w.sessions) == 0 {
 		return nil
@@ -391,7 +394,7 @@ func (w *world) write(r *record) {
 	w.cycle()
 }
 
-// tell tells those who have read a key, and forgets it.
+// tell tells those who have read a key, and forgets them.
 func (w *world) tell(r *record) {
 	for _, s := range w.sessions {
 		if !s.gone && s.read[r] {

@@ -53,7 +53,8 @@ func (t *Table) check(tb testing.TB, maxBytes int) {
 	require.LessOrEqual(tb, t.Stats().Bytes, maxBytes)
 }
 
-// A table never returns what a map with the same history has not, and keeps what it has room for.
+// A table never returns a value that a map with the same history does not have. It keeps what
+// it has room for.
 func TestTableIsAMap(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 24))
@@ -108,7 +109,7 @@ func TestTableIsAMap(t *testing.T) {
 					delete(kept, at) // raced with another key, or too long, or old
 				case string(value) == r.value:
 					kept[at] = r
-				default: // raced with another key: the one before stays
+				default: // raced with another key: the earlier one stays
 					require.Equal(t, kept[at].value, string(value))
 				}
 			default:
@@ -132,7 +133,8 @@ func TestTableIsAMap(t *testing.T) {
 	}
 }
 
-// What is read while the key changes is not kept, in whichever order the loop hears of it.
+// If the key changes during a read, the value is not kept, in whichever order the loop hears of
+// it.
 func TestRaces(t *testing.T) {
 	key := []byte("item:7")
 	get := func(table *Table) bool {
@@ -160,7 +162,7 @@ func TestRaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			table := NewDivided(0, time.Hour, 2)
 			table.Watch(lastDigit{})
-			table.Invalidate(key) // before: of no interest
+			table.Invalidate(key) // earlier: does not matter
 			token := table.Token()
 			c.between(table)
 			table.Put(key, 1, []byte("v"), token, 5)
@@ -181,7 +183,7 @@ func (lastDigit) Track([]string)       {}
 func (lastDigit) Part(key []byte) int  { return int(key[len(key)-1]-'0') % 2 }
 func (lastDigit) Trusts(part int) bool { return part == 1 }
 
-// Keys of a part that is not trusted are not found, and others are.
+// Keys of a part that is not trusted are not found. Others are.
 func TestPartsAreTrustedEachByItself(t *testing.T) {
 	table := NewDivided(0, time.Hour, 2)
 	table.Watch(lastDigit{})
@@ -226,7 +228,7 @@ func TestTableFillsItsBytes(t *testing.T) {
 		table := NewTable(maxBytes, time.Hour)
 		var key [8]byte
 		for i := range 3 * maxBytes / 100 {
-			binary.LittleEndian.PutUint64(key[:], uint64(i/2)) // each a second time, as a use
+			binary.LittleEndian.PutUint64(key[:], uint64(i/2)) // each a second time, which counts as a use
 			if _, _, ok := table.get(key[:], 1, 1, 0); !ok {
 				table.Put(key[:], 1, make([]byte, 100), table.Token(), 1)
 			}

@@ -16,7 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the fixtures anew, in the present JSON form")
 
-// fixture returns a trace of testdata: as the engines record them, with the times of the drawings in the original specification. Drawings are tested on them, too.
+// fixture returns a trace of testdata. These are traces as engines record them, with the times
+// of the drawings in the original specification. The tests of drawings use them, too.
 //
 //	mixed_pipeline.reactor  its fourth example: two nodes wait for Redis, four compute, of which two are one job
 //	mixed_pipeline.pool     the same request on the two-pool engine: workers block
@@ -30,7 +31,7 @@ func fixture(t testing.TB, name string) *Trace {
 	return read
 }
 
-// The JSON form of a fixture is its file, with all that follows from the rest.
+// The JSON form of a fixture equals its file, including all values that follow from others.
 func TestFixtures(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	require.NoError(t, err)

@@ -13,7 +13,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// concatPlan is the shape of the example plan: a viewer, two lists of users, their concatenation, a take.
+// concatPlan is the shape of the example plan: a viewer, two lists of users, their
+// concatenation, a take.
 func concatPlan(t testing.TB) *plan.Graph {
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
@@ -25,7 +26,8 @@ func concatPlan(t testing.TB) *plan.Graph {
 	return g
 }
 
-// playConcat has a request of concat_plan happen as on the reactor: eleven commands in four round trips.
+// playConcat plays a request of concat_plan as on the reactor: eleven commands in four round
+// trips.
 func playConcat(s *Journals, g *plan.Graph, c clock.Clock, d Detail) (*Journal, *Recording) {
 	r := s.Begin(d, g, Reactor, "adaptive", c.Now(), 0)
 	call := func(node, commands int) {
@@ -77,7 +79,8 @@ func playConcat(s *Journals, g *plan.Graph, c clock.Clock, d Detail) (*Journal, 
 	return r, r.Finish(nil)
 }
 
-// BenchmarkJournal is the price of recording one request of concat_plan: reading the clock is most of it.
+// BenchmarkJournal measures the recording of one request of concat_plan. Most of it is reading
+// the clock.
 func BenchmarkJournal(b *testing.B) {
 	g, c := concatPlan(b), clock.NewReal()
 	for _, d := range []Detail{JustNodes, Full} {
@@ -97,7 +100,8 @@ func BenchmarkJournal(b *testing.B) {
 	})
 }
 
-// BenchmarkTrace is the price of looking at a recording, which who asks for the trace pays.
+// BenchmarkTrace measures the evaluation of a recording, which only the one who asks for the
+// trace pays.
 func BenchmarkTrace(b *testing.B) {
 	g, c := concatPlan(b), clock.NewReal()
 	_, recording := playConcat(NewJournals(c, 0), g, c, Full)
@@ -140,7 +144,8 @@ func TestJournal(t *testing.T) {
 	assert.True(t, s.Unused(0))
 }
 
-// A request that nobody records has no Journal, and its engine asks nothing: no method minds.
+// A request that nobody records has no Journal, and its engine does not check for that: each
+// method accepts nil.
 func TestANilJournalTakesNothingDown(t *testing.T) {
 	s := NewJournals(forbiddenClock{t}, 0)
 	r := s.Begin(Off, concatPlan(t), Reactor, "", 1, 0)
@@ -186,7 +191,8 @@ func (c forbiddenClock) Now() clock.Time {
 	return 0
 }
 
-// A Journal drops events that do not fit, and counts them. The others stay true, and the critical path is whole.
+// A Journal drops events that do not fit, and counts them. The other events stay true, and the
+// critical path is complete.
 func TestRecordingIsBounded(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	for sleeps := range 80 {
@@ -222,7 +228,8 @@ func TestRecordingIsBounded(t *testing.T) {
 	}
 }
 
-// A call takes the first lane of its connection that is free: at the instant at which another ends, too.
+// A call takes the first free lane of its connection. A lane is free even at the instant at
+// which another call ends.
 func TestACallTakesALaneAtTheInstantThatItIsFree(t *testing.T) {
 	g, c := concatPlan(t), clock.NewManual()
 	r := NewJournals(c, 0).Begin(Full, g, Reactor, "adaptive", c.Now(), 0)
@@ -243,8 +250,8 @@ func TestACallTakesALaneAtTheInstantThatItIsFree(t *testing.T) {
 	assert.Len(t, tr.Tracks[1].Slices, 3)
 }
 
-// A node that waits again gives up the calls that were open when it went on. One that was answered since is not among
-// them, nor is one that was sent since.
+// A node that waits again gives up the calls that were open when it went on. This does not
+// include a call that was answered since, or one that was sent since.
 func TestWhichCallIsGivenUp(t *testing.T) {
 	g, c := concatPlan(t), clock.NewManual()
 	r := NewJournals(c, 0).Begin(Full, g, Reactor, "adaptive", c.Now(), 0)
@@ -280,7 +287,8 @@ func TestWhichCallIsGivenUp(t *testing.T) {
 	assert.Equal(t, map[int]bool{1: false, 2: true, 4: false}, givenUp)
 }
 
-// Nobody waits for a call, as far as a trace goes, if the event that says so did not fit.
+// If the event that a node waits for a call does not fit, then the trace does not say that
+// anybody waits for it.
 func TestACallWhoseWaitWasDropped(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	waitless := 0
@@ -372,7 +380,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Events have the fields of the original specification: a queue delay for what was in a queue, parent and depth for what followed directly.
+// Events have the fields of the original specification. What was queued has a queue delay. What
+// followed directly has a parent and a depth.
 func TestEvents(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	count := map[EventKind]int{}

@@ -30,7 +30,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// Whatever Decode accepts can be looked at and reads back the same.
+// Whatever Decode accepts can be evaluated, and reads back the same.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.json")
 	require.NoError(f, err)

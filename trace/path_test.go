@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shape makes a trace of nodes that are given by inputs, start and end. Nodes whose end is negative never ran.
+// shape makes a trace of nodes, each given by its inputs, start and end. Nodes whose end is
+// negative never ran.
 func shape(ended time.Duration, nodes ...Node) *Trace {
 	t := &Trace{Version: Version, Request: Request{Ended: ended}, Nodes: nodes}
 	for i := range t.Nodes {
@@ -45,7 +46,8 @@ func TestCriticalPath(t *testing.T) {
 		"NothingRan":  {shape(7, node(0, never), node(0, never, 0)), nil, nil, -1, 7},
 		"One":         {shape(7, node(2, 6)), []int{0}, []int{0}, 0, 1},
 		"SlowerInput": {shape(20, node(0, 5), node(0, 9), node(9, 20, 0, 1)), []int{1, 2}, []int{1, 2}, 2, 0},
-		// The second input ends last because it waited for a worker: latency blames it, service does not.
+		// The second input ends last because it waited for a worker. The latency path blames
+		// it, the service path does not.
 		"Waits":                     {shape(20, node(0, 8), node(6, 12), node(12, 20, 0, 1)), []int{1, 2}, []int{0, 2}, 1, 0},
 		"TieOfInputs":               {shape(9, node(0, 5), node(0, 5), node(5, 9, 1, 0)), []int{0, 2}, []int{0, 2}, 0, 0},
 		"TieOfEnds":                 {shape(5, node(0, 5), node(0, 5)), []int{0}, []int{0}, 0, 0},
@@ -96,7 +98,7 @@ func TestGaps(t *testing.T) {
 	delay := time.Duration(38)
 	queued.Nodes[0].QueueDelay = &delay
 	assert.Equal(t, []Segment{{0, ForLoop, 0, 12}, {0, ForWorker, 12, 50}}, queued.Gaps())
-	split := shape(100, node(0, 30), node(36, 100, 0)) // two waits for the loop that follow each other are one
+	split := shape(100, node(0, 30), node(36, 100, 0)) // two consecutive waits for the loop count as one
 	split.Nodes[0].Awaits = []Await{{For: ForRedis, Start: 0, End: 24}}
 	assert.Equal(t, []Segment{{0, ForRedis, 0, 24}, {0, ForLoop, 24, 36}}, split.Gaps()[:2])
 }

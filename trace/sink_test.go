@@ -42,7 +42,7 @@ func TestWriterWritesLines(t *testing.T) {
 	}
 }
 
-// slowWriter tells when a write begins, and writes when it may.
+// slowWriter reports when a write begins, and waits for permission to write.
 type slowWriter struct{ begun, goOn chan struct{} }
 
 func (w slowWriter) Write(p []byte) (int, error) {
@@ -51,7 +51,7 @@ func (w slowWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A writer that is too slow costs traces, and never holds up who gives them.
+// A writer that is too slow loses traces, but never delays those who give them.
 func TestWriterDropsWhatComesTooFast(t *testing.T) {
 	slow := slowWriter{make(chan struct{}, queueMax+1), make(chan struct{})}
 	w := NewWriter(slow, nil)
@@ -91,7 +91,7 @@ func TestWriterReportsTheFirstError(t *testing.T) {
 	assert.EqualValues(t, 3, w.Failures())
 }
 
-// A file that takes nothing holds up Shutdown as long as its context.
+// If a file takes nothing, Shutdown waits for as long as its context allows.
 func TestWriterShutsDownInTime(t *testing.T) {
 	slow := slowWriter{make(chan struct{}, 2), make(chan struct{})}
 	w := NewWriter(slow, nil)

@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ranked ranks the users of a file with Prism. It returns answers and requests that failed, by their users, and the counters.
+// ranked ranks the users of a file with Prism. It returns the answers and the failed requests
+// by their users, and the counters.
 func ranked(t *testing.T, o rankd.Options, users string) (answers map[string]string, failed []string, counters map[string]int64) {
 	t.Helper()
 	config, err := rankdbeam.NewConfig(o, rankd.FormatFlat)
@@ -59,13 +60,13 @@ func ranked(t *testing.T, o rankd.Options, users string) (answers map[string]str
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "failed"))
-	if err == nil { // Without any there is none.
+	if err == nil { // The file is missing if there are none.
 		failed = strings.Split(strings.TrimSpace(string(text)), "\n")
 	}
 	return byUser(t, filepath.Join(dir, "answers")), failed, counters
 }
 
-// nonce is what each answer has anew.
+// nonce matches what differs in each answer.
 var nonce = regexp.MustCompile(`"engine_request_id":"[^"]*"`)
 
 // byUser returns the answers of a file by their requests.
@@ -128,7 +129,8 @@ func TestEveryAnswerIsThatOfStdin(t *testing.T) {
 	assert.Equal(t, map[string]int64{"users": int64(*usersFlag), "engines": 1}, counters)
 }
 
-// A user that fails is a dead letter, which Rank takes again. The plan comes with the pipeline.
+// A user that fails becomes a dead letter, which Rank accepts again. The plan comes with the
+// pipeline.
 func TestDeadLetters(t *testing.T) {
 	redis, err := devredis.StartWith([]devredis.Command{
 		{Name: "RPUSH", Key: "inbox:1", Args: []string{"11", "12"}}, {Name: "SET", Key: "inbox:2", Args: []string{"no list"}}, {Name: "RPUSH", Key: "inbox:3", Args: []string{"13"}},
@@ -154,7 +156,7 @@ func TestDeadLetters(t *testing.T) {
 	assert.Equal(t, map[string]string{"2": `{"request_id":"2",,"candidates":[{"id":14}]}`}, answers)
 }
 
-// A worker whose engine cannot open says why.
+// If a worker's engine cannot open, its error says why.
 func TestAnEngineThatDoesNotOpen(t *testing.T) {
 	config, err := rankdbeam.NewConfig(rankd.Options{Plan: "none"}, rankd.FormatFlat)
 	require.NoError(t, err)
@@ -166,7 +168,8 @@ func TestAnEngineThatDoesNotOpen(t *testing.T) {
 	assert.ErrorContains(t, err, "x.plan.json")
 }
 
-// timed runs something that ranks the users of TestEveryAnswerIsThatOfStdin, and logs what it took.
+// timed runs a function that ranks the users of TestEveryAnswerIsThatOfStdin, and logs the
+// time.
 func timed(t *testing.T, what string, run func()) {
 	start, began := time.Now(), processTime(t)
 	run()
@@ -175,7 +178,8 @@ func timed(t *testing.T, what string, run func()) {
 		float64(*usersFlag)/took.Seconds(), float64(used.Microseconds())/float64(*usersFlag))
 }
 
-// processTime returns the processor time of this process and of those that it has waited for.
+// processTime returns the processor time of this process and of the processes that it has
+// waited for.
 func processTime(t *testing.T) (sum time.Duration) {
 	for _, who := range [...]int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage

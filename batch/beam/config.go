@@ -14,8 +14,8 @@ import (
 	"github.com/rankd/rankd"
 )
 
-// Config is what a worker opens an engine with. It travels with the pipeline, so a password belongs in a file or in the environment of the
-// workers: see registry.ParseServer. Immutable.
+// Config is what a worker opens an engine with. Config travels with the pipeline. So a password
+// belongs in a file or in the environment of the workers: see registry.ParseServer. Immutable.
 type Config struct {
 	Redis, Env, Plan, PlanFile string
 	PlanText                   []byte
@@ -80,7 +80,8 @@ func (c *Config) options() (rankd.Options, error) {
 	return o, nil
 }
 
-// process is what all bundles of a worker share. It is global, because Beam makes each copy of the transform from its text and hands it nothing else.
+// process is what all bundles of a worker share. It is global because Beam makes each copy of
+// the transform from its text and hands it nothing else.
 var process struct {
 	sync.Mutex
 	complete func(*rankd.Options)   // of Register
@@ -94,7 +95,7 @@ type openEngine struct {
 	users  int
 }
 
-// acquire returns the engine of a configuration, which it opens if no other copy has.
+// acquire returns the engine of a configuration. If no other copy has opened it, acquire does.
 func acquire(c *Config) (engine *openEngine, opened bool, err error) {
 	text, err := json.Marshal(c)
 	if err != nil {

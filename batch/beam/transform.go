@@ -21,8 +21,9 @@ type Failed struct {
 	Error   string
 }
 
-// Register makes the transform known to Beam. A program calls it once before beam.Init, also on the workers. complete adds to the options of each engine what does
-// not travel with a pipeline, such as tasks or a logger. Nil: nothing.
+// Register makes the transform known to Beam. A program calls it once before beam.Init, on the
+// workers, too. complete sets the options of each engine that do not travel with a pipeline,
+// such as tasks or a logger. It may be nil.
 func Register(complete func(*rankd.Options)) {
 	process.Lock()
 	process.complete = complete
@@ -34,20 +35,22 @@ func Register(complete func(*rankd.Options)) {
 	beam.RegisterType(reflect.TypeFor[Failed]())
 }
 
-// Rank ranks users, and returns their answers and those that failed. A user is a string: an id, or a request as on stdin. An answer is the line that stdin gives,
-// without the end of the line. An answer is emitted while a later user of the bundle is processed, so a bundle's answers need one window: rank before you window.
+// Rank ranks users, and returns their answers and the users that failed. A user is a string: an
+// id, or a request as on stdin. An answer is a line as on stdout, without the line end. An
+// answer is emitted while a later user of the bundle is processed. So a bundle's answers need
+// one window: rank before you window.
 func Rank(s beam.Scope, c Config, users beam.PCollection) (answers, failed beam.PCollection) {
 	return beam.ParDo2(s.Scope("rankd.Rank"), &rankFn{Config: c}, users)
 }
 
-// Requests returns the requests of users that failed, as texts that Rank takes.
+// Requests returns the requests of users that failed, as texts that Rank accepts.
 func Requests(s beam.Scope, failed beam.PCollection) beam.PCollection {
 	return beam.ParDo(s.Scope("rankd.Requests"), requestOf, failed)
 }
 
 func requestOf(f Failed) string { return f.Request }
 
-// rankFn ranks the users of one bundle after the other, several users at a time. One goroutine.
+// rankFn ranks the users of one bundle after another, several users at a time. One goroutine.
 type rankFn struct {
 	Config Config
 
@@ -97,7 +100,7 @@ func (f *rankFn) ProcessElement(ctx context.Context, user string, answer func(st
 	return nil
 }
 
-// FinishBundle waits for all that is under way.
+// FinishBundle waits for all users under way.
 func (f *rankFn) FinishBundle(ctx context.Context, answer func(string), failed func(Failed)) error {
 	for f.line.Waiting() > 0 {
 		if err := f.next(ctx, answer, failed); err != nil {

@@ -103,7 +103,8 @@ func TestServerOfItsOwn(t *testing.T) {
 	assert.Equal(t, ":120", ask(t, b.Addr(0), "LLEN follow:1"))
 	process, err := os.FindProcess(b.PID)
 	require.NoError(t, err)
-	// A server of somebody else on this machine is a process, too; data is written if asked for.
+	// A server of another user on this machine also has a process. Data is written if asked
+	// for.
 	data := func(ctx context.Context, server string) error {
 		return devredis.Write(ctx, server, func(write func(...string) error) error { return write("RPUSH", "mine", "1", "2") })
 	}

@@ -39,7 +39,7 @@ func TestRedisBenchmarkErrors(t *testing.T) {
 	assert.ErrorContains(t, err, "/nowhere/redis-benchmark")
 }
 
-// Whatever version is installed says its name, and its output is understood.
+// Any installed version says its name, and its output can be parsed.
 func TestRedisBenchmarkAsInstalled(t *testing.T) {
 	program, err := exec.LookPath("redis-benchmark")
 	if err != nil {

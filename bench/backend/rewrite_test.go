@@ -30,7 +30,8 @@ func values(t *testing.T, addr string, commands ...[]string) (texts [][]string) 
 	return texts
 }
 
-// Whatever type a key has, it is written, which Redis tells those who follow it, and has the same value afterwards.
+// Whatever type a key has, it is written and has the same value afterwards. Redis reports the
+// write to those who follow the key.
 func TestRewriter(t *testing.T) {
 	testworld.StartRedis(t) // skips where there is none
 	keys := []string{"hash", "list", "text", "set", "sorted", "stream"}
@@ -57,7 +58,8 @@ func TestRewriter(t *testing.T) {
 	written := make(map[string]bool)
 	require.NoError(t, devredis.WithClient(t.Context(), b.Addr(0), func(client *blocking.Client) error {
 		for _, key := range keys {
-			// A transaction that watches a key does nothing if the key was written, with the same value or another.
+			// A transaction that watches a key does nothing if the key was written, with the
+			// same value or another.
 			var none bool
 			require.NoError(t, exchange(client, [][]string{{"WATCH", key}}, func(int, resp.Reply) {}))
 			i := slices.IndexFunc(w.writes, func(c []string) bool { return c[1] == key })

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// answerFor is how the servers of these tests treat users: some fail, some are refused.
+// answerFor is how the servers of these tests answer users: some fail, some are refused.
 func answerFor(user string) (status int, code string) {
 	switch {
 	case strings.HasSuffix(user, "3"):
@@ -34,7 +34,7 @@ func answerFor(user string) (status int, code string) {
 	}
 }
 
-// serveRESP starts a server of RANK commands that are as asked for.
+// serveRESP starts a server for RANK commands of the expected form.
 func serveRESP(t *testing.T, options string) (addr string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -88,7 +88,8 @@ func serveHTTP(t *testing.T, timeout string) (addr string) {
 	return l.Addr().String()
 }
 
-// TestLoad puts loads on servers of both protocols: each request is answered once, and counted as what it is.
+// TestLoad puts loads on servers of both protocols. Each request is answered once, and counted
+// in the right class.
 func TestLoad(t *testing.T) {
 	users := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for name, o := range map[string]Options{
@@ -121,7 +122,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A connection that breaks fails its requests, those that wait and those that come later.
+// A connection that breaks fails the requests that wait, and later ones.
 func TestABrokenConnection(t *testing.T) {
 	for name, says := range map[string]string{
 		"Closed": "", "Half": "$10\r\nxx", "Nonsense": "?\r\n", "Unasked": "$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n",

@@ -92,7 +92,7 @@ func FuzzForeignFigures(f *testing.F) {
 	})
 }
 
-// A program stands in for a client: it writes what it was called with.
+// A script takes the place of a client: it writes down its arguments.
 func TestForeignIsCalled(t *testing.T) {
 	folder := t.TempDir()
 	program := filepath.Join(folder, "program")

@@ -40,7 +40,7 @@ func TestEveryEngineServesRounds(t *testing.T) {
 				Setup: worker.Setup{Redis: redis.Addr(), Plan: "concat_plan", Artifact: string(artifact)},
 				Load:  load.Load{Users: []int64{1}, Concurrency: 1, Requests: 20},
 			}
-			// What is connected by the first round is not in the second.
+			// Connections of the first round do not count in the second.
 			reports := serve(t, s, narrow, narrow, with(narrow, func(r *worker.Round) { r.Artifact = string(wide) }),
 				with(narrow, func(r *worker.Round) { r.Users, r.Concurrency, r.Requests = []int64{1, 2, 3}, 16, 200 }))
 			for _, r := range reports {

@@ -17,7 +17,8 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-// A plan may come from a pipe, which can be read once. No file makes compare wait or read without bound.
+// A plan may come from a pipe, which can be read once. Whatever the file is, compare does not
+// wait or read without bound.
 func TestArtifact(t *testing.T) {
 	text, err := fs.ReadFile(artifacts.Plans(), "simple_viewer.plan.json")
 	require.NoError(t, err)
@@ -34,7 +35,7 @@ func TestArtifact(t *testing.T) {
 	}
 
 	ended := make(chan struct{})
-	go func() { // A writer without end: compare stops reading at the limit.
+	go func() { // A writer never ends: compare stops reading at the limit.
 		defer close(ended)
 		if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); assert.NoError(t, err) {
 			_, err = io.Copy(f, endless{})

@@ -35,12 +35,12 @@ func cellOf(engine string, at point, f figures) cell {
 	return cell{at, engine, &harness.Result{Labels: labels, Figures: f}}
 }
 
-// closed is a cell of a closed loop; ratio compares its throughput with the first engine's.
+// closed is a cell of a closed loop. ratio compares its throughput with the first engine's.
 func closed(engine string, inFlight int, x float64, ratio harness.Estimate) cell {
 	return cellOf(engine, point{concurrency: inFlight}, figures{throughput: estimate(0.98*x, x, 1.01*x), p99: {Median: 1340}, "throughput_ratio": ratio})
 }
 
-// open is a cell of an open loop; ratio compares its p99 with the first engine's.
+// open is a cell of an open loop. ratio compares its p99 with the first engine's.
 func open(engine string, rate float64, ratio harness.Estimate) cell {
 	return cellOf(engine, point{concurrency: 1024, rate: rate}, figures{
 		throughput: estimate(rate, rate, rate), "throughput_ratio": estimate(1, 1, 1), "p99_ratio": ratio,
@@ -230,7 +230,7 @@ func FuzzParseWant(f *testing.F) {
 	})
 }
 
-// An engine may be written in any of its forms; the aim has its full name.
+// An engine may be written in any of its forms. The aim has its full name.
 func TestWantsNameEngines(t *testing.T) {
 	specs, err := engines.ParseSpecs("reactor,binary:/old/rankd,pool:redis_pool=2,io_threads=3")
 	require.NoError(t, err)
@@ -303,7 +303,8 @@ func TestAges(t *testing.T) {
 	assert.NotContains(t, s.Figures, "answers_asked")
 }
 
-// fixed is a comparison as it may come out: two Redis latencies, a cache, failures, sheds, redis-benchmark.
+// fixed is a possible comparison: two Redis latencies, a cache, failures, sheds,
+// redis-benchmark.
 func fixed(t *testing.T) *comparison {
 	c := &comparison{engines: []string{"reactor", "pool"}, ceiling: "redis-benchmark 7.0.15 -P 64 -c 4 HGETALL"}
 	e := harness.Experiment{Rounds: 6, Figures: compareFigures(), Subjects: harness.Named("engine", "engine", "reactor", "pool", yardstick)}
@@ -415,7 +416,7 @@ func TestOpenLoop(t *testing.T) {
 	assert.Empty(t, c.knees(), "rates have no knee")
 }
 
-// Each section says whether somebody writes, if some has somebody who does.
+// If one section has a writer, each section says whether it has one.
 func TestForeignWritesInTitles(t *testing.T) {
 	c := comparisonOf(closed("reactor", 1, 1, harness.Estimate{}),
 		cellOf("reactor", point{conditions{writes: 100}, 1, 0}, figures{"foreign_writes_per_second": {Median: 95}}),

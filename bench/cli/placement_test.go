@@ -54,7 +54,8 @@ func TestTablesOfTheLoopOpenWithTheAnswer(t *testing.T) {
 	}
 }
 
-// answerOf returns the answer of a mode, or a text that begins nothing if the results are of another mode.
+// answerOf returns the answer of a mode. If the results have another mode, it returns a text
+// with which no output begins.
 func answerOf(m loopMode, results []any) (answer string) {
 	defer func() {
 		if recover() != nil {
@@ -113,8 +114,8 @@ func BenchmarkKernels(b *testing.B) {
 	}
 }
 
-// serving has each variant run in this process as a worker does. The function that it returns is
-// the run of placing.
+// serving has each variant run in this process as a worker does. It returns the run function of
+// placing.
 func serving(t *testing.T, variants []placement.Variant) func(int, *worker.Round) (*worker.Report, error) {
 	type pipes struct {
 		rounds  *json.Encoder
@@ -180,7 +181,7 @@ func TestPlacement(t *testing.T) {
 	assert.ErrorContains(t, err, `nope, offload_all: no scenario "nope"`)
 }
 
-// Better is more requests a second, or less time.
+// Better means more requests a second, or less time.
 func TestBetter(t *testing.T) {
 	figures := []string{`{"cheap_p99_us": 20}`, `{"cheap_p99_us": 10}`}
 	for key, want := range map[placement.Figure]float64{placement.PerSecond: 3, placement.P50: 5, placement.CheapP99: 2} {
@@ -198,8 +199,8 @@ func TestBetter(t *testing.T) {
 	}
 }
 
-// Another build takes part where a scenario has one plan, which it reads as text. Its engine tells no
-// figures of its own.
+// Another build takes part if the scenario has one plan. That build reads the plan as text, and
+// reports no figures.
 func TestPlacementOfAnotherBuild(t *testing.T) {
 	for name, takesPart := range map[string]bool{"five_nodes": true, "mix": false} {
 		asked := map[int]int{}

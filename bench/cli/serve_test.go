@@ -35,7 +35,7 @@ func TestServingBenchmarksCheckTheirFlags(t *testing.T) {
 	}
 }
 
-// A client that the user names must be there. One of the default need not.
+// A client that the user names must be installed. A default client need not be.
 func TestForeignClientsThatAreNotInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	o := fronts{clients: []string{"wrk"}}

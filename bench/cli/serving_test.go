@@ -60,7 +60,8 @@ func TestUsersOfARound(t *testing.T) {
 	assert.Len(t, slices.DeleteFunc(s.users(10, 5), func(u int64) bool { return u != s.heavy }), 5)
 }
 
-// TestIsolation runs three engines that answer as told: a sound one, an older build, and one that fails.
+// TestIsolation runs three engines that answer as the test says: a sound one, an older build,
+// and one that fails.
 func TestIsolation(t *testing.T) {
 	capacity := 1000 * 51 / 64. // the search ends less than 1/64 below 800
 	s := isolationScenarios()[1]
@@ -103,7 +104,7 @@ func TestIsolation(t *testing.T) {
 		progress: func(line string) { progress = append(progress, line) }, specs: []engines.Spec{{Kind: "a"}, {Kind: "b"}, {Kind: "c"}}}
 	results, err := o.experiment([]string{"a", "b", "c"}).Measure(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"a", "b", "b", "a"}, order, "nobody is always the first")
+	assert.Equal(t, []string{"a", "b", "b", "a"}, order, "no engine is always the first")
 	assert.Equal(t, []string{"many_rows: a bears 797 small requests/s", "many_rows: b bears 797 small requests/s"}, progress)
 
 	a, b, c := results[0][0], results[0][1], results[0][2]
@@ -132,7 +133,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// A given rate loads every engine alike. The benchmark then looks for no capacity.
+// With a given rate, every engine has the same load. The benchmark then does not search for a
+// capacity.
 func TestRateInPlaceOfAShare(t *testing.T) {
 	o := &isolation{Rounds: 1, Duration: time.Second, Large: 1, Share: 0.5, Rate: 70, scenarios: isolationScenarios()[:1],
 		run: func(_ int, r *worker.Round) (*worker.Report, error) {
@@ -147,12 +149,13 @@ func TestRateInPlaceOfAShare(t *testing.T) {
 	assert.Equal(t, []string{"a", "–", "70"}, row[:3])
 }
 
-// An engine that bears no rate, or whose requests fail, still has a capacity, or a failure.
+// An engine that cannot keep up with any rate, or whose requests fail, still has a capacity or
+// a failure.
 func TestCapacity(t *testing.T) {
 	for name, c := range map[string]struct {
 		latency time.Duration
 		failure string
-		sheds   float64 // above this rate of arrivals, and answers the rest at once; 0: never
+		sheds   float64 // late above this rate of arrivals, and answers at once below; 0: never late
 		want    float64
 	}{
 		"bears all":     {time.Microsecond, "", 0, 64 * 63 / 64.},
@@ -181,7 +184,8 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// An older build's failures count if they are more than the large requests, which may all have failed.
+// An older build's failures count if there are more of them than large requests, all of which
+// may have failed.
 func TestPromises(t *testing.T) {
 	s := isolationScenarios()[0]
 	for _, c := range []struct {
@@ -205,7 +209,8 @@ var (
 	closing = server{"resp:2", "http:2", 2}
 )
 
-// TestOverload runs a server that answers as told. Over HTTP it answers late, and fails once a round.
+// TestOverload runs a server that answers as the test says. Over HTTP it answers late, and
+// fails once a round.
 func TestOverload(t *testing.T) {
 	s := overloadScenarios()[0]
 	var fronts []string
@@ -241,7 +246,7 @@ func TestOverload(t *testing.T) {
 		fronts: []string{caller.RESP, caller.HTTP}, server: bounded, full: closing, run: run}
 	results, err := o.experiment().Measure(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"resp", "http", "http", "resp"}, fronts[:4], "nobody is always the first")
+	assert.Equal(t, []string{"resp", "http", "http", "resp"}, fronts[:4], "no front is always the first")
 
 	resp, http := results[0][0], results[0][1]
 	for key, want := range map[string]float64{
@@ -252,7 +257,7 @@ func TestOverload(t *testing.T) {
 	}
 	assert.InDelta(t, 500, resp.Value("refusal_p99_us"), 1)
 	assert.InDelta(t, 2000, resp.Value("answer_max_us"), 2)
-	assert.Equal(t, 0.5, http.Value("goodput_share"), "an answer behind its deadline is not good")
+	assert.Equal(t, 0.5, http.Value("goodput_share"), "an answer after its deadline is not good")
 	assert.Equal(t, [3]float64{12, 6, 6}, [3]float64{http.Value("answered"), http.Value("late"), http.Value("errors")})
 
 	var out bytes.Buffer
@@ -276,7 +281,7 @@ func TestPipelinedRequestsShareConnections(t *testing.T) {
 	assert.Equal(t, 64, m.base(bounded, 64).Connections)
 }
 
-// A server that does not do what the measurement takes for granted is an error, not a figure.
+// If a server does not do what the measurement assumes, the result is an error, not a figure.
 func TestOverloadRefusesNonsense(t *testing.T) {
 	refusing, failing := reportOf(time.Second, 0, latencies()), reportOf(time.Second, 1, latencies())
 	refusing.Refused = &load.Tally{Answered: 1, Latency: latencies(time.Microsecond)}
@@ -298,7 +303,8 @@ func TestOverloadRefusesNonsense(t *testing.T) {
 	}
 }
 
-// TestFronts runs callers that answer as told: the engine, a front within its bounds, one beyond them, and a stranger.
+// TestFronts runs callers that answer as the test says: the engine, a front within its bounds,
+// one beyond them, and a stranger.
 func TestFronts(t *testing.T) {
 	rounds := 0
 	answers := func(cpu, p50, p99 float64) frontRun {

@@ -15,7 +15,8 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// TestACacheIsCounted reads a user twice: the second time from memory. An engine without a cache counts none.
+// TestACacheIsCounted reads a user twice. The second read comes from memory. An engine without
+// a cache counts nothing.
 func TestACacheIsCounted(t *testing.T) {
 	redis := miniredis.RunT(t)
 	for _, mode := range []registry.CacheMode{registry.CacheOff, registry.CacheTTL} {

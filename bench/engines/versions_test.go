@@ -16,8 +16,9 @@ import (
 
 const emptyPlan = `{"schema_version": 1, "plan_name": "p", "outputs": ["me"], "nodes": [{"node_id": "me", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}}]}`
 
-// An engine that keeps nothing is never stale; one that goes by age is, and no longer than values are kept; one that is told of changes is for as
-// long as the message takes.
+// An engine that keeps nothing is never stale. An engine that goes by age is stale, but no
+// longer than values are kept. An engine that hears of changes is stale for as long as the
+// message takes.
 func TestStaleness(t *testing.T) {
 	for _, mode := range []registry.CacheMode{registry.CacheOff, registry.CacheTTL, registry.CacheBroadcast, registry.CacheTrack} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -47,7 +48,7 @@ func TestStaleness(t *testing.T) {
 	}
 }
 
-// Users whose ids are strings have versions, too, and an engine without a Redis has none.
+// Users whose ids are strings also have versions. An engine without a Redis has no versions.
 func TestVersionsOfOtherTables(t *testing.T) {
 	named := &Target{users: &userName{"u-", ""}}
 	assert.Equal(t, "bench_versions:u-7", named.VersionKey(7))

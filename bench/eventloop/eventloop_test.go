@@ -67,7 +67,7 @@ func TestInterference(t *testing.T) {
 	require.NoError(t, err)
 	defer redis.Close()
 	var r *InterferenceResult
-	for range 50 { // A busy machine may answer nothing within the time.
+	for range 50 { // A busy machine may answer nothing in time.
 		r, err = Interference(2, 100*time.Millisecond, redis.Addr())
 		require.NoError(t, err)
 		if r.Reply.Count > 0 {

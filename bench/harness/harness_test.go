@@ -94,7 +94,7 @@ func TestFacts(t *testing.T) {
 	assert.Empty(t, firstLine("/nowhere"))
 }
 
-// latency is a histogram of so many ms each.
+// latency returns a histogram of these durations, in ms.
 func latency(t *testing.T, ms ...int) map[string]load.Histogram {
 	h := load.NewHistogram()
 	for _, l := range ms {
@@ -110,7 +110,8 @@ var table = TableSpec{Title: "table", Missing: "nothing", Figures: []Figure{
 	{Key: "max_us", Head: "max", Text: Duration, Fold: Quantile("all", 100)}, {Key: "mean_us", Fold: Mean("all")}, {Key: "rare", Head: "rare", Text: One},
 }}
 
-// drifting is an experiment whose machine slows down: a has twice the rate of b in each round, and c fails in its second round.
+// drifting is an experiment on a machine that slows down. a has twice the rate of b in each
+// round, and c fails in its second round.
 func drifting(t *testing.T, progress *bytes.Buffer, order *[]string) *Experiment {
 	return &Experiment{
 		Scenarios: Named("scenario", "", "s", "t"), Subjects: Named("subject", "subject", "a", "b", "c"), Rounds: 6, Figures: table.Figures,
@@ -135,7 +136,7 @@ func TestMeasure(t *testing.T) {
 	var order []string
 	results, err := drifting(t, &progress, &order).Measure(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"0 0", "0 1", "0 2", "0 1", "0 2", "0 0", "0 0", "0 1", "0 0", "0 1"}, order[:10], "nobody is always the first, and what failed is left out")
+	assert.Equal(t, []string{"0 0", "0 1", "0 2", "0 1", "0 2", "0 0", "0 0", "0 1", "0 0", "0 1"}, order[:10], "no variant is always the first, and failed rounds are left out")
 	a, b, c := results[0][0], results[0][1], results[0][2]
 	assert.Nil(t, results[1][2], "it takes no part")
 	assert.Len(t, Flatten(results), 5)
@@ -321,8 +322,8 @@ func TestCharts(t *testing.T) {
 	assert.Equal(t, "dashed", series[1].(map[string]any)["lineStyle"].(map[string]any)["type"])
 }
 
-// TestInChromium opens the page in a browser. RANKD_REPORT names a page to open in place of one
-// with made-up figures, and RANKD_SCREENSHOT a file for a picture of it.
+// TestInChromium opens the page in a browser. RANKD_REPORT names a page to open in place of the
+// one with made-up figures. RANKD_SCREENSHOT names a file for a picture.
 func TestInChromium(t *testing.T) {
 	b := testworld.NewBrowser(t)
 	file := os.Getenv("RANKD_REPORT")

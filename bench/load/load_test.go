@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// held is a target whose requests are answered by the test.
+// held is a target whose requests the test answers.
 type held struct{ sent chan sentRequest }
 
 type sentRequest struct {
@@ -28,8 +28,9 @@ type sentRequest struct {
 	answer func(error)
 }
 
-// inTurn yields the requests of so many clients, total in all, first come first served,
-// and none before each client has sent its first: time must not move while they start.
+// inTurn yields the requests of the clients, total in all, first come, first served. It yields
+// none before each client has sent its first request, since time must not pass while they
+// start.
 func (h *held) inTurn(clients, total int) iter.Seq[sentRequest] {
 	return func(yield func(sentRequest) bool) {
 		var waiting []sentRequest
@@ -163,7 +164,7 @@ func TestRefusalsAreCountedAndTimedApart(t *testing.T) {
 	assert.Zero(t, r.Heavy.Answered, "a refusal is nothing else")
 }
 
-// oversleeper is a clock and a sleep that takes longer once.
+// oversleeper is a clock and a sleep. The sleep takes longer once.
 type oversleeper struct {
 	*clock.Manual
 	sleeps, overslept int
@@ -177,8 +178,8 @@ func (o *oversleeper) sleep(d time.Duration) {
 	o.Advance(d)
 }
 
-// instant is a target that answers inside of Send, which real ones must not; here it
-// makes time stand still meanwhile.
+// instant is a target that answers inside of Send, which real targets must not do. In this test
+// it makes time stand still meanwhile.
 type instant struct{ users []int64 }
 
 func (i *instant) NewClient(answered func(error)) Client { return &instantClient{i, answered} }
@@ -207,8 +208,8 @@ func TestOpenLoopArrivesAtItsRate(t *testing.T) {
 	assert.Zero(t, r.Shed)
 }
 
-// TestOpenLoopChargesForTheStall: nobody sends for 5 ms, in which five arrivals are due.
-// Each waited since it was due, although it is answered at once when it is sent.
+// TestOpenLoopChargesForTheStall: nothing is sent for 5 ms, in which five arrivals are due.
+// Each has waited since it was due, even if it is answered as soon as it is sent.
 func TestOpenLoopChargesForTheStall(t *testing.T) {
 	o := &oversleeper{Manual: clock.NewManual(), overslept: 3, by: 5 * time.Millisecond}
 	r, err := Driver{Clock: o, Sleep: o.sleep}.Run(t.Context(), new(instant),
@@ -228,8 +229,8 @@ func TestOpenLoopChargesForTheStall(t *testing.T) {
 	assert.Equal(t, 19*time.Millisecond, r.Elapsed, "the rate is made up for")
 }
 
-// stalling answers nothing until it is released, and from then on at once. It lives on the
-// goroutine of the driver.
+// stalling answers nothing until it is released, and answers at once from then on. It belongs
+// to the driver's goroutine.
 type stalling struct {
 	waiting  []func(error)
 	most     int
@@ -348,8 +349,8 @@ func TestLatenciesBeyondTheHistogramCountAsItsLongest(t *testing.T) {
 
 func TestNothingInNoTimeIsNoThroughput(t *testing.T) { assert.Zero(t, (&Result{}).PerSecond()) }
 
-// BenchmarkClosedLoop is what the driver itself takes per request, with a target that hands
-// each request to a goroutine.
+// BenchmarkClosedLoop measures the cost of the driver itself per request. Its target hands each
+// request to a goroutine.
 func BenchmarkClosedLoop(b *testing.B) {
 	target := make(echo, 1)
 	defer close(target)

@@ -22,8 +22,8 @@ var (
 	articleFields = []string{"title", "topic", "lang", "c_ts", "likes", "tags", "premium"}
 )
 
-// articles is examples/articles: the inbox without articles that the request has seen, by likes that decay with age and by what fits the
-// page; the best ten.
+// articles is examples/articles. It takes the inbox without articles that the request has seen.
+// It ranks by likes that decay with age, and by what fits the page. It returns the best ten.
 func (r *Ranker) articles(ctx context.Context, req Request) ([]Candidate, error) {
 	const count, halfLife = 10, 12 * 3600
 	now := req.Now
@@ -68,7 +68,7 @@ func (r *Ranker) articles(ctx context.Context, req Request) ([]Candidate, error)
 	best := topK(scores, count)
 	answer := make([]Candidate, len(best))
 	for i, s := range best {
-		article := rows[s.row] // a copy, so that the answer holds on to no other rows
+		article := rows[s.row] // a copy, so that the answer does not keep other rows alive
 		answer[i] = Candidate{ID: kept[s.row], Score: s.score, Article: &article}
 	}
 	return answer, nil
@@ -100,8 +100,8 @@ func hasTag(tags, tag string) bool {
 	return false
 }
 
-// decode reads the fields. It reports whether there is a title; an article without the time of its creation or without
-// the mark of premium is none.
+// decode reads the fields. It reports whether there is a title. An article without its creation
+// time or its premium mark does not count as one.
 func (a *Article) decode(fields []Text) (ok bool) {
 	if len(fields) != len(articleFields) || !fields[0].Known {
 		return false

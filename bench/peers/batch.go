@@ -15,29 +15,30 @@ type Text struct {
 	Known bool // false if there is none
 }
 
-// Batch is the commands of a wave, then the replies to them. Its memory serves one wave after the other. One goroutine
-// at a time.
+// Batch has the commands of a wave, then the replies to them. Its memory serves one wave after
+// another. One goroutine at a time.
 type Batch struct {
 	keys     keys
 	commands []command
 
-	replies []Text // of all commands, one after the other
+	replies []Text // of all commands, one after another
 	ends    []int  // by command: where its replies end
 	errs    []error
 
-	// The libraries use these while they send the commands and read the replies.
+	// The libraries use these fields while they send the commands and read the replies.
 	completed []rueidis.Completed
 	cacheable []rueidis.CacheableTTL
 	cmders    []redis.Cmder
 }
 
-// command is one command, whose words are a name, some of the batch's keys, and arguments that are the same for many commands.
+// command is one command. Its words are a name, some of the batch's keys, and arguments that
+// are the same for many commands.
 type command struct {
 	name  string
 	words int // entries of keys: the key, and members
 	args  []string
 	nulls bool // an entry of the reply may be null
-	fresh bool // no reply is kept; the first command of a batch speaks for all
+	fresh bool // keeps no reply; the first command of a batch decides for all
 }
 
 // failed names the command in an error.

@@ -10,9 +10,9 @@ import (
 	"github.com/rankd/rankd/bench/load"
 )
 
-// BenchmarkPlans runs plans in a closed loop with a fixed number of clients, each with one
-// request in flight, against a redis-server of its own (RANKD_REDIS_SERVER). To compare peers and
-// engines, use "rankd bench compare" instead, which interleaves them.
+// BenchmarkPlans runs plans in a closed loop against its own redis-server (RANKD_REDIS_SERVER).
+// A fixed number of clients have one request in flight each. To compare peers and engines, use
+// "rankd bench compare" instead, which interleaves them.
 func BenchmarkPlans(b *testing.B) {
 	server := startRedis(b)
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/rankd/rankd/internal/testworld"
 )
 
-// specs are all the ways of sending and decoding that a peer has.
+// specs are all of a peer's ways of sending and decoding.
 var specs = []string{
 	"rueidis", "rueidis:waves=groups", "rueidis:conns=4:delay=-1us", "rueidis:always=true:threshold=1:conns=1",
 	"rueidis:waves=groups:threshold=2",
@@ -26,10 +26,11 @@ var specs = []string{
 	"go-redis:mode=auto", "go-redis:mode=auto:delay=-1us:batches=4",
 }
 
-// caching are the ways of sending of a peer that keeps what it has read: its answers are the same, and its commands fewer.
+// caching are the ways of sending of a peer that keeps what it has read. Its answers are the
+// same, and it sends fewer commands.
 var caching = []string{"rueidis-cache", "rueidis-cache:broadcast=true:waves=groups", "rueidis-cache:bytes=1048576"}
 
-// plans are the plans written here.
+// plans are the plans written in this package.
 var plans = []string{"concat_plan", "complex_dag", "reels_plan_a", "regex_plan", "parallel_sleep_plan"}
 
 // candidate is a candidate as an answer shows it: by the names of its fields.
@@ -38,13 +39,13 @@ type candidate struct {
 	Fields map[string]any
 }
 
-// engine is rankd's sequential engine with one plan, which the peers have to agree with.
+// engine is rankd's sequential engine with one plan. The peers must agree with it.
 type engine struct{ *rankd.Engine }
 
 var fanoutParam = regexp.MustCompile(`"fanout": \d+`)
 
-// openEngine opens an engine on the Redis at addr. It runs an example plan; a fanout other than
-// 0 overrides the fanout of every node.
+// openEngine opens an engine on the Redis at addr. It runs an example plan. If fanout is not 0,
+// it overrides the fanout of every node.
 func openEngine(t testing.TB, addr, name string, fanout int) *engine {
 	t.Helper()
 	text, err := fs.ReadFile(artifacts.Plans(), name+".plan.json")
@@ -100,7 +101,7 @@ func (e *engine) commands() (sent uint64) {
 	return sent
 }
 
-// show puts a peer's answer into the same form.
+// show converts a peer's answer to the same form.
 func show(plan string, answer []Candidate) []candidate {
 	scores := map[string]string{"complex_dag": "score", "reels_plan_a": "final_score"}
 	var shown []candidate
@@ -171,8 +172,8 @@ func TestAnswersAreTheEngines(t *testing.T) {
 	}
 }
 
-// userAt spreads the users asked for over the data set, the first and some beyond its
-// end among them.
+// userAt spreads users over the data set. The first user and some beyond the end are among
+// them.
 func userAt(i, n int) int64 { return int64(1 + i*(devredis.Users+devredis.Users/n*2)/n) }
 
 func TestCommandsAreTheEngines(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 	"github.com/rankd/rankd/internal/testworld"
 )
 
-// An example is a plan of package examples with data of its own. Its requests differ in their contexts.
+// An example is a plan of package examples with its own data. Its requests differ in their
+// contexts.
 type example struct {
 	plan     string
 	users    int
@@ -108,7 +109,8 @@ func (a *Article) fields(score float64) map[string]any {
 	return fields
 }
 
-// TestExamplesAnswersAreTheEngines compares each field of each row, for all users and one who is unknown.
+// TestExamplesAnswersAreTheEngines compares each field of each row, for all users and for an
+// unknown one.
 func TestExamplesAnswersAreTheEngines(t *testing.T) {
 	for _, x := range exampleCases {
 		server := testworld.StartRedis(t)
@@ -171,7 +173,7 @@ func TestExamplesCommandsAreTheEngines(t *testing.T) {
 	}
 }
 
-// The feed goes on without a source that fails, but for the inbox; the engine does the same.
+// The feed goes on without a source that fails, except for the inbox. The engine does the same.
 func TestTheFeedSurvivesItsSources(t *testing.T) {
 	x := exampleCases[0]
 	server := testworld.StartRedis(t)

@@ -63,8 +63,10 @@ type friend struct {
 	closeness float64
 }
 
-// feed is examples/feed: posts of three sources without doubles, without those seen in the last week and without muted authors; the
-// best hundred by score, boosted; authors apart; two posts of the sources that the user follows, then one from elsewhere.
+// feed is examples/feed. It takes posts of three sources without duplicates, without those seen
+// in the last week and without muted authors. It keeps the best hundred by boosted score, and
+// moves apart posts by the same author. Then it takes two posts of the sources that the user
+// follows, one from elsewhere, and so on.
 func (r *Ranker) feed(ctx context.Context, req Request) ([]Candidate, error) {
 	p, ok := r.posts.Get().(*posts)
 	if !ok {
@@ -112,15 +114,16 @@ func (r *Ranker) feed(ctx context.Context, req Request) ([]Candidate, error) {
 	return p.blend(best), nil
 }
 
-// score is the plan's formula. Conversions keep the compiler from fusing operations, which would change the last digit.
+// score is the plan's formula. Its conversions keep the compiler from fusing operations, which
+// would change the last digit.
 func (p *Post) score(now float64) float64 {
 	quality := (float64(p.Likes) + 2) / (float64(p.Views) + 50)
 	score := float64(float64(quality*decay(now-float64(p.CreatedAt), feedDay)) * (1 + p.Closeness))
 	return score + p.PopularRank
 }
 
-// gather reads the sources and the friends, and makes rows without doubles. A post that is popular has the place and the rank
-// that it has among the popular posts. Only the inbox must answer.
+// gather reads the sources and the friends, and makes rows without duplicates. A popular post
+// has the place and the rank that it has among the popular posts. Only the inbox must answer.
 func (r *Ranker) gather(ctx context.Context, req Request, b *Batch, p *posts) error {
 	b.add("LRANGE", "inbox:", req.UserID, firstHundred...)
 	b.add("LRANGE", "liked:", req.UserID, firstTen...)
@@ -171,7 +174,8 @@ func (r *Ranker) addSimilar(ctx context.Context, liked []Text, p *posts) {
 	}
 }
 
-// dropSeen drops the posts that the user has seen since then. If Redis cannot say, all stay.
+// dropSeen drops the posts that the user has seen since that time. If Redis fails, all posts
+// stay.
 func (r *Ranker) dropSeen(ctx context.Context, user int64, since float64, b *Batch, p *posts) {
 	if len(p.rows) == 0 {
 		return
@@ -197,7 +201,8 @@ func (r *Ranker) dropSeen(ctx context.Context, user int64, since float64, b *Bat
 	p.rows = kept
 }
 
-// fillIn reads the fields of the posts. It drops posts that lack one, and those of muted authors.
+// fillIn reads the fields of the posts. It drops posts that lack one, and those of muted
+// authors.
 func (r *Ranker) fillIn(ctx context.Context, muted []string, b *Batch, p *posts) error {
 	for i := range p.rows {
 		b.addFields("post:", p.rows[i].ID, postFields)
@@ -247,8 +252,9 @@ func (p *posts) reset() {
 	p.friend.reset()
 }
 
-// addAll adds the posts that entries name. A post that has a row gets the source beside its others. rank is the rank of the
-// post before the first entry, and addAll returns the rank of the last one.
+// addAll adds the posts that entries name. If a post already has a row, the row gets the source
+// in addition. rank is the rank of the post before the first entry. addAll returns the rank of
+// the last one.
 func (p *posts) addAll(entries []Text, source Source, rank int64) int64 {
 	for _, entry := range entries {
 		id, ok := whole(entry)
@@ -265,7 +271,8 @@ func (p *posts) addAll(entries []Text, source Source, rank int64) int64 {
 	return rank
 }
 
-// addPopular adds posts with their popularity, the best first. Equal ones share the best of their ranks.
+// addPopular adds posts with their popularity, the best first. Posts that are equally popular
+// share the best of their ranks.
 func (p *posts) addPopular(reply []Text) {
 	followed := len(p.rows)
 	rank, moved := 0, false
@@ -320,7 +327,7 @@ func (p *posts) blend(best []scored) []Candidate {
 	var next [2]int    // of spread: where to look for the next followed row, and the next other one
 	spread, left := p.order, len(best)
 	first := 0 // no row before it waits
-	// take returns the next row of the followed or of the others, or waits if there is none.
+	// take returns the next row, followed or other. If there is none, it returns waits.
 	take := func(followed bool) int32 {
 		stream := 1
 		if followed {

@@ -17,17 +17,17 @@ type GoRedisMode uint8
 
 // The modes.
 const (
-	// GoRedisAdaptive is GoRedisPipeline while few waves are in flight, and GoRedisAuto
-	// beyond. A batch with the commands of many requests is cheaper for all of them, but a
-	// single request waits for others in vain. A wide wave is always a pipeline.
+	// GoRedisAdaptive is GoRedisPipeline while few waves are in flight, and GoRedisAuto beyond
+	// that. A batch with the commands of many requests is cheaper for all of them. But a single
+	// request would wait for others in vain. A wide wave is always a pipeline.
 	GoRedisAdaptive GoRedisMode = iota
-	// GoRedisPipeline sends each wave as a pipeline on a connection of its own, from a pool.
+	// GoRedisPipeline sends each wave as a pipeline on its own connection, from a pool.
 	GoRedisPipeline
 	// GoRedisFullDuplex sends the waves of all requests on one connection, without
 	// waiting for the replies to earlier ones: auto-pipelining as of v9.22.
 	GoRedisFullDuplex
-	// GoRedisAuto hands each command to the auto-pipeliner, which makes batches of the
-	// commands of all requests, with Conns of them in flight.
+	// GoRedisAuto hands each command to the auto-pipeliner. That makes batches of the commands
+	// of all requests, with Conns of them in flight.
 	GoRedisAuto
 )
 
@@ -46,8 +46,8 @@ type GoRedisConfig struct {
 	// BatchMax is the auto-pipeliner's MaxBatchSize. Zero means the library's default.
 	BatchMax int
 	// FlushDelay is how long the auto-pipeliner waits for more commands. Zero means 1 µs.
-	// Negative leaves it to the library, which then waits for callers that it expects back:
-	// often in vain, since the next wave has another size.
+	// Negative leaves it to the library. The library then waits for callers that it expects
+	// back, often in vain, since the next wave has another size.
 	FlushDelay time.Duration
 	// BufferBytes is the size of a connection's read buffer, and of its write buffer. Zero
 	// means the library's default for pipelines, 128 KiB.
@@ -60,7 +60,7 @@ func (c GoRedisConfig) withDefaults() GoRedisConfig {
 	return c
 }
 
-// goRedisStore is immutable once built, but for its counters.
+// goRedisStore is immutable once built, except for its counters.
 type goRedisStore struct {
 	client    redis.UniversalClient
 	auto      *redis.AutoPipeliner // nil in GoRedisPipeline
@@ -82,8 +82,8 @@ func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
 		// which this library builds a Go map per user.
 		Protocol: 2,
 		PoolSize: cfg.Pool,
-		// Pipelines have a pool of their own, with 10 connections by default. Beyond it they
-		// use the other pool, so this is the pool to size.
+		// Pipelines have their own pool, with 10 connections by default. When these are in use,
+		// pipelines take connections of the other pool. So this pool is the one to size.
 		PipelinePoolSize:        cfg.Pool,
 		PipelineReadBufferSize:  cfg.BufferBytes,
 		PipelineWriteBufferSize: cfg.BufferBytes,
@@ -94,7 +94,7 @@ func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
 		// A failure is reported at once, as in the engine.
 		DialerRetries: 1,
 		MaxRetries:    -1,
-		// Connecting asks for nothing that a plain Redis cannot answer.
+		// The client sends nothing at connection time that a plain Redis does not support.
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -128,10 +128,11 @@ func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
 	return s, nil
 }
 
-// Read implements Store. A null reads as an empty text here, so that an empty text counts as none where nulls may be.
+// Read implements Store. A null is read as an empty text here. So an empty text counts as
+// missing where nulls are possible.
 func (s *goRedisStore) Read(ctx context.Context, b *Batch) {
 	// All commands share one array of arguments and one array of keys. Words are passed by
-	// pointer: a string in an interface would cost one more allocation each.
+	// pointer, because a string in an interface would cost another allocation each.
 	text, words := b.keys.text(), len(b.commands)
 	for i := range b.commands {
 		words += b.commands[i].words + len(b.commands[i].args)
@@ -156,7 +157,7 @@ func (s *goRedisStore) Read(ctx context.Context, b *Batch) {
 	s.do(ctx, b.cmders)
 	for i, reply := range b.cmders {
 		c := &b.commands[i]
-		err := reply.Err() // It waits. Every command must end, because the memory is used again.
+		err := reply.Err() // Do waits. Every command must end, because the memory is used again.
 		for _, value := range reply.(*redis.StringSliceCmd).Val() {
 			b.replies = append(b.replies, Text{Value: value, Known: value != "" || !c.nulls})
 		}
@@ -164,7 +165,7 @@ func (s *goRedisStore) Read(ctx context.Context, b *Batch) {
 	}
 }
 
-// do sends a wave. Each command knows its error.
+// do sends a wave. Each command has its error.
 func (s *goRedisStore) do(ctx context.Context, commands []redis.Cmder) {
 	if len(commands) == 0 {
 		return

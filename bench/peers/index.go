@@ -1,7 +1,7 @@
 package peers
 
-// index finds rows by their ids: a table with open addressing, whose memory serves one request after the other. A Go map
-// takes twice the time. One goroutine at a time.
+// index finds rows by their ids. It is a table with open addressing, whose memory serves one
+// request after another. A Go map takes twice the time. One goroutine at a time.
 type index struct {
 	slots []slot
 	used  int
@@ -23,7 +23,7 @@ func (x *index) reset() {
 	}
 }
 
-// put returns the row of an id. If it has none, that is row from now on.
+// put returns the row of an id. If the id has no row, it gets row.
 func (x *index) put(id int64, row int) int {
 	if 2*x.used >= len(x.slots) {
 		x.grow()
@@ -36,7 +36,7 @@ func (x *index) put(id int64, row int) int {
 	return int(s.row)
 }
 
-// move gives an id that has a row another one.
+// move gives another row to an id that has a row.
 func (x *index) move(id int64, row int) { x.slot(id).row = int32(row) }
 
 // find returns the row of an id, or -1.

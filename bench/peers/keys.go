@@ -2,8 +2,8 @@ package peers
 
 import "strconv"
 
-// keys builds the keys of a batch in one buffer. A batch costs two allocations, where
-// concatenation needs one per key. One goroutine at a time.
+// keys builds the keys of a batch in one buffer. A batch costs two allocations, while
+// concatenation costs one per key. One goroutine at a time.
 type keys struct {
 	buf  []byte
 	ends []int
@@ -19,7 +19,7 @@ func (k *keys) addText(key string) {
 	k.ends = append(k.ends, len(k.buf))
 }
 
-// text returns all keys, one after the other; key i is text[start(i):end(i)].
+// text returns all keys, one after another; key i is text[start(i):end(i)].
 func (k *keys) text() string { return string(k.buf) }
 
 func (k *keys) bounds(i int) (start, end int) {

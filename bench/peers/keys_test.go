@@ -9,7 +9,7 @@ import (
 
 func TestKeys(t *testing.T) {
 	var k keys
-	for range 2 { // the second time in memory used before
+	for range 2 { // the second time in memory that was used before
 		k.reset()
 		var got []string
 		ids := []int64{1, -5, math.MinInt64, math.MaxInt64, 0}

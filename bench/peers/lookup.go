@@ -13,13 +13,13 @@ const itemPrefix = "item:"
 // itemFields are the hash fields of an Item, in the order of its fields.
 var itemFields = []string{"likes", "views", "c_ts", "author_id", "price", "quality", "title", "premium"}
 
-// Item is a hash of eight fields as a service written by hand keeps it.
+// Item is a hash of eight fields, in the form in which a handwritten service keeps it.
 type Item struct {
 	Likes, Views, At, AuthorID int64
 	Price, Quality             float64
 	Title                      string
 	Premium                    bool
-	// Known has bit i set if field i was there and parsed. The others are zero.
+	// Known has bit i set if field i exists and parsed. The other fields are zero.
 	Known uint8
 }
 
@@ -67,7 +67,7 @@ func (r *ItemReader) Read(ctx context.Context, ids []int64) ([]Item, error) {
 	return items, nil
 }
 
-// decode fills in the fields that are there and parse.
+// decode fills in the fields that exist and parse.
 func (item *Item) decode(fields []Text) {
 	for i, field := range fields {
 		if field.Known && item.set(i, field.Value) {

@@ -38,7 +38,8 @@ func itemTables() fstest.MapFS {
 	}
 }
 
-// items is how many items the server has. Some ids have none, and some values do not parse.
+// items is how many items the server has. Some ids do not have an item, and some values do not
+// parse.
 const items = 20_000
 
 func fillItems(t testing.TB, addr string) {
@@ -68,8 +69,8 @@ func fillItems(t testing.TB, addr string) {
 	}))
 }
 
-// openLookup opens an engine with one plan: a source of the ids that ids returns for a user, a lookup of all
-// fields, and a take of the first `answered` rows.
+// openLookup opens an engine with one plan. Its source makes the ids that ids returns for a
+// user. Then come a lookup of all fields, and a take of the first `answered` rows.
 func openLookup(t testing.TB, addr string, model rankd.Model, answered int, ids func(user int64) []int64) *rankd.Engine {
 	t.Helper()
 	rows := task.Spec{Op: "bench::rows", Output: task.Source, Forgets: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
@@ -93,7 +94,7 @@ func openItems(t testing.TB, addr string) *ItemReader {
 	return r
 }
 
-// window returns the ids from user on, a step apart.
+// window returns ids from user on, a step apart.
 func window(rows int) func(user int64) []int64 {
 	return func(user int64) []int64 {
 		ids := make([]int64, rows)
@@ -152,7 +153,7 @@ type side struct {
 	trips             []float64 // per request
 }
 
-// measure asks a block of requests, inFlight at a time.
+// measure sends a block of requests, with inFlight at a time.
 func (s *side) measure(b *testing.B, rows, requests, inFlight int) {
 	before, trips, began := load.ReadUsage(), s.traffic(), time.Now()
 	var wait sync.WaitGroup
@@ -178,10 +179,11 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// BenchmarkLookup compares a lookup of eight fields with the same HMGETs through rueidis, decoded into structs, in
-// one process: blocks of requests of each side take turns. -benchtime 20x means twenty blocks of each. It reports
-// medians: CPU time (of the process, garbage collection included), time and allocations per row, and round trips per
-// request.
+// BenchmarkLookup compares a lookup of eight fields with the same HMGETs through rueidis, which
+// are decoded into structs. Both sides run in one process, and blocks of requests of each side
+// alternate. -benchtime 20x means twenty blocks of each. The benchmark reports medians: CPU
+// time (of the process, including garbage collection), time and allocations per row, and round
+// trips per request.
 func BenchmarkLookup(b *testing.B) {
 	server := startRedis(b)
 	fillItems(b, server.Addr)

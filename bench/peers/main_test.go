@@ -6,5 +6,6 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The engine's packages bring in libraries that start goroutines at init; those are there before any test.
+// The engine's packages import libraries that start goroutines at init. Those exist before any
+// test.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }

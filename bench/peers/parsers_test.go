@@ -10,11 +10,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// httpRequest is a request of some 200 bytes with six fields, as the benchmark Head of serve/httpfront has it.
+// httpRequest is a request of some 200 bytes with six fields. The benchmark Head of
+// serve/httpfront has the same request.
 const httpRequest = "POST /v1/rank/feed HTTP/1.1\r\nHost: localhost:8080\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\nContent-Length: 14\r\n" +
 	"X-Request-Id: 0d9a6cbb-7efa-4c8c-b40a-4ad7dbb26cf6\r\nContent-Type: application/json\r\n\r\n" + `{"user_id": 1}`
 
-// BenchmarkHTTPParsers is what the libraries need for one request, head and body, out of a buffer that has it whole.
+// BenchmarkHTTPParsers measures what the libraries need for one request, head and body. The
+// buffer has the whole request.
 func BenchmarkHTTPParsers(b *testing.B) {
 	text := []byte(httpRequest)
 	source := bytes.NewReader(nil)

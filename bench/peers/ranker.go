@@ -25,7 +25,7 @@ type Request struct {
 	Context
 }
 
-// Context is what requests for feed and articles bring. Immutable.
+// Context is what requests for feed and articles contain. Immutable.
 type Context struct {
 	Country       *string  `json:"country"`
 	Topics, Muted []string // of feed
@@ -36,7 +36,7 @@ type Context struct {
 	Subscriber  bool
 }
 
-// ParseContext reads the context of a request, JSON. Empty text is a context without anything.
+// ParseContext reads the context of a request, JSON. An empty text is an empty context.
 func ParseContext(text string) (c Context, err error) {
 	if text == "" {
 		return c, nil
@@ -64,7 +64,7 @@ type Plan func(context.Context, Request) ([]Candidate, error)
 // ErrUnknownPlan says that this package does not have a plan.
 var ErrUnknownPlan = errors.New("no such plan here")
 
-// Waves says how the reads of different branches of a plan go out within one wave.
+// Waves says how the reads of different branches of a plan leave within one wave.
 type Waves uint8
 
 // The ways.
@@ -226,7 +226,7 @@ func (r *Ranker) parallelSleepPlan(ctx context.Context, req Request) ([]Candidat
 	return []Candidate{c, c}, nil
 }
 
-// viewer reads the user who asks.
+// viewer reads the user of the request.
 func (r *Ranker) viewer(ctx context.Context, req Request) (Text, error) {
 	users := []Users{{IDs: []int64{req.UserID}}}
 	if err := r.readUserBatch(ctx, users); err != nil {
@@ -342,11 +342,11 @@ func country(fields []Text) Text {
 	return Text{}
 }
 
-// branch reads each part of a wave on a goroutine of its own, except the last one, which it
-// reads on this goroutine.
+// branch reads each part of a wave on another goroutine, except the last part, which it reads
+// on this goroutine.
 //
-// The group has no context of its own. A cancellable context costs each branch an
-// allocation, and makes rueidis select on two channels where it could wait on one. It
+// The group does not have a context. A cancellable context would cost each branch an
+// allocation. It would also make rueidis select on two channels, where it can wait on one. It
 // would only shorten a read of some microseconds after another read has failed.
 func branch[T any](parts []T, read func([]T) error) error {
 	var g errgroup.Group
@@ -375,7 +375,7 @@ func orElse(override *float64, value float64) float64 {
 	return value
 }
 
-// errNotFinite is returned where the engine refuses a score, too.
+// errNotFinite is the error where the engine also refuses a score.
 var errNotFinite = errors.New("the score of some row is not finite")
 
 func finite(scores []float64) error {

@@ -20,27 +20,28 @@ type RueidisConfig struct {
 	// Zero means 2.
 	Conns int
 	// FlushDelay is how long the other connection waits for more waves before each flush
-	// (MaxFlushDelay): one system call for many requests, but no use to a request that is
-	// alone. Zero means 20 µs; negative means that there is no such connection.
+	// (MaxFlushDelay). One system call then serves many requests, but a single request waits in
+	// vain. Zero means 20 µs; negative means that there is no such connection.
 	FlushDelay time.Duration
 	// Threshold is the number of waves in flight from which they go to the connection that
 	// waits. Zero means 16.
 	Threshold int
-	// AlwaysPipelining has the background goroutines of a connection run even while
-	// there is one caller.
+	// AlwaysPipelining has the background goroutines of a connection run even while there is
+	// only one caller.
 	AlwaysPipelining bool
 	// RingScale is the binary logarithm of the number of batches in flight on a
 	// connection. Zero means rueidis's default, 10.
 	RingScale int
-	// Cache keeps replies in memory, but for those of fresh commands, until the server tells that their keys have changed. It takes one
-	// connection, since each has a cache of its own, so Conns, FlushDelay and Threshold have no effect.
+	// Cache keeps replies in memory, except those of fresh commands, until the server reports
+	// that their keys have changed. It takes one connection, since each connection has its own
+	// cache. So Conns, FlushDelay and Threshold have no effect.
 	Cache bool
 	// CacheTTL is how long a reply is kept at most. Zero means a minute, as for the engine.
 	CacheTTL time.Duration
-	// CacheBytes bounds what is kept, as the library counts it. Zero means 512 MiB, which holds what the feed reads; the library's default of 128
-	// does not.
+	// CacheBytes bounds what is kept, as the library counts it. Zero means 512 MiB, which holds
+	// what the feed reads. The library's default of 128 MiB does not.
 	CacheBytes int
-	// Broadcast has the server tell of all keys, instead of those that were read.
+	// Broadcast has the server report changes of all keys, not only of those that were read.
 	Broadcast bool
 	// BufferBytes is the size of a connection's read buffer, and of its write buffer. Zero
 	// means rueidis's default, half a megabyte.
@@ -58,7 +59,7 @@ func (c RueidisConfig) withDefaults() RueidisConfig {
 }
 
 // rueidisStore pipelines the batches of all requests on a few connections. Immutable once
-// built, but for its counters.
+// built, except for its counters.
 type rueidisStore struct {
 	prompt    rueidis.Client // flushes at once
 	patient   rueidis.Client // waits for more; nil if not wanted
@@ -116,8 +117,8 @@ func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 	return s, nil
 }
 
-// multiplex returns the option PipelineMultiplex for a number of connections: its
-// logarithm, except that 0 would leave the number to the library.
+// multiplex returns the option PipelineMultiplex for a number of connections. This is the
+// number's logarithm. But 0 would leave the number to the library.
 func multiplex(conns int) int {
 	if conns == 1 {
 		return -1
@@ -158,8 +159,9 @@ func (s *rueidisStore) Read(ctx context.Context, b *Batch) {
 // userFields are what a kept user is read for.
 var userFields = []string{countryField}
 
-// readKept reads a wave, of which no command is fresh, from memory as far as it is there: one DoMultiCache for the whole wave, and no PTTL, MULTI and EXEC
-// around each command. A user is read by HMGET, since this library builds a Go map of a kept hash at each hit.
+// readKept reads a wave without fresh commands. What is in memory comes from there. There is
+// one DoMultiCache for the whole wave, without PTTL, MULTI and EXEC around each command. A user
+// is read by HMGET, since this library builds a Go map at each hit of a kept hash.
 func (s *rueidisStore) readKept(ctx context.Context, b *Batch) {
 	text := b.keys.text()
 	for i := range b.commands {

@@ -36,7 +36,7 @@ func startServer(t testing.TB) *process.Replica {
 	return r
 }
 
-// served is the part of an answer that the tests look at.
+// served is the part of an answer that the tests check.
 type served struct {
 	RequestID  string `json:"request_id"`
 	Candidates []struct {
@@ -44,7 +44,7 @@ type served struct {
 	} `json:"candidates"`
 }
 
-// asker asks rankd with somebody's Redis client.
+// asker calls rankd through another project's Redis client.
 type asker interface {
 	// ask sends one command and returns the reply, a string.
 	ask(ctx context.Context, words ...any) (string, error)
@@ -54,7 +54,8 @@ type asker interface {
 	list(ctx context.Context, words ...any) ([]string, error)
 }
 
-// TestRankdServesRedisClients calls rankd with go-redis and rueidis as they come, over RESP2 and RESP3.
+// TestRankdServesRedisClients calls rankd with unmodified go-redis and rueidis, over RESP2 and
+// RESP3.
 func TestRankdServesRedisClients(t *testing.T) {
 	server := startServer(t)
 	for name, connect := range map[string]func(t *testing.T) asker{
@@ -152,7 +153,7 @@ func (c goRedisAsker) pipeline(ctx context.Context, commands [][]any) (texts []s
 
 type rueidisAsker struct{ rueidis.Client }
 
-// connectRueidis connects with client-side caching over RESP3, as rueidis does unless it is told otherwise.
+// connectRueidis connects with client-side caching over RESP3, which is the default of rueidis.
 func connectRueidis(t *testing.T, addr string, resp2 bool) asker {
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, AlwaysRESP2: resp2, DisableCache: resp2})
 	require.NoError(t, err)

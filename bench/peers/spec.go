@@ -89,9 +89,9 @@ func (s Spec) Open(addr string) (Store, error) {
 }
 
 // DefaultProcs returns the GOMAXPROCS with which the peer is fastest on that many cores. Redis
-// keeps one core busy. rueidis hands each wave to a connection's two goroutines and back.
-// Doing so across cores costs more than a second core gains while Redis competes for it.
-// go-redis is fastest with all cores.
+// keeps one core busy. rueidis hands each wave to a connection's two goroutines and back. That
+// costs more across cores than a second core gains while Redis competes for it. go-redis is
+// fastest with all cores.
 func (s Spec) DefaultProcs(cores int) int {
 	if s.Rueidis != nil {
 		return max(cores-1, 1)

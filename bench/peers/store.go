@@ -7,8 +7,9 @@ import (
 
 // Store reads from Redis. Any goroutine.
 type Store interface {
-	// Read sends a batch as one wave: its commands go out together, and it returns when all are answered. A key that does not
-	// exist has no entries; a key of the wrong type is an error of its command.
+	// Read sends a batch as one wave. Its commands leave together, and Read returns when all
+	// are answered. A key that does not exist has no entries. A key of the wrong type is an
+	// error of its command.
 	Read(ctx context.Context, b *Batch)
 	// Traffic counts what went to Redis since the store was opened.
 	Traffic() Traffic
@@ -45,6 +46,6 @@ const (
 	countryField = "country"
 )
 
-// wideWave is the number of commands from which a wave is worth a batch of its own, however
-// many other waves are in flight.
+// wideWave is the number of commands from which a wave gets its own batch, however many other
+// waves are in flight.
 const wideWave = 32

@@ -29,7 +29,7 @@ func fill(t testing.TB, addr string, commands ...[]any) {
 	}
 }
 
-// TestOddData: what is not in the demo data.
+// TestOddData has data of kinds that the demo data does not have.
 func TestOddData(t *testing.T) {
 	server := testworld.StartRedis(t)
 	fill(t, server.Addr,
@@ -55,7 +55,7 @@ func TestOddData(t *testing.T) {
 	}
 }
 
-// TestErrorsOfRedis: a key of the wrong type fails the request that reads it, and no other.
+// TestErrorsOfRedis: a key of the wrong type fails only the request that reads it.
 func TestErrorsOfRedis(t *testing.T) {
 	server := testworld.StartRedis(t)
 	fill(t, server.Addr,
@@ -79,7 +79,7 @@ func TestErrorsOfRedis(t *testing.T) {
 	}
 }
 
-// TestScoresThatAreNotFinite are refused, as by the engine.
+// TestScoresThatAreNotFinite: peers refuse such scores, as the engine does.
 func TestScoresThatAreNotFinite(t *testing.T) {
 	server := testworld.StartRedis(t)
 	fill(t, server.Addr, []any{"RPUSH", "follow:1", "4000000000"}, []any{"RPUSH", "media:4000000000", "5000000000"})
@@ -115,7 +115,7 @@ func TestOpenWithoutServer(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: requests in flight together get each their own answer.
+// TestManyAtOnce: requests that are in flight together get their own answers.
 func TestManyAtOnce(t *testing.T) {
 	server := startRedis(t)
 	e := openEngine(t, server.Addr, "concat_plan", 0)
@@ -141,7 +141,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestTarget drives a plan that needs no Redis: every request is answered once, for its user.
+// TestTarget drives a plan that needs no Redis. Every request is answered once, for its user.
 func TestTarget(t *testing.T) {
 	for name, l := range map[string]load.Load{
 		"closed loop": {Users: []int64{1, 2, 3}, Concurrency: 8, Requests: 3000},
@@ -181,7 +181,7 @@ func TestTrafficIsCounted(t *testing.T) {
 			}
 			ask()
 			var got Traffic
-			for range 20 { // A request may also bring the handshake of a further connection.
+			for range 20 { // A request may also cause the handshake of a further connection.
 				before := store.Traffic()
 				ask()
 				if got = store.Traffic().Sub(before); got.RoundTrips <= 3 {
@@ -214,7 +214,7 @@ func bytesOf(words ...string) int {
 	return n
 }
 
-// What is in memory is not read again, until its key changes. What must be fresh always is.
+// What is in memory is not read again until its key changes. What must be fresh is always read.
 func TestCachingPeers(t *testing.T) {
 	x := exampleCases[0]
 	for _, spec := range caching[:2] {
@@ -247,7 +247,7 @@ func TestCachingPeers(t *testing.T) {
 	}
 }
 
-// A caching peer is stale for as long as a message takes, and another never.
+// A caching peer is stale for as long as a message takes. A peer without a cache never is.
 func TestStaleness(t *testing.T) {
 	for _, spec := range []string{"rueidis", "go-redis", "rueidis-cache", "rueidis-cache:broadcast=true"} {
 		server := testworld.StartRedis(t)

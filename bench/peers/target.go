@@ -68,12 +68,13 @@ func (t *Target) ReadVersion(user int64, done func(version int64, err error)) {
 var errNoVersion = errors.New("a version has no value")
 
 // client runs each request on a goroutine. If the next request follows an answer at once, as in
-// a closed loop, the same goroutine runs it: a new one would have to grow its stack again.
+// a closed loop, the same goroutine runs it. A new goroutine would have to grow its stack
+// again.
 type client struct {
 	plan     Plan
 	context  Context
 	answered func(error)
-	users    chan int64 // at most the one request in flight
+	users    chan int64 // holds at most the one request in flight
 	idle     atomic.Bool
 }
 
@@ -93,7 +94,7 @@ func (c *client) run() {
 			c.answered(err)
 		default:
 			c.idle.Store(true)
-			// A Send before idle was set has not started a goroutine, so run looks for its
+			// A Send before idle was set has not started a goroutine. So run looks for its
 			// request once more.
 			if len(c.users) == 0 || !c.idle.CompareAndSwap(true, false) {
 				return

@@ -17,8 +17,8 @@ func better(a, b scored) bool {
 }
 
 // topK returns the first k rows of a stable descending sort by score, in order. It rejects
-// nearly every row after one comparison. Sorting some thousand rows to keep fifty would
-// cost more than all other computing of the plan. Scores must not be NaN; k is at least 1.
+// nearly every row after one comparison. Sorting some thousand rows to keep fifty would cost
+// more than all other computing of the plan. Scores must not be NaN; k is at least 1.
 func topK(scores []float64, k int) []scored {
 	heap := make([]scored, 0, min(k, len(scores))) // the worst on top
 	for row, score := range scores {

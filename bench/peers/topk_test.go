@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTopKIsAPrefixOfTheStableSort compares with sorting everything, on scores with many
-// equals among them.
+// TestTopKIsAPrefixOfTheStableSort compares with sorting everything. Many of the scores are
+// equal.
 func TestTopKIsAPrefixOfTheStableSort(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))

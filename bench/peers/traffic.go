@@ -30,7 +30,7 @@ func (m *meter) traffic() Traffic {
 }
 
 // count returns conn with its reads and writes counted, which costs a few nanoseconds per
-// system call. It stays a TCP connection otherwise: go-redis asks its descriptor whether an
+// system call. Otherwise it stays a TCP connection: go-redis asks its descriptor whether an
 // idle connection is still alive.
 func (m *meter) count(conn net.Conn) net.Conn {
 	if tcp, ok := conn.(*net.TCPConn); ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/rankd/rankd/bench/load"
 )
 
-// BenchmarkScenario runs each scenario of one request in flight with adaptive placement, for
-// profiles and for the memory that a request takes.
+// BenchmarkScenario runs each scenario that has one request in flight, with adaptive placement.
+// It is for profiles, and for the memory that a request takes.
 func BenchmarkScenario(b *testing.B) {
 	for _, s := range Scenarios() {
 		if s.Concurrency != 1 {

@@ -78,7 +78,8 @@ func scenarioOf(t *testing.T, name string) *Scenario {
 	return nil
 }
 
-// The requests on many rows ask for a mode of their own where the scenario says so, and the others do not.
+// If the scenario says so, requests on many rows ask for a mode of their own, but the others do
+// not.
 func TestRequestsAskForAMode(t *testing.T) {
 	inline := map[string]float64{}
 	for _, name := range []string{"mix_large", "mix_asking"} {

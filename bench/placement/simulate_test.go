@@ -10,7 +10,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-// Threads that compute share the cores, and none uses two.
+// Threads that compute share the cores, and no thread uses two cores at once.
 func TestMachineSharesItsCores(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -60,7 +60,8 @@ func TestMachineSharesItsCores(t *testing.T) {
 	}
 }
 
-// Two simulations are one, none computes more than its cores can, and on few cores the workers have no rest.
+// Two simulations are the same. None computes more than its cores can, and on few cores the
+// workers never rest.
 func TestSimulate(t *testing.T) {
 	s := dags(50)
 	first, err := Simulate(&s, []int{2, 16}, 200*time.Millisecond)

@@ -19,7 +19,8 @@ import (
 // A library that gnet uses starts two goroutines from init.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
-// TestScenarios opens each plan, reads its context and users, and asks for its last user.
+// TestScenarios opens each plan, reads its context and users, and sends a request for its last
+// user.
 func TestScenarios(t *testing.T) {
 	for _, s := range All() {
 		t.Run(s.Name, func(t *testing.T) {

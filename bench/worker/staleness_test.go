@@ -54,7 +54,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// kept is a target that reads anew after a while alone.
+// kept is a target that keeps values, and reads them again when they are too old.
 type kept struct {
 	redis  *miniredis.Miniredis
 	client *blocking.Client
@@ -98,7 +98,7 @@ func (k *kept) read(key string) (version int64, err error) {
 	return version, errors.Join(err, k.fails)
 }
 
-// start has the target answer, until the test ends.
+// start has the target answer until the test ends.
 func (k *kept) start(t *testing.T) {
 	k.redis, k.ask = miniredis.RunT(t), make(chan func(map[string]value))
 	k.client = blocking.NewClient(clock.NewReal(), resp.Options{Addr: k.redis.Addr()})
@@ -114,7 +114,8 @@ func (k *kept) run() {
 	}
 }
 
-// What always reads is never stale; what keeps values is stale for as long as it keeps them, and no longer.
+// A target that always reads is never stale. A target that keeps values is stale for as long as
+// it keeps them, and no longer.
 func TestProbe(t *testing.T) {
 	const age = 30 * time.Millisecond
 	for _, c := range []struct {

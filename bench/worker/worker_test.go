@@ -21,7 +21,7 @@ import (
 	"github.com/rankd/rankd/bench/load"
 )
 
-// TestMain lets the test binary stand in for a worker, for tests that need a process.
+// TestMain lets the test binary be a worker, for tests that need a process.
 func TestMain(m *testing.M) {
 	switch os.Getenv("RANKD_TEST_WORKER") {
 	case "serve":
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fake is a target that fails every tenth request and says how much it was asked.
+// fake is a target that fails every tenth request and reports how many requests it got.
 type fake struct {
 	events []string
 	asked  uint64
@@ -60,7 +60,7 @@ func (f *fake) Traffic() load.Traffic {
 	return load.Traffic{RoundTrips: 2 * f.asked, Commands: 3 * f.asked, BytesSent: 40 * f.asked, BytesReceived: 50 * f.asked}
 }
 
-// BeginFigures and Figures tell how much was asked since the warm-up.
+// BeginFigures and Figures report how many requests came since the warm-up.
 func (f *fake) BeginFigures() { f.before = f.asked }
 
 func (f *fake) Figures() any { return map[string]uint64{"asked": f.asked - f.before} }
@@ -127,7 +127,7 @@ func TestServeReportsTheServersCPU(t *testing.T) {
 		t.Skip("needs the processor clocks of Linux")
 	}
 	r := round("p")
-	r.ServerPID = os.Getpid() // this process stands in for the server
+	r.ServerPID = os.Getpid() // this process takes the place of the server
 	report := serve(t, new(fake), r)[0]
 	assert.Empty(t, report.Failure)
 	assert.Positive(t, report.ServerCPU)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each Go and JSON block of the page stands in a file of this program.
+// Each Go and JSON block of the page is in a file of this program.
 func TestPageShowsThisProgram(t *testing.T) {
 	var sources []string
 	for _, pattern := range []string{"*.go", "plans/*.json"} {
@@ -42,7 +42,7 @@ func TestPageShowsThisProgram(t *testing.T) {
 	assert.GreaterOrEqual(t, blocks, 5)
 }
 
-// A program outside of rankd's module could be the same.
+// The program could be in a module outside of rankd.
 func TestImportsNothingInternal(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	require.NoError(t, err)

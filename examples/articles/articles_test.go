@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { looptest.Main(m) }
 
-// small is enough for the tests.
+// small is large enough for the tests.
 var small = data.Size{Articles: 400, Users: 20}
 
 // filled returns the address of a Redis with the small data.
@@ -60,8 +60,8 @@ func (r *reader) score(a *data.Article, at time.Time) float64 {
 	return score
 }
 
-// TestRanking compares the plan with its formula, article by article, on all engines. The score depends on the arrival
-// of the request, which lies between two instants.
+// TestRanking compares the plan with its formula, article by article, on all engines. The score
+// depends on the arrival of the request, which is between two instants.
 func TestRanking(t *testing.T) {
 	now := time.Now()
 	addr := filled(t, now)

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { looptest.Main(m) }
 
-// small is enough for the tests.
+// small is large enough for the tests.
 var small = data.Size{Posts: 3000, Users: 60}
 
 // filled returns the address of a Redis with the small data.
@@ -42,7 +42,7 @@ func filled(t *testing.T, now time.Time) string {
 
 const week = 7 * 24 * time.Hour
 
-// expected is a post that the feed may show, made row by row from the data.
+// expected is a post that the feed may show, computed row by row from the data.
 type expected struct {
 	data.Post
 	sources     []string
@@ -50,8 +50,8 @@ type expected struct {
 	closeness   float64
 }
 
-// candidates returns what the plan makes of the sources before it scores: without doubles, without posts that were seen in the last week,
-// without muted authors.
+// candidates returns the posts that the plan scores. It leaves out duplicates, posts that the
+// user saw in the last week, and muted authors.
 func candidates(w *data.World, user int, country string, muted []string) map[int]*expected {
 	posts := make(map[int]*expected)
 	add := func(id, source string) *expected {
@@ -114,7 +114,7 @@ func candidates(w *data.World, user int, country string, muted []string) map[int
 		list = list[:100]
 		for i, p := range list {
 			rank := i + 1
-			for rank > 1 && list[rank-2].likes == p.likes { // equals share the best rank
+			for rank > 1 && list[rank-2].likes == p.likes { // equal scores share the best rank
 				rank--
 			}
 			add(strconv.Itoa(p.id), "popular").popularRank = rank
@@ -147,8 +147,8 @@ func (p *expected) score(at time.Time, chosen []string) float64 {
 	return score
 }
 
-// TestFeed compares the feed with the data, post by post, on all engines. Scores depend on the arrival of the request, which lies
-// between two instants.
+// TestFeed compares the feed with the data, post by post, on all engines. Scores depend on the
+// arrival of the request, which is between two instants.
 func TestFeed(t *testing.T) {
 	now := time.Now()
 	addr, w := filled(t, now), data.New(small, now)
@@ -167,7 +167,7 @@ func TestFeed(t *testing.T) {
 				var want map[int]*expected
 				if user <= small.Users {
 					want = candidates(w, user, country, muted)
-				} else { // a stranger gets popular posts alone
+				} else { // a stranger gets only popular posts
 					want = candidates(w, 1, country, muted)
 					for id, p := range want {
 						if p.popularRank == 0 {
@@ -193,7 +193,7 @@ func checkFeed(t *testing.T, answer *rankd.Answer, want map[int]*expected, known
 		if p == nil && !known {
 			continue // that user 1 has seen
 		}
-		require.NotNil(t, p, "post %d is no candidate", id)
+		require.NotNil(t, p, "post %d is not a candidate", id)
 		title, _ := c.String("title")
 		assert.Equal(t, p.Title, title)
 		score, ok := c.Float("final_score")
@@ -209,7 +209,7 @@ func checkFeed(t *testing.T, answer *rankd.Answer, want map[int]*expected, known
 	if !known {
 		return
 	}
-	// Nothing can keep the best post of each stream out.
+	// No rule keeps out the best post of a stream.
 	for _, followed := range []bool{true, false} {
 		var rest []*expected
 		for p := range maps.Values(want) {
@@ -254,7 +254,8 @@ func TestTheProgramPrintsTitles(t *testing.T) {
 	}
 }
 
-// TestTheFeedSurvivesItsSources breaks one key after the other: the feed goes on and says what is missing.
+// TestTheFeedSurvivesItsSources breaks one key after another. The feed goes on and says what is
+// missing.
 func TestTheFeedSurvivesItsSources(t *testing.T) {
 	now := time.Now()
 	redis := miniredis.RunT(t)
@@ -282,7 +283,7 @@ func TestTheFeedSurvivesItsSources(t *testing.T) {
 	assert.ErrorIs(t, err, rankd.ErrRedis, "the inbox is required")
 }
 
-// BenchmarkFeed measures a feed of users in turn, from a real Redis and from memory.
+// BenchmarkFeed measures a feed for one user after another, from a real Redis and from memory.
 func BenchmarkFeed(b *testing.B) {
 	redis := testworld.StartRedis(b)
 	require.NoError(b, data.Fill(b.Context(), redis.Addr, data.Size{Posts: 20_000, Users: 1000}, time.Now()))

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { looptest.Main(m) }
 
-// A forest is the model's file, as far as a prediction needs it.
+// A forest has what a prediction needs of the model's file.
 type forest struct {
 	Learner struct {
 		Names   []string `json:"feature_names"`
@@ -55,7 +55,7 @@ func readForest(t *testing.T) *forest {
 	return f
 }
 
-// predict says how likely a click is; NaN is a missing feature.
+// predict returns how likely a click is; NaN is a missing feature.
 func (f *forest) predict(features map[string]float64) float64 {
 	var margin float32
 	for _, tree := range f.Learner.Booster.Model.Trees {
@@ -73,21 +73,22 @@ func (f *forest) predict(features map[string]float64) float64 {
 	return 1 / (1 + math.Exp(-float64(margin)))
 }
 
-// A shown product is a row of the ranking that the test states for itself.
+// A shown product is a row of the test's own ranking.
 type shown struct {
 	sku, name, brand, category string
 	price, score               float64
 	source                     []string
 }
 
-// A naive shop ranks as the plan does, in the plainest way: with a command for each value and a loop for each rule.
+// A naive shop ranks as the plan does, in the plainest way. It has a command for each value and
+// a loop for each rule.
 type naive struct {
 	redis *miniredis.Miniredis
 	model *forest
 	now   time.Time
 }
 
-// number reads a field that is a number; NaN if it is not.
+// number reads a field that is a number. It returns NaN if it is not.
 func (n naive) number(key, field string) float64 {
 	v, err := strconv.ParseFloat(n.redis.HGet(key, field), 64)
 	if err != nil {
@@ -96,7 +97,7 @@ func (n naive) number(key, field string) float64 {
 	return v
 }
 
-// integer reads a field that is an integer; NaN if it is not.
+// integer reads a field that is an integer. It returns NaN if it is not.
 func (n naive) integer(key, field string) float64 {
 	v, err := strconv.ParseInt(n.redis.HGet(key, field), 10, 64)
 	if err != nil {
@@ -105,7 +106,7 @@ func (n naive) integer(key, field string) float64 {
 	return float64(v)
 }
 
-// highest returns the members of a sorted set with the highest scores, at least least.
+// highest returns the members of a sorted set with the highest scores, down to the score least.
 func (n naive) highest(key string, least float64) (members []string) {
 	scores, _ := n.redis.SortedSet(key)
 	for member, score := range scores {
@@ -197,7 +198,7 @@ func fewOfCategory(before []shown, r shown) bool {
 	return same < 2
 }
 
-// damage does to the data what happens to data.
+// damage breaks the data in ways that happen in practice.
 func damage(r *rand.Rand, redis *miniredis.Miniredis) {
 	for _, key := range redis.Keys() {
 		switch kind, _, _ := strings.Cut(key, ":"); {
@@ -214,7 +215,8 @@ func damage(r *rand.Rand, redis *miniredis.Miniredis) {
 	}
 }
 
-// TestShop compares the start page and a page of a category with the same ranking, stated a second time, on all engines and in all modes.
+// TestShop compares the start page and a page of a category with a second implementation of the
+// ranking, on all engines and in all modes.
 func TestShop(t *testing.T) {
 	registry, err := examples.Registry("shop")
 	require.NoError(t, err)
@@ -305,7 +307,7 @@ func checkRows(t *testing.T, what string, out rankd.Output, want []shown) {
 	}
 }
 
-// TestTrain trains the model anew, with the XGBoost that the machine has.
+// TestTrain trains the model again, with the XGBoost of the machine.
 func TestTrain(t *testing.T) {
 	python := os.Getenv("RANKD_XGBOOST_PYTHON")
 	if python == "" && os.Getenv("RANKD_REQUIRE_XGBOOST") != "1" {

@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd/internal/bounds"
 )
 
-// A flag with the range of an option sets that option, in the range's unit.
+// A flag with an option's range sets that option, in the range's unit.
 func TestFlagsSetTheOptionsWhoseRangesTheyHave(t *testing.T) {
 	var e EngineFlags
 	table := slices.Concat(e.PlanSettings(), e.EngineSettings(), e.SchedulingSettings(), e.DeadlineSettings(), e.GraceSettings(),

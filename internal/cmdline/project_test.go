@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// projectTree makes folders and files, each with its text, and goes to the folder.
+// projectTree makes folders and files, each with its text, and changes to the folder.
 func projectTree(t *testing.T, folder string, files map[string]string) {
 	root := t.TempDir()
 	for path, text := range files {
@@ -98,7 +98,8 @@ func TestWriteProject(t *testing.T) {
 	assert.Equal(t, projectRows{Registry: "tables", Plans: "plans"}, p.file)
 }
 
-// FuzzProject reads any text without a panic, and what it takes holds no other names.
+// FuzzProject reads any text without a panic. If it accepts a text, the text contains no
+// unknown names.
 func FuzzProject(f *testing.F) {
 	for _, text := range []string{"plans = \"p\"\n[env.prod]\nredis = \"h:1\"", "env = 1", "plans = [", "[[env]]", "\"\\u0070lans\" = 'x'", "[env.dev.x]"} {
 		f.Add(text)

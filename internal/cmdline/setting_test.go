@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// color is a text of a type of its own.
+// color is a text with its own type.
 type color string
 
 // values are what the flags of table set.

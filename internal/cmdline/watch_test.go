@@ -49,7 +49,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// A burst of changes is one change, and what does not count wakes nobody.
+// A burst of changes is one change. Changes that do not count wake nobody.
 func TestChangedWaitsUntilQuiet(t *testing.T) {
 	dir := t.TempDir()
 	w := watch(t, dir, filepath.Join(dir, "a.ts"))

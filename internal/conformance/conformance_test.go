@@ -1,5 +1,5 @@
-// Package conformance replays what the original engine answered, on every
-// engine and on every Redis at hand. See README.md for the format of a case.
+// Package conformance replays the answers of the original engine, on every engine and on every
+// available Redis. README.md describes the format of a case.
 package conformance
 
 import (
@@ -65,8 +65,8 @@ func loadCases(t *testing.T) []testCase {
 	return cases
 }
 
-// verbatim returns the text that a case means: a JSON string stands for its
-// content, anything else for itself.
+// verbatim returns the text that a case means. A JSON string means its content, anything else
+// means itself.
 func verbatim(t *testing.T, raw json.RawMessage) []byte {
 	if raw[0] != '"' {
 		return raw
@@ -82,7 +82,8 @@ func TestEmbeddedRedis(t *testing.T) { testServer(t, miniredis.RunT(t).Addr()) }
 // TestRealRedis runs the cases against a redis-server.
 func TestRealRedis(t *testing.T) { testServer(t, testworld.StartRedis(t).Addr) }
 
-// TestRealCluster runs the cases against a Redis Cluster of three masters, with the engine that speaks to one.
+// TestRealCluster runs the cases against a Redis Cluster of three masters, with the engine that
+// supports clusters.
 func TestRealCluster(t *testing.T) {
 	c := testworld.StartRedisCluster(t, 3)
 	for _, command := range seedCommands(t) {
@@ -116,7 +117,7 @@ func asyncEngines() (engines []openEngine) {
 		engines = append(engines, openEngine{"async " + string(mode), func(t *testing.T, reg *registry.Registry) scheduler.Engine {
 			e, err := scheduler.OpenAsync(scheduler.Config{
 				Registry: reg, Placement: scheduler.Placement{Mode: mode},
-				Memory: rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true}), // what is read too late is wrong
+				Memory: rowset.NewPool(rowset.PoolConfig{LengthMin: 1, Poison: true}), // what is read too late would be wrong
 			})
 			require.NoError(t, err)
 			return e
@@ -141,7 +142,7 @@ func testEngines(t *testing.T, reg *registry.Registry, engines []openEngine) {
 func runCase(t *testing.T, engine scheduler.Engine, reg *registry.Registry, c *testCase) {
 	graph, planErr := plan.Load(c.Name+".plan.json", verbatim(t, c.Plan), builtin.Catalog(), reg)
 	if slices.Contains(c.Tags, "quirk") {
-		// Where the original cuts ids to 32 bits, and the like: ours refuses.
+		// In such cases the original cuts ids to 32 bits, or the like, and rankd refuses.
 		require.Error(t, planErr)
 		return
 	}
@@ -162,8 +163,8 @@ func runCase(t *testing.T, engine scheduler.Engine, reg *registry.Registry, c *t
 	}
 }
 
-// answer runs one request and returns the stage at which it failed, if it
-// did, and the answer or the error.
+// answer runs one request. It returns the answer, or the error and the stage at which the
+// request failed.
 func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.Encoder,
 	graph *plan.Graph, planErr error, doc []byte) (stage, line string) {
 	req, err := request.Parse(doc, reg)
@@ -188,7 +189,7 @@ func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.En
 	return "", string(encoder.AppendResponse(nil, &response))
 }
 
-// compare compares an answer with the expected one as the README says.
+// compare compares an answer with the expected one, by the rules of the README.
 func compare(t *testing.T, where string, want, got []byte, withRequestID bool) {
 	w, err := jsondoc.Parse(want)
 	require.NoError(t, err)
@@ -204,8 +205,8 @@ func compare(t *testing.T, where string, want, got []byte, withRequestID bool) {
 	}
 }
 
-// canonical writes a value so that equal means equal: members sorted, ids as they
-// are, doubles by their exact value.
+// canonical writes a value in a form in which equal values have equal texts. Members are
+// sorted, ids stay as they are, and doubles have their exact value.
 func canonical(v *jsondoc.Value) string {
 	switch {
 	case v == nil:

@@ -85,8 +85,8 @@ func TestEmbeddedAndLoadedServersHoldTheSame(t *testing.T) {
 	assert.Equal(t, strconv.Itoa(s.Port()), port)
 }
 
-// content returns all keys with what they hold. (miniredis's own Dump takes
-// seconds for this many keys.)
+// content returns all keys with their values. (miniredis's own Dump takes seconds for so many
+// keys.)
 func content(t *testing.T, redis *miniredis.Miniredis) map[string][]string {
 	keys := make(map[string][]string)
 	for _, key := range redis.Keys() {

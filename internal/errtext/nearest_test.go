@@ -15,7 +15,7 @@ func TestNearest(t *testing.T) {
 	}{
 		{"diamnod", plans, "diamond"},
 		{"complex_plan", plans, "complex_dag"},
-		{"simple_plan", plans, "simple_viewer"}, // as far from three others
+		{"simple_plan", plans, "simple_viewer"}, // equally far from three others
 		{"", plans, "diamond"},
 		{"ab", []string{"cd", "ef"}, "cd"},
 		{"ab", []string{"b", "a"}, "a"},

@@ -34,7 +34,8 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// A reader that reads nothing holds up no writer, and the end for as long as its context alone.
+// A reader that reads nothing does not delay writers. It delays the end only until the end's
+// context is over.
 func TestAReaderThatReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &stuck{release: make(chan struct{})}
@@ -92,7 +93,7 @@ func TestTheBoundOfAQueue(t *testing.T) {
 		q := fileio.NewQueue(10, func(n int) { <-goOn; handled = append(handled, n) })
 		add := func(n int) bool { return q.Add(n, func() int { return n }) }
 		assert.True(t, add(1))
-		synctest.Wait() // It is in work, and takes no room.
+		synctest.Wait() // It is being written, and takes no room.
 		assert.True(t, add(11), "it has the queue for itself")
 		assert.False(t, add(1))
 		goOn <- struct{}{}
@@ -111,7 +112,7 @@ func TestTheBoundOfAQueue(t *testing.T) {
 	})
 }
 
-// disk is a writer that takes so many bytes, as a disk does that fills up.
+// disk is a writer that takes a number of bytes, like a disk that fills up.
 type disk struct {
 	text bytes.Buffer
 	room int

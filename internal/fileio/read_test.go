@@ -65,7 +65,7 @@ func TestReadPathTakesAPipeAndBoundsIt(t *testing.T) {
 			defer close(written)
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
 			if assert.NoError(t, err) {
-				_, _ = f.WriteString(strings.Repeat("x", size)) // fails once nobody reads
+				_, _ = f.WriteString(strings.Repeat("x", size)) // fails when nobody reads any more
 				_ = f.Close()
 			}
 		}()

@@ -207,9 +207,9 @@ func TestParseBoundsValues(t *testing.T) {
 	}
 }
 
-// FuzzParse compares with encoding/json: what Parse accepts, the standard
-// library accepts with the same content; what Parse refuses, the standard library
-// refuses as well unless one of the documented stricter rules applies.
+// FuzzParse compares with encoding/json. What Parse accepts, the standard library accepts with
+// the same content. What Parse refuses, the standard library refuses as well, unless one of the
+// documented stricter rules applies.
 func FuzzParse(f *testing.F) {
 	for _, doc := range []string{
 		`{"user_id": 1, "param_overrides": {"weight": 0.5}}`, `[1,-2,3.5e-7,"x\u00e9\ud83c\uddeb",null,true,{}]`,

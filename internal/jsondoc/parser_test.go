@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a parser has read before changes nothing, whether it was read to its end or not.
+// A parser's earlier documents change nothing, whether they were read to their ends or not.
 func FuzzAParserIsUsedAgain(f *testing.F) {
 	f.Add([]byte(`{"a": [1, {"b": null}], "c": "d\u0041"}`), []byte(`{"a": [1,`))
 	f.Add([]byte("\ufeff[1]"), []byte(`"x`))

@@ -23,7 +23,7 @@ func numbers(l *list.List[item], link func(*item) *list.Link[item]) (got []int) 
 	return got
 }
 
-// A list does what a slice does, whatever leaves it in whatever order.
+// A list does what a slice does, whichever items leave, in whatever order.
 func TestAListIsLikeASlice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var l list.List[item]

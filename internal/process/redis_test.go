@@ -27,7 +27,7 @@ func TestAwaitReadyKnowsBothWordings(t *testing.T) {
 	assert.ErrorContains(t, awaitReady(strings.NewReader("Could not bind\n")), "Could not bind")
 }
 
-// Masters share the slots, meet, and agree.
+// The masters share the slots, meet, and agree.
 func TestFormCluster(t *testing.T) {
 	var said [2][]string
 	asked, broken := 0, error(nil)

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary stand in for the program rankd.
+// TestMain lets the test binary be the program rankd.
 func TestMain(m *testing.M) {
 	if how := os.Getenv("RANKD_TEST_REPLICA"); how != "" {
 		standIn(how)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A cancellation that is used again knows nothing of its last use.
+// A cancellation that is used again does not remember its last use.
 func TestAResetCancellationIsLikeNew(t *testing.T) {
 	var c Cancellation
 	for range 2 {

@@ -39,7 +39,7 @@ func TestRowBudget(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Workers that take at the same time never get more than there is.
+// Workers that take rows at the same time never get more than there are.
 func TestRowBudgetIsShared(t *testing.T) {
 	const limit, workers = 1000, 8
 	b := NewRowBudget(limit)

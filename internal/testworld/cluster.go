@@ -18,7 +18,7 @@ import (
 // slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
-// formed bounds how long the nodes of a new cluster take to know each other.
+// formed bounds how long it takes until the nodes of a new cluster know each other.
 const formed = 30 * time.Second
 
 // Cluster is a Redis Cluster of masters that belongs to one test. Any goroutine.
@@ -30,14 +30,16 @@ type Cluster struct {
 	args    []string // of each node
 }
 
-// StartRedisCluster starts a Redis Cluster of empty masters, and returns once each of them knows all. Further arguments are those of StartRedis.
+// StartRedisCluster starts a Redis Cluster of empty masters. It returns once each of them knows
+// all. Further arguments are those of StartRedis.
 func StartRedisCluster(t testing.TB, masters int, args ...string) *Cluster {
 	t.Helper()
 	return startCluster(t, &Cluster{masters: masters, args: args})
 }
 
-// StartRedisSecureCluster is StartRedisCluster for nodes that talk to each other, and to clients at SecureAddrs, through TLS: with that certificate, its own authority, and
-// key, files in PEM. They also take plain connections, at their Addr.
+// StartRedisSecureCluster is StartRedisCluster with TLS between nodes, and to clients at
+// SecureAddrs. The certificate, which is its own authority, and the key are files in PEM. The
+// nodes also accept plain connections, at their Addr.
 func StartRedisSecureCluster(t testing.TB, masters int, cert, key string) *Cluster {
 	t.Helper()
 	return startCluster(t, &Cluster{masters: masters, secure: []int{}, args: []string{
@@ -57,7 +59,8 @@ func startCluster(t testing.TB, c *Cluster) *Cluster {
 	return c
 }
 
-// start starts a node that knows no others, and returns the port on which nodes talk to it.
+// start starts a node that knows no others. It returns the port on which other nodes talk to
+// it.
 func (c *Cluster) start(t testing.TB) (port int) {
 	t.Helper()
 	args, port, err := process.ClusterArgs()
@@ -97,7 +100,8 @@ func (c *Cluster) SecureAddrs() string {
 	return strings.Join(addrs, ",")
 }
 
-// AddMaster starts a master without slots, and returns once all nodes know it and it knows them.
+// AddMaster starts a master without slots. It returns once all nodes know the master and it
+// knows them.
 func (c *Cluster) AddMaster(t testing.TB) (node int) {
 	t.Helper()
 	node = len(c.Nodes)
@@ -114,7 +118,8 @@ func (c *Cluster) AddMaster(t testing.TB) (node int) {
 	return node
 }
 
-// AddReplica starts a replica of a master, and returns once it has all of its data and all nodes know it.
+// AddReplica starts a replica of a master. It returns once the replica has all of the master's
+// data and all nodes know it.
 func (c *Cluster) AddReplica(t testing.TB, master int) {
 	t.Helper()
 	masters := len(c.Nodes)
@@ -134,7 +139,8 @@ func (c *Cluster) AddReplica(t testing.TB, master int) {
 	}, formed, 20*time.Millisecond)
 }
 
-// Follow returns once a replica has all that its master, to which somebody has written, had when it began, and all nodes tell clients of the replica.
+// Follow waits for a replica of a master to which somebody has written. It returns once the
+// replica has all that the master had at the call, and all nodes tell clients of the replica.
 func (c *Cluster) Follow(t testing.TB, replica, master int) {
 	t.Helper()
 	offset := func(node int, name string) (n int64) {
@@ -164,8 +170,8 @@ func (c *Cluster) Addr() string {
 	return "redis+cluster://" + strings.Join(addrs, ",")
 }
 
-// Do sends a command to a node and returns the reply: the text of a string or an integer, or the whole encoding of another. An error reply
-// fails the test.
+// Do sends a command to a node and returns the reply. For a string or an integer, that is its
+// text, otherwise the whole encoding. An error reply fails the test.
 func (c *Cluster) Do(t testing.TB, node int, args ...string) string {
 	t.Helper()
 	reply, err := c.Try(node, args...)
@@ -214,8 +220,8 @@ func (c *Cluster) Owner(slot int) int {
 	return -1
 }
 
-// Agree returns once all nodes have heard of the latest epoch. Slots that move to another node before that may move back: the node would take the
-// number of an epoch that is in use.
+// Agree returns once all nodes have heard of the latest epoch. A slot that moves to another
+// node before that may move back, because the node would use an epoch number that is in use.
 func (c *Cluster) Agree(t testing.TB) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -229,8 +235,8 @@ func (c *Cluster) Agree(t testing.TB) {
 	}, formed, 10*time.Millisecond)
 }
 
-// Move moves a slot with its keys from one node to another, in the steps of redis-cli --cluster reshard. Agree goes before a move to another node than
-// that of the last one.
+// Move moves a slot with its keys from one node to another, in the steps of redis-cli --cluster
+// reshard. Call Agree before a move to another node than that of the last move.
 func (c *Cluster) Move(t testing.TB, slot, from, to int) {
 	t.Helper()
 	number := strconv.Itoa(slot)

@@ -10,7 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// DNS is a name server inside the process: it answers every question for an IPv4 address with the address that is set. Any goroutine.
+// DNS is a name server inside the process. It answers every question for an IPv4 address with
+// the address that was set. Any goroutine.
 type DNS struct {
 	addr  atomic.Pointer[netip.Addr]
 	asked atomic.Int64
@@ -33,7 +34,8 @@ func (s *DNS) Set(addr string) {
 // Asked returns how often somebody asked for an IPv4 address.
 func (s *DNS) Asked() int { return int(s.asked.Load()) }
 
-// Dialer returns a dialer that resolves names by asking s, and nobody else but the hosts file.
+// Dialer returns a dialer that resolves names by asking s. It asks nobody else, apart from the
+// hosts file.
 func (s *DNS) Dialer() *net.Dialer {
 	return &net.Dialer{Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		resolver, server := net.Pipe()
@@ -45,7 +47,8 @@ func (s *DNS) Dialer() *net.Dialer {
 // Wait waits until no resolver is connected.
 func (s *DNS) Wait() { s.live.Wait() }
 
-// serve answers the questions of one connection, each behind its length as over TCP.
+// serve answers the questions of one connection. As always over TCP, its length precedes each
+// question.
 func (s *DNS) serve(conn net.Conn) {
 	defer conn.Close()
 	for {

@@ -10,10 +10,10 @@ import (
 // Redis is a redis-server that belongs to one test. Any goroutine.
 type Redis struct{ *process.Redis }
 
-// StartRedis starts an empty redis-server on a free loopback port, without
-// persistence, and returns once it accepts connections. Further arguments are
-// passed on ("--maxclients", "10"). It is killed when the test ends.
-// Where the environment names no redis-server the test is skipped.
+// StartRedis starts an empty redis-server on a free loopback port, without persistence. It
+// returns once the server accepts connections. Further arguments are passed on ("--maxclients",
+// "10"). The server is killed when the test ends. If the environment names no redis-server, the
+// test is skipped.
 func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	binary := os.Getenv("RANKD_REDIS_SERVER")

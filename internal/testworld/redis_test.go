@@ -55,7 +55,7 @@ func TestServersDoNotShareAPort(t *testing.T) {
 	assert.NoError(t, ping(b.Addr))
 }
 
-// TestWithoutServer runs StartRedis where the environment names no server.
+// TestWithoutServer runs StartRedis in an environment that names no server.
 func TestWithoutServer(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

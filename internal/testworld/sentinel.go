@@ -14,7 +14,7 @@ import (
 // MasterName is the name under which sentinels know the master of Sentinels.
 const MasterName = "mymaster"
 
-// downAfter is how long a server says nothing before a sentinel takes it for dead.
+// downAfter is how long a server is silent before a sentinel considers it dead.
 const downAfter = 500 * time.Millisecond
 
 // Sentinels are some sentinels, a master and a replica that belong to one test. Any goroutine.
@@ -23,7 +23,8 @@ type Sentinels struct {
 	count    int
 }
 
-// StartRedisSentinels starts a pair and sentinels, of which quorum decide that a master is dead, and returns once each of them knows all.
+// StartRedisSentinels starts a pair and sentinels. It returns once each sentinel knows all
+// others. quorum of them decide that a master is dead.
 func StartRedisSentinels(t testing.TB, count, quorum int) *Sentinels {
 	t.Helper()
 	s := &Sentinels{Cluster: new(Cluster), count: count}

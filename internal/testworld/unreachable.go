@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unreachable returns the address of a listener whose queue is full: Linux then drops what asks for a connection, as a dead host does. It skips
-// the test on other systems.
+// Unreachable returns the address of a listener whose queue is full. Linux then drops requests
+// for a connection, as a dead host does. On other systems Unreachable skips the test.
 func Unreachable(t testing.TB) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {

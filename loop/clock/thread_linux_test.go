@@ -43,8 +43,8 @@ func TestThreadCPUCountsWorkAndNotWaits(t *testing.T) {
 	assert.NoError(t, w.Close())
 }
 
-// A reading has the time of the thread that it names, though the goroutine may change threads in the midst of it: two readings of one
-// thread never go back.
+// A reading has the time of the thread that it names, though the goroutine may change threads
+// during the reading. Two readings of one thread never go back.
 func TestThreadCPUIsOfOneThread(t *testing.T) {
 	read := clock.NewThreadCPU()
 	var back atomic.Int64

@@ -40,7 +40,7 @@ func TestQuantilesAreAtMostAnEighthTooHigh(t *testing.T) {
 	}
 }
 
-// The quantiles of few durations, some of them long, are those of hdrhistogram.
+// The quantiles of few durations, some of them long, equal those of hdrhistogram.
 func TestQuantilesAreNearestRanks(t *testing.T) {
 	const short, long = time.Microsecond, time.Second
 	want := hdrhistogram.New(1, int64(time.Hour), 1)

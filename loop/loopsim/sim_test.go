@@ -60,7 +60,8 @@ func TestTiesAreBrokenBySeed(t *testing.T) {
 	assert.ElementsMatch(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, order(3))
 }
 
-// The heap against sorting: events come in order of their instants, whatever the order of At.
+// The test compares the heap with sorting. Events come in the order of their instants, whatever
+// the order of At.
 func TestEventsComeInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 50 {

@@ -61,7 +61,7 @@ func TestStopDrainsTheHost(t *testing.T) {
 	h.Stop()
 }
 
-// endedTB is a test as a callback finds it that has called FailNow or SkipNow.
+// endedTB is a test, as a callback sees it, that has called FailNow or SkipNow.
 type endedTB struct {
 	testing.TB
 	failed, skipped bool
@@ -75,8 +75,8 @@ func (tb *endedTB) Fatalf(string, ...any) {
 	runtime.Goexit()
 }
 
-// A callback that ends the test by FailNow does not end the process, but a callback that ends the
-// loop's goroutine otherwise does.
+// A callback that ends the test by FailNow does not end the process. A callback that ends the
+// loop's goroutine in another way does.
 func TestFailNowInACallbackEndsTheTestOnly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		tb   endedTB

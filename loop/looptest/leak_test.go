@@ -19,7 +19,7 @@ func TestLeakedDescriptorsAreFound(t *testing.T) {
 	require.NoError(t, err)
 	assert.ErrorContains(t, leakedDescriptors(before), "2 leaked descriptors: ")
 	require.NoError(t, r.Close())
-	// One that is closed a little later is none.
+	// A descriptor that is closed a little later is not a leak.
 	timer := time.AfterFunc(10*time.Millisecond, func() { _ = w.Close() })
 	defer timer.Stop()
 	assert.NoError(t, leakedDescriptors(before))

@@ -1,4 +1,5 @@
-// Package plantest, which follows the engine's needs, runs the tests of plans, files <name>.plan.test.ts beside the plans, as "rankd test" does:
+// Package plantest, which follows the engine's needs, runs the tests of plans as "rankd test"
+// does. These are the files <name>.plan.test.ts in the plans' folder:
 //
 //	func TestMain(m *testing.M) { compiler.Main(); os.Exit(m.Run()) }
 //

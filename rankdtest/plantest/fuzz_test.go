@@ -9,7 +9,7 @@ import (
 	"github.com/rankd/rankd/rankdtest"
 )
 
-// FuzzDataset: what a test stores is refused, or Redis takes it, or refuses it with an error.
+// FuzzDataset: a test's data is refused, or Redis stores it, or Redis refuses it with an error.
 func FuzzDataset(f *testing.F) {
 	for _, doc := range []string{
 		`{}`, `{"a": ["string", 1.5], "b": ["hash", {"f": true}], "c": ["list", [1, "x"]], "d": ["set", [9007199254740993]], "e": ["sorted_set", {"m": -1}]}`,

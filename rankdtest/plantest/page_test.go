@@ -16,8 +16,8 @@ import (
 // block matches a file that a page shows, with its name in the first line.
 var block = regexp.MustCompile("(?s)```(?:typescript|toml)\n(?://|#) ((?:plans|registry)/[a-z.]+)\n(.*?)```")
 
-// TestThePageIsTrue runs the tests that the page shows, over the plan and the tables of the page that it names: they pass, and a change of
-// the plan fails as the page says.
+// TestThePageIsTrue runs the tests that the page shows, with the plan and the tables that the
+// page names. They pass. After a change of the plan they fail as the page says.
 func TestThePageIsTrue(t *testing.T) {
 	dir := t.TempDir()
 	page := ""

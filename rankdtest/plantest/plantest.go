@@ -27,13 +27,13 @@ type Config struct {
 	Folder string
 	// Files are the tests to run, as names in Folder. Nil means all.
 	Files []string
-	// Engine are the options of the engines, such as Registry, Models, Tasks and Env. Run sets those of plans, of
-	// Redis, of the compiler and of the calendar. Endpoints of kind http lead to the services of the test, and no
-	// cache keeps values of an earlier test.
+	// Engine are the options of the engines, such as Registry, Models, Tasks and Env. Run sets
+	// those of plans, of Redis, of the compiler and of the calendar. Endpoints of kind http
+	// lead to the services of the test. No cache keeps values of an earlier test.
 	Engine rankd.Options
 	// Run chooses the tests whose names it matches. Nil means all.
 	Run *regexp.Regexp
-	// Update records snapshots anew instead of comparing with them.
+	// Update records all snapshots again instead of comparing with them.
 	Update bool
 	// Parallel is how many files run at the same time. Zero means GOMAXPROCS.
 	Parallel int
@@ -49,7 +49,7 @@ type Report struct {
 
 // File is the outcome of one file. Immutable; any goroutine.
 type File struct {
-	Path    string                // as the caller wrote the folder, and the name
+	Path    string                // the folder as the caller wrote it, and the name
 	Tests   []Result              // that ran, in the order of the file
 	Errors  []compiler.Diagnostic // why the file could not run to its end
 	Sources []string              // paths of the file and of its imports
@@ -84,9 +84,9 @@ func (r *Report) Counts() (passed, failed int) {
 // ErrNoTests says that the folder has no file with tests.
 var ErrNoTests = errors.New("no file with tests, <name>" + compiler.TestExtension)
 
-// Run runs the tests of a folder. A program that calls it calls compiler.Main first in main. An error means that
-// tests cannot run at all: the folder cannot be read, or the tables are not sound. It wraps ErrNoTests if there are
-// none.
+// Run runs the tests of a folder. A program that calls it calls compiler.Main first in main. An
+// error means that no test can run: the folder cannot be read, or the tables are faulty. The
+// error wraps ErrNoTests if the folder has no tests.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	c.Folder, c.Timeout = cmp.Or(c.Folder, "."), cmp.Or(c.Timeout, compiler.DefaultTimeout)
 	begun := time.Now()
@@ -120,7 +120,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			w, err := openWorld(&c, tables, plans)
 			if err != nil {
 				failures <- err
-				for range next { // The others may have come further.
+				for range next { // The other files may have come further.
 				}
 				return
 			}
@@ -184,7 +184,7 @@ func runFile(ctx context.Context, c *Config, w *world, sandbox *compiler.Compile
 		return f, err
 	}
 	f.Errors, f.Sources = outcome.Errors, outcome.Files
-	if run.runs && len(f.Errors) > 0 { // The last test was stopped, and those after it did not run.
+	if run.runs && len(f.Errors) > 0 { // The last test was stopped, and the tests after it did not run.
 		run.test().Failure = &compiler.TestFailure{Diagnostic: f.Errors[0], Detail: "  the tests after it did not run"}
 		f.Errors = f.Errors[1:]
 	}
@@ -251,7 +251,7 @@ func readTables(o *rankd.Options) (*registry.Registry, error) {
 	return reg.Named(o.RegistryName), nil
 }
 
-// dir returns the folder of plans as options of an engine have it.
+// dir returns the folder of plans in the form of the options of an engine.
 func (c *Config) dir(o *rankd.Options) {
 	o.Plans, o.PlansDir, o.PlansName = os.DirFS(c.Folder), c.Folder, "folder "+c.Folder
 }

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	looptest.Main(m)
 }
 
-// tables have a Redis with a cache and a password, and two services, all out of reach.
+// tables have a Redis with a cache and a password, and two services. None can be reached.
 var tables = map[string]string{
 	"keys.toml":   "[page]\nscore = \"float\"\ncountry = \"string\"\nsold = \"int\"\nadded = \"float\"\ntags = \"string_set\"",
 	"params.toml": "[context]\nseen = \"int_list\"\n[overrides]\nweight = \"float\"",
@@ -48,7 +48,7 @@ policy.request_timeout_ms = 9000
 `,
 }
 
-// plans are what the tests of this package test.
+// plans are the plans that the tests of this package test.
 var plans = map[string]string{
 	"shelf.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "shelf", build: (ctx) => ctx
@@ -102,7 +102,7 @@ func run(t *testing.T, c Config) *Report {
 	return report
 }
 
-// prelude stores five products, of which one comes from elsewhere and one is sold out.
+// prelude stores five products. One comes from elsewhere and one is sold out.
 const prelude = `import { expect, failure, forUsers, json, log, now, rank, redis, service, set, sortedSet, test } from "@ranking-dsl/test";
 now(7200);
 redis({ "shelf:1": [1, 2, 3, 4], "product:1": { country: "US", sold: 8, added: 3600 }, "product:2": { country: "US", sold: 5, added: 7200 },
@@ -225,12 +225,12 @@ func lastTwo(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// TestFilesThatCannotRun: a file that is not sound is an error of that file alone, at its place.
+// TestFilesThatCannotRun: a faulty file is an error only of that file, with the place.
 func TestFilesThatCannotRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
 		want  string
-		tests int // that have an outcome all the same
+		tests int // that still have an outcome
 	}{
 		"syntax":         {"test(", "a.plan.test.ts:1:6: error: ", 0},
 		"a plan":         {`import plan from "./shelf.plan"; plan;`, "./shelf.plan\" is a plan", 0},
@@ -241,7 +241,7 @@ func TestFilesThatCannotRun(t *testing.T) {
 		"at the top":     {prelude + `expect(1).equals(2);`, "the values differ", 0},
 		"without an end": {prelude + `test("a", () => { for (;;) {} }); test("b", () => {});`, "the test computes longer than 1s without a request", 1},
 		"a service without an end": {prelude + `test("a", () => { service("scores", () => { for (;;) {} }); rank({ user_id: 1, plan: "remote" }); });`,
-			"", 1}, // The request ends first, or the function.
+			"", 1}, // The request or the function may end first.
 		"out of reach": {`import "../registry/keys";`, "is outside the plan's folder", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +260,8 @@ func TestFilesThatCannotRun(t *testing.T) {
 	}
 }
 
-// TestSnapshots goes the way of a snapshot: none, recorded, compared, different, gone.
+// TestSnapshots goes through the states of a snapshot: none, recorded, compared, different,
+// gone.
 func TestSnapshots(t *testing.T) {
 	const body = `test("page", () => { const answer = rank({ user_id: 1 }); expect(answer).snapshot(); service("scores", { columns: { score: [4, 3, 2, 1] } });
 		expect(rank({ user_id: 1, plan: "remote" })).snapshot(); redis({ "product:1": "text" }); expect(rank({ user_id: 1 })).lacking("n1").snapshot(); });`
@@ -325,7 +326,8 @@ func TestSnapshots(t *testing.T) {
 	assert.ErrorContains(t, err, "shelf.plan.test.snap.json: invalid character")
 }
 
-// TestManyTests: a hundred tests in ten files take two seconds at most, on a machine that has little else to do. Tests share nothing.
+// TestManyTests: a hundred tests in ten files take two seconds at most on an idle machine.
+// Tests share nothing.
 func TestManyTests(t *testing.T) {
 	files := map[string]string{}
 	for i := range 10 {

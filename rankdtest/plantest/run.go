@@ -121,7 +121,8 @@ type nodeRows struct {
 	Rows int    `json:"rows"`
 }
 
-// nodes returns how many rows each node gave, in the order of the plan: it runs the request once more.
+// nodes returns how many rows each node gave, in the order of the plan. To find that out, it
+// runs the request once more.
 func (f *fileRun) nodes(ctx context.Context, a *asked, call *compiler.TestCall) (any, error) {
 	a.Request["trace"] = json.RawMessage("true")
 	answer, err := f.world.rank(ctx, a, f.data[a.Data], call.Serve)
@@ -134,8 +135,9 @@ func (f *fileRun) nodes(ctx context.Context, a *asked, call *compiler.TestCall) 
 	return all, err
 }
 
-// explain returns why rows of an answer are where they are: it runs the request once more. If a pair is in the wrong
-// order, it names the node at which the second row got ahead of the first.
+// explain returns why rows of an answer are where they are. To find that out, it runs the
+// request once more. If a pair is in the wrong order, explain names the node at which the
+// second row got ahead of the first.
 func (f *fileRun) explain(ctx context.Context, a *asked, call *compiler.TestCall) (any, error) {
 	a.Request["explain"], _ = json.Marshal(a.IDs) // It was JSON before.
 	answer, err := f.world.rank(ctx, a, f.data[a.Data], call.Serve)
@@ -153,11 +155,11 @@ func (f *fileRun) explain(ctx context.Context, a *asked, call *compiler.TestCall
 	if len(a.Pair) == 2 {
 		b.WriteString(apart(rowOf(why, a.Pair[0]), rowOf(why, a.Pair[1])))
 	}
-	for i := range why.Rows { // They are valid only in this run. The steps have the values that decided.
+	for i := range why.Rows { // The steps are valid only in this run. They have the values that decided.
 		row := &why.Rows[i]
 		row.Columns = slices.DeleteFunc(row.Columns, func(c explain.Column) bool { return c.Name != a.Column })
 	}
-	_ = explain.Text(&b, why) // A builder takes all.
+	_ = explain.Text(&b, why) // A builder accepts everything.
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	for i, line := range lines {
 		if line != "" {
@@ -179,8 +181,9 @@ func rowOf(why *explain.Explanation, id json.RawMessage) *explain.Row {
 	return nil
 }
 
-// apart says at which node the row late got ahead of the row early, which should come first. If it was ahead from the
-// start, that is the last sort that left it so. It returns nothing if the rows have no node in common.
+// apart says at which node the row late got ahead of the row early, which should come first. If
+// late was ahead from the start, it names the last sort that left it ahead. It returns nothing
+// if the rows have no node in common.
 func apart(early, late *explain.Row) string {
 	if early == nil || late == nil {
 		return ""

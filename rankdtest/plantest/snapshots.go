@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/internal/fileio"
 )
 
-// SnapshotExtension is the ending of the names of files with snapshots: those of feed.plan.test.ts are in
+// SnapshotExtension ends the names of files with snapshots. Those of feed.plan.test.ts are in
 // feed.plan.test.snap.json.
 const SnapshotExtension = ".snap.json"
 

@@ -24,7 +24,7 @@ import (
 	"github.com/rankd/rankd/request"
 )
 
-// world is an engine with a Redis and services of its own. One file at a time.
+// world is an engine with its own Redis and services. One file at a time.
 type world struct {
 	options  rankd.Options // of engine
 	engine   *rankd.Engine
@@ -85,7 +85,7 @@ func openWorld(c *Config, tables *registry.Registry, plans *onceEach) (w *world,
 	return w, err
 }
 
-// renew opens the engine anew if it keeps rows of former data, or of another date.
+// renew opens the engine again if it keeps rows of former data, or of another date.
 func (w *world) renew() (err error) {
 	if len(w.engine.Residents()) == 0 {
 		return nil
@@ -110,8 +110,8 @@ func (w *world) close() {
 // endpointsPattern matches the tables of endpoints.
 const endpointsPattern = "endpoints.*.toml"
 
-// moved returns the tables with all endpoints in this world, without any other address, password, certificate or
-// cache. A table that is not sound stays as it is, so that the engine refuses it.
+// moved returns the tables with all endpoints in this world, without any other address,
+// password, certificate or cache. A faulty table stays as it is, so that the engine refuses it.
 func (w *world) moved(tables fs.FS, env string) (fs.FS, error) {
 	if tables == nil {
 		tables = registry.DefaultTables()
@@ -197,7 +197,7 @@ func (w *world) serve(out http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out.Header().Set("Content-Type", "application/json")
-	_, _ = out.Write(answer) // The engine says what it lacks.
+	_, _ = out.Write(answer) // The engine says what is missing.
 }
 
 // dataset is what a test has stored. Immutable.
@@ -243,7 +243,7 @@ func stored(kind string, text []byte) (any, error) {
 	}
 }
 
-// asked is a request of a test with what it finds. Immutable.
+// asked is a request of a test with the data and services that it meets. Immutable.
 type asked struct {
 	Request  map[string]json.RawMessage   `json:"request"`
 	Data     int                          `json:"data"`

@@ -21,7 +21,7 @@ import (
 
 const addr = "server:1"
 
-// stage is a network with an echo server and what its clients are told.
+// stage is a network with an echo server. It notes what its clients are told.
 type stage struct {
 	t    *testing.T
 	sim  *loopsim.Sim
@@ -63,7 +63,7 @@ func (s *stage) play() {
 	}
 }
 
-// client notes what it is told, and checks the order in which.
+// client notes what it is told, and checks the order.
 type client struct {
 	t       *testing.T
 	inCall  *bool
@@ -71,7 +71,7 @@ type client struct {
 	events  []string
 	err     error // of OnConnect or OnClose
 	data    []byte
-	kept    [][]byte // views that should have been let go
+	kept    [][]byte // views that should have been dropped
 	open    bool
 	ended   bool
 }
@@ -280,7 +280,8 @@ func TestServerDownLosesConnectionsAndComesBack(t *testing.T) {
 	assert.Equal(t, "hello", string(again.data))
 }
 
-// Whatever is lost, each side has read a prefix of what the other has sent, and is told of the end once.
+// Whatever is lost, each side has read a prefix of what the other has sent, and hears of the
+// end once.
 func TestLossCutsTheStreamAnywhere(t *testing.T) {
 	message := []byte("0123456789abcdefghijklmnopqrstuvwxyz")
 	cut := map[int]bool{}

@@ -7,10 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An alarm wakes one goroutine at given instants, some 0.1 ms late on an idle
-// machine. It is a descriptor that becomes readable when its time has come: Go's
-// own timers are waited for in whole milliseconds when nothing else happens, which
-// is as long as the delays that are to be simulated.
+// An alarm wakes one goroutine at given instants, some 0.1 ms late on an idle machine. It is a
+// descriptor that becomes readable when its time has come. While nothing else happens, Go waits
+// for its own timers in whole milliseconds, which is as long as the delays to be simulated.
 type alarm struct{ file *os.File }
 
 func newAlarm() (alarm, error) {
@@ -21,7 +20,7 @@ func newAlarm() (alarm, error) {
 	return alarm{os.NewFile(uintptr(fd), "timerfd")}, nil
 }
 
-// wait returns true at t or after it, or false, at once, if the alarm is closed.
+// wait returns true at t or after it. If the alarm is closed, it returns false at once.
 func (a alarm) wait(t time.Time) bool {
 	d := time.Until(t)
 	if d <= 0 {

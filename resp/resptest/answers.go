@@ -7,19 +7,18 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// Country returns the country of a user of the world of Followers.
+// Country returns the country of a user in the world of Followers.
 func Country(id int64) string { return [...]string{"US", "DE", "IN", "BR"}[uint64(id)%4] }
 
-// ListEntry returns entry i, from 0, of the list at prefix:id in the world of Followers. No
-// two of its lists are alike, so that a reply that comes to the wrong command shows.
+// ListEntry returns entry i, from 0, of the list at prefix:id in the world of Followers. All of
+// its lists differ, which shows whether a reply comes to the wrong command.
 func ListEntry(prefix string, id int64, i int) int64 {
 	return id + 1 + int64(i) + 1000*int64(len(prefix))
 }
 
-// Followers is an Answer of a made-up world, in which user n comes from Country(n) and
-// has lists without end: it knows HGETALL prefix:n and LRANGE prefix:n 0 last. PING,
-// ECHO, GET (which answers with its key), AUTH, SELECT and CLIENT are understood, too;
-// any other command is an error.
+// Followers is an Answer of a made-up world. User n comes from Country(n) and has endless
+// lists. It knows HGETALL prefix:n and LRANGE prefix:n 0 last. It also understands PING, ECHO,
+// GET (which answers with its key), AUTH, SELECT and CLIENT. Any other command is an error.
 func Followers(args []string) []byte {
 	wrong := func() []byte { return redcon.AppendError(nil, "ERR cannot answer "+strings.Join(args, " ")) }
 	switch name := strings.ToUpper(args[0]); {

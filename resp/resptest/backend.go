@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// dialTimeout bounds a proxy's connecting to its backend, which is near.
+// dialTimeout bounds the time in which a proxy connects to its backend, which is near.
 const dialTimeout = 5 * time.Second
 
 var (
@@ -17,8 +17,8 @@ var (
 	errNotRESP      = errors.New("resptest: the backend sends no RESP2")
 )
 
-// A backend has the replies from a real server. A goroutine of its own reads from it
-// all the time, so that its end is noticed when nobody waits for a reply.
+// A backend gets the replies from a real server. Another goroutine reads all the time, which
+// notices the end even when nobody waits for a reply.
 type backend struct {
 	conn   net.Conn
 	chunks chan []byte   // what was read, handed over; closed at the end
@@ -67,7 +67,7 @@ func (b *backend) reply([]string) ([]byte, error) {
 	b.buf = append(b.buf[:0], b.buf[b.used:]...)
 	b.used = 0
 	for {
-		// Zero bytes, if the reply is not whole or makes no sense: only the type tells.
+		// There are zero bytes if the reply is incomplete or malformed: only the type tells.
 		if n, _ := redcon.ReadNextRESP(b.buf); n > 0 {
 			b.used = n
 			return b.buf[:n], nil

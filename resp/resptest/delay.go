@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A Delay is a proxy that makes the way to a server longer: each byte arrives a fixed
-// time after it was sent, in either direction, and nothing else changes. Bytes on the
-// way do not hold each other up, so that throughput and pipelining are those of the real
-// server. It does not look into the bytes. Any goroutine.
+// A Delay is a proxy that makes the way to a server longer. In either direction each byte
+// arrives a fixed time after it was sent, and nothing else changes. Bytes on their way do not
+// delay each other, so throughput and pipelining are those of the real server. A Delay does not
+// interpret the bytes. Any goroutine.
 //
 // Connecting is not delayed; an end of stream is, like a byte. How exact the time is
 // depends on the machine's timers: see alarm.
@@ -28,9 +28,9 @@ type Delay struct {
 	live sync.WaitGroup // goroutines; Add only under mu while not closed
 }
 
-// NewDelay starts a proxy on a free loopback port, with the server at backend
-// ("host:port") behind it. A round trip through it takes twice oneWay longer than
-// without it. While the backend cannot be reached, connections are accepted and closed.
+// NewDelay starts a proxy on a free loopback port for the server at backend ("host:port"). A
+// round trip through it takes twice oneWay longer than without it. While the backend cannot be
+// reached, connections are accepted and closed.
 func NewDelay(backend string, oneWay time.Duration) (*Delay, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *Delay) accept() {
 	}
 }
 
-// serve has one connection.
+// serve serves one connection.
 func (d *Delay) serve(client *net.TCPConn) {
 	defer d.live.Done()
 	defer client.Close()
@@ -131,8 +131,8 @@ func (d *Delay) adopt(pipes ...*pipe) bool {
 // sender has under way: 64 MiB within 20 ms are 3 GB/s. Beyond it the sender waits.
 const pipeMaxBytes = 64 << 20
 
-// A pipe is one direction of a connection: a queue of bytes, each with an instant
-// before which it does not arrive. One goroutine receives, another sends.
+// A pipe is one direction of a connection. It is a queue of bytes, each with an instant before
+// which it does not arrive. One goroutine receives, another sends.
 type pipe struct {
 	from, to *net.TCPConn
 	delay    time.Duration
@@ -197,7 +197,7 @@ func (p *pipe) receive() {
 	}
 }
 
-// send writes bytes as they become due, all that are in one call.
+// send writes bytes as they become due. Bytes that are due together leave in one call.
 func (p *pipe) send() {
 	var out []byte
 	var err error
@@ -216,7 +216,7 @@ func (p *pipe) send() {
 		}
 	}
 	switch over := p.stop(err); {
-	case err != nil: // There is nobody to take what comes.
+	case err != nil: // Nobody is there to read what comes.
 		reset(p.from)
 	case over == io.EOF:
 		_ = p.to.CloseWrite() // fails if it has ended
@@ -256,8 +256,8 @@ func (p *pipe) take(out []byte, now time.Time) []byte {
 	return out
 }
 
-// compact moves what is left of a queue from its head on to the front, once that costs
-// no more than what was taken.
+// compact moves the rest of a queue from its head to the front, when that costs no more than
+// what was taken.
 func compact[E any](queue []E, head int) ([]E, int) {
 	if rest := queue[head:]; len(rest) <= head {
 		return append(queue[:0], rest...), 0
@@ -265,7 +265,8 @@ func compact[E any](queue []E, head int) ([]E, int) {
 	return queue, head
 }
 
-// stop has the other side of the pipe end too, and returns why it did if it was first.
+// stop also ends the other side of the pipe. It returns the reason of the first side that
+// ended.
 func (p *pipe) stop(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

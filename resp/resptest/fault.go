@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A Fault delivers the reply to one command, or does something else in its place.
-// It is called on the goroutine that writes to that connection, which it may hold up:
-// the replies behind it wait. A nil Fault delivers.
+// A Fault delivers the reply to one command, or does something else in its place. It is called
+// on the goroutine that writes to that connection. It may block that goroutine: later replies
+// then wait. A nil Fault delivers.
 type Fault func(w *Wire, reply []byte)
 
 // A Wire is the writing side of one connection, as a Fault has it. Its methods have
@@ -17,14 +17,14 @@ type Wire struct {
 	conn *net.TCPConn
 	gone <-chan struct{} // closed when the client has gone, or the server closes
 
-	// Arrived is when the command had been read that is being answered.
+	// Arrived is when the command that is being answered had been read.
 	Arrived time.Time
 
 	mute bool
 }
 
-// Write sends p at once, in one segment if it is small. The client's side has
-// TCP_NODELAY set, so that what is written byte by byte leaves byte by byte.
+// Write sends p at once, in one segment if it is small. The client's side has TCP_NODELAY set,
+// so what is written byte by byte leaves byte by byte.
 func (w *Wire) Write(p []byte) {
 	if w.mute || len(p) == 0 {
 		return
@@ -49,11 +49,11 @@ func (w *Wire) WaitUntil(t time.Time) {
 	}
 }
 
-// Mute drops all that would be written from now on. The connection stays open, and
+// Mute drops everything that would be written from now on. The connection stays open, and
 // commands are read.
 func (w *Wire) Mute() { w.mute = true }
 
-// CloseWrite ends the stream towards the client, which can still send.
+// CloseWrite ends the stream to the client, which can still send.
 func (w *Wire) CloseWrite() {
 	if !w.mute {
 		_ = w.conn.CloseWrite() // fails on a connection that has ended
@@ -82,8 +82,8 @@ func reset(conn *net.TCPConn) {
 // Silence answers neither this command nor any later one of the connection.
 func Silence() Fault { return func(w *Wire, _ []byte) { w.Mute() } }
 
-// Late delivers each reply d after its command arrived. Replies to commands that
-// came together are late together.
+// Late delivers each reply d after its command arrived. Replies to commands that came together
+// are late together.
 func Late(d time.Duration) Fault {
 	return func(w *Wire, reply []byte) {
 		w.WaitUntil(w.Arrived.Add(d))
@@ -91,8 +91,8 @@ func Late(d time.Duration) Fault {
 	}
 }
 
-// Hold delivers the reply, and those behind it, once release is closed: a server
-// that is suspended and continues.
+// Hold delivers the reply, and those after it, once release is closed. So does a server that is
+// suspended and continues.
 func Hold(release <-chan struct{}) Fault {
 	return func(w *Wire, reply []byte) {
 		select {
@@ -120,7 +120,7 @@ func Drip(pause time.Duration) Fault {
 // or something that is not RESP at all.
 func Instead(bytes string) Fault { return func(w *Wire, _ []byte) { w.Write([]byte(bytes)) } }
 
-// Garbage sends, in place of the reply, bytes that begin no RESP value.
+// Garbage sends, in place of the reply, bytes with which no RESP value begins.
 func Garbage() Fault { return Instead("\x00\x17HTTP/1.1 400 Bad Request\r\n\r\n") }
 
 // Excess delivers the reply and, in the same segment, a reply that nobody asked for.
@@ -128,14 +128,13 @@ func Excess() Fault {
 	return func(w *Wire, reply []byte) { w.Write(append(bytes.Clone(reply), "+excess\r\n"...)) }
 }
 
-// HugeBulk announces a bulk string of so many bytes in place of the reply, and sends the
+// HugeBulk announces a bulk string of that many bytes in place of the reply, and sends the
 // first few of them.
 func HugeBulk(announced string) Fault {
 	return Instead("$" + announced + "\r\n" + "these bytes are the first of very many")
 }
 
-// Endless sends a bulk string of 500 MB in place of the reply, as fast as the client
-// takes it.
+// Endless sends a bulk string of 500 MB in place of the reply, as fast as the client reads it.
 func Endless() Fault {
 	return func(w *Wire, _ []byte) {
 		const total = 500_000_000
@@ -144,12 +143,11 @@ func Endless() Fault {
 		for sent := 0; sent < total && !w.mute; sent += len(block) {
 			w.Write(block[:min(len(block), total-sent)])
 		}
-		w.Write([]byte("\r\n")) // Whoever reads all of it stays in step.
+		w.Write([]byte("\r\n")) // A client that reads all of it stays in step.
 	}
 }
 
-// HalfThen sends the first half of the reply and then has another fault deal with
-// the second.
+// HalfThen sends the first half of the reply and then has another fault handle the second.
 func HalfThen(next Fault) Fault {
 	return func(w *Wire, reply []byte) {
 		half := len(reply) / 2
@@ -158,7 +156,7 @@ func HalfThen(next Fault) Fault {
 	}
 }
 
-// HalfClose ends the stream towards the client without an answer.
+// HalfClose ends the stream to the client without an answer.
 func HalfClose() Fault { return func(w *Wire, _ []byte) { w.CloseWrite() } }
 
 // Hangup closes the connection without an answer.
@@ -167,10 +165,10 @@ func Hangup() Fault { return func(w *Wire, _ []byte) { w.Close() } }
 // Reset resets the connection without an answer.
 func Reset() Fault { return func(w *Wire, _ []byte) { w.Reset() } }
 
-// LastWords sends bytes and closes: how a server turns a client away.
+// LastWords sends bytes and closes, as a server turns away a client.
 func LastWords(bytes string) Fault {
 	return func(w *Wire, _ []byte) {
 		w.Write([]byte(bytes))
-		w.CloseWrite() // Close would reset if commands are unread, and lose the words.
+		w.CloseWrite() // Close would reset the connection if commands are unread, and lose the words.
 	}
 }

@@ -2,21 +2,20 @@ package resptest
 
 import "slices"
 
-// An Event is what a Script decides about: a connection that was accepted, or a
-// command on it. Immutable once built.
+// An Event is what a Script decides about: an accepted connection, or a command on it.
+// Immutable once built.
 type Event struct {
 	Conn    int      // the connection's number, from 1
 	Command int      // the command's number on that connection, from 1; 0: it was accepted
 	Args    []string // the command, its name first, as sent; nil if accepted
 }
 
-// A Script decides what becomes of the reply to a command, at the moment when the
-// command arrives. Nil means that it is delivered. For an accepted connection the
-// fault runs before any command is read, with an empty reply. Scripts are called from
-// many goroutines.
+// A Script decides what happens to the reply to a command, when the command arrives. A nil
+// fault delivers the reply. For an accepted connection the fault runs before any command is
+// read, with an empty reply. Scripts are called from many goroutines.
 type Script func(Event) Fault
 
-// Always applies f to every command, those that open a connection among them.
+// Always applies f to every command, including those that open a connection.
 func Always(f Fault) Script { return After(0, f) }
 
 // After applies f to all commands of a connection after the first n.

@@ -11,8 +11,8 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// owedMax bounds the commands of one connection that were read and not answered. A
-// server that is slower than its client stops reading then.
+// owedMax bounds the commands of one connection that were read but not answered. A server that
+// is slower than its client stops reading at that bound.
 const owedMax = 1 << 14
 
 // readBytes is the size of one read from a socket.
@@ -25,7 +25,7 @@ type Answer func(args []string) []byte
 // A Server is a Redis whose replies meet the faults that a Script wants. Any goroutine.
 type Server struct {
 	addr string
-	open func() (source, error) // where a new connection has its replies from
+	open func() (source, error) // from which a new connection gets its replies
 
 	script   atomic.Pointer[Script]
 	conns    atomic.Int64
@@ -40,14 +40,14 @@ type Server struct {
 	live sync.WaitGroup // goroutines; Add only under mu while not closed
 }
 
-// A session is one accepted connection and what answers it.
+// A session is one accepted connection and the source of its replies.
 type session struct {
 	conn *net.TCPConn
 	src  source // guarded by the server's mu until serve has set it
 }
 
-// abort ends the session from outside. The source too: a reader may be stuck in handing
-// it commands.
+// abort ends the session from outside. It also ends the source, because a reader may be stuck
+// in handing it commands.
 func (c *session) abort() {
 	reset(c.conn)
 	if c.src != nil {
@@ -57,7 +57,8 @@ func (c *session) abort() {
 
 // A source has the replies for one connection, in the order of its commands.
 type source interface {
-	// sent is told of bytes that hold whole commands, before reply is asked for theirs.
+	// sent is told of bytes that hold whole commands, before reply is asked for the replies to
+	// them.
 	sent(raw []byte) error
 	// reply returns the reply to the next command. It is valid until the next call.
 	reply(args []string) ([]byte, error)
@@ -72,9 +73,9 @@ func NewServer(answer Answer) (*Server, error) {
 	return start(func() (source, error) { return answer, nil })
 }
 
-// NewProxy starts a server on a free loopback port that has its answers from the
-// server at backend ("host:port"), over one connection for each that it accepts. While
-// the backend cannot be reached, connections are accepted and closed.
+// NewProxy starts a server on a free loopback port that gets its answers from the server at
+// backend ("host:port"). Each connection that it accepts has one to the backend. While the
+// backend cannot be reached, connections are accepted and closed.
 func NewProxy(backend string) (*Server, error) {
 	return start(func() (source, error) { return dialBackend(backend) })
 }
@@ -167,7 +168,7 @@ func (s *Server) accept(listener net.Listener) {
 	}
 }
 
-// adopt makes c one of the server's, unless it went down meanwhile.
+// adopt adds c to the server's connections, unless the server went down meanwhile.
 func (s *Server) adopt(listener net.Listener, c *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +203,7 @@ type owed struct {
 	fault   Fault
 }
 
-// serve has one connection: it reads the commands, another goroutine answers them.
+// serve serves one connection. It reads the commands, and another goroutine answers them.
 func (s *Server) serve(c *session, number int) {
 	defer s.live.Done()
 	defer func() {
@@ -233,7 +234,7 @@ func (s *Server) serve(c *session, number int) {
 	<-written
 }
 
-// read reads commands until the connection ends or makes no sense.
+// read reads commands until the connection ends or its bytes are malformed.
 func (s *Server) read(c *session, number int, queue chan<- owed, written <-chan struct{}) {
 	var buf []byte
 	chunk := make([]byte, readBytes)
@@ -284,8 +285,8 @@ func (s *Server) fault(e Event) Fault {
 	return nil
 }
 
-// answer writes the replies that are owed, until there are no more to come. When its
-// source ends, so does the connection, once it has been given all that there was.
+// answer writes the replies that are owed, until no more will come. When its source ends and
+// has given all replies, the connection also ends.
 func answer(wire *Wire, src source, queue <-chan owed) {
 	for {
 		o, ok := next(queue, src.ended())

@@ -12,7 +12,8 @@ import (
 	"github.com/rankd/rankd/trace/tracetest"
 )
 
-// FuzzDraw draws what Decode accepts, in every form: no document makes a drawing panic, or endless.
+// FuzzDraw draws what Decode accepts, in every form. No document makes a drawing panic, or
+// makes it endless.
 func FuzzDraw(f *testing.F) {
 	all := fixtures(f)
 	maps.Copy(all, tracetest.Hostile())

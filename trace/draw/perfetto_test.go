@@ -37,10 +37,11 @@ func written(t *testing.T, runs ...Run) []readEvent {
 
 var whole = regexp.MustCompile(`^st*f$`)
 
-// moved bounds how many ns a slice gives way to the empty ones before it.
+// moved bounds by how many ns a slice makes room for the empty ones before it.
 const moved = 100
 
-// check checks that no two slices of a thread overlap, and that each flow begins, goes on and ends inside a slice.
+// check checks that no two slices of a thread overlap. It also checks that each flow begins,
+// goes on and ends inside a slice.
 func check(t *testing.T, events []readEvent, flows int) {
 	type thread struct{ pid, tid int }
 	slices := make(map[thread][]readEvent)

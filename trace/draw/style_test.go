@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestContrast holds the contrast that WCAG 2.2 asks for, 4.5 to 1, for each text on what it stands on.
+// TestContrast checks the contrast that WCAG 2.2 requires, 4.5 to 1, for each text on its
+// background.
 func TestContrast(t *testing.T) {
 	light, dark, _ := strings.Cut(style, "@media (prefers-color-scheme: dark)")
 	for scheme, rules := range map[string]string{"light": light, "dark": dark} {

@@ -61,7 +61,8 @@ func TestPicturesOfHostileTraces(t *testing.T) {
 	}
 }
 
-// Each node has a box of its own, right of those that it reads, or in a later band.
+// Each node has its own box. The box is to the right of those that the node reads, or in a
+// later band.
 func TestArrange(t *testing.T) {
 	for name, tr := range tracetest.Hostile() {
 		for _, columns := range []int{1, 6, 8} {
@@ -85,7 +86,7 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// Texts of a graph lie within their boxes, and beside each other.
+// Texts of a graph are within their boxes, and do not overlap.
 func TestTextsFit(t *testing.T) {
 	tr := tracetest.Hostile()["names"]
 	for _, drawing := range []string{newScene(tr).graph(), newScene(tracetest.Random(1, 100)).graph()} {

@@ -42,7 +42,8 @@ func isStored(t *testing.T, file, drawing string) {
 	assert.Equal(t, string(want), drawing, file)
 }
 
-// fixtures returns the traces of package trace's tests, whose clocks were set by hand, by the name of their file.
+// fixtures returns the traces of package trace's tests by the name of their file. Their clocks
+// were set by hand.
 func fixtures(t testing.TB) map[string]*trace.Trace {
 	files, err := filepath.Glob("../testdata/*.json")
 	require.NoError(t, err)
@@ -58,7 +59,8 @@ func fixtures(t testing.TB) map[string]*trace.Trace {
 	return traces
 }
 
-// TestHostileTraces draws traces that no engine makes: the drawings stay within bounds, and names change no terminal.
+// TestHostileTraces draws traces that no engine makes. The drawings stay within bounds, and
+// names cannot control the terminal.
 func TestHostileTraces(t *testing.T) {
 	for name, tr := range tracetest.Hostile() {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +76,7 @@ func TestHostileTraces(t *testing.T) {
 	}
 }
 
-// Every node of a random trace starts and ends once, and each call and job leaves and comes back.
+// Every node of a random trace starts and ends once. Each call and job leaves and comes back.
 func TestDrawingsShowAll(t *testing.T) {
 	for seed := range uint64(40) {
 		tr := tracetest.Random(seed, 1+int(seed))

@@ -28,7 +28,7 @@ func TestShare(t *testing.T) {
 	assert.Equal(t, "0 %", share(0, 7))
 }
 
-// A name takes at most its width, wherever it is cut, and stands on one line.
+// A name takes at most its width, wherever it is cut, and stays on one line.
 func TestName(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -88,7 +88,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// Sleeps that overlap are on different rows, below the tracks, and a row is used again.
+// Sleeps that overlap are in different rows below the tracks. A row is used again.
 func TestSleeps(t *testing.T) {
 	sleep := func(from, to time.Duration) trace.Flow {
 		return trace.Flow{Kind: trace.TimerFlow, Points: []trace.Point{{At: from}, {At: to}}}

@@ -1,5 +1,6 @@
-// Command rankd-beam ranks the users of files in a pipeline of Apache Beam. Beam's own flags choose the runner: --runner prism, flink, spark or dataflow. The same program runs on
-// the workers.
+// Command rankd-beam ranks the users of files in a pipeline of Apache Beam. Beam's own flags
+// choose the runner: --runner prism, flink, spark or dataflow. The same program runs on the
+// workers.
 package main
 
 import (
@@ -37,7 +38,7 @@ func run() error {
 	env := flag.String("env", "dev", "`environment`, which chooses the endpoints")
 	flag.Parse()
 	rankdbeam.Register(nil)
-	beam.Init() // A worker does not come back from here.
+	beam.Init() // On a worker, this call does not return.
 	if *users == "" || *out == "" || *failed == "" || *plan == "" {
 		return errors.New("--users, --out, --failed and --plan_name are needed")
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/rankd/rankd/bench/worker"
 )
 
-// The garbage collector runs as seldom as in rankd's own engines, within the same bound of
+// The garbage collector runs as rarely as in rankd's own engines, within the same bound of
 // memory. See README.md.
 const (
 	gcPercent   = 800
