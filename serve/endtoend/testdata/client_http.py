@@ -1,4 +1,5 @@
-# Python's own client: connections that stay, bodies with a length and in chunks, a batch, and a refusal.
+# Python's own client sends requests on connections that stay open, bodies with a length and in chunks, a batch, and
+# a request that is refused.
 import http.client
 import json
 import sys
