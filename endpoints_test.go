@@ -295,7 +295,7 @@ func answersAreTheSame(t *testing.T, c *testworld.Cluster, addr string) {
 
 // A Redis Cluster has one database. A cluster none of whose nodes answers is a Redis error on
 // all models.
-func TestARedisClusterThatIsNone(t *testing.T) {
+func TestAServerThatIsNotARedisCluster(t *testing.T) {
 	const addr = "redis+cluster://127.0.0.1:1,127.0.0.1:2"
 	_, err := rankd.Open(rankd.Options{Redis: addr + "/1"})
 	require.ErrorContains(t, err, "a Redis Cluster has only database 0")

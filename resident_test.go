@@ -172,9 +172,9 @@ func TestKeptRowsAreReadAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return e.Residents()[0].Err == nil }, 30*time.Second, 5*time.Millisecond)
 }
 
-// TestKeptRowsThatLack: while there are no kept rows, requests say why, the engine is not
+// TestKeptRowsThatAreMissing: while there are no kept rows, requests say why, the engine is not
 // ready, and it tries again.
-func TestKeptRowsThatLack(t *testing.T) {
+func TestKeptRowsThatAreMissing(t *testing.T) {
 	for _, model := range models {
 		t.Run(string(model), func(t *testing.T) {
 			redis, err := rankdtest.StartRedisWith(nil)

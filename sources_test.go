@@ -191,7 +191,7 @@ func onServers(t *testing.T, test func(t *testing.T, addr string)) {
 }
 
 // A range of a sorted set has the members that a check of each member selects.
-func TestRangesAreWhatOneFindsByLooking(t *testing.T) {
+func TestRangesHaveTheMembersWithinTheirBounds(t *testing.T) {
 	onServers(t, func(t *testing.T, addr string) {
 		type member struct {
 			id    int64

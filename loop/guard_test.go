@@ -128,7 +128,7 @@ func TestNestedRunInAnIOCallbackOrThePollIsRefused(t *testing.T) {
 	assert.Equal(t, 2, calls)
 }
 
-func TestTurnOutsideOfTheLoopsLifeDoesNothing(t *testing.T) {
+func TestIterationOutsideOfTheLoopsLifeDoesNothing(t *testing.T) {
 	assert.Negative(t, loop.New(loop.Config{}).Iterate(), "before Start")
 	v := newVirtual(t)
 	require.NoError(t, v.Close())

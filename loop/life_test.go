@@ -91,7 +91,7 @@ func TestWindDownRunsDeferredWorkAndCloseCallbacks(t *testing.T) {
 	assert.Equal(t, journal{"deferred", "closed", "deferred again", "deferred by close"}, j)
 }
 
-func TestWorkThatDefersItselfForEverDoesNotKeepTheLoopFromEnding(t *testing.T) {
+func TestWorkThatDefersItselfForeverDoesNotKeepTheLoopFromEnding(t *testing.T) {
 	v := newVirtual(t)
 	runs := 0
 	var again func()

@@ -463,7 +463,7 @@ func TestIdleTime(t *testing.T) {
 	assert.Equal(t, 1000*ms, v.Metrics().Idle, "without the 600 ms of the callback")
 }
 
-func TestZeroTimerIsNoIdleTime(t *testing.T) {
+func TestZeroTimerIsNotIdleTime(t *testing.T) {
 	v := newVirtual(t)
 	left := 10
 	var tm *loop.Timer

@@ -111,7 +111,7 @@ func TestLibraryRefusesNames(t *testing.T) {
 	assert.ErrorIs(t, err, plan.ErrUnknown, "not an error of the file system")
 }
 
-func TestLibraryRefusesAPlanThatCallsItselfOtherwise(t *testing.T) {
+func TestLibraryRefusesAPlanWithAnotherName(t *testing.T) {
 	folder := testFolder()
 	folder.MapFS["x.plan.json"] = &fstest.MapFile{Data: []byte(nodesPlan(source, ``))}
 	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t), nil)
@@ -266,7 +266,7 @@ func BenchmarkLibraryGet(b *testing.B) {
 
 // A repaired plan loads without a restart. Nobody can make the library read a refused plan more
 // than once per change, or look at its file more than once a second.
-func TestLibraryLoadsAMendedPlan(t *testing.T) {
+func TestLibraryLoadsARepairedPlan(t *testing.T) {
 	folder := testFolder()
 	library := plan.NewLibrary(folder, "folder here", testOps(), testRegistry(t), nil)
 	now := time.Unix(0, 0)

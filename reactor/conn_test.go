@@ -390,7 +390,7 @@ func TestPeerResets(t *testing.T) {
 
 // A peer that sends and closes its side gets its answer, whatever else the reactor has open.
 // The iteration that has the data comes before the end, whether it is run at once or submitted.
-func TestAnswerToDataWithAnEndBehindItIsSent(t *testing.T) {
+func TestAnswerToDataBeforeTheEndIsSent(t *testing.T) {
 	for name, answer := range map[string]func(l *loop.Loop, write func()){
 		"in OnData": func(_ *loop.Loop, write func()) { write() },
 		"deferred":  func(l *loop.Loop, write func()) { l.Defer(write) },
@@ -434,7 +434,7 @@ func TestAnswerToDataWithAnEndBehindItIsSent(t *testing.T) {
 }
 
 // The iteration before the end may close the connection itself, or end the loop.
-func TestEndBehindDataThatMakesTheHandlerStop(t *testing.T) {
+func TestEndAfterDataThatMakesTheHandlerStop(t *testing.T) {
 	for name, stop := range map[string]func(r *Reactor, p *probe){
 		"the connection": func(_ *Reactor, p *probe) { p.conn.Close(nil) },
 		"the loop":       func(r *Reactor, _ *probe) { r.Loop().Stop() },
@@ -727,7 +727,7 @@ func TestBuffersShrinkAfterABurst(t *testing.T) {
 
 // If there are several connections, the events of a batch share an iteration. A single
 // connection need not wait for a batch, and its iterations allocate nothing.
-func TestTurnOfTheOnlyConnectionAllocatesNothing(t *testing.T) {
+func TestIterationOfTheOnlyConnectionAllocatesNothing(t *testing.T) {
 	r := started(t)
 	p := newProbe()
 	left, done := 0, make(chan struct{}, 1)

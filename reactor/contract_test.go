@@ -289,7 +289,7 @@ func TestTimersFireWithoutIO(t *testing.T) {
 
 // The Go timer is set for a loop timer that is stopped before it fires. The later timer that is
 // left must still fire.
-func TestTimerBehindAStoppedOne(t *testing.T) {
+func TestTimerAfterAStoppedOne(t *testing.T) {
 	r := started(t)
 	fired := make(chan struct{})
 	do(t, r, func() {

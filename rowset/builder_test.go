@@ -97,7 +97,7 @@ func TestBinaryValues(t *testing.T) {
 	})
 }
 
-func TestFloatBuilderTakesNoNonFiniteValue(t *testing.T) {
+func TestFloatBuilderRefusesNonFiniteValues(t *testing.T) {
 	b := rowset.NewFloatBuilder(2001, 4)
 	for _, v := range []float64{1, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		b.Append(v)

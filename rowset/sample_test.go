@@ -170,7 +170,7 @@ func TestSampleDrawsAsItsPropensitiesSay(t *testing.T) {
 }
 
 // The same rows in another order give the same draws in the same order.
-func TestSampleLooksAtRandomNumbersAlone(t *testing.T) {
+func TestSampleLooksOnlyAtRandomNumbers(t *testing.T) {
 	in := sampleRows(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 	want, _, err := Sample(nil, nil, in, 9, randomOf(in, 3), 4)
 	require.NoError(t, err)

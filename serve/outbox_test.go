@@ -52,9 +52,9 @@ func TestTheSlowestIsCutOff(t *testing.T) {
 	assert.EqualValues(t, 9*step, s.Unsent(), "nothing counts after Close")
 }
 
-// TestWhoWaitsForTheServerIsNotTheSlowest has an answer wait for room. That room is held for a
+// TestAClientThatWaitsForTheServerIsNotTheSlowest has an answer wait for room. That room is held for a
 // client that takes nothing.
-func TestWhoWaitsForTheServerIsNotTheSlowest(t *testing.T) {
+func TestAClientThatWaitsForTheServerIsNotTheSlowest(t *testing.T) {
 	s, c := senders(10*step, 3)
 	c[0].Hold(3 * step)
 	require.True(t, c[1].Encode(4*step))
@@ -81,8 +81,8 @@ func TestOneAloneMayHoldMore(t *testing.T) {
 	assert.Zero(t, c[1].cuts)
 }
 
-// TestWhoHasItsShareIsRefused has a connection ask for more and more while a second one comes.
-func TestWhoHasItsShareIsRefused(t *testing.T) {
+// TestAClientThatHasItsShareIsRefused has a connection ask for more and more while a second one comes.
+func TestAClientThatHasItsShareIsRefused(t *testing.T) {
 	_, c := senders(12*step, 3)
 	require.True(t, c[0].hold(6*step), "alone, it may have half of all")
 	require.False(t, c[0].hold(step))

@@ -189,7 +189,7 @@ func TestServeGoesOnAfterARoundThatFails(t *testing.T) {
 	assert.Empty(t, reports[3].Failure)
 }
 
-func TestServeRefusesWhatIsNoRound(t *testing.T) {
+func TestServeRefusesWhatIsNotARound(t *testing.T) {
 	assert.ErrorContains(t, Serve(strings.NewReader("hello"), io.Discard, (&fake{}).open), "read a round")
 	assert.NoError(t, Serve(strings.NewReader(""), io.Discard, (&fake{}).open))
 	line, err := json.Marshal(round("p"))

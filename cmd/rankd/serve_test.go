@@ -100,7 +100,7 @@ func TestAnswersComeInInputOrder(t *testing.T) {
 	}
 }
 
-func TestInflightIsBoundedBehindASlowRequest(t *testing.T) {
+func TestInflightIsBoundedAfterASlowRequest(t *testing.T) {
 	const bound, n = 4, 20
 	o, e := held(t, bound)
 	served := make(chan error, 1)

@@ -136,7 +136,7 @@ func TestUnholdShowsWhatKeepsTheLoopAlive(t *testing.T) {
 	require.NoError(t, s.Stop())
 }
 
-func TestEachTurnFlushesAndTheEndDrains(t *testing.T) {
+func TestEachIterationFlushesAndTheEndDrains(t *testing.T) {
 	s := newSim(t, 1)
 	flushed, drained := 0, 0
 	s.OnFlush = func() { flushed++ }

@@ -104,7 +104,7 @@ func TestFailNowInACallbackEndsTheTestOnly(t *testing.T) {
 	}
 }
 
-func TestTurnWithinACallbackFailsTheTest(t *testing.T) {
+func TestIterationWithinACallbackFailsTheTest(t *testing.T) {
 	tb := &endedTB{TB: t}
 	done := make(chan struct{})
 	go func() {

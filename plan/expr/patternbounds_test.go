@@ -169,7 +169,7 @@ func TestFilterStopsBetweenStrings(t *testing.T) {
 	}
 }
 
-func TestAnErrorThatIsStoppedIsNoError(t *testing.T) {
+func TestAStoppedErrorIsNotAnError(t *testing.T) {
 	// The chunk's error belongs to a later row than the string that is asked for again.
 	p := mustPred(t, bi("and", regex("^s", ""), regex("(", "")))
 	_, err := p.Filter(nil, nil, wideStrings(), nil)

@@ -302,7 +302,7 @@ func TestFilterThatKeepsAllCopiesNothing(t *testing.T) {
 	assert.Same(t, &rows.Rows[0], &out.Rows[0])
 }
 
-func TestResultIsNoViewOfTheBatch(t *testing.T) {
+func TestResultIsNotAViewOfTheBatch(t *testing.T) {
 	rows := world()
 	col := columnOf(mustExpr(t, score), rows, nil)
 	assert.NotSame(t, &rows.Batch.Float(1001).Values[0], &col.Values[0])

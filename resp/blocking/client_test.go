@@ -343,9 +343,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestASlowAnswerIsNoSilence: an answer that comes byte by byte may take longer than
+// TestASlowAnswerIsNotSilence: an answer that comes byte by byte may take longer than
 // RequestTimeout, up to the call's deadline.
-func TestASlowAnswerIsNoSilence(t *testing.T) {
+func TestASlowAnswerIsNotSilence(t *testing.T) {
 	const silence = 500 * time.Millisecond
 	drips := func(s *session) {
 		answer := redcon.AppendBulkString(nil, s.command()[1])
@@ -383,9 +383,9 @@ func TestASlowAnswerIsNoSilence(t *testing.T) {
 	}
 }
 
-// TestUnreadBytesAreNoSilence: a goroutine may be late to look. A call does not fail if its
+// TestUnreadBytesAreNotSilence: a goroutine may be late to look. A call does not fail if its
 // answer has already come.
-func TestUnreadBytesAreNoSilence(t *testing.T) {
+func TestUnreadBytesAreNotSilence(t *testing.T) {
 	client := openClient(t, resp.Options{Addr: serve(t, echo).addr(), RequestTimeout: time.Minute})
 	_, err := get(t, client, "a", 1, 0)
 	require.NoError(t, err)

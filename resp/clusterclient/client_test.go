@@ -197,7 +197,7 @@ func askingGoesBeforeItsCommand(t *testing.T, inflight int) {
 
 // A dead node fails the commands that were sent to it, with an error that names it. After
 // another node has taken its slots, nothing fails.
-func TestADeadNodeFailsItsCommandsAlone(t *testing.T) {
+func TestADeadNodeFailsOnlyItsCommands(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	c := w.client(resp.Options{})
 	commands, want := w.gets(0, 1, 2, 1)

@@ -363,7 +363,7 @@ func TestAReplicaOfARealClusterHangs(t *testing.T) {
 
 // A replica that lags behind its master by more than the bound is not read. It is read again
 // when it has caught up.
-func TestAReplicaOfARealClusterIsBehind(t *testing.T) {
+func TestAReplicaOfARealClusterLagsBehind(t *testing.T) {
 	b := withReplicas(t, resp.Options{ReadFrom: resp.ReadReplica, ReplicaMaxLagBytes: 1})
 	b.isRead(4)
 	var last atomic.Bool

@@ -321,7 +321,7 @@ func TestTrackingRefused(t *testing.T) {
 
 // A master that has lost contact with the others answers pings, but takes no writes. What was
 // read there is not served, though no reply says that the slots have moved.
-func TestAMasterThatIsLeftAlone(t *testing.T) {
+func TestAMasterThatLosesContact(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	w.tracked = &trackedWorld{world: w, versions: map[string]int{}, alone: make([]bool, 3), refuses: make([]bool, 3)}
 	c := w.client(resp.Options{})

@@ -96,8 +96,8 @@ func TestQuit(t *testing.T) {
 	c.ended()
 }
 
-// TestBytesThatAreNoCommand: such bytes get an error, after the replies that are due.
-func TestBytesThatAreNoCommand(t *testing.T) {
+// TestBytesThatAreNotACommand: such bytes get an error, after the replies that are due.
+func TestBytesThatAreNotACommand(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{Options: session.Options{MaxRequestBytes: 100}, MaxArguments: 4}, nil)
 	addr := w.listenTCP(t)
 	for sent, want := range map[string]string{

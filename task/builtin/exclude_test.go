@@ -167,7 +167,7 @@ func TestExcludeFails(t *testing.T) {
 
 // fail_open covers only failures of Redis. It does not cover a key that cannot be made, or the
 // end of the request.
-func TestFailOpenCoversRedisAlone(t *testing.T) {
+func TestFailOpenCoversOnlyRedis(t *testing.T) {
 	c := rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.Rows(1, 2)), Context: map[string]any{"tab": strings.Repeat("x", 600)},
 		Params: map[string]any{"endpoint": "ep_0001", "key": "seen:{tab}", "fail_open": true}, Redis: func([]string) any { return []any{0, 0} }}
 	_, err := runSource(t, "exclude", c)
