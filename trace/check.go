@@ -3,6 +3,8 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 )
 
 // Check returns all that is wrong with a Trace, or nil. These hold for every one:
@@ -89,12 +91,11 @@ func (c *checker) nodes() {
 
 func (c *checker) tracks() {
 	for _, track := range c.trace.Tracks {
-		for k, s := range track.Slices {
+		last := time.Duration(0)
+		for _, s := range track.Slices {
 			c.problem(0 <= s.Start && s.Start <= s.End, "track %s: slice from %d to %d", track.Name, s.Start, s.End)
-			if k > 0 {
-				before := track.Slices[k-1]
-				c.problem(before.End <= s.Start, "track %s: a slice ends at %d, and the next one starts at %d", track.Name, before.End, s.Start)
-			}
+			c.problem(last <= s.Start, "track %s: a slice ends at %d, and the next one starts at %d", track.Name, last, s.Start)
+			last = s.End
 		}
 	}
 }
@@ -111,15 +112,8 @@ func (c *checker) flows() {
 
 // within reports whether a point lies within a slice of its track.
 func (t *Trace) within(p Point) bool {
-	if p.Track < 0 || p.Track >= len(t.Tracks) {
-		return false
-	}
-	for _, s := range t.Tracks[p.Track].Slices {
-		if s.Start <= p.At && p.At <= s.End {
-			return true
-		}
-	}
-	return false
+	around := func(s Slice) bool { return s.Start <= p.At && p.At <= s.End }
+	return 0 <= p.Track && p.Track < len(t.Tracks) && slices.ContainsFunc(t.Tracks[p.Track].Slices, around)
 }
 
 func (c *checker) path() {

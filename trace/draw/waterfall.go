@@ -56,13 +56,10 @@ func (s *scene) heaviest(o Options) (nodes []int, left int) {
 	}
 	if left > 0 {
 		service := onPath(s.service, len(s.Nodes))
-		weight := func(i int) (light int, weight time.Duration) {
-			return rank(s.critical(i) || service[i]), s.Nodes[i].End - s.Nodes[i].Ready
-		}
+		heavy := func(i int) bool { return s.critical(i) || service[i] }
 		slices.SortStableFunc(nodes, func(a, b int) int {
-			lightA, weightA := weight(a)
-			lightB, weightB := weight(b)
-			return cmp.Or(cmp.Compare(lightA, lightB), cmp.Compare(weightB, weightA))
+			x, y := &s.Nodes[a], &s.Nodes[b]
+			return cmp.Or(cmp.Compare(rank(heavy(a)), rank(heavy(b))), cmp.Compare(y.End-y.Ready, x.End-x.Ready))
 		})
 		nodes = nodes[:len(nodes)-left]
 	}

@@ -141,6 +141,7 @@ func place(t *trace.Trace, n *trace.Node) string {
 
 var waitingFor = map[trace.Reason]string{
 	trace.ForRedis: "Redis", trace.ForHTTP: "a service", trace.ForTimer: "a timer", trace.ForFunction: "a function", trace.ForWorker: "a worker",
+	trace.ForPlace: "admission",
 }
 
 // waiting says for what a segment of the critical path waits. It is empty for one that runs.
@@ -149,8 +150,6 @@ func waiting(t *trace.Trace, r trace.Reason) string {
 	switch {
 	case r == trace.Running:
 		return ""
-	case r == trace.ForPlace:
-		return "waiting for admission"
 	case known:
 	case t.Engine == trace.Reactor:
 		what = "the loop"
@@ -169,43 +168,47 @@ func (s *scene) took() string {
 	return text + "." + missing(s.Trace) + cached(s.Trace)
 }
 
-// nodesMax is how many nodes scene.took lists for one reason.
-const nodesMax = 4
-
 // missing says what is missing in an answer: "Missing: n3 (timeout, empty instead).".
 func missing(t *trace.Trace) string {
 	if !t.Request.Degraded {
 		return ""
 	}
-	var all []string
-	for i := range t.Nodes {
-		if n := &t.Nodes[i]; n.Error != "" {
-			all = append(all, clip(n.ID, 20)+" ("+status(n)+")")
+	return list(t, " Missing: ", func(n *trace.Node) string {
+		if n.Error == "" {
+			return ""
 		}
-	}
-	return sentence(" Missing: ", all)
+		return status(n)
+	})
 }
 
 // cached says what came from the engine's memory: "Cached: n3 (12 values, 3.01 s old).".
 func cached(t *trace.Trace) string {
-	var all []string
-	for i := range t.Nodes {
-		if n := &t.Nodes[i]; n.Cached > 0 {
-			all = append(all, fmt.Sprintf("%s (%s, %s old)", clip(n.ID, 20), count(n.Cached, "value"), duration(n.CachedAge)))
+	return list(t, " Cached: ", func(n *trace.Node) string {
+		if n.Cached == 0 {
+			return ""
 		}
-	}
-	return sentence(" Cached: ", all)
+		return fmt.Sprintf("%s, %s old", count(n.Cached, "value"), duration(n.CachedAge))
+	})
 }
 
-// sentence lists nodes behind some words; nothing if there are none.
-func sentence(words string, nodes []string) string {
-	if len(nodes) == 0 {
+// nodesMax is how many nodes a list has.
+const nodesMax = 4
+
+// list lists nodes behind some words, each with what it says of itself. It is empty if none says anything.
+func list(t *trace.Trace, words string, says func(*trace.Node) string) string {
+	var all []string
+	for i := range t.Nodes {
+		if text := says(&t.Nodes[i]); text != "" {
+			all = append(all, clip(t.Nodes[i].ID, 20)+" ("+text+")")
+		}
+	}
+	if len(all) == 0 {
 		return ""
 	}
-	if len(nodes) > nodesMax {
-		nodes = append(nodes[:nodesMax], "…")
+	if len(all) > nodesMax {
+		all = append(all[:nodesMax], "…")
 	}
-	return words + strings.Join(nodes, ", ") + "."
+	return words + strings.Join(all, ", ") + "."
 }
 
 // status says how a node ended, what its readers see if it failed, and what came from memory: "ok", "timeout, empty instead",
