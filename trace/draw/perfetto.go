@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -77,10 +78,10 @@ func (p *process) write(name string) {
 		title = name + ": " + title
 	}
 	p.add(event{Phase: "M", Name: "process_name", Args: map[string]any{"name": title}})
-	for k, row := range p.rows[:1+len(p.Tracks)] { // a body that sleeps has its timer
+	for k, row := range p.rows {
 		p.thread(k, row)
 	}
-	for _, f := range p.Flows {
+	for _, f := range p.flows {
 		p.flow(f)
 	}
 	for _, t := range p.Timers {
@@ -97,7 +98,7 @@ func (p *process) thread(k int, r row) {
 	p.add(event{Phase: "M", Name: "thread_sort_index", TID: tid, Args: map[string]any{"sort_index": tid}})
 	p.drawn = append(p.drawn, stretched(r.spans))
 	for i, s := range r.spans {
-		e := event{Phase: "X", Category: string(s.Kind), Name: p.name(s.Node), TID: tid, Args: p.args(s.Slice)}
+		e := event{Phase: "X", Category: cmp.Or(string(s.Kind), s.kind), Name: p.name(s.Node), TID: tid, Args: p.args(s.Slice)}
 		if k == 0 {
 			e.Category, e.Name, e.Args = string(r.kind), p.segmentName(p.segments[i]), nil
 		}
@@ -168,14 +169,14 @@ func (p *process) args(s trace.Slice) map[string]any {
 }
 
 // flow writes a flow. Each point is within a slice as drawn.
-func (p *process) flow(f trace.Flow) {
+func (p *process) flow(f flow) {
 	p.last++
-	for k, point := range f.Points {
-		e := event{Phase: "t", Category: string(f.Kind), Name: string(f.Kind), TID: p.first + 1 + point.Track, Flow: p.last, At: micros(p.inside(point))}
+	for k, point := range f.points {
+		e := event{Phase: "t", Category: string(f.Kind), Name: string(f.Kind), TID: p.first + point.row, Flow: p.last, At: micros(p.inside(point))}
 		switch k {
 		case 0:
 			e.Phase = "s"
-		case len(f.Points) - 1:
+		case len(f.points) - 1:
 			e.Phase, e.Bind = "f", "e"
 		}
 		p.add(e)
@@ -184,16 +185,16 @@ func (p *process) flow(f trace.Flow) {
 
 // inside returns the instant of a point, moved into a slice as drawn. Between two slices it belongs to the one that it
 // ends, or to the one that it begins.
-func (p *process) inside(point trace.Point) time.Duration {
-	begins := point.Step == trace.Sent || point.Step == trace.Started || point.Step == trace.Resumed
-	at := point.At
-	for i, s := range p.Tracks[point.Track].Slices {
-		if s.Start > point.At || point.At > s.End {
+func (p *process) inside(point point) time.Duration {
+	begins := point.step == trace.Sent || point.step == trace.Started || point.step == trace.Resumed
+	at := point.at
+	for i, s := range p.rows[point.row].spans {
+		if s.Start > point.at || point.at > s.End {
 			continue
 		}
-		drawn := p.drawn[1+point.Track][i]
-		at = max(drawn.Start, min(point.At, drawn.End-1))
-		if !begins || point.At < s.End {
+		drawn := p.drawn[point.row][i]
+		at = max(drawn.Start, min(point.at, drawn.End-1))
+		if !begins || point.at < s.End {
 			break
 		}
 	}

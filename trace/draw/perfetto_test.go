@@ -108,6 +108,21 @@ func TestFlowsBeginAndEndInsideSlices(t *testing.T) {
 	}
 }
 
+func TestARowIsAThread(t *testing.T) {
+	tr := fixtures(t)["parallel_sleep"]
+	var threads, rows []string
+	for _, e := range written(t, Run{Trace: tr}) {
+		if e.Name == "thread_name" {
+			threads = append(threads, fmt.Sprint(e.Args["name"]))
+		}
+	}
+	for _, r := range newScene(tr).rows {
+		rows = append(rows, r.name)
+	}
+	assert.Equal(t, rows, threads)
+	assert.Contains(t, threads, "Timer 1")
+}
+
 func TestTracesOfAComparisonAreProcesses(t *testing.T) {
 	a, b := tracetest.Random(1, 9), tracetest.Random(2, 9)
 	events := written(t, Run{Name: "offload_all", Trace: a}, Run{Name: "adaptive", Trace: b})
