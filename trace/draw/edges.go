@@ -1,10 +1,5 @@
 package draw
 
-import (
-	"fmt"
-	"strings"
-)
-
 // A plane is a grid with measures. Between the rows, the columns and the bands it has free lanes, in which edges go
 // around nodes. One goroutine at a time.
 type plane struct {
@@ -40,13 +35,13 @@ func (p *plane) edge(from, to int) string {
 	x1, y1, y2 = x1+p.boxWidth, y1+p.boxHeight/2, y2+p.boxHeight/2
 	switch {
 	case a.band == b.band && a.column+1 == b.column:
-		return swing(x1, y1, x2, y2, false)
+		return markup("M%v %v", x1, y1) + swing(x1, y1, x2, y2)
 	case a.band == b.band && a.column < b.column:
 		lane := y2 - p.boxHeight/2 - p.lane/2
 		if b.row == 0 { // no lane above
 			lane = y2 + p.boxHeight/2 + p.lane/2
 		}
-		return swing(x1, y1, x1+p.gutter, lane, false) + fmt.Sprintf("H%s", number(x2-p.gutter)) + swing(x2-p.gutter, lane, x2, y2, true)
+		return markup("M%v %v", x1, y1) + swing(x1, y1, x1+p.gutter, lane) + markup("H%v", x2-p.gutter) + swing(x2-p.gutter, lane, x2, y2)
 	default:
 		lane := p.bandTop[b.band] - p.between/2 - p.lane/2
 		out, in := x1+p.gutter*0.4, x2-p.gutter*0.4
@@ -55,29 +50,23 @@ func (p *plane) edge(from, to int) string {
 }
 
 // swing returns a curve that leaves and arrives horizontally.
-func swing(x1, y1, x2, y2 float64, goesOn bool) string {
-	curve := fmt.Sprintf("C%s %s %s %s %s %s", number((x1+x2)/2), number(y1), number((x1+x2)/2), number(y2), number(x2), number(y2))
-	if goesOn {
-		return curve
-	}
-	return fmt.Sprintf("M%s %s", number(x1), number(y1)) + curve
+func swing(x1, y1, x2, y2 float64) string {
+	middle := (x1 + x2) / 2
+	return markup("C%v %v %v %v %v %v", middle, y1, middle, y2, x2, y2)
 }
 
 // rounded returns a way of straight parts with round corners.
 func rounded(points [][2]float64) string {
 	const radius = 5
-	var way strings.Builder
-	fmt.Fprintf(&way, "M%s %s", number(points[0][0]), number(points[0][1]))
+	way := markup("M%v %v", points[0][0], points[0][1])
 	toward := func(from, to [2]float64) [2]float64 { // at most a radius away from the first
 		step := func(a, b float64) float64 { return a + max(-radius, min(radius, (b-a)/2)) }
 		return [2]float64{step(from[0], to[0]), step(from[1], to[1])}
 	}
 	for k := 1; k < len(points)-1; k++ {
 		before, after := toward(points[k], points[k-1]), toward(points[k], points[k+1])
-		fmt.Fprintf(&way, "L%s %sQ%s %s %s %s", number(before[0]), number(before[1]),
-			number(points[k][0]), number(points[k][1]), number(after[0]), number(after[1]))
+		way += markup("L%v %vQ%v %v %v %v", before[0], before[1], points[k][0], points[k][1], after[0], after[1])
 	}
 	end := points[len(points)-1]
-	fmt.Fprintf(&way, "L%s %s", number(end[0]), number(end[1]))
-	return way.String()
+	return way + markup("L%v %v", end[0], end[1])
 }

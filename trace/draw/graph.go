@@ -50,7 +50,7 @@ func (s *scene) graph() string {
 		for to := range inputs {
 			for _, from := range inputs[to] {
 				if next[[2]int{from, to}] == crit {
-					d.add(`<path class="edge%s" data-from="%d" data-to="%d" d="%s"/>`+"\n", critClass(crit), from, to, p.edge(from, to))
+					d.add(`<path class="edge%v" data-from="%d" data-to="%d" d="%v"/>`+"\n", critClass(crit), from, to, p.edge(from, to))
 				}
 			}
 		}
@@ -66,9 +66,9 @@ func (s *scene) graph() string {
 func (p *plane) box(d *document, s *scene, i int) {
 	from, n := &s.Nodes[i], &s.nodes[i]
 	x, y := p.corner(i)
-	d.add(`<g class="node %s%s" data-n="%d" tabindex="0">`, placeClass(from.Place), critClass(s.critical(i)), i)
-	d.add(`<rect class="box" x="%s" y="%s" width="%s" height="%s" rx="4"/>`, number(x), number(y), number(p.boxWidth), number(p.boxHeight))
-	d.add(`<rect class="mark" x="%s" y="%s" width="4" height="%s"/>`+"\n", number(x), number(y), number(p.boxHeight))
+	d.add(`<g class="node %v%v" data-n="%d" tabindex="0">`, placeClass(from.Place), critClass(s.critical(i)), i)
+	d.add(`<rect class="box" x="%v" y="%v" width="%v" height="%v" rx="4"/>`, x, y, p.boxWidth, p.boxHeight)
+	d.add(`<rect class="mark" x="%v" y="%v" width="4" height="%v"/>`+"\n", x, y, p.boxHeight)
 	left, right := x+10, x+p.boxWidth-6
 	room := cells(right-left, p.size)
 	// A line has a text at the left, which is cut to what the text at the right leaves.

@@ -21,27 +21,40 @@ const cellWidth = 0.605
 // A document is SVG text under construction. One goroutine at a time.
 type document struct{ strings.Builder }
 
-func (d *document) add(format string, args ...any) { fmt.Fprintf(d, format, args...) }
+func (d *document) add(format string, args ...any) { d.WriteString(markup(format, args...)) }
 
-// text writes a text, escaped. Its classes come first.
+// markup is fmt.Sprintf for SVG: coordinates have at most two decimals, and texts are escaped.
+func markup(format string, args ...any) string {
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case float64:
+			args[i] = number(arg)
+		case string:
+			args[i] = html.EscapeString(arg)
+		}
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// text writes a text. Its classes come first.
 func (d *document) text(x, y float64, class, anchor, text string) {
 	if text == "" {
 		return
 	}
-	d.add(`<text x="%s" y="%s"`, number(x), number(y))
+	d.add(`<text x="%v" y="%v"`, x, y)
 	if class != "" {
-		d.add(` class="%s"`, class)
+		d.add(` class="%v"`, class)
 	}
 	if anchor != "" {
-		d.add(` text-anchor="%s"`, anchor)
+		d.add(` text-anchor="%v"`, anchor)
 	}
-	d.add(">%s</text>\n", html.EscapeString(text))
+	d.add(">%v</text>\n", text)
 }
 
 // begin opens a drawing.
 func (d *document) begin(class, label string, height float64) {
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="drawing %s" viewBox="0 0 %d %s" width="%d" height="%s" role="img" aria-label="%s">`+"\n",
-		class, pictureWidth, number(height), pictureWidth, number(height), html.EscapeString(label))
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="drawing %v" viewBox="0 0 %d %v" width="%d" height="%v" role="img" aria-label="%v">`+"\n",
+		class, pictureWidth, height, pictureWidth, height, label)
 }
 
 // number returns a coordinate with at most two decimals.

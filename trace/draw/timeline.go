@@ -2,7 +2,6 @@ package draw
 
 import (
 	"fmt"
-	"html"
 	"math"
 	"time"
 
@@ -55,15 +54,15 @@ func (s *scene) timeline(until time.Duration) string {
 	p.text(gutterWidth-8, axisHeight+14, "soft", "end", "critical path")
 	for k := 1; k < len(s.rows); k++ {
 		y := axisHeight + p.y(k)
-		p.add(`<rect class="track" x="%d" y="%s" width="%s" height="%s"/>`+"\n", gutterWidth, number(y), number(plotWidth), number(p.height))
+		p.add(`<rect class="track" x="%d" y="%v" width="%v" height="%v"/>`+"\n", gutterWidth, y, plotWidth, p.height)
 		if p.height >= textSize || s.rows[k].kind != s.rows[k-1].kind {
 			p.text(gutterWidth-8, y+p.height/2+4, "", "end", fit(s.rows[k].name, cells(gutterWidth-8, textSize)))
 		}
 	}
-	p.add(`<svg class="plot" x="%d" y="%d" width="%[3]d" height="%[4]s" viewBox="0 0 %[3]d %[4]s" preserveAspectRatio="none" data-total="%[5]d">`+"\n",
-		gutterWidth, axisHeight, plotWidth, number(height), int64(p.total))
+	p.add(`<svg class="plot" x="%d" y="%d" width="%[3]d" height="%[4]v" viewBox="0 0 %[3]d %[4]v" preserveAspectRatio="none" data-total="%[5]d">`+"\n",
+		gutterWidth, axisHeight, plotWidth, height, int64(p.total))
 	for _, g := range s.gaps {
-		p.add(`<rect class="gap" x="%s" y="0" width="%s" height="%s"/>`+"\n", number(p.x(g.Start)), number(p.x(g.End)-p.x(g.Start)), number(height))
+		p.add(`<rect class="gap" x="%v" y="0" width="%v" height="%v"/>`+"\n", p.x(g.Start), p.x(g.End)-p.x(g.Start), height)
 	}
 	for k := range s.rows {
 		for i := range s.rows[k].spans {
@@ -83,7 +82,7 @@ func (s *scene) timeline(until time.Duration) string {
 func (p *plot) axis(height float64) {
 	p.add(`<g class="axis">`)
 	for _, tick := range ticks(p.total) {
-		p.add(`<line class="rule" x1="%[1]s" x2="%[1]s" y1="%[2]d" y2="%[3]s"/>`, number(gutterWidth+p.x(tick)), axisHeight-4, number(height))
+		p.add(`<line class="rule" x1="%[1]v" x2="%[1]v" y1="%[2]d" y2="%[3]v"/>`, gutterWidth+p.x(tick), axisHeight-4, height)
 		p.text(gutterWidth+p.x(tick), 12, "soft", anchorOf(p.x(tick)), duration(tick))
 	}
 	p.add("</g>\n")
@@ -134,15 +133,15 @@ func (p *plot) mark(row int, s *span) {
 		class, height = s.kind, pathHeight-2
 	}
 	details := fmt.Sprintf("%s, %s – %s\n%s", duration(s.End-s.Start), duration(s.Start), duration(s.End), s.details)
-	p.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s" data-n="%d" data-l="%s" data-s="%s" data-d="%s"/>`+"\n",
-		class, number(p.x(s.Start)), number(p.y(row)), number(p.x(s.End)-p.x(s.Start)), number(height), s.Node, html.EscapeString(s.names[0]), html.EscapeString(s.names[1]), html.EscapeString(details))
+	p.add(`<rect class="%v" x="%v" y="%v" width="%v" height="%v" data-n="%d" data-l="%v" data-s="%v" data-d="%v"/>`+"\n",
+		class, p.x(s.Start), p.y(row), p.x(s.End)-p.x(s.Start), height, s.Node, s.names[0], s.names[1], details)
 }
 
 // flow draws the ways of a flow between rows.
 func (p *plot) flow(f *flow) {
 	for k := 1; k < len(f.points); k++ {
 		if a, b := f.points[k-1], f.points[k]; a.row != b.row { // otherwise a slice shows it
-			p.add(`<path class="flow%s" data-n="%d" d="%s"/>`+"\n", critClass(p.critical(f.Node)), f.Node, p.way(a, b))
+			p.add(`<path class="flow%v" data-n="%d" d="%v"/>`+"\n", critClass(p.critical(f.Node)), f.Node, p.way(a, b))
 		}
 	}
 }
@@ -155,8 +154,8 @@ func (p *plot) way(a, b point) string {
 	} else {
 		y2 += p.height
 	}
-	middle := number((y1 + y2) / 2)
-	return fmt.Sprintf("M%s %sC%s %s %s %s %s %s", number(x1), number(y1), number(x1), middle, number(x2), middle, number(x2), number(y2))
+	middle := (y1 + y2) / 2
+	return markup("M%v %vC%v %v %v %v %v %v", x1, y1, x1, middle, x2, middle, x2, y2)
 }
 
 // labels writes, on each span of a row that is high enough, the longest of its names that fits.
