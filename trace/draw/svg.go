@@ -21,19 +21,25 @@ const cellWidth = 0.605
 // A document is SVG text under construction. One goroutine at a time.
 type document struct{ strings.Builder }
 
-func (d *document) add(format string, args ...any) { d.WriteString(markup(format, args...)) }
+// add writes markup.
+func (d *document) add(format string, args ...any) { fmt.Fprintf(d, format, safe(args)...) }
 
-// markup is fmt.Sprintf for SVG: coordinates have at most two decimals, and texts are escaped.
-func markup(format string, args ...any) string {
+// markup is fmt.Sprintf for SVG.
+func markup(format string, args ...any) string { return fmt.Sprintf(format, safe(args)...) }
+
+// safe rounds coordinates to two decimals, and escapes texts.
+func safe(args []any) []any {
 	for i, arg := range args {
 		switch arg := arg.(type) {
 		case float64:
 			args[i] = number(arg)
 		case string:
-			args[i] = html.EscapeString(arg)
+			if escaped := html.EscapeString(arg); escaped != arg { // Usually not: then nothing is allocated.
+				args[i] = escaped
+			}
 		}
 	}
-	return fmt.Sprintf(format, args...)
+	return args
 }
 
 // text writes a text. Its classes come first.
