@@ -317,8 +317,8 @@ func (v cachedViewer) becomes(want ...string) {
 	}, 10*time.Second, 5*time.Millisecond, want)
 }
 
-// The keys of a server that tells of changes are served from memory. Once a change is told, the
-// old value is not served any more, whatever happens to connections.
+// The keys of a server that tells of changes are served from memory. The old value is not
+// served any more after a change was told, whatever happens to connections.
 func TestTracking(t *testing.T) {
 	for _, mode := range trackedModes {
 		t.Run(mode, func(t *testing.T) { playTracking(t, mode) })
@@ -453,9 +453,8 @@ func TestLookupsThatFailCountEachRowOnce(t *testing.T) {
 	}
 }
 
-// A node whose reads are all in memory runs inline. If one of them is not, the node runs in a
-// coroutine, and nothing is left of the attempt: its rows are given back, and each key counts
-// once.
+// A node whose reads are all in memory runs inline. Otherwise it runs in a coroutine, and
+// nothing is left of the attempt. Its rows are given back, and each key counts once.
 func TestNodesInMemoryRunInline(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ import (
 	"github.com/rankd/rankd/resp/clusterclient"
 )
 
-// A clusterWriter writes to a Redis Cluster on a loop of its own.
+// A clusterWriter writes to a Redis Cluster on its own loop.
 type clusterWriter struct {
 	host   *reactor.Reactor
 	client *clusterclient.Client

@@ -97,7 +97,7 @@ func TestCompleteness(t *testing.T) {
 	})
 }
 
-// If several nodes have the same label, it stands for all of them.
+// A label that several nodes have stands for all of them.
 func TestRequireByALabelOfSeveralNodes(t *testing.T) {
 	node := func(id, op string) string {
 		return fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": ["src"], "params": {"trace": "both"}, "on_error": "empty"}`, id, op)

@@ -120,7 +120,7 @@ func TestUnixSocket(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// When a node of a Redis Cluster is killed, its keys fail with an error that names it. A node
+// The keys of a killed node of a Redis Cluster fail with an error that names the node. A node
 // of the plan with on_error "partial" drops their rows and says so. Requests that need other
 // keys are answered.
 func TestADeadNodeOfARedisCluster(t *testing.T) {

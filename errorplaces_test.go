@@ -66,8 +66,8 @@ func fails(t *testing.T, e *rankd.Engine) *rankd.Error {
 	return failed
 }
 
-// If a caller's pattern is missing or malformed, that is the caller's fault. The error names
-// the parameter.
+// A caller's pattern that is missing or malformed is the caller's fault. The error names the
+// parameter.
 func TestAPatternOfTheCaller(t *testing.T) {
 	artifact := fmt.Sprintf(spannedPlan, `"core::filter"`, `{"pred_id": "pattern"}`)
 	forModels(t, rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(artifact)}}}, func(t *testing.T, e *rankd.Engine) {

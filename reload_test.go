@@ -313,7 +313,7 @@ func TestReloadChangesEndpoints(t *testing.T) {
 	}
 }
 
-// If a plan was already refused before, it may stay so: the others change all the same.
+// A plan that was already refused before may stay so. The others change all the same.
 func TestAPlanThatStaysRefused(t *testing.T) {
 	p := openProject(t, rankd.Options{})
 	p.write("plans/draft.plan.json", "{")

@@ -59,8 +59,8 @@ bearer_token = "c4n4ry"
 	}
 }
 
-// modelServer is both services: ages are user + i, and scores are the age modulo 10. If fault
-// is set, it answers the requests to the model server.
+// modelServer is both services: ages are user + i, and scores are the age modulo 10. fault
+// answers the requests to the model server, if it is set.
 type modelServer struct {
 	*httptest.Server
 	fault atomic.Pointer[http.HandlerFunc]

@@ -100,8 +100,8 @@ func answerOf(t *testing.T, e *rankd.Engine, plan string, user int64) (string, e
 	return jsonMember(t, string(a.AppendJSON(nil, rankd.FormatFields)), "candidates"), nil
 }
 
-// TestKeptRowsAreThoseOfThePlan: a plan that reads kept rows has the same answers as one that
-// reads them for each request, on all models and in all modes.
+// TestKeptRowsAreThoseOfThePlan: one plan reads kept rows, another one reads the same rows for
+// each request. Both have the same answers on all models and in all modes.
 func TestKeptRowsAreThoseOfThePlan(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(nil)
 	require.NoError(t, err)

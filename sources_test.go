@@ -136,7 +136,7 @@ func idsOf(o rankd.Output) []int64 {
 	return ids
 }
 
-// If an exclude fails open, the answer says so. If the request requires the node, it fails.
+// An answer says so if an exclude has failed open. The request fails if it requires that node.
 func TestExcludeFailsOpen(t *testing.T) {
 	const nodes = `{"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 3}},
 		{"node_id": "out", "op": "exclude", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "follow:{user}", "fail_open": true}}`

@@ -112,9 +112,9 @@ func TestEnginesShareNoWorkers(t *testing.T) {
 	}
 }
 
-// TestConnectionsServeOneCallEach: with two pools, the server has one call per connection at a
-// time, and as many calls as there are connections, whatever the number of workers. The server
-// answers none before all are there.
+// TestConnectionsServeOneCallEach: with two pools, each connection has one call at a time. All
+// connections are used, whatever the number of workers. The server answers none before all are
+// there.
 func TestConnectionsServeOneCallEach(t *testing.T) {
 	const workers, requests = 6, 12
 	for _, connections := range []int{1, 3} {

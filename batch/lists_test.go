@@ -160,7 +160,7 @@ func TestSharesOfAVersion(t *testing.T) {
 	assert.ErrorContains(t, err, "need its number")
 }
 
-// If a Redis cannot keep the lists, the job ends with an error. The job can go on later.
+// A job ends with an error if a Redis cannot keep its lists. The job can go on later.
 func TestListsThatRedisRefuses(t *testing.T) {
 	s := testworld.StartRedis(t)
 	w, dir := newWorld(t), t.TempDir()

@@ -220,7 +220,7 @@ func TestOnErrorIsEmitted(t *testing.T) {
 	assert.NotContains(t, string(strict.Artifact), "on_error")
 }
 
-// If a node may not have an onError, it is refused at its place in the plan.
+// An onError that a node may not have is refused at its place in the plan.
 func TestOnErrorIsRefusedAtItsPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, want string

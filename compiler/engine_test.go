@@ -31,7 +31,7 @@ func firstNode(t *testing.T, artifact []byte) (rows int, span string) {
 	return a.Nodes[0].Params.RowCount, a.Nodes[0].SourceSpan
 }
 
-// An engine's folder need not be in the file system. If it is, spans name it.
+// An engine's folder need not be in the file system. Spans name it if it is.
 func TestForEngine(t *testing.T) {
 	folder := fstest.MapFS{
 		"typed.plan.ts": {Data: []byte(`import { definePlan } from "@ranking-dsl/runtime";

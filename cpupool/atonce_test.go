@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// N workers run exactly N functions at once. Each function waits on its worker. When all
-// goroutines wait, the functions that have begun are all that the workers run at once. The
-// pools are not closed: pond closes them on a pool of the whole process, which a bubble must
-// not touch. Their workers end when nothing is queued.
+// N workers run exactly N functions at once. Each function waits on its worker. The functions
+// that have begun are all that the workers run at once, when all goroutines wait. The pools are
+// not closed: pond closes them on a pool of the whole process, which a bubble must not touch.
+// Their workers end when nothing is queued.
 func TestAsManyAtOnceAsWorkers(t *testing.T) {
 	const more = 5
 	for _, workers := range []int{1, 2, 3, 8} {

@@ -87,7 +87,7 @@ func TestRooms(t *testing.T) {
 // onlyImports matches "only `a` and `b` import x and y" in the page.
 var onlyImports = regexp.MustCompile("[Oo]nly ((?:`[a-z/]+`(?: and )?)+) imports? ([a-z]+(?: and [a-z]+)*)")
 
-// If the page says that only certain packages import a library, no others do.
+// Only these packages import a library, where the page says so.
 func TestOnlyTheseImport(t *testing.T) {
 	imports := packages(t)
 	libraries := map[string]bool{}

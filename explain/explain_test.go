@@ -20,10 +20,9 @@ import (
 
 // lostAt finds in the plainest way where an id was lost. It walks all ways back from the
 // outputs, except through the right sides of joins. It looks for nodes with an input that has
-// the id and a result that does not. Of several, it takes the one with the longest way from a
-// source, and one that expands only if there is no other. If that node is an inner join, it
-// returns the node on the right side that lost the id before. It returns -1 if there is no such
-// node.
+// the id and a result that does not. It prefers nodes that do not expand, and among them the
+// one with the longest way from a source. It returns the node on the right side that lost the
+// id before, if that node is an inner join. It returns -1 if there is no such node.
 func lostAt(g *plan.Graph, rows []scheduler.NodeRows, id int64) int {
 	has := func(node int) bool {
 		ids := rows[node].Out
@@ -417,7 +416,7 @@ func TestAJoinByAColumn(t *testing.T) {
 	assert.Equal(t, "met", e.Missing[0].At.Node)
 }
 
-// If the From of a task names rows that do not exist, its other rows still count. Its node runs
+// The From of a task may name rows that do not exist. Its other rows still count. Its node runs
 // a second time, but only once, however many rows are explained.
 func TestFromBeyondTheRows(t *testing.T) {
 	runs := 0

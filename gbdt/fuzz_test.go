@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever the file is, Read returns a model that predicts, or an error of one line.
+// Read returns a model that predicts, or an error of one line, whatever the file is.
 func FuzzRead(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	f.Add(small().text(f))

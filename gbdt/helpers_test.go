@@ -77,8 +77,8 @@ type shape struct {
 	categories             bool // a quarter of the splits are categorical
 }
 
-// randomModel returns a model file of random trees. If numbers are given, thresholds are chosen
-// among them.
+// randomModel returns a model file of random trees. Thresholds are chosen among the numbers, if
+// there are any.
 func randomModel(rng *rand.Rand, s shape) *document {
 	d := new(document)
 	l := &d.Learner

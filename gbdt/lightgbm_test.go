@@ -345,8 +345,8 @@ func TestReadFolderOfLightGBM(t *testing.T) {
 	assert.EqualError(t, err, "models: clicks.lightgbm: the model has two files")
 }
 
-// Whatever follows the first line of LightGBM's format, Read returns a model that predicts, or
-// an error of one line.
+// Read returns a model that predicts, or an error of one line, whatever follows the first line
+// of LightGBM's format.
 func FuzzReadLightGBM(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 26))
 	for range 4 {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestBeforeFlush: the work runs once, after the prepare hooks and before the host sends. Work
-// that is deferred meanwhile waits for the next iteration. Until then the loop is alive and
-// pending.
+// that is deferred meanwhile waits for the next iteration. The loop is alive and pending until
+// then.
 func TestBeforeFlush(t *testing.T) {
 	h := looptest.New(t)
 	var seen []string

@@ -90,7 +90,7 @@ func TestTheThreadsClockIsReadRarely(t *testing.T) {
 	v.Iterate()
 }
 
-// If the system does not report processor time, the loop does not report it, either.
+// The loop does not report processor time if the system does not.
 func TestWithoutAThreadsClock(t *testing.T) {
 	v := newVirtual(t)
 	var times loop.CallbackTimes

@@ -78,7 +78,7 @@ func (v *virtual) Flush()             {}
 func (v *virtual) Drain() bool        { return v.drain != nil && v.drain() }
 func (v *virtual) Finish(done func()) { done() }
 
-// threaded drives a loop on a goroutine of its own, in real time.
+// threaded drives a loop on its own goroutine, in real time.
 type threaded struct {
 	*loop.Loop
 	wake     chan struct{}

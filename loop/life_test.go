@@ -139,7 +139,7 @@ func TestStopWaitsForTheHostToDrain(t *testing.T) {
 	<-h.Loop.Done()
 }
 
-// While the host drains, the loop sleeps until the host wakes it.
+// The loop sleeps while the host drains, until the host wakes it.
 func TestStoppingLoopSleepsWhileTheHostDrains(t *testing.T) {
 	v := newVirtual(t)
 	pending := true

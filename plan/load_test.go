@@ -129,8 +129,8 @@ func TestLoadDefaults(t *testing.T) {
 	assert.True(t, g.Nodes[1].Params.Bool("fail_after_sleep"))
 }
 
-// If the table has an expression or predicate with the empty id, a plan with it loads. But the
-// id names nothing, so the node fails when it runs.
+// A plan loads if it uses the empty id and its table has an expression or predicate with that
+// id. But the id names nothing, so the node fails when it runs.
 func TestLoadEmptyTableID(t *testing.T) {
 	g := load(t, withNode("core::vm", `{"out_key": 2001, "expr_id": ""}`))
 	assert.Nil(t, g.Nodes[1].Expr)

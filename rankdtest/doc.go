@@ -8,7 +8,8 @@
 //	redis, err := rankdtest.StartRedisWith(map[string]any{"follow:7": []int64{8, 9}})
 //	e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Now: func() time.Time { return noon }, …})
 //
-// Package rankdtest/plantest runs the tests of plans that are written beside the plans, in TypeScript.
+// Package rankdtest/plantest runs the tests of plans, which are written in TypeScript next to
+// the plans.
 //
 // One engine serves a table of cases: [Redis.Replace] changes the data between two of them.
 //

@@ -13,8 +13,8 @@ import (
 	"github.com/rankd/rankd/reactor/transport"
 )
 
-// TestBusyPollEndsAtOnce gives the loop a minute to poll. Whatever it waits for must come long
-// before.
+// TestBusyPollEndsAtOnce gives the loop a minute to poll. What it waits for must come long
+// before that minute is over.
 func TestBusyPollEndsAtOnce(t *testing.T) {
 	for name, until := range map[string]func(r *Reactor, done func()){
 		"a post":  func(r *Reactor, done func()) { go r.Loop().Post(done) },

@@ -725,7 +725,7 @@ func TestBuffersShrinkAfterABurst(t *testing.T) {
 	}
 }
 
-// If there are several connections, the events of a batch share an iteration. A single
+// The events of a batch share an iteration if there are several connections. A single
 // connection need not wait for a batch, and its iterations allocate nothing.
 func TestIterationOfTheOnlyConnectionAllocatesNothing(t *testing.T) {
 	r := started(t)

@@ -214,7 +214,7 @@ func TestNestedPosts(t *testing.T) {
 	assert.Equal(t, 100, <-deepest)
 }
 
-// If a loop kept callbacks that have run, it would keep everything that they refer to.
+// A loop that kept callbacks after their run would keep everything that they refer to.
 func TestWhatACallbackCapturedIsCollectedAndItsCleanupMayPost(t *testing.T) {
 	const objects = 10
 	r := started(t)

@@ -109,7 +109,8 @@ func TestServiceErrors(t *testing.T) {
 	require.ErrorContains(t, err, "are only for kind http")
 }
 
-// If a secret cannot be read, or cannot be the value of a header, the error names its source.
+// The error of a secret names its source, if the secret cannot be read or cannot be the value
+// of a header.
 func TestServiceSecretsThatCannotBeRead(t *testing.T) {
 	t.Setenv("RANKD_TEST_SECRET", canary+"\n"+canary)
 	t.Setenv("RANKD_TEST_EMPTY", "")
@@ -129,7 +130,7 @@ func TestServiceSecretsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Whatever a service's URL is, its errors show nothing of it. A good URL is where requests go.
+// Errors show nothing of a service's URL, whatever it is. A good URL is where requests go.
 func FuzzServiceURL(f *testing.F) {
 	for _, url := range []string{"http://h", "https://h:8443/a/b?c=d", "http://u:p@h", "http://[::1]:80/", "h", "http://h/%zz", "http://h:0", "http://h//a?b"} {
 		f.Add(url)

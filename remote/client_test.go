@@ -124,7 +124,7 @@ func TestCallsLeaveInOrderAndWithinTheBound(t *testing.T) {
 	}
 }
 
-// A call that waits too long ends at once in the queue. If it is on its way, it ends when its
+// A call that waits too long ends at once in the queue. A call that is on its way ends when its
 // goroutine has come back.
 func TestCallsTimeOut(t *testing.T) {
 	w := newWorld(t, remote.Options{Connections: 1, RequestTimeout: 20 * time.Millisecond})

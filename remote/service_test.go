@@ -322,8 +322,8 @@ func TestCancelEndsTheRequest(t *testing.T) {
 	}
 }
 
-// Errors of the functions of an exchange are the call's errors, unchanged. If a function ends
-// its goroutine, that counts as an error.
+// Errors of the functions of an exchange are the call's errors, unchanged. A function that ends
+// its goroutine also causes an error.
 func TestErrorsOfTheExchange(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "x") })
 	own := errors.New("own")

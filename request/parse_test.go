@@ -128,7 +128,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is wrong in megabytes of input, the error quotes 200 bytes of it.
+// An error quotes 200 bytes of the input, whatever is wrong in megabytes of it.
 func TestErrorsQuoteLittle(t *testing.T) {
 	reg, long := builtin(t), strings.Repeat("é", 1<<20)
 	for _, doc := range []string{

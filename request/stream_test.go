@@ -396,8 +396,8 @@ func FuzzStream(f *testing.F) {
 		require.Equal(t, whole, frames(t, NewStream(split, limit)))
 
 		// One line of any content is between sound documents. The document before it survives.
-		// Of those after it, all survive except the first, which the line may include as a
-		// value.
+		// The documents after it also survive, except for the first, which the line may include
+		// as a value.
 		line := bytes.ReplaceAll(in, []byte("\n"), nil)
 		stream := fmt.Sprintf("{\"before\":1}\n%s\n{\"next\":2}\n{\"after\":3}\n{\"last\":4}\n", line)
 		got := frames(t, NewStream(strings.NewReader(stream), limit))

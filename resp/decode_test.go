@@ -379,7 +379,7 @@ func TestDecodeAcceptsWhatIsAtTheLimits(t *testing.T) {
 		"+12345678\r\n",
 		"*5\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n",
 	} {
-		// Twice, because the count of elements begins anew with each reply.
+		// Twice, because the count of elements begins again with each reply.
 		for _, cuts := range [][]int{nil, everyByte([]byte(data + data))} {
 			_, done, err := feed(d, []byte(data+data), 2, cuts...)
 			assert.NoError(t, err, data)

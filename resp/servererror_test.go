@@ -15,7 +15,7 @@ func TestServerErrorIsShort(t *testing.T) {
 	assert.EqualError(t, &ServerError{Message: "ERR a\tb\x1b"}, `ERR a\tb\x1b`)
 }
 
-// If an error concerns the whole server, its text says what it means and what to do.
+// The text of an error that concerns the whole server says what it means and what to do.
 func TestServerErrorTellsItsMeaning(t *testing.T) {
 	for message, want := range map[string]string{
 		"LOADING Redis is loading the dataset in memory":          "ask again later",

@@ -25,10 +25,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output of the stories in testdata")
 
-// TestClientStories replays the stories in testdata/client. A story has a client on a network, and lines of
-// commands that begin with ">". The commands of a line come one after the other, and then the loop runs until nothing
-// happens any more; time passes only in a wait. Below the line stand its consequences: dials, commands that servers receive,
-// ends of calls, and the commands in flight and calls waiting, if there are any. Between all of them checkInvariants holds.
+// TestClientStories replays the stories in testdata/client. A story has a client on a network,
+// and lines of commands that begin with ">". The commands of a line come one after another.
+// Then the loop runs until nothing happens any more. Time passes only in a wait. Below the line
+// stand its consequences: dials, commands that servers receive, and ends of calls. Commands in
+// flight and calls waiting follow, if there are any. Between all of them checkInvariants holds.
 //
 //	=== title                   begins a story
 //	# words                     a remark
@@ -63,7 +64,8 @@ var update = flag.Bool("update", false, "rewrite the expected output of the stor
 //	when a key changes: …       what the next change does
 //	stop tracking               closes the tracker
 //
-// An error stands without the server's address, and errors.Is has to find every condition that its text names, and no other.
+// An error is shown without the server's address. errors.Is must find every condition that its
+// text names, and no other.
 //
 // A story ends once its client is closed and the loop has come to rest.
 func TestClientStories(t *testing.T) {

@@ -133,7 +133,7 @@ func TestTableIsAMap(t *testing.T) {
 	}
 }
 
-// If the key changes during a read, the value is not kept, in whichever order the loop hears of
+// A value is not kept if its key changes during the read, in whichever order the loop hears of
 // it.
 func TestRaces(t *testing.T) {
 	key := []byte("item:7")

@@ -25,7 +25,7 @@ const (
 )
 
 // sourceRows returns rows, half of which repeat an id, with a float, a string and a set column.
-// If listed, they are in a random order.
+// They are in a random order, if listed.
 func sourceRows(n int, listed bool) RowSet {
 	rng := rand.New(rand.NewPCG(14, uint64(n)))
 	ids := make([]int64, n)

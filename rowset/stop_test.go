@@ -20,8 +20,8 @@ func (c *countdown) Cancelled() bool {
 	return c.asked > c.n
 }
 
-// shuffled returns n rows with random ids and a random float column 2. If wanted, they also
-// have a string column 3 with n different values.
+// shuffled returns n rows with random ids and a random float column 2. They also have a string
+// column 3 with n different values, if wanted.
 func shuffled(n int, withStrings bool) RowSet {
 	r := rand.New(rand.NewPCG(1, 2))
 	ids, values := make([]int64, n), make([]float64, n)

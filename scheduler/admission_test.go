@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// countedSleep returns a request whose first node notes that it began, and whose second node
+// countedSleep returns a request for two nodes. The first notes that it began, and the second
 // sleeps for 10 ms.
 func countedSleep(t *testing.T, b *bubble, began *atomic.Int64) *scheduler.Execution {
 	return &scheduler.Execution{UserID: 1, Graph: graph(t, b.tasks, "s", node("n", "began", "", "", ""), sleepNode("s", "n", ms(10)))}
@@ -195,8 +195,8 @@ func TestWithoutABoundAllRun(t *testing.T) {
 }
 
 // Waiting requests are served in turns by caller, and those of one caller in turns by
-// connection. In a full queue a flow that waits for less takes the place of another request:
-// the newest of the greediest connection of the greediest caller.
+// connection. In a full queue, a request of a flow with fewer takes the place of another one.
+// That is the newest of the greediest connection of the greediest caller.
 func TestWaitingRequestsTakeTurns(t *testing.T) {
 	admissionTest(t, 1, 6, func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64) {
 		start := func(caller, connection uint64) *bubbleResult {

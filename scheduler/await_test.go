@@ -168,7 +168,7 @@ func TestAwaitsAreBounded(t *testing.T) {
 	require.NoError(t, start(), "there is room again")
 }
 
-// Which waits a body may begin depends on its task alone, and not on the engine.
+// The waits that a body may begin depend only on its task, not on the engine.
 func TestWhoMayWait(t *testing.T) {
 	sleep := func(c *task.Ctx) error { return c.Sleep(5 * time.Millisecond) }
 	await := func(c *task.Ctx) error {

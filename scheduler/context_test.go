@@ -71,7 +71,7 @@ func TestContextOfABody(t *testing.T) {
 	}
 }
 
-// If the caller's own deadline comes first, the context has that one.
+// The context has the caller's own deadline if that comes first.
 func TestContextOfABodyWhoseCallerHasADeadline(t *testing.T) {
 	spec := task.Spec{Op: "test::asks", Output: task.Source, Run: func(body *task.Ctx) (rowset.RowSet, error) {
 		deadline, _ := body.Context().Deadline()

@@ -90,7 +90,7 @@ func BenchmarkCoroutineResume(b *testing.B) {
 }
 
 // BenchmarkSuspendedNode measures the memory of a node that waits on the loop, together with
-// its request: heap and stacks, by the number of nodes that wait at once.
+// its request. It reports heap and stacks by the number of nodes that wait at once.
 func BenchmarkSuspendedNode(b *testing.B) {
 	const nodes = 10_000
 	w := newHandWorld(b, 0)

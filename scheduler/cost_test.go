@@ -29,8 +29,8 @@ func TestCostModelOfOneSizeIsExactAfterOneRun(t *testing.T) {
 	}
 }
 
-// If a node of 1 µs begins to take 5 ms, the model knows at once that it is expensive. The way
-// back takes longer.
+// The model knows at once that a node is expensive that begins to take 5 ms instead of 1 µs.
+// The way back takes longer.
 func TestCostModelUnlearns(t *testing.T) {
 	for _, rows := range []int{1, 10, 1000} {
 		var m costModel

@@ -168,8 +168,8 @@ func (c threadConn) Write(p []byte) error {
 	return c.Conn.Write(p)
 }
 
-// viewers returns a plan of n viewer nodes that read Redis at the same time, and of a chain of
-// nodes that puts their rows together.
+// viewers returns a plan with n viewer nodes that read Redis at the same time. A chain of nodes
+// puts their rows together.
 func viewers(t *testing.T, reg *registry.Registry, n int) *plan.Graph {
 	var nodes []string
 	output := "v0"

@@ -110,8 +110,8 @@ func forAllEngines(t *testing.T, test func(t *testing.T, e scheduler.Engine)) {
 		}
 	}
 	t.Run("pool", func(t *testing.T) {
-		// There are as many workers as nodes in any plan: a required node must not wait for a
-		// worker behind optional ones.
+		// There are as many workers as nodes in any plan, because a required node must not wait
+		// for the workers of optional ones.
 		e := blocking.OpenTwoPools(scheduler.Config{Registry: testRegistry(t), CPUThreads: 8})
 		defer e.Close(scheduler.Forever)
 		test(t, e)
@@ -286,7 +286,7 @@ func TestAnOptionalNodeIsWaitedForWhileARequiredOneRuns(t *testing.T) {
 					requireRows(t, r, c.want...)
 					assert.Equal(t, c.told, statuses(r))
 				}
-				e.Close(scheduler.Forever) // Nothing of it is left behind.
+				e.Close(scheduler.Forever) // Nothing of it is left.
 				for range len(b.stuck) {
 					<-b.stuck
 					assert.ErrorIs(t, <-b.stopped, task.ErrCancelled)

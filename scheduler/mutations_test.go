@@ -20,7 +20,7 @@ import (
 
 var runMutations = flag.Bool("mutations", false, "build the engine with each deliberate bug and let the simulation find it")
 
-// mutationSeeds is the number of seeds within which the simulation has to find a bug.
+// mutationSeeds is the number of seeds within which the simulation must find a bug.
 const mutationSeeds = 20_000
 
 const mutationDir = "testdata/mutations"

@@ -18,8 +18,8 @@ import (
 )
 
 // The tests of this file check the threading of the two-pool engine: which workers run a node,
-// and how many nodes run at once. Every body stops at a door. When all goroutines wait, the
-// bodies at the doors are all that the engine runs at once.
+// and how many nodes run at once. Every body stops at a door. The bodies at the doors are all
+// that the engine runs at once, when all goroutines wait.
 
 // dispatchTable is the original specification's table of tasks and pools (THREADING_MODEL.md).
 // fixed_source and busy_cpu are not in it, but they do no I/O.

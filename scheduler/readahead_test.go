@@ -301,7 +301,7 @@ func TestReadingAheadChangesNoAnswer(t *testing.T) {
 		}
 		half := len(sent) / 2
 		for i := range half {
-			if whole { // If a node never runs, what was read for it was read in vain.
+			if whole { // Values for a node that never runs were read in vain.
 				assert.LessOrEqual(t, sent[half+i], sent[i], "seed %d, %s", seed, worlds[i].name)
 			}
 			if sent[half+i] < sent[i] {

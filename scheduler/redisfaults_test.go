@@ -45,8 +45,8 @@ type redisFault struct {
 	// deadline of the request, from its submission; 0: none.
 	deadline time.Duration
 
-	// wantErr are errors that the request's error must match; none: it succeeds. If there are
-	// any wantAny, the error must match one of them.
+	// wantErr are errors that the request's error must match; none: it succeeds. It must also
+	// match one of wantAny, if there are any.
 	wantErr  []error
 	wantAny  []error
 	wantText []string // what the error says, apart from the server's address

@@ -32,7 +32,7 @@ const (
 	// defaultPolicy is for what takes longer than its bounds: both timeouts are 1 s.
 	defaultPolicy = ""
 	// calm is how long the load goes on without a failure. It is longer than any bound of
-	// defaultPolicy and any pause between two attempts to connect, so a failure that is still
+	// defaultPolicy and any pause between two attempts to connect. So a failure that is still
 	// to come is seen.
 	calm = 1500 * time.Millisecond
 )
@@ -183,7 +183,7 @@ func TestRedisUnderLoad(t *testing.T) {
 		// wantText: at least one failure contains each of these. (Chance decides whether any
 		// commands are in flight when a connection ends.)
 		wantText []string
-		// reconnects is how often the engine must connect anew, at least.
+		// reconnects is how often the engine must connect again, at least.
 		reconnects uint64
 	}{
 		{

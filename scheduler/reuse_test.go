@@ -100,8 +100,8 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 	}
 	require.Equal(t, abandoned, w.Metrics().Orphans)
 
-	// Now everything else is used again and again, by many requests at a time, each with values
-	// of its own.
+	// Now everything else is used again and again, by many requests at a time, each with its
+	// own values.
 	for round := range int64(rounds) {
 		for range abandoned {
 			looks <- struct{}{}

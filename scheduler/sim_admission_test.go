@@ -197,11 +197,10 @@ func (w *simWorld) checkAdmission() {
 	w.check(all == waiting, "%d requests wait, shares have %d", waiting, all)
 }
 
-// checkTurns checks the turns of each request that waited. While it did, another connection of
-// its caller began at most one request more than its own connection did. Another caller began
-// at most one more than its own caller did. So a newcomer waits for one request of each other
-// flow at most. A request that may or may not have begun meanwhile counts in favor of the
-// engine.
+// checkTurns checks the turns of each request that waited. Another connection of its caller
+// began at most one request more than its own connection meanwhile. Another caller began at
+// most one more than its own caller did. So a newcomer waits for one request of each other flow
+// at most. A request that may or may not have begun meanwhile counts in favor of the engine.
 func (w *simWorld) checkTurns() {
 	for _, q := range w.requests {
 		if q.since == 0 || !q.ran {

@@ -17,7 +17,7 @@ import (
 )
 
 // This file has what the simulation knows of nodes that may fail. It makes nodes of random
-// plans lenient, and has a model of its own of what their readers see.
+// plans lenient, and has its own model of what their readers see.
 
 // beLenient gives nodes on_error and optional, and adds fallbacks. Load refuses some of that:
 // see beStricter.

@@ -87,8 +87,8 @@ func (w *simWorld) dequeue(s simJob) {
 }
 
 // jobBegins checks that no waiting job should have begun before s. A job may overtake one of an
-// earlier request, but not if its own request came too much later: by more than the patience
-// plus the job's longest path.
+// earlier request. But its own request must not have come later by more than the patience plus
+// the job's longest path.
 func (w *simWorld) jobBegins(s simJob) {
 	earlier := true // submitted before s
 	for _, other := range w.waiting {

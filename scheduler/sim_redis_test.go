@@ -164,8 +164,8 @@ func (s *simServer) elsewhere(args [][]byte, command []byte) string {
 	return ""
 }
 
-// commandCounts counts commands by a hash of their text. If two texts share a count, the check
-// is merely less strict.
+// commandCounts counts commands by a hash of their text. The check is merely less strict if two
+// texts share a count.
 type commandCounts [4096]uint16
 
 func (c *commandCounts) of(command []byte) *uint16 {
@@ -176,7 +176,7 @@ func (c *commandCounts) of(command []byte) *uint16 {
 	return &c[h%uint32(len(c))]
 }
 
-// countReached checks that a command that may have reached a server is never sent again: no
+// countReached checks that a command that may have reached a server is never sent again. So no
 // command is executed more often than bodies have asked for it.
 func (w *simWorld) countReached(args [][]byte, command []byte) {
 	if own(args) {

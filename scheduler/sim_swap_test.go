@@ -38,7 +38,7 @@ func (w *simWorld) step() {
 }
 
 // swap makes the next generation, for requests that come later. Some plans stay the same, the
-// others are loaded anew.
+// others are loaded again.
 func (w *simWorld) swap() {
 	s, reg := &w.swaps, w.lab.reg.WithEndpointsOf(w.lab.reg)
 	s.former = w.plans

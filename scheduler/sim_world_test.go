@@ -287,8 +287,8 @@ type simRequest struct {
 // simInstantsMax bounds a run: one takes some hundreds of instants.
 const simInstantsMax = 200_000
 
-// run plays one seed and returns the first violation of an invariant. If trace is not nil, run
-// writes the log there.
+// run plays one seed and returns the first violation of an invariant. It writes the log to
+// trace, unless that is nil.
 func (lab *simLab) run(seed uint64, trace io.Writer) (err error) {
 	w := &simWorld{lab: lab, seed: seed, trace: trace, answers: map[string]int{}, rng: rand.New(rand.NewPCG(seed, 0x72616e6b64)), traces: newSimTraces(seed)}
 	lab.world = w

@@ -363,8 +363,8 @@ func TestDeadlinePassesInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openBubble(t, "pool", scheduler.Config{CPUThreads: 1}, deaf())
 		defer b.close()
-		// The first node has the only worker when the other two are spawned. If "fails" ran, it
-		// would say so.
+		// The first node has the only worker when the other two are spawned. The error of
+		// "fails" would say so if it ran.
 		g := graph(t, b.tasks, "both", source(3), node("first", "deaf", "src", `"ms": 20`, ""),
 			node("queued", "sleep", "src", `"duration_ms": 0, "fail_after_sleep": true`, `"timeout_ms": 10`),
 			concatNode("both", "first", "queued"))

@@ -10,8 +10,8 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// A sort with a take after it gives the same rows whether the engine sorts all rows or selects
-// some, on each engine and in each mode.
+// A sort with a take after it gives the same rows on each engine and in each mode. The engine
+// may sort all rows, or select some.
 func TestTopK(t *testing.T) {
 	const rows, count = 1000, 7
 	g := graph(t, builtin.Catalog(), "t", source(rows), vmNode("v", "src"), node("s", "sort", "v", `"by": 2001, "order": "desc"`, ""),

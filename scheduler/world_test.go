@@ -227,7 +227,7 @@ func (w *handWorld) within(g *plan.Graph, d time.Duration) *Execution {
 }
 
 // handCPU is a CPU whose worker is the test. The test takes a job with take and ends it with
-// finish. If auto is set, each job is done when it is submitted.
+// finish. Each job is done when it is submitted, if auto is set.
 type handCPU struct {
 	loop   *loop.Loop
 	queued []*cpupool.Job

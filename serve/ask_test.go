@@ -75,8 +75,8 @@ func TestBodiesAreThoseOfStdin(t *testing.T) {
 	}
 }
 
-// If a plan does not exist, only a caller with the right to every plan hears which plan has the
-// nearest name.
+// An error for an unknown plan names the nearest one only to a caller with the right to every
+// plan.
 func TestUnknownPlanNamesNoForeignPlan(t *testing.T) {
 	w := open(t, rankd.Options{})
 	ask := func(c *access.Caller) string {

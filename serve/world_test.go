@@ -99,7 +99,7 @@ func caller(t testing.TB, r access.Rules) *access.Caller {
 	return c
 }
 
-// root returns a caller who may ask for everything.
+// root returns a caller that may ask for everything.
 func root(t testing.TB) *access.Caller {
 	return caller(t, access.Rules{
 		Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain},

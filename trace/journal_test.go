@@ -287,8 +287,8 @@ func TestWhichCallIsGivenUp(t *testing.T) {
 	assert.Equal(t, map[int]bool{1: false, 2: true, 4: false}, givenUp)
 }
 
-// If the event that a node waits for a call does not fit, then the trace does not say that
-// anybody waits for it.
+// An event says that a node waits for a call. The trace without that event does not say that
+// anybody waits for the call.
 func TestACallWhoseWaitWasDropped(t *testing.T) {
 	g, c := concatPlan(t), clock.NewReal()
 	waitless := 0

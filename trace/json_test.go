@@ -30,7 +30,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// Whatever Decode accepts can be evaluated, and reads back the same.
+// A document that Decode accepts can be evaluated, and reads back the same.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.json")
 	require.NoError(f, err)

@@ -91,7 +91,7 @@ func TestWriterReportsTheFirstError(t *testing.T) {
 	assert.EqualValues(t, 3, w.Failures())
 }
 
-// If a file takes nothing, Shutdown waits for as long as its context allows.
+// Shutdown waits for a file that takes nothing, but only as long as its context allows.
 func TestWriterShutsDownInTime(t *testing.T) {
 	slow := slowWriter{make(chan struct{}, 2), make(chan struct{})}
 	w := NewWriter(slow, nil)

@@ -156,7 +156,7 @@ func TestDeadLetters(t *testing.T) {
 	assert.Equal(t, map[string]string{"2": `{"request_id":"2",,"candidates":[{"id":14}]}`}, answers)
 }
 
-// If a worker's engine cannot open, its error says why.
+// The error of a worker says why its engine cannot open.
 func TestAnEngineThatDoesNotOpen(t *testing.T) {
 	config, err := rankdbeam.NewConfig(rankd.Options{Plan: "none"}, rankd.FormatFlat)
 	require.NoError(t, err)

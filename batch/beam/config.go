@@ -95,7 +95,7 @@ type openEngine struct {
 	users  int
 }
 
-// acquire returns the engine of a configuration. If no other copy has opened it, acquire does.
+// acquire returns the engine of a configuration. It opens the engine if no other copy has.
 func acquire(c *Config) (engine *openEngine, opened bool, err error) {
 	text, err := json.Marshal(c)
 	if err != nil {

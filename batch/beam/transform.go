@@ -86,7 +86,8 @@ func (f *rankFn) StartBundle(ctx context.Context, _ func(string), _ func(Failed)
 	f.line = batch.NewLine(f.engine.Engine, batch.DefaultInFlight)
 }
 
-// ProcessElement starts the request of a user. If the line is full, it first waits for the oldest request.
+// ProcessElement starts the request of a user. It first waits for the oldest request if the
+// line is full.
 func (f *rankFn) ProcessElement(ctx context.Context, user string, answer func(string), failed func(Failed)) error {
 	p := f.line.Take()
 	for ; p == nil; p = f.line.Take() {

@@ -30,8 +30,8 @@ func values(t *testing.T, addr string, commands ...[]string) (texts [][]string) 
 	return texts
 }
 
-// Whatever type a key has, it is written and has the same value afterwards. Redis reports the
-// write to those who follow the key.
+// A key of any type is written and has the same value afterwards. Redis reports the write to
+// those who follow the key.
 func TestRewriter(t *testing.T) {
 	testworld.StartRedis(t) // skips where there is none
 	keys := []string{"hash", "list", "text", "set", "sorted", "stream"}

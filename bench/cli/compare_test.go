@@ -17,8 +17,8 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-// A plan may come from a pipe, which can be read once. Whatever the file is, compare does not
-// wait or read without bound.
+// A plan may come from a pipe, which can be read once. compare does not wait or read without
+// bound, whatever the file is.
 func TestArtifact(t *testing.T) {
 	text, err := fs.ReadFile(artifacts.Plans(), "simple_viewer.plan.json")
 	require.NoError(t, err)

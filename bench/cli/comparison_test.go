@@ -416,7 +416,7 @@ func TestOpenLoop(t *testing.T) {
 	assert.Empty(t, c.knees(), "rates have no knee")
 }
 
-// If one section has a writer, each section says whether it has one.
+// Each section says whether it has a writer, if one of them does.
 func TestForeignWritesInTitles(t *testing.T) {
 	c := comparisonOf(closed("reactor", 1, 1, harness.Estimate{}),
 		cellOf("reactor", point{conditions{writes: 100}, 1, 0}, figures{"foreign_writes_per_second": {Median: 95}}),

@@ -54,8 +54,8 @@ func TestTablesOfTheLoopOpenWithTheAnswer(t *testing.T) {
 	}
 }
 
-// answerOf returns the answer of a mode. If the results have another mode, it returns a text
-// with which no output begins.
+// answerOf returns the answer of a mode. It returns a text with which no output begins, if the
+// results have another mode.
 func answerOf(m loopMode, results []any) (answer string) {
 	defer func() {
 		if recover() != nil {

@@ -281,7 +281,7 @@ func TestPipelinedRequestsShareConnections(t *testing.T) {
 	assert.Equal(t, 64, m.base(bounded, 64).Connections)
 }
 
-// If a server does not do what the measurement assumes, the result is an error, not a figure.
+// A server that does not do what the measurement assumes causes an error, not a figure.
 func TestOverloadRefusesNonsense(t *testing.T) {
 	refusing, failing := reportOf(time.Second, 0, latencies()), reportOf(time.Second, 1, latencies())
 	refusing.Refused = &load.Tally{Answered: 1, Latency: latencies(time.Microsecond)}

@@ -44,8 +44,8 @@ type engine struct{ *rankd.Engine }
 
 var fanoutParam = regexp.MustCompile(`"fanout": \d+`)
 
-// openEngine opens an engine on the Redis at addr. It runs an example plan. If fanout is not 0,
-// it overrides the fanout of every node.
+// openEngine opens an engine on the Redis at addr. It runs an example plan. fanout overrides
+// the fanout of every node, unless it is 0.
 func openEngine(t testing.TB, addr, name string, fanout int) *engine {
 	t.Helper()
 	text, err := fs.ReadFile(artifacts.Plans(), name+".plan.json")

@@ -152,7 +152,7 @@ func (r *Ranker) gather(ctx context.Context, req Request, b *Batch, p *posts) er
 	return nil
 }
 
-// addSimilar reads posts like those that the user liked. If a list fails, there are none.
+// addSimilar reads posts like those that the user liked. It adds none if a list fails.
 func (r *Ranker) addSimilar(ctx context.Context, liked []Text, p *posts) {
 	b := r.batches.get()
 	defer r.batches.put(b)
@@ -174,8 +174,8 @@ func (r *Ranker) addSimilar(ctx context.Context, liked []Text, p *posts) {
 	}
 }
 
-// dropSeen drops the posts that the user has seen since that time. If Redis fails, all posts
-// stay.
+// dropSeen drops the posts that the user has seen since that time. All posts stay if Redis
+// fails.
 func (r *Ranker) dropSeen(ctx context.Context, user int64, since float64, b *Batch, p *posts) {
 	if len(p.rows) == 0 {
 		return
@@ -252,9 +252,9 @@ func (p *posts) reset() {
 	p.friend.reset()
 }
 
-// addAll adds the posts that entries name. If a post already has a row, the row gets the source
-// in addition. rank is the rank of the post before the first entry. addAll returns the rank of
-// the last one.
+// addAll adds the posts that entries name. The row of a post that already has one gets the
+// source in addition. rank is the rank of the post before the first entry. addAll returns the
+// rank of the last one.
 func (p *posts) addAll(entries []Text, source Source, rank int64) int64 {
 	for _, entry := range entries {
 		id, ok := whole(entry)
@@ -327,7 +327,7 @@ func (p *posts) blend(best []scored) []Candidate {
 	var next [2]int    // of spread: where to look for the next followed row, and the next other one
 	spread, left := p.order, len(best)
 	first := 0 // no row before it waits
-	// take returns the next row, followed or other. If there is none, it returns waits.
+	// take returns the next row, followed or other. It returns waits if there is none.
 	take := func(followed bool) int32 {
 		stream := 1
 		if followed {

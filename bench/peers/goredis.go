@@ -37,8 +37,8 @@ type GoRedisConfig struct {
 	Mode GoRedisMode
 	// Pool bounds the connections of pipelines. Zero means 64.
 	Pool int
-	// Batches is the number of the auto-pipeliner's batches in flight, each on a connection
-	// of its own. Zero means 1.
+	// Batches is the number of the auto-pipeliner's batches in flight, each on its own
+	// connection. Zero means 1.
 	Batches int
 	// Threshold is the number of waves in flight from which GoRedisAdaptive leaves them to
 	// the auto-pipeliner. Zero means 12.
@@ -82,8 +82,8 @@ func OpenGoRedis(addr string, cfg GoRedisConfig) (Store, error) {
 		// which this library builds a Go map per user.
 		Protocol: 2,
 		PoolSize: cfg.Pool,
-		// Pipelines have their own pool, with 10 connections by default. When these are in use,
-		// pipelines take connections of the other pool. So this pool is the one to size.
+		// Pipelines have their own pool, with 10 connections by default. Pipelines take
+		// connections of the other pool when these are in use. So this pool is the one to size.
 		PipelinePoolSize:        cfg.Pool,
 		PipelineReadBufferSize:  cfg.BufferBytes,
 		PipelineWriteBufferSize: cfg.BufferBytes,

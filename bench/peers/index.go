@@ -23,7 +23,7 @@ func (x *index) reset() {
 	}
 }
 
-// put returns the row of an id. If the id has no row, it gets row.
+// put returns the row of an id. An id without a row gets row.
 func (x *index) put(id int64, row int) int {
 	if 2*x.used >= len(x.slots) {
 		x.grow()

@@ -67,8 +67,8 @@ func (t *Target) ReadVersion(user int64, done func(version int64, err error)) {
 
 var errNoVersion = errors.New("a version has no value")
 
-// client runs each request on a goroutine. If the next request follows an answer at once, as in
-// a closed loop, the same goroutine runs it. A new goroutine would have to grow its stack
+// client runs each request on a goroutine. The same goroutine runs the next request if that
+// follows an answer at once, as in a closed loop. A new goroutine would have to grow its stack
 // again.
 type client struct {
 	plan     Plan

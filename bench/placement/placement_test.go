@@ -78,8 +78,7 @@ func scenarioOf(t *testing.T, name string) *Scenario {
 	return nil
 }
 
-// If the scenario says so, requests on many rows ask for a mode of their own, but the others do
-// not.
+// Requests on many rows ask for their own mode if the scenario says so, but the others do not.
 func TestRequestsAskForAMode(t *testing.T) {
 	inline := map[string]float64{}
 	for _, name := range []string{"mix_large", "mix_asking"} {

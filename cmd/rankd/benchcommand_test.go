@@ -108,7 +108,7 @@ func TestBenchCompare(t *testing.T) {
 	assert.Contains(t, string(report), "pool:redis_pool=2")
 }
 
-// While somebody writes, an engine with a cache tells how old its answers are.
+// An engine with a cache tells how old its answers are while somebody writes.
 func TestBenchCompareAges(t *testing.T) {
 	o := measure(t, "compare", "--plan_name", "simple_viewer", "--users", "1-9", "--json", "--engines", "reactor,reactor:cache=ttl", "--concurrency", "2",
 		"--foreign_writes", "0,100", "--rounds", "1", "--duration", "20ms", "--warmup", "1ms")

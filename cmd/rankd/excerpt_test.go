@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever is wrong in megabytes of input, answers and messages quote 200 bytes of it.
+// Answers and messages quote 200 bytes of the input, whatever is wrong in megabytes of it.
 func TestAnswersAndMessagesQuoteLittle(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	quote := func(s string) string { text, _ := json.Marshal(s); return string(text) }

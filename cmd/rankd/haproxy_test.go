@@ -148,8 +148,8 @@ func askThrough(client *http.Client, front string) error {
 	return nil
 }
 
-// askOverRESP sends requests over one connection for as long as it holds. If the connection
-// breaks, it sends the request again on another one, as the clients of Redis do.
+// askOverRESP sends requests over one connection for as long as it holds. It sends the request
+// again on another connection if this one breaks, as the clients of Redis do.
 func (l *traffic) askOverRESP(front string) {
 	var conn *redisConn
 	defer func() {

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// migrateRequests has the kernel pass on connections until the test ends. When a listener
-// closes, those in its backlog go to another listener of the same port. Without permission it
-// skips the test, or fails it if it must run.
+// migrateRequests has the kernel pass on connections until the test ends. Connections in the
+// backlog of a listener that closes go to another listener of the same port. Without permission
+// it skips the test, or fails it if it must run.
 func migrateRequests(t *testing.T) {
 	const file = "/proc/sys/net/ipv4/tcp_migrate_req"
 	before, err := os.ReadFile(file)

@@ -110,7 +110,7 @@ func TestBenchmarksHidePasswords(t *testing.T) {
 	}
 }
 
-// If the server refuses a password, it is not shown, either.
+// A password that the server refuses is not shown, either.
 func TestWrongPasswordsAreHidden(t *testing.T) {
 	server := miniredis.RunT(t)
 	server.RequireUserAuth("ranker", "another")
@@ -132,8 +132,7 @@ func TestWrongPasswordsAreHidden(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a command line that contains a password, the error does not quote the
-// password.
+// The error does not quote the password of a command line, whatever is wrong with that line.
 func TestErrorsOfCommandLinesHidePasswords(t *testing.T) {
 	bad := []string{
 		"c4n4ry@h:6379", "u:c4n4ry@h:6379", "redis://u:c4n/4ryc4n4ry@h:6379", "redis://u:c4n4ry#@h", "redis://u:c4n4ry@h/x", "redis://u:c4n4ry@h:99999",

@@ -319,7 +319,7 @@ func (c lineCounter) Write(p []byte) (int, error) {
 }
 
 // TestNoSlotKeepsAResult: when an answer has left, its result is garbage, even if the slot has
-// seen no other request since. Of the encoded text, at most a bounded buffer stays.
+// seen no other request since. At most a bounded buffer of the encoded text stays.
 func TestNoSlotKeepsAResult(t *testing.T) {
 	const slots, rows = 8, 200_000
 	o, e := held(t, slots)

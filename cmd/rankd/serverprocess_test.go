@@ -55,8 +55,8 @@ func startServer(t *testing.T, args ...string) *serverProcess {
 	return s
 }
 
-// fixedPort returns a free port. Until the test ends, neither the kernel nor another such test
-// gives it to anybody, so a restarted server finds it free again.
+// fixedPort returns a free port. Neither the kernel nor another such test gives it to anybody
+// until the test ends. So a restarted server finds it free again.
 func fixedPort(t *testing.T) string {
 	for range 1000 {
 		port := strconv.Itoa(20000 + rand.IntN(12000)) // below the range of /proc/sys/net/ipv4/ip_local_port_range
@@ -191,8 +191,8 @@ func (l *logLines) awaitLine(t *testing.T, skip int, words ...string) (line stri
 	}
 }
 
-// await waits for a line with the message. Of the lines up to there, it returns the first one
-// that has all of the words, decoded, or nil.
+// await waits for a line with the message. It returns the first line up to there that has all
+// of the words, decoded, or nil.
 func (l *logLines) await(t *testing.T, message string, words ...string) map[string]any {
 	t.Helper()
 	_, last := l.awaitLine(t, 0, `"msg":"`+message+`"`)

@@ -232,8 +232,8 @@ var (
 	shownHeading = regexp.MustCompile(`── (\w+) ──`)
 )
 
-// shape returns what each run of a plan draws. Of a body, it takes the first eight letters of
-// the first word of its label, since a wide drawing cuts labels.
+// shape returns what each run of a plan draws. It takes only the first eight letters of the
+// first word of a body's label, since a wide drawing cuts labels.
 func shape(output string) (all []string) {
 	for _, m := range shownNode.FindAllStringSubmatch(output, -1) {
 		all = append(all, strings.Join(m[1:], " "))

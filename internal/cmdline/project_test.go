@@ -98,8 +98,7 @@ func TestWriteProject(t *testing.T) {
 	assert.Equal(t, projectRows{Registry: "tables", Plans: "plans"}, p.file)
 }
 
-// FuzzProject reads any text without a panic. If it accepts a text, the text contains no
-// unknown names.
+// FuzzProject reads any text without a panic. A text that it accepts contains no unknown names.
 func FuzzProject(f *testing.F) {
 	for _, text := range []string{"plans = \"p\"\n[env.prod]\nredis = \"h:1\"", "env = 1", "plans = [", "[[env]]", "\"\\u0070lans\" = 'x'", "[env.dev.x]"} {
 		f.Add(text)

@@ -12,8 +12,8 @@ type Redis struct{ *process.Redis }
 
 // StartRedis starts an empty redis-server on a free loopback port, without persistence. It
 // returns once the server accepts connections. Further arguments are passed on ("--maxclients",
-// "10"). The server is killed when the test ends. If the environment names no redis-server, the
-// test is skipped.
+// "10"). The server is killed when the test ends. The test is skipped if the environment names
+// no redis-server.
 func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	binary := os.Getenv("RANKD_REDIS_SERVER")

@@ -58,9 +58,9 @@ func benchVectors(key registry.KeyID, n int) rowset.Column {
 	return c
 }
 
-// operatorTrees returns trees of one operator. In one tree all operands are columns. If there
-// are several operands, another tree has constants for all but the first. An operator that
-// tests leaves has one tree for each type that it takes.
+// operatorTrees returns trees of one operator. In one tree all operands are columns. An
+// operator of several operands has another tree, with constants for all but the first. An
+// operator that tests leaves has one tree for each type that it takes.
 func operatorTrees(o *Operator) map[string]string {
 	key := func(id string) string { return `{"op":"key_ref","key_id":` + id + `}` }
 	members := ""

@@ -199,7 +199,7 @@ func TestAMatchOfALongStringStops(t *testing.T) {
 	}
 }
 
-// If the match of a string was stopped, there is no verdict on it.
+// A string whose match was stopped has no verdict.
 func TestAFilterWhoseLastMatchIsStoppedIsStopped(t *testing.T) {
 	b := rowset.NewStringBuilder(3001, 1)
 	b.Append([]byte(strings.Repeat("x", 1<<17)))

@@ -191,7 +191,7 @@ func checkColumns(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, 
 // and which parts it skips.
 func checkTerm(t *testing.T, ref reference, term Term, tree *jsondoc.Value, row, levels int) {
 	t.Helper()
-	if levels == 0 { // the reference evaluates the parts of each part anew
+	if levels == 0 { // the reference evaluates the parts of each part again
 		return
 	}
 	require.Empty(t, term.Fault)

@@ -61,7 +61,7 @@ func TestKernelsStopBetweenChunks(t *testing.T) {
 	}
 }
 
-// If nobody waits for five million rows, a few thousand are looked at.
+// The evaluation of five million rows ends after a few thousand if nobody waits for it.
 func TestLargeEvaluationStopsSoon(t *testing.T) {
 	rs := rowset.Dense(&rowset.Batch{IDs: make([]int64, 5_000_000)})
 	stop := countdown{n: 3}

@@ -136,8 +136,8 @@ func (f *fileRun) nodes(ctx context.Context, a *asked, call *compiler.TestCall) 
 }
 
 // explain returns why rows of an answer are where they are. To find that out, it runs the
-// request once more. If a pair is in the wrong order, explain names the node at which the
-// second row got ahead of the first.
+// request once more. It names the node at which the second row got ahead of the first, if a
+// pair is in the wrong order.
 func (f *fileRun) explain(ctx context.Context, a *asked, call *compiler.TestCall) (any, error) {
 	a.Request["explain"], _ = json.Marshal(a.IDs) // It was JSON before.
 	answer, err := f.world.rank(ctx, a, f.data[a.Data], call.Serve)
@@ -181,9 +181,9 @@ func rowOf(why *explain.Explanation, id json.RawMessage) *explain.Row {
 	return nil
 }
 
-// apart says at which node the row late got ahead of the row early, which should come first. If
-// late was ahead from the start, it names the last sort that left it ahead. It returns nothing
-// if the rows have no node in common.
+// apart says at which node the row late got ahead of the row early, which should come first. It
+// names the last sort that left late ahead, if late was ahead from the start. It returns
+// nothing if the rows have no node in common.
 func apart(early, late *explain.Row) string {
 	if early == nil || late == nil {
 		return ""

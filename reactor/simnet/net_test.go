@@ -280,7 +280,7 @@ func TestServerDownLosesConnectionsAndComesBack(t *testing.T) {
 	assert.Equal(t, "hello", string(again.data))
 }
 
-// Whatever is lost, each side has read a prefix of what the other has sent, and hears of the
+// Each side has read a prefix of what the other has sent, whatever is lost, and hears of the
 // end once.
 func TestLossCutsTheStreamAnywhere(t *testing.T) {
 	message := []byte("0123456789abcdefghijklmnopqrstuvwxyz")

@@ -149,7 +149,7 @@ func (c *fakeCluster) gets(nodes ...int) (b *resp.Batch, want []string) {
 	return b, want
 }
 
-// texts runs a batch and returns the replies. Of an error, it returns the text.
+// texts runs a batch and returns the replies. It returns the text of an error.
 func texts(client *Cluster, b *resp.Batch, deadline clock.Time) (got []string, err error) {
 	err = client.Do(b, deadline, func(replies resp.Replies) error {
 		for _, r := range replies.All() {

@@ -180,7 +180,7 @@ func TestClientFollowsTheMaster(t *testing.T) {
 	assert.True(t, strings.Contains(c.Addr(), sentinel.addr()))
 }
 
-// If a sentinel falls silent, the client gives it up and listens to the next one.
+// The client gives up a sentinel that falls silent, and listens to the next one.
 func TestSentinelsThatFallSilent(t *testing.T) {
 	silent := serve(t, func(s *session) {
 		_ = s.command()

@@ -229,8 +229,8 @@ func TestADeadNodeFailsOnlyItsCommands(t *testing.T) {
 	w.end(c)
 }
 
-// A burst of timeouts reveals a silent node. If a silent node is asked for the map, the client
-// then asks another one.
+// A burst of timeouts reveals a silent node. The client then asks another node for the map if
+// it has asked a silent one.
 func TestAMuteNodeIsFound(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	c := w.client(resp.Options{Addr: addrOf(0) + "," + addrOf(1), RequestTimeout: 50 * time.Millisecond, ConnectTimeout: 100 * time.Millisecond})
@@ -259,7 +259,7 @@ func TestAMuteNodeIsFound(t *testing.T) {
 	w.end(c)
 }
 
-// If no node answers, calls fail as those of a client whose server is dead.
+// Calls fail as those of a client whose server is dead, if no node answers.
 func TestNoNodeAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string // to CLUSTER SLOTS; "": the nodes are dead

@@ -368,7 +368,7 @@ func TestAReplicaOfARealClusterLagsBehind(t *testing.T) {
 	b.isRead(4)
 	var last atomic.Bool
 	ended := make(chan struct{})
-	go func() { // While somebody writes without a pause, a replica seems to lag by one write.
+	go func() { // A replica seems to lag by one write while somebody writes without a pause.
 		defer close(ended)
 		for key := "key:0"; !last.Load(); {
 			for node := range 3 {

@@ -10,7 +10,7 @@ import (
 // An alarm wakes one goroutine at given instants. On systems other than Linux it is as exact as
 // Go's timers.
 type alarm interface {
-	// wait returns true at t or after it. If the alarm is closed, it returns false at once.
+	// wait returns true at t or after it. It returns false at once if the alarm is closed.
 	wait(t time.Time) bool
 	// close ends all waiting. A second call does nothing. Any goroutine.
 	close()

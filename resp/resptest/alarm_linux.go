@@ -8,8 +8,8 @@ import (
 )
 
 // An alarm wakes one goroutine at given instants, some 0.1 ms late on an idle machine. It is a
-// descriptor that becomes readable when its time has come. While nothing else happens, Go waits
-// for its own timers in whole milliseconds, which is as long as the delays to be simulated.
+// descriptor that becomes readable when its time has come. Go waits for its own timers in whole
+// milliseconds while nothing else happens. The delays to be simulated are no longer than that.
 type alarm struct{ file *os.File }
 
 func newAlarm() (alarm, error) {
@@ -20,7 +20,7 @@ func newAlarm() (alarm, error) {
 	return alarm{os.NewFile(uintptr(fd), "timerfd")}, nil
 }
 
-// wait returns true at t or after it. If the alarm is closed, it returns false at once.
+// wait returns true at t or after it. It returns false at once if the alarm is closed.
 func (a alarm) wait(t time.Time) bool {
 	d := time.Until(t)
 	if d <= 0 {

@@ -29,8 +29,8 @@ type Delay struct {
 }
 
 // NewDelay starts a proxy on a free loopback port for the server at backend ("host:port"). A
-// round trip through it takes twice oneWay longer than without it. While the backend cannot be
-// reached, connections are accepted and closed.
+// round trip through it takes twice oneWay longer than without it. Connections are accepted and
+// closed while the backend cannot be reached.
 func NewDelay(backend string, oneWay time.Duration) (*Delay, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

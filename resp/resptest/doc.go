@@ -1,17 +1,17 @@
 // Package resptest, which follows the engine's needs, has servers that misbehave on
 // demand, to try clients against.
 //
-// A Server speaks RESP2 and answers from a function, or, as a proxy, from a real
-// server behind it. A Fault decides what becomes of each answer, and which fault
-// meets which command is up to a Script, which may be changed at any time:
+// A Server speaks RESP2 and answers from a function, or, as a proxy, from a real server behind
+// it. A Fault decides what becomes of each answer. A Script decides which fault meets which
+// command, and may be changed at any time:
 //
 //	client ──commands──▶ reader ──one reply owed per command──▶ writer ──Fault──▶ client
 //	                        │                                     ▲
 //	                        └── Script decides the fault          └─ reply: Answer, or the backend
 //
-// The answers are made whatever the fault is, and in the order of the commands, so
-// that a fault spoils exactly the reply that it is about. A fault is a few lines on a
-// Wire; those that are needed often are here:
+// The answers are made in the order of the commands, whatever the faults are. So a fault spoils
+// exactly its own reply. A fault is a few lines on a Wire; those that are needed often are
+// here:
 //
 //	srv.Set(resptest.Always(resptest.Silence()))                      // hangs
 //	srv.Set(resptest.On(resptest.Instead("-LOADING ...\r\n"), "GET")) // one command is refused
@@ -19,8 +19,8 @@
 //	srv.Down(); srv.Up()                                              // crash and restart
 //	srv.Set(nil)                                                      // well again
 //
-// A Delay is a proxy of another kind: it makes the network between client and
-// server long, for whole streams of bytes that it does not look into.
+// A Delay is a proxy of another kind. It makes the network between client and server long, for
+// whole streams of bytes that it does not interpret.
 //
 // Close of either leaves no goroutine and no descriptor behind.
 package resptest

@@ -74,8 +74,8 @@ func NewServer(answer Answer) (*Server, error) {
 }
 
 // NewProxy starts a server on a free loopback port that gets its answers from the server at
-// backend ("host:port"). Each connection that it accepts has one to the backend. While the
-// backend cannot be reached, connections are accepted and closed.
+// backend ("host:port"). Each connection that it accepts has one to the backend. Connections
+// are accepted and closed while the backend cannot be reached.
 func NewProxy(backend string) (*Server, error) {
 	return start(func() (source, error) { return dialBackend(backend) })
 }
@@ -285,8 +285,8 @@ func (s *Server) fault(e Event) Fault {
 	return nil
 }
 
-// answer writes the replies that are owed, until no more will come. When its source ends and
-// has given all replies, the connection also ends.
+// answer writes the replies that are owed, until no more will come. The connection also ends
+// when its source ends and has given all replies.
 func answer(wire *Wire, src source, queue <-chan owed) {
 	for {
 		o, ok := next(queue, src.ended())

@@ -96,9 +96,9 @@ func (w *world) get() (text string, err error) {
 	return text, err
 }
 
-// The client connects to the master that the sentinel names. When there is another master, it
-// connects to that one, even if the connection to the old one still works. It refuses a server
-// that says that it is not a master.
+// The client connects to the master that the sentinel names. It connects to another master when
+// there is one, even if the connection to the old one still works. It refuses a server that
+// says that it is not a master.
 func TestTheClientFollowsTheMaster(t *testing.T) {
 	w := newWorld(t)
 	var role atomic.Pointer[string]

@@ -77,9 +77,9 @@ func (s *state) flat(earlier *state) bool {
 		s.heap <= earlier.heap+earlier.heap/4+4<<20 && s.resident <= earlier.resident+earlier.resident/2+32<<20
 }
 
-// lookAfterRest returns the server's state when it has come to rest. It has then the same
-// number of descriptors and goroutines twice in a row and, if there is an earlier state, is
-// flat compared with it. After too long, it returns the last state.
+// lookAfterRest returns the server's state when it has come to rest. The server then has the
+// same number of descriptors and goroutines twice in a row. It is also flat compared with the
+// earlier state, if there is one. After too long, it returns the last state.
 func lookAfterRest(t *testing.T, server *process.Replica, earlier *state) (seen state) {
 	t.Helper()
 	look := func() (s state) {

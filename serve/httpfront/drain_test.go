@@ -61,7 +61,7 @@ func TestDrain(t *testing.T) {
 	assert.NoError(t, s.front.Serve(other), "it serves no more")
 }
 
-// A batch between two lines ends at once, and properly. If a line has begun, it is answered
+// A batch between two lines ends at once, and properly. A line that has begun is answered
 // first.
 func TestDrainEndsBatches(t *testing.T) {
 	s := start(t)

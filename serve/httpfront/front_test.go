@@ -106,7 +106,7 @@ func noRedis(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// everything is a caller who may ask for all.
+// everything is a caller that may ask for all.
 func everything(t testing.TB) *access.Store {
 	c, err := access.NewCaller(access.Rules{
 		Name: access.Anonymous, Plans: []string{"*"}, Overrides: []string{"*"}, Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain},

@@ -46,8 +46,8 @@ func (c *wire) Close(reason error) {
 	}
 }
 
-// receive hands bytes to the session. While the session asks for it, receive hands over what
-// the session has left.
+// receive hands bytes to the session. It hands over what the session has left for as long as
+// the session asks for that.
 func (c *wire) receive(data []byte) {
 	c.in = append(c.in, data...)
 	for {

@@ -36,7 +36,7 @@ func (r refRule) fits(result []int, pos int) bool {
 }
 
 // spreadReference orders n rows, one place at a time. It takes the first remaining row that
-// fits all rules. If there is none, it drops the last rule, and so on.
+// fits all rules. It drops the last rule if there is none, and so on.
 func spreadReference(n int, rules ...refRule) []int {
 	taken := make([]bool, n)
 	var result []int
@@ -106,8 +106,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// checkSpread checks that a spread loses and duplicates no row. If there are few rows, it also
-// compares the spread with the reference.
+// checkSpread checks that a spread loses and duplicates no row. It also compares the spread
+// with the reference if there are few rows.
 func checkSpread(t *testing.T, rows int, rules []spreadRule, limit int) {
 	var plain []refRule
 	for _, r := range rules {
@@ -153,7 +153,7 @@ func TestSpreadIsTheReference(t *testing.T) {
 	}
 }
 
-// Whatever the groups and parameters are, no row is lost or duplicated.
+// A spread loses and duplicates no row, whatever the groups and parameters are.
 func FuzzSpread(f *testing.F) {
 	f.Add([]byte("aabbab-c"), uint8(1), uint8(3), uint8(0))
 	f.Add([]byte("aaaaaaaaab"), uint8(2), uint8(0), uint8(4))

@@ -109,7 +109,7 @@ func TestExcludeAsReference(t *testing.T) {
 	}
 }
 
-// However many rows there are, one batch of a few commands asks for them.
+// One batch of a few commands asks for all rows, however many there are.
 func TestExcludeAsksInOneBatch(t *testing.T) {
 	for _, tt := range []struct {
 		rows     int

@@ -77,7 +77,7 @@ func TestNormalizeAtTheEdges(t *testing.T) {
 	in := rankdtest.WithFloats(rankdtest.Rows(1, 2), keyFloat, 1, nil)
 	_, err := nodeCase{params: map[string]any{"by": "k1001", "out_key": "strict"}}.runner(t, normalize())(in, 0)
 	assert.EqualError(t, err, "out_key: the result is null for 1 rows, and strict is not nullable")
-	// If the column is missing, all results are null. That happens after a node that failed and
+	// All results are null if the column is missing. That happens after a node that failed and
 	// gave no rows.
 	out, err := nodeCase{params: map[string]any{"by": "k1002", "out_key": "score", "method": "rank"}}.runner(t, normalize())(in, 0)
 	require.NoError(t, err)

@@ -280,7 +280,8 @@ func TestRemoteCandidates(t *testing.T) {
 	assert.ErrorIs(t, err, task.ErrTooManyRows)
 }
 
-// If there are no rows, no service is asked. A body that nobody waits for does not ask, either.
+// A body without rows does not ask the service. A body that nobody waits for does not ask,
+// either.
 func TestRemoteAsksOnlyIfItMust(t *testing.T) {
 	for _, op := range []string{"remote", "remote_candidates"} {
 		c := remoteCase(map[string]any{"columns": []any{"f1"}}, "", rankdtest.Select(rankdtest.Rows(1, 2)))
@@ -413,7 +414,7 @@ func normal(v any) any {
 	return v
 }
 
-// Whatever a service answers, the result is an error of one line or one value per row.
+// The result is an error of one line or one value per row, whatever a service answers.
 func FuzzRemoteAnswer(f *testing.F) {
 	for _, answer := range []string{`{"columns":{"f1":[1,null],"t1":[["a"],[]]}}`, `{"ids":[1,2],"columns":{"f1":[1,2],"t1":[3,[]]}}`, `{"columns":{"f1":[1e999,-0],"t1":[["\ud800"],null]}}`, `[`, `{"ids":[1`, `{"ids":["a","\u0000"],"columns":{"f1":[1,2],"t1":[null,null]}}`} {
 		f.Add([]byte(answer))
