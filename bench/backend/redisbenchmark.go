@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -32,18 +33,14 @@ func RedisBenchmark(ctx context.Context, program, addr string) (float64, error) 
 	return rate, nil
 }
 
+var benchmarkRate = regexp.MustCompile(`(?m)^"HGETALL[^"]*","([\d.]+)"`)
+
 // parseBenchmark reads the rate from the lines of --csv, whose second column it is.
 func parseBenchmark(csv string) (float64, error) {
-	for line := range strings.Lines(csv) {
-		fields := strings.Split(line, ",")
-		if len(fields) < 2 || !strings.HasPrefix(fields[0], `"HGETALL`) {
-			continue
+	if m := benchmarkRate.FindStringSubmatch(csv); m != nil {
+		if rate, err := strconv.ParseFloat(m[1], 64); err == nil && rate > 0 {
+			return rate, nil
 		}
-		rate, err := strconv.ParseFloat(strings.Trim(fields[1], "\"\r\n"), 64)
-		if err != nil || !(rate > 0) {
-			break
-		}
-		return rate, nil
 	}
 	return 0, errors.New("no result")
 }

@@ -2,7 +2,6 @@ package caller
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
@@ -23,8 +22,15 @@ type Foreign struct {
 	Front   string // that it calls: RESP or HTTP
 
 	// args returns its arguments. It may write files that they name.
-	args  func(c *Call) ([]string, error)
-	parse func(c *Call, out string) (Seen, error)
+	args func(c *Call) ([]string, error)
+	says *patterns
+	file string // of the folder, in which it tells more than it prints; empty: none
+}
+
+// patterns find what a program says. A figure is the first group, and the second one is the unit of a time: ms without it. Immutable.
+type patterns struct {
+	failure                       *regexp.Regexp
+	requests, perSecond, p50, p99 *regexp.Regexp // requests may be nil: as many as the call has
 }
 
 // Call is one use of a foreign client. Immutable.
@@ -48,10 +54,10 @@ type Seen struct {
 // Foreigners returns the foreign clients that are known, installed or not.
 func Foreigners() []Foreign {
 	return []Foreign{
-		{Name: "redis-benchmark", Program: "redis-benchmark", Front: RESP, args: redisBenchmarkArgs(1), parse: parseRedisBenchmark},
-		{Name: "redis-benchmark -P 16", Program: "redis-benchmark", Front: RESP, args: redisBenchmarkArgs(16), parse: parseRedisBenchmark},
-		{Name: "wrk", Program: "wrk", Front: HTTP, args: wrkArgs, parse: parseWrk},
-		{Name: "ab", Program: "ab", Front: HTTP, args: abArgs, parse: parseAB},
+		{Name: "redis-benchmark", Program: "redis-benchmark", Front: RESP, args: redisBenchmarkArgs(1), says: &redisBenchmarkSays},
+		{Name: "redis-benchmark -P 16", Program: "redis-benchmark", Front: RESP, args: redisBenchmarkArgs(16), says: &redisBenchmarkSays},
+		{Name: "wrk", Program: "wrk", Front: HTTP, args: wrkArgs, says: &wrkSays},
+		{Name: "ab", Program: "ab", Front: HTTP, args: abArgs, says: &abSays, file: abQuantiles},
 	}
 }
 
@@ -65,9 +71,43 @@ func (f *Foreign) Run(ctx context.Context, c *Call) (Seen, error) {
 	if err != nil {
 		return Seen{}, fmt.Errorf("%s: %w: %s", f.Program, err, out)
 	}
-	seen, err := f.parse(c, string(out))
+	var more []byte
+	if f.file != "" {
+		if more, err = os.ReadFile(filepath.Join(c.Folder, f.file)); err != nil {
+			return Seen{}, err
+		}
+	}
+	seen, err := f.says.find(c, string(out)+string(more))
 	if err != nil {
 		return Seen{}, fmt.Errorf("%s: %w: %s", f.Program, err, out)
+	}
+	return seen, nil
+}
+
+// find finds the figures. Only the p99 may be missing.
+func (p *patterns) find(c *Call, out string) (Seen, error) {
+	if failure := p.failure.FindString(out); failure != "" {
+		return Seen{}, errors.New(strings.TrimSpace(failure))
+	}
+	scale := map[string]float64{"us": 1, "ms": 1e3, "s": 1e6, "": 1e3}
+	figure := func(pattern *regexp.Regexp) (x, us float64) {
+		m := pattern.FindStringSubmatch(out)
+		if m == nil {
+			return 0, 0
+		}
+		x, _ = strconv.ParseFloat(m[1], 64) // infinite, or 0, if it is not a number
+		return x, x * scale[strings.Join(m[2:], "")]
+	}
+	seen := Seen{Requests: c.Requests}
+	if p.requests != nil {
+		n, _ := figure(p.requests)
+		seen.Requests = int64(n)
+	}
+	seen.PerSecond, _ = figure(p.perSecond)
+	_, seen.P50 = figure(p.p50)
+	_, seen.P99 = figure(p.p99)
+	if seen.Requests < 1 || !(seen.PerSecond > 0) || !(seen.P50 > 0) {
+		return Seen{}, errors.New("figures are missing")
 	}
 	return seen, nil
 }
@@ -87,27 +127,12 @@ func redisBenchmarkArgs(pipeline int) func(*Call) ([]string, error) {
 	}
 }
 
-// parseRedisBenchmark reads the lines of --csv: a head with the names of the columns, and a line of figures.
-func parseRedisBenchmark(c *Call, out string) (Seen, error) {
-	if strings.Contains(out, "Error from server") {
-		return Seen{}, errors.New("a request failed")
-	}
-	_, table, _ := strings.Cut(out, `"test"`) // before it come warnings
-	rows, err := csv.NewReader(strings.NewReader(`"test"` + table)).ReadAll()
-	if err != nil || len(rows) < 2 {
-		return Seen{}, errors.New("no table of figures")
-	}
-	column := func(name string) float64 {
-		for i, head := range rows[0] {
-			if head == name {
-				return number(rows[1][i])
-			}
-		}
-		return 0
-	}
-	const ms = 1000 // µs
-	seen := Seen{Requests: c.Requests, PerSecond: column("rps"), P50: column("p50_latency_ms") * ms, P99: column("p99_latency_ms") * ms}
-	return seen, seen.check()
+// redisBenchmarkSays reads the line of figures of --csv: the rate, the mean, the least, p50, p95, p99.
+var redisBenchmarkSays = patterns{
+	failure:   regexp.MustCompile(`(?m)^.*Error from server.*$`),
+	perSecond: regexp.MustCompile(`(?m)^"RANK[^"]*","([\d.]+)"`),
+	p50:       regexp.MustCompile(`(?m)^"RANK[^"]*"(?:,"[\d.]+"){3},"([\d.]+)"`),
+	p99:       regexp.MustCompile(`(?m)^"RANK[^"]*"(?:,"[\d.]+"){5},"([\d.]+)"`),
 }
 
 // body is the request that HTTP clients post.
@@ -127,33 +152,12 @@ func wrkArgs(c *Call) ([]string, error) {
 	return []string{"-t", "1", "-c", strconv.Itoa(c.InFlight), "-d", fmt.Sprintf("%ds", c.seconds()), "--latency", "-s", script, c.url()}, nil
 }
 
-var (
-	wrkRequests  = regexp.MustCompile(`(?m)^\s*(\d+) requests in `)
-	wrkPerSecond = regexp.MustCompile(`(?m)^Requests/sec:\s*([\d.]+)`)
-	wrkQuantile  = regexp.MustCompile(`(?m)^\s*(50|99)%\s*([\d.]+)(us|ms|s)\s*$`)
-	wrkFailure   = regexp.MustCompile(`(?m)^\s*(Non-2xx or 3xx responses|Socket errors): .*$`)
-)
-
-func parseWrk(_ *Call, out string) (Seen, error) {
-	if failure := wrkFailure.FindString(out); failure != "" {
-		return Seen{}, errors.New(strings.TrimSpace(failure))
-	}
-	var seen Seen
-	if m := wrkRequests.FindStringSubmatch(out); m != nil {
-		seen.Requests = int64(number(m[1]))
-	}
-	if m := wrkPerSecond.FindStringSubmatch(out); m != nil {
-		seen.PerSecond = number(m[1])
-	}
-	for _, m := range wrkQuantile.FindAllStringSubmatch(out, -1) {
-		us := number(m[2]) * map[string]float64{"us": 1, "ms": 1e3, "s": 1e6}[m[3]]
-		if m[1] == "50" {
-			seen.P50 = us
-		} else {
-			seen.P99 = us
-		}
-	}
-	return seen, seen.check()
+var wrkSays = patterns{
+	failure:   regexp.MustCompile(`(?m)^\s*(Non-2xx or 3xx responses|Socket errors): .*$`),
+	requests:  regexp.MustCompile(`(?m)^\s*(\d+) requests in `),
+	perSecond: regexp.MustCompile(`(?m)^Requests/sec:\s*([\d.]+)`),
+	p50:       regexp.MustCompile(`(?m)^\s*50%\s*([\d.]+)(us|ms|s)\s*$`),
+	p99:       regexp.MustCompile(`(?m)^\s*99%\s*([\d.]+)(us|ms|s)\s*$`),
 }
 
 // abRequestsMax bounds the requests of ab, which wants a number beside the time. It keeps some bytes for each.
@@ -166,65 +170,17 @@ func abArgs(c *Call) ([]string, error) {
 	}
 	return []string{
 		"-q", "-k", "-l", "-c", strconv.Itoa(c.InFlight), "-t", strconv.Itoa(c.seconds()), "-n", strconv.Itoa(abRequestsMax),
-		"-p", body, "-T", "application/json", "-e", c.abQuantiles(), c.url(),
+		"-p", body, "-T", "application/json", "-e", filepath.Join(c.Folder, abQuantiles), c.url(),
 	}, nil
 }
 
 // abQuantiles is the file into which ab writes quantiles. Those that it prints are whole milliseconds.
-func (c *Call) abQuantiles() string { return filepath.Join(c.Folder, "quantiles.csv") }
+const abQuantiles = "quantiles.csv"
 
-var (
-	abRequests  = regexp.MustCompile(`(?m)^Complete requests:\s*(\d+)`)
-	abPerSecond = regexp.MustCompile(`(?m)^Requests per second:\s*([\d.]+)`)
-	abFailed    = regexp.MustCompile(`(?m)^(Failed requests:\s*[1-9]\d*|Non-2xx responses:.*)$`)
-)
-
-func parseAB(c *Call, out string) (Seen, error) {
-	quantiles, err := os.ReadFile(c.abQuantiles())
-	if err != nil {
-		return Seen{}, err
-	}
-	return parseABWith(out, string(quantiles))
-}
-
-// parseABWith reads what ab has printed, and its file of quantiles.
-func parseABWith(out, quantiles string) (Seen, error) {
-	if failure := abFailed.FindString(out); failure != "" {
-		return Seen{}, errors.New(failure)
-	}
-	var seen Seen
-	if m := abRequests.FindStringSubmatch(out); m != nil {
-		seen.Requests = int64(number(m[1]))
-	}
-	if m := abPerSecond.FindStringSubmatch(out); m != nil {
-		seen.PerSecond = number(m[1])
-	}
-	const ms = 1000 // µs
-	for line := range strings.Lines(quantiles) {
-		percent, value, _ := strings.Cut(strings.TrimSpace(line), ",")
-		switch percent {
-		case "50":
-			seen.P50 = number(value) * ms
-		case "99":
-			seen.P99 = number(value) * ms
-		}
-	}
-	return seen, seen.check()
-}
-
-// number returns 0 for a text that is not a number.
-func number(text string) float64 {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-		return 0
-	}
-	return x
-}
-
-// check returns an error if a figure is missing.
-func (s *Seen) check() error {
-	if s.Requests < 1 || !(s.PerSecond > 0) || !(s.P50 > 0) {
-		return errors.New("figures are missing")
-	}
-	return nil
+var abSays = patterns{
+	failure:   regexp.MustCompile(`(?m)^(Failed requests:\s*[1-9]\d*|Non-2xx responses:.*)$`),
+	requests:  regexp.MustCompile(`(?m)^Complete requests:\s*(\d+)`),
+	perSecond: regexp.MustCompile(`(?m)^Requests per second:\s*([\d.]+)`),
+	p50:       regexp.MustCompile(`(?m)^50,([\d.]+)`),
+	p99:       regexp.MustCompile(`(?m)^99,([\d.]+)`),
 }

@@ -36,54 +36,51 @@ Failed requests:        0
 Keep-Alive requests:    30000
 Requests per second:    15000.25 [#/sec] (mean)
 `
-	abQuantiles = "Percentage served,Time in ms\n0,0.100\n1,0.120\n50,3.855\n99,9.125\n100,20.0\n"
+	abFile = "Percentage served,Time in ms\n0,0.100\n1,0.120\n50,3.855\n99,9.125\n100,20.0\n"
 )
 
 func TestForeignFigures(t *testing.T) {
 	c := &Call{Requests: 25_000}
-	for name, tc := range map[string]struct {
-		parse func(out string) (Seen, error)
-		out   string
-		want  Seen
+	for _, tc := range []struct {
+		name, out string
+		says      *patterns
+		want      Seen
 	}{
-		"redis-benchmark": {func(out string) (Seen, error) { return parseRedisBenchmark(c, out) }, benchmarkOut, Seen{25_000, 12345.67, 455, 900}},
-		"wrk":             {func(out string) (Seen, error) { return parseWrk(c, out) }, wrkOut, Seen{80_000, 40000.12, 850, 2250}},
-		"ab":              {func(out string) (Seen, error) { return parseABWith(out, abQuantiles) }, abOut, Seen{30_000, 15000.25, 3855, 9125}},
+		{"redis-benchmark", benchmarkOut, &redisBenchmarkSays, Seen{25_000, 12345.67, 455, 900}},
+		{"wrk", wrkOut, &wrkSays, Seen{80_000, 40000.12, 850, 2250}},
+		{"ab", abOut + abFile, &abSays, Seen{30_000, 15000.25, 3855, 9125}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			seen, err := tc.parse(tc.out)
+		t.Run(tc.name, func(t *testing.T) {
+			seen, err := tc.says.find(c, tc.out)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, seen)
-			_, err = tc.parse("")
-			assert.Error(t, err)
+			_, err = tc.says.find(c, "")
+			assert.ErrorContains(t, err, "missing")
 		})
 	}
-	_, err := parseRedisBenchmark(c, "Error from server: TIMEOUT\n"+benchmarkOut)
-	assert.ErrorContains(t, err, "a request failed")
-	_, err = parseWrk(c, wrkOut+"  Non-2xx or 3xx responses: 12\n")
-	assert.ErrorContains(t, err, "Non-2xx or 3xx responses: 12")
-	_, err = parseWrk(c, wrkOut+"  Socket errors: connect 0, read 3, write 0, timeout 0\n")
-	assert.ErrorContains(t, err, "Socket errors")
-	_, err = parseABWith(abOut+"Non-2xx responses:      3\n", abQuantiles)
-	assert.ErrorContains(t, err, "Non-2xx")
-	_, err = parseABWith("Failed requests:        2\n"+abOut, abQuantiles)
-	assert.ErrorContains(t, err, "Failed requests")
-	_, err = parseABWith(abOut, "")
-	assert.ErrorContains(t, err, "missing")
+	for _, tc := range []struct {
+		out, want string
+		says      *patterns
+	}{
+		{"Error from server: TIMEOUT\n" + benchmarkOut, "Error from server: TIMEOUT", &redisBenchmarkSays},
+		{wrkOut + "  Non-2xx or 3xx responses: 12\n", "Non-2xx or 3xx responses: 12", &wrkSays},
+		{wrkOut + "  Socket errors: connect 0, read 3, write 0, timeout 0\n", "Socket errors", &wrkSays},
+		{abOut + "Non-2xx responses:      3\n" + abFile, "Non-2xx", &abSays},
+		{"Failed requests:        2\n" + abOut + abFile, "Failed requests", &abSays},
+		{abOut, "missing", &abSays},
+	} {
+		_, err := tc.says.find(c, tc.out)
+		assert.ErrorContains(t, err, tc.want)
+	}
 }
 
 func FuzzForeignFigures(f *testing.F) {
-	f.Add(benchmarkOut, "")
-	f.Add(wrkOut, "")
-	f.Add(abOut, abQuantiles)
-	f.Fuzz(func(t *testing.T, out, quantiles string) {
-		c := &Call{Requests: 1}
-		for _, parse := range []func() (Seen, error){
-			func() (Seen, error) { return parseRedisBenchmark(c, out) },
-			func() (Seen, error) { return parseWrk(c, out) },
-			func() (Seen, error) { return parseABWith(out, quantiles) },
-		} {
-			if seen, err := parse(); err == nil {
+	for _, out := range []string{benchmarkOut, wrkOut, abOut + abFile} {
+		f.Add(out)
+	}
+	f.Fuzz(func(t *testing.T, out string) {
+		for _, says := range []*patterns{&redisBenchmarkSays, &wrkSays, &abSays} {
+			if seen, err := says.find(&Call{Requests: 1}, out); err == nil {
 				assert.Positive(t, seen.Requests)
 				assert.Positive(t, seen.PerSecond)
 				assert.Positive(t, seen.P50)
@@ -99,11 +96,8 @@ func TestForeignIsCalled(t *testing.T) {
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700))
 	c := Call{Addr: "127.0.0.1:7", Plan: "p", User: 3, InFlight: 64, Duration: 1500 * time.Millisecond, Requests: 9, Folder: folder}
 	for _, f := range Foreigners() {
-		var args string
-		f.parse = func(_ *Call, out string) (Seen, error) { args = out; return Seen{}, nil }
-		f.Program = program
+		f.Program, f.file = program, ""
 		_, err := f.Run(t.Context(), &c)
-		require.NoError(t, err)
 		want := map[string]string{
 			"redis-benchmark":       "-h 127.0.0.1 -p 7 -n 9 -c 64 -P 1 -e --csv RANK p 3\n",
 			"redis-benchmark -P 16": "-h 127.0.0.1 -p 7 -n 9 -c 4 -P 16 -e --csv RANK p 3\n",
@@ -111,7 +105,7 @@ func TestForeignIsCalled(t *testing.T) {
 			"ab": "-q -k -l -c 64 -t 2 -n 1000000 -p " + folder + "/body.json -T application/json -e " + folder +
 				"/quantiles.csv http://127.0.0.1:7/v1/rank/p\n",
 		}
-		assert.Equal(t, want[f.Name], args, f.Name)
+		assert.ErrorContains(t, err, "figures are missing: "+want[f.Name])
 	}
 	script, err := os.ReadFile(filepath.Join(folder, "post.lua"))
 	require.NoError(t, err)
