@@ -72,33 +72,17 @@ type Spec struct {
 // Options returns o with the model and the sizes of the spec, which is not a peer.
 func (s Spec) Options(o rankd.Options) rankd.Options {
 	o.Model = rankd.Model(s.Kind)
-	if s.CPUThreads > 0 {
-		o.CPUThreads = s.CPUThreads
-	}
-	if s.IOThreads > 0 {
-		o.IOThreads = s.IOThreads
-	}
-	if s.RedisPool > 0 {
-		o.RedisConnections = s.RedisPool
-	}
+	o.CPUThreads = cmp.Or(s.CPUThreads, o.CPUThreads)
+	o.IOThreads = cmp.Or(s.IOThreads, o.IOThreads)
+	o.RedisConnections = cmp.Or(s.RedisPool, o.RedisConnections)
+	o.MaxReplyBytes = cmp.Or(s.MaxReplyBytes, o.MaxReplyBytes)
+	o.Cache = cmp.Or(s.Cache, o.Cache)
+	o.Scheduling.Mode = cmp.Or(s.Scheduling, o.Scheduling.Mode)
+	o.Scheduling.InlineThreshold = cmp.Or(time.Duration(s.InlineThreshold), o.Scheduling.InlineThreshold)
+	o.Scheduling.NoInlineExecution = o.Scheduling.NoInlineExecution || s.NoInline
+	o.NoCoalesceReads = o.NoCoalesceReads || s.CoalesceReads == "false"
 	if s.Trace > 0 {
 		o.TraceSample, o.TraceSink = s.Trace, trace.SinkFunc(func(*trace.Recording) {})
-	}
-	if s.Scheduling != "" {
-		o.Scheduling.Mode = s.Scheduling
-	}
-	if s.CoalesceReads == "false" {
-		o.NoCoalesceReads = true
-	}
-	if s.InlineThreshold > 0 {
-		o.Scheduling.InlineThreshold = time.Duration(s.InlineThreshold)
-	}
-	if s.MaxReplyBytes > 0 {
-		o.MaxReplyBytes = s.MaxReplyBytes
-	}
-	o.Scheduling.NoInlineExecution = o.Scheduling.NoInlineExecution || s.NoInline
-	if s.Cache != registry.CacheOff {
-		o.Cache = s.Cache
 	}
 	if s.NoBusyPoll {
 		o.BusyPoll = -1
@@ -179,13 +163,8 @@ func (s Spec) String() string {
 	}
 	var options []string
 	for _, o := range s.options() {
-		if *o.value > 0 {
-			options = append(options, fmt.Sprintf("%s=%d", o.name, *o.value))
-		}
-	}
-	for _, w := range s.words() {
-		if w.given != "" {
-			options = append(options, w.name+"="+w.given)
+		if o.given != "" {
+			options = append(options, o.name+"="+o.given)
 		}
 	}
 	if options == nil {
@@ -194,54 +173,63 @@ func (s Spec) String() string {
 	return string(s.Kind) + ":" + strings.Join(options, ",")
 }
 
+// An option may follow a kind.
 type option struct {
 	name  string
-	value *int
-	most  int
+	given string // its value; empty: none
+	may   string // what the value may be
+	set   func(text string) (ok bool)
 }
 
-// options returns the sizes that may follow a kind, in the order in which it is printed.
+// size is an option whose value is a number.
+func size(name string, to *int, most int) option {
+	o := option{name: name, may: fmt.Sprintf("a number from 1 to %d", most)}
+	if *to > 0 {
+		o.given = strconv.Itoa(*to)
+	}
+	o.set = func(text string) bool {
+		n, err := strconv.Atoi(text)
+		*to = n
+		return err == nil && n >= 1 && n <= most
+	}
+	return o
+}
+
+// word is an option that is one of the words, or any text without them.
+func word[T ~string](name, may string, to *T, words ...T) option {
+	return option{name: name, given: string(*to), may: may, set: func(text string) bool {
+		*to = T(text)
+		return text != "" && (words == nil || slices.Contains(words, *to))
+	}}
+}
+
+// off is an option that turns something off.
+func off(name string, to *bool) option {
+	o := option{name: name, may: "false, or left out", set: func(text string) bool { *to = true; return text == "false" }}
+	if *to {
+		o.given = "false"
+	}
+	return o
+}
+
+// options returns the options of the kind, in the order in which they are printed.
 func (s *Spec) options() []option {
-	options := []option{{"cpu_threads", &s.CPUThreads, 1 << 10}, {"redis_pool", &s.RedisPool, 1 << 12}, {"trace", &s.Trace, 1 << 30},
-		{"max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit}, {"inline_threshold_ns", &s.InlineThreshold, 1 << 30}, {"cluster", &s.Cluster, clusterMost}}
+	options := []option{
+		size("cpu_threads", &s.CPUThreads, 1<<10), size("redis_pool", &s.RedisPool, 1<<12), size("trace", &s.Trace, 1<<30),
+		size("max_reply_bytes", &s.MaxReplyBytes, resp.MaxReplyBytesLimit), size("inline_threshold_ns", &s.InlineThreshold, 1<<30), size("cluster", &s.Cluster, clusterMost),
+	}
 	if s.Kind == Pool {
-		options = append(options, option{"io_threads", &s.IOThreads, 1 << 14})
+		options = append(options, size("io_threads", &s.IOThreads, 1<<14))
+	}
+	options = append(options,
+		word("scheduling", "adaptive, offload_all or inline_all", &s.Scheduling, rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll),
+		off("inline", &s.NoInline), word("registry", "a folder", &s.Registry))
+	if s.Kind == Reactor {
+		options = append(options, off("busy_poll", &s.NoBusyPoll),
+			word("cache", "ttl, broadcast or track, or left out", &s.Cache, registry.CacheTTL, registry.CacheBroadcast, registry.CacheTrack),
+			word("coalesce_reads", "true or false", &s.CoalesceReads, "true", "false"))
 	}
 	return options
-}
-
-// A word is an option whose value is not a number.
-type word struct {
-	name  string
-	given string   // its value; empty: none
-	words []string // that it may be; nil: any text
-	may   string   // the same in words
-	set   func(string)
-}
-
-// words returns the options of the kind that are not numbers, in the order in which they are printed.
-func (s *Spec) words() []word {
-	off := func(name string, is *bool) word {
-		w := word{name: name, words: []string{"false"}, may: "false, or left out", set: func(string) { *is = true }}
-		if *is {
-			w.given = "false"
-		}
-		return w
-	}
-	words := []word{
-		{"scheduling", string(s.Scheduling), []string{string(rankd.Adaptive), string(rankd.OffloadAll), string(rankd.InlineAll)},
-			"adaptive, offload_all or inline_all", func(v string) { s.Scheduling = rankd.SchedulingMode(v) }},
-		off("inline", &s.NoInline),
-		{"registry", s.Registry, nil, "a folder", func(v string) { s.Registry = v }},
-	}
-	if s.Kind == Reactor {
-		words = append(words,
-			off("busy_poll", &s.NoBusyPoll),
-			word{"cache", string(s.Cache), []string{string(registry.CacheTTL), string(registry.CacheBroadcast), string(registry.CacheTrack)},
-				"ttl, broadcast or track, or left out", func(v string) { s.Cache = registry.CacheMode(v) }},
-			word{"coalesce_reads", s.CoalesceReads, []string{"true", "false"}, "true or false", func(v string) { s.CoalesceReads = v }})
-	}
-	return words
 }
 
 // ParseSpec reads one engine: a kind, optionally followed by ":" and options
@@ -321,30 +309,14 @@ func (s *Spec) set(field string) error {
 	var names []string
 	for _, o := range s.options() {
 		names = append(names, o.name)
-		if o.name != name {
-			continue
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > o.most {
-			return fmt.Errorf("%s is a number from 1 to %d, not %q", name, o.most, text)
-		}
-		if *o.value != 0 {
-			return fmt.Errorf("%s is given twice", name)
-		}
-		*o.value = n
-		return nil
-	}
-	for _, w := range s.words() {
-		names = append(names, w.name)
 		switch {
-		case w.name != name:
+		case o.name != name:
 			continue
-		case text == "" || w.words != nil && !slices.Contains(w.words, text):
-			return fmt.Errorf("%s is %s, not %q", name, w.may, text)
-		case w.given != "":
+		case !o.set(text):
+			return fmt.Errorf("%s is %s, not %q", name, o.may, text)
+		case o.given != "":
 			return fmt.Errorf("%s is given twice", name)
 		}
-		w.set(text)
 		return nil
 	}
 	return fmt.Errorf("no option %q; there are %s", name, strings.Join(names, ", "))
