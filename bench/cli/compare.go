@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -129,13 +128,13 @@ func (p *Program) comparing(m mode, title string, knees bool, specs string, conc
 		return err
 	}
 	m.report = func(ctx context.Context) (*harness.Report, error) {
-		c, facts, err := p.compare(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		r := c.report(knees, o.wants)
-		r.Title, r.Facts, r.Settings = title+": "+o.name, facts, o.settings()
-		return r, nil
+		c := &comparing{compareOptions: o, clusters: make(map[int]*backend.Cluster)}
+		return p.measure(ctx, c.start, func(results [][]*harness.Result) *harness.Report {
+			c.found.results = results
+			r := c.found.report(knees, o.wants)
+			r.Title, r.Settings = title+": "+o.name, o.settings()
+			return r
+		})
 	}
 	return m
 }
@@ -373,106 +372,94 @@ func (o *compareOptions) settings() settings {
 	}
 }
 
-// compare starts all processes and runs all rounds of compare and sweep.
-func (p *Program) compare(ctx context.Context, o *compareOptions) (c *comparison, facts harness.Facts, err error) {
-	folder, err := o.writeScenario()
-	defer os.RemoveAll(folder)
-	if err != nil {
-		return nil, facts, err
-	}
-	from := backend.Options{Addr: o.redis, Server: o.redisServer, Latencies: o.latencies}
-	if o.standing != nil {
-		fmt.Fprintf(p.Stderr, "rankd: writing the data of scenario %s\n", o.scenario)
-		from.Data = o.standing.Fill
-	}
-	back, facts, err := p.startRedis(ctx, from)
-	if err != nil {
-		return nil, facts, err
-	}
-	defer back.Close()
-	c = &comparison{points: o.points(), engines: specNames(o.specs)}
-	if o.redisBenchmark != "" {
-		if c.ceiling, err = backend.RedisBenchmarkVersion(ctx, o.redisBenchmark); err != nil {
-			return nil, facts, err
-		}
-	}
-	started := o.fleet
-	if o.unshared() {
-		started.specs = nil
-		for _, s := range o.specs {
-			started.specs = append(started.specs, s.Unshared())
-		}
-	}
-	workers, stop, err := p.startWorkers(ctx, &started)
-	defer stop()
-	if err != nil {
-		return nil, facts, err
-	}
-	m := comparing{compareOptions: o, back: back, workers: workers, points: c.points, clusters: map[int]*backend.Cluster{}}
-	defer m.closeClusters()
-	if err := m.startClusters(ctx, p.Stderr, from.Data); err != nil {
-		return nil, facts, err
-	}
-	if slices.Max(o.writes) > 0 {
-		if m.rewriter, err = back.NewRewriter(ctx); err != nil {
-			return nil, facts, fmt.Errorf("--foreign_writes: %w", err)
-		}
-	}
-	e := harness.Experiment{Rounds: o.rounds, Figures: compareFigures(), Run: m.run, Say: sayThroughput, Progress: p.Stderr}
-	for _, at := range c.points {
-		e.Scenarios = append(e.Scenarios, at.item())
-	}
-	for i, s := range started.specs {
-		e.Subjects = append(e.Subjects, harness.Item{Name: c.engines[i], Labels: []harness.Label{
-			{Key: "engine", Value: c.engines[i], Head: "engine"},
-			{Key: "placement", Value: s.Placement(), Head: "placement"}, {Key: "reads", Value: s.Reads(), Head: "reads"},
-		}})
-	}
-	if c.ceiling != "" {
-		e.Subjects = append(e.Subjects, harness.Named("engine", "", yardstick)...)
-	}
-	c.results, err = e.Measure(ctx)
-	return c, facts, err
-}
-
 // comparing is a comparison under way. One goroutine.
 type comparing struct {
 	*compareOptions
+	found    comparison
 	back     *backend.Backend
-	workers  []*worker.Process
-	points   []point
+	workers  crew
 	rewriter *backend.Rewriter        // nil: no point has foreign writes
 	clusters map[int]*backend.Cluster // by number of masters; engines share them
 }
 
+// start starts the servers and the engines.
+func (m *comparing) start(r *rig) (*harness.Experiment, error) {
+	if err := m.writeScenario(r); err != nil {
+		return nil, err
+	}
+	from := backend.Options{Addr: m.redis, Server: m.redisServer, Latencies: m.latencies}
+	if m.standing != nil {
+		r.say("writing the data of scenario %s", m.scenario)
+		from.Data = m.standing.Fill
+	}
+	var err error
+	if m.back, err = r.redis(from); err != nil {
+		return nil, err
+	}
+	m.found.points, m.found.engines = m.points(), specNames(m.specs)
+	if m.redisBenchmark != "" {
+		if m.found.ceiling, err = backend.RedisBenchmarkVersion(r.ctx, m.redisBenchmark); err != nil {
+			return nil, err
+		}
+	}
+	started := m.fleet
+	if m.unshared() {
+		started.specs = nil
+		for _, s := range m.specs {
+			started.specs = append(started.specs, s.Unshared())
+		}
+	}
+	if m.workers, err = r.workers(&started); err != nil {
+		return nil, err
+	}
+	if err := m.startClusters(r, from.Data); err != nil {
+		return nil, err
+	}
+	if slices.Max(m.writes) > 0 {
+		if m.rewriter, err = m.back.NewRewriter(r.ctx); err != nil {
+			return nil, fmt.Errorf("--foreign_writes: %w", err)
+		}
+	}
+	e := &harness.Experiment{Rounds: m.rounds, Figures: compareFigures(), Run: m.run, Say: sayThroughput}
+	for _, at := range m.found.points {
+		e.Scenarios = append(e.Scenarios, at.item())
+	}
+	for i, s := range started.specs {
+		name := m.found.engines[i]
+		e.Subjects = append(e.Subjects, harness.Item{Name: name, Labels: []harness.Label{
+			{Key: "engine", Value: name, Head: "engine"},
+			{Key: "placement", Value: s.Placement(), Head: "placement"}, {Key: "reads", Value: s.Reads(), Head: "reads"},
+		}})
+	}
+	if m.found.ceiling != "" {
+		e.Subjects = append(e.Subjects, harness.Named("engine", "", yardstick)...)
+	}
+	return e, nil
+}
+
 // startClusters starts the Redis Clusters that engines ask, with the data that the server has.
-func (m *comparing) startClusters(ctx context.Context, stderr io.Writer, fill func(context.Context, string) error) (err error) {
+func (m *comparing) startClusters(r *rig, fill func(context.Context, string) error) error {
 	if fill == nil {
 		fill = devredis.Load
 	}
 	for _, s := range m.specs {
 		if s.Cluster > 0 && m.clusters[s.Cluster] == nil {
-			fmt.Fprintf(stderr, "rankd: starting a Redis Cluster of %d masters\n", s.Cluster)
-			if m.clusters[s.Cluster], err = backend.StartCluster(ctx, m.redisServer, s.Cluster, fill); err != nil {
+			r.say("starting a Redis Cluster of %d masters", s.Cluster)
+			c, err := backend.StartCluster(r.ctx, m.redisServer, s.Cluster, fill)
+			if err != nil {
 				return fmt.Errorf("a Redis Cluster of %d masters: %w", s.Cluster, err)
 			}
+			r.later(c.Close)
+			m.clusters[s.Cluster] = c
 		}
 	}
 	return nil
 }
 
-func (m *comparing) closeClusters() {
-	for _, c := range m.clusters {
-		if c != nil {
-			c.Close()
-		}
-	}
-}
-
 // run has an engine, or redis-benchmark, run one round. With the last round of an engine that keeps what somebody else writes comes another, which tells
 // the age of what it serves from memory.
 func (m *comparing) run(ctx context.Context, scenario, subject, round int) (harness.Sample, error) {
-	at := m.points[scenario]
+	at := m.found.points[scenario]
 	if subject == len(m.workers) {
 		commands, err := backend.RedisBenchmark(ctx, m.redisBenchmark, m.back.Addr(at.latency))
 		return harness.Sample{Figures: map[string]float64{perSecond: commands}}, err
@@ -509,11 +496,11 @@ func (m *comparing) run(ctx context.Context, scenario, subject, round int) (harn
 // beside runs a round, with foreign writes beside it, of which it returns how many a second there were.
 func (m *comparing) beside(ctx context.Context, subject int, r *worker.Round, at point) (report *worker.Report, written float64, err error) {
 	if at.writes == 0 {
-		report, err = m.workers[subject].Run(r)
+		report, err = m.workers.run(subject, r)
 		return report, 0, err
 	}
 	end := m.rewriter.Begin(ctx, at.writes)
-	report, err = m.workers[subject].Run(r)
+	report, err = m.workers.run(subject, r)
 	written, failed := end()
 	if failed != nil {
 		err = errors.Join(err, fmt.Errorf("foreign writes: %w", failed))
@@ -521,26 +508,26 @@ func (m *comparing) beside(ctx context.Context, subject int, r *worker.Round, at
 	return report, written, err
 }
 
-// writeScenario writes the tables and models of the scenario into a temporary folder, from which all workers read them. The caller removes the folder, whose
-// name is empty where they come from elsewhere.
-func (o *compareOptions) writeScenario() (folder string, err error) {
-	if o.standing == nil {
-		return "", nil
+// writeScenario writes the tables and models of the scenario into a temporary folder, from which all workers read them.
+func (m *comparing) writeScenario(r *rig) error {
+	if m.standing == nil {
+		return nil
 	}
-	tables, tablesErr := o.standing.Registry()
-	models, modelsErr := o.standing.Models()
+	tables, tablesErr := m.standing.Registry()
+	models, modelsErr := m.standing.Models()
 	if err := errors.Join(tablesErr, modelsErr); tables == nil || err != nil {
-		return "", err
+		return err
 	}
-	if folder, err = os.MkdirTemp("", "rankd-scenario-"); err != nil {
-		return "", err
+	folder, err := r.folder()
+	if err != nil {
+		return err
 	}
-	o.registryDir = filepath.Join(folder, "registry")
-	if err := os.CopyFS(o.registryDir, tables); models == nil || err != nil {
-		return folder, err
+	m.registryDir = filepath.Join(folder, "registry")
+	if err := os.CopyFS(m.registryDir, tables); models == nil || err != nil {
+		return err
 	}
-	o.modelDir = filepath.Join(folder, "models")
-	return folder, os.CopyFS(o.modelDir, models)
+	m.modelDir = filepath.Join(folder, "models")
+	return os.CopyFS(m.modelDir, models)
 }
 
 func specNames(specs []engines.Spec) (names []string) {

@@ -1,21 +1,88 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/rankd/rankd/bench/backend"
+	"github.com/rankd/rankd/bench/caller"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/process"
 	"github.com/rankd/rankd/plan"
 )
+
+// rig is what an experiment has started, and ends after it. One goroutine.
+type rig struct {
+	*Program
+	ctx   context.Context
+	facts harness.Facts
+	ends  []func()
+}
+
+func (p *Program) newRig(ctx context.Context) *rig {
+	return &rig{Program: p, ctx: ctx, facts: harness.ReadFacts()}
+}
+
+// measure runs an experiment. start starts what it needs on a rig, and tell reports the results.
+func (p *Program) measure(
+	ctx context.Context, start func(*rig) (*harness.Experiment, error), tell func([][]*harness.Result) *harness.Report,
+) (*harness.Report, error) {
+	r := p.newRig(ctx)
+	defer r.end()
+	e, err := start(r)
+	if err != nil {
+		return nil, err
+	}
+	e.Progress = p.Stderr
+	results, err := e.Measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report := tell(results)
+	report.Facts = r.facts
+	return report, nil
+}
+
+// later has end call a function. The last one comes first.
+func (r *rig) later(end func()) { r.ends = append(r.ends, end) }
+
+func (r *rig) end() {
+	for _, end := range slices.Backward(r.ends) {
+		end()
+	}
+}
+
+// say tells what takes a while.
+func (r *rig) say(format string, args ...any) { fmt.Fprintf(r.Stderr, "rankd: "+format+"\n", args...) }
+
+// folder makes a temporary folder.
+func (r *rig) folder() (string, error) {
+	folder, err := os.MkdirTemp("", "rankd-bench-")
+	r.later(func() { _ = os.RemoveAll(folder) })
+	return folder, err
+}
+
+// redis starts the Redis of a benchmark. It says on stderr that the figures are mostly those of the embedded Redis, if they are.
+func (r *rig) redis(o backend.Options) (*backend.Backend, error) {
+	back, err := backend.Start(r.ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	r.later(back.Close)
+	if r.facts.Redis, r.facts.Embedded = back.Version, back.Embedded; back.Embedded {
+		r.say("%s", harness.EmbeddedWarning)
+	}
+	return back, nil
+}
 
 // fleet says which engines a benchmark runs, and how their processes are started.
 type fleet struct {
@@ -26,30 +93,20 @@ type fleet struct {
 	peers, peersDir            string
 }
 
-// startWorkers starts a process per engine. stop ends them, also after an error.
-func (p *Program) startWorkers(ctx context.Context, o *fleet) (workers []*worker.Process, stop func(), err error) {
-	var temporary string
-	stop = func() {
-		for _, w := range workers {
-			if err := w.Close(); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(p.Stderr, "rankd: %v\n", err)
-			}
-		}
-		if temporary != "" {
-			_ = os.RemoveAll(temporary)
-		}
-	}
+// crew is a process per engine.
+type crew []*worker.Process
+
+func (c crew) run(engine int, r *worker.Round) (*worker.Report, error) { return c[engine].Run(r) }
+
+// workers starts a process per engine.
+func (r *rig) workers(o *fleet) (workers crew, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, stop, err
+		return nil, err
 	}
 	peers := o.peers
 	for _, s := range o.specs {
-		binary := self
-		if s.Binary != "" {
-			binary = s.Binary
-		}
-		argv := []string{binary, "bench", "worker", "--engine", s.Local().String(), "--cpu_threads", strconv.Itoa(o.cpuThreads),
+		argv := []string{cmp.Or(s.Binary, self), "bench", "worker", "--engine", s.Local().String(), "--cpu_threads", strconv.Itoa(o.cpuThreads),
 			"--env", o.env, "--registry_dir", o.registryDir}
 		if o.modelDir != "" { // An older build does not know the flag.
 			argv = append(argv, "--model_dir", o.modelDir)
@@ -59,47 +116,40 @@ func (p *Program) startWorkers(ctx context.Context, o *fleet) (workers []*worker
 		}
 		if s.Kind == engines.Peer {
 			if peers == "" {
-				if temporary, err = os.MkdirTemp("", "rankd-peers-"); err != nil {
-					return workers, stop, err
-				}
-				peers = filepath.Join(temporary, "peer")
-				if err := p.buildPeers(ctx, o.peersDir, peers); err != nil {
-					return workers, stop, err
+				if peers, err = r.buildPeers(o.peersDir); err != nil {
+					return nil, err
 				}
 			}
 			argv = []string{peers, "--engine", s.Peer}
 		}
-		w, err := worker.Start(ctx, s.String(), argv...)
+		w, err := worker.Start(r.ctx, s.String(), argv...)
 		if err != nil {
-			return workers, stop, err
+			return nil, err
 		}
+		r.later(func() {
+			if err := w.Close(); err != nil && r.ctx.Err() == nil {
+				r.say("%v", err)
+			}
+		})
 		workers = append(workers, w)
 	}
-	return workers, stop, nil
+	return workers, nil
 }
 
-func (p *Program) buildPeers(ctx context.Context, dir, binary string) error {
-	fmt.Fprintf(p.Stderr, "rankd: building the peers in %s\n", dir)
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/peer")
-	build.Dir, build.Stderr = dir, p.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("building the peers in %s (--peers names a program that is built already): %w", dir, err)
-	}
-	return nil
-}
-
-// startRedis starts the Redis of a benchmark, and returns what is known of the machine. It says on stderr that the figures are mostly
-// those of the embedded Redis, if they are.
-func (p *Program) startRedis(ctx context.Context, o backend.Options) (*backend.Backend, harness.Facts, error) {
-	facts := harness.ReadFacts()
-	back, err := backend.Start(ctx, o)
+// buildPeers builds the program that runs the peers.
+func (r *rig) buildPeers(dir string) (program string, err error) {
+	r.say("building the peers in %s", dir)
+	folder, err := r.folder()
 	if err != nil {
-		return nil, facts, err
+		return "", err
 	}
-	if facts.Redis, facts.Embedded = back.Version, back.Embedded; back.Embedded {
-		fmt.Fprintf(p.Stderr, "rankd: %s\n", harness.EmbeddedWarning)
+	program = filepath.Join(folder, "peer")
+	build := exec.CommandContext(r.ctx, "go", "build", "-o", program, "./cmd/peer")
+	build.Dir, build.Stderr = dir, r.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("building the peers in %s (--peers names a program that is built already): %w", dir, err)
 	}
-	return back, facts, nil
+	return program, nil
 }
 
 // measured adds to the errors of a worker that the round has failed.
@@ -118,15 +168,31 @@ func sound(report *worker.Report, err error) (*worker.Report, error) {
 	return report, err
 }
 
-// startReplica starts "rankd serve" of a program; empty means this one.
-func startReplica(ctx context.Context, program string, args ...string) (*process.Replica, error) {
+// server is a "rankd serve" under load. Immutable.
+type server struct {
+	resp, http string // addresses of its fronts
+	pid        int
+}
+
+func (s *server) addr(front string) string {
+	if front == caller.HTTP {
+		return s.http
+	}
+	return s.resp
+}
+
+// startServer starts "rankd serve" of a program; empty means this one.
+func startServer(ctx context.Context, program string, args ...string) (s server, stop func(), err error) {
 	if program == "" {
-		var err error
 		if program, err = os.Executable(); err != nil {
-			return nil, err
+			return s, nil, err
 		}
 	}
-	return process.StartReplica(ctx, process.ReplicaOptions{Program: program, Args: args})
+	r, err := process.StartReplica(ctx, process.ReplicaOptions{Program: program, Args: args})
+	if err != nil {
+		return s, nil, err
+	}
+	return server{r.RESP, r.HTTP, r.Pid()}, r.Kill, nil
 }
 
 // writePlans writes artifacts, by name, into a folder.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -38,6 +37,7 @@ type fronts struct {
 	redisServer, program string
 	connections          int
 
+	callers         []frontCaller // the first is inProcess
 	artifact, redis string
 	engine          *worker.Process // asks itself
 	client          *worker.Process // asks served
@@ -100,7 +100,7 @@ func (p *Program) frontsMode() mode {
 		check: func(given *pflag.FlagSet) error {
 			return errors.Join(o.check(given.Changed("clients")), o.readPlan(p.Compiler))
 		},
-		report: func(ctx context.Context) (*harness.Report, error) { return p.benchFronts(ctx, o) },
+		report: func(ctx context.Context) (*harness.Report, error) { return p.measure(ctx, o.start, o.report) },
 	}
 }
 
@@ -160,48 +160,36 @@ var frontsTable = harness.TableSpec{Figures: []harness.Figure{
 	{Key: "p50_us"}, {Key: "requests_per_second_at_one"}, {Key: "cpu_at_one_us"}, {Key: "p99_at_one_us"},
 }}
 
-// benchFronts starts Redis, the server and the two workers, and runs all rounds.
-func (p *Program) benchFronts(ctx context.Context, o *fronts) (_ *harness.Report, err error) {
-	if o.folder, err = os.MkdirTemp("", "rankd-bench-"); err != nil {
+// start starts Redis, the server and the two workers.
+func (o *fronts) start(r *rig) (_ *harness.Experiment, err error) {
+	if o.folder, err = r.folder(); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(o.folder)
 	if err := writePlans(o.folder, map[string]string{o.Plan: o.artifact}); err != nil {
 		return nil, err
 	}
-	redis, facts, err := p.startRedis(ctx, backend.Options{Server: o.redisServer})
+	redis, err := r.redis(backend.Options{Server: o.redisServer})
 	if err != nil {
 		return nil, err
 	}
-	defer redis.Close()
 	own := engines.Spec{Kind: engines.Reactor}
-	workers, stop, err := p.startWorkers(ctx, &fleet{specs: []engines.Spec{own.Unshared(), own}, cpuThreads: o.CPUThreads, env: "dev"})
-	defer stop()
+	workers, err := r.workers(&fleet{specs: []engines.Spec{own.Unshared(), own}, cpuThreads: o.CPUThreads, env: "dev"})
 	if err != nil {
 		return nil, err
 	}
 	o.redis, o.engine, o.client = redis.Addr(0), workers[0], workers[1]
-	served, err := startReplica(ctx, o.program, "--redis", o.redis, "--plan_dir", o.folder, "--plan_name", o.Plan,
+	served, stop, err := startServer(r.ctx, o.program, "--redis", o.redis, "--plan_dir", o.folder, "--plan_name", o.Plan,
 		"--cpu_threads", strconv.Itoa(o.CPUThreads), "--coalesce_reads=false")
 	if err != nil {
 		return nil, err
 	}
-	defer served.Kill()
-	o.served = serverOf(served)
-	callers := o.callers()
-	e := frontsExperiment(callers, o.Rounds)
-	e.Progress = p.Stderr
-	results, err := e.Measure(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := frontsReport(callers, results)
-	r.Facts, r.Settings = facts, o
-	return r, nil
+	r.later(stop)
+	o.served, o.callers = served, o.chosenCallers()
+	return o.experiment(), nil
 }
 
-// callers returns the callers that the flags ask for.
-func (o *fronts) callers() []frontCaller {
+// chosenCallers returns the callers that the flags ask for.
+func (o *fronts) chosenCallers() []frontCaller {
 	callers := []frontCaller{
 		{name: inProcess, run: o.askInProcess(false)},
 		{name: inProcess + ", JSON", run: o.askInProcess(true)},
@@ -223,17 +211,17 @@ func (o *fronts) callers() []frontCaller {
 	return callers
 }
 
-// frontsExperiment returns the rounds to run, in which the callers take turns. The first caller is inProcess.
-func frontsExperiment(callers []frontCaller, rounds int) *harness.Experiment {
+// experiment returns the rounds to run, in which the callers take turns.
+func (o *fronts) experiment() *harness.Experiment {
 	e := &harness.Experiment{
-		Scenarios: []harness.Item{{}}, Rounds: rounds, Figures: frontsTable.Figures,
+		Scenarios: []harness.Item{{}}, Rounds: o.Rounds, Figures: frontsTable.Figures,
 		Run: func(ctx context.Context, _, subject, _ int) (harness.Sample, error) {
 			s := harness.Sample{Figures: map[string]float64{}}
 			for _, m := range []struct {
 				inFlight int
 				suffix   string
 			}{{many, ""}, {one, "_at_one"}} {
-				seen, cpu, err := callers[subject].run(ctx, m.inFlight)
+				seen, cpu, err := o.callers[subject].run(ctx, m.inFlight)
 				if err != nil {
 					return s, fmt.Errorf("%d in flight: %w", m.inFlight, err)
 				}
@@ -251,17 +239,17 @@ func frontsExperiment(callers []frontCaller, rounds int) *harness.Experiment {
 				many, f["requests_per_second"], f["cpu_us"], harness.Micros(f["p50_us"]), one, harness.Micros(f["p50_at_one_us"]))
 		},
 	}
-	for _, c := range callers {
+	for _, c := range o.callers {
 		e.Subjects = append(e.Subjects, harness.Named("caller", "caller", c.name)...)
 	}
 	return e
 }
 
-// frontsReport judges the callers that have bounds.
-func frontsReport(callers []frontCaller, results [][]*harness.Result) *harness.Report {
-	r := &harness.Report{Title: "What the fronts of rankd serve cost", Results: results[0]}
+// report judges the callers that have bounds.
+func (o *fronts) report(results [][]*harness.Result) *harness.Report {
+	r := &harness.Report{Title: "What the fronts of rankd serve cost", Settings: o, Results: results[0]}
 	r.Sections = []harness.Section{{Tables: []harness.Table{frontsTable.Table(results[0])}}}
-	for i, c := range callers {
+	for i, c := range o.callers {
 		if c.cpu == 0 {
 			continue
 		}

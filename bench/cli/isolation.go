@@ -44,7 +44,7 @@ type isolation struct {
 	scenarios  []isolationScenario
 	redis      string
 	run        func(engine int, r *worker.Round) (*worker.Report, error)
-	progress   func(line string)
+	say        func(format string, args ...any)
 	capacities []float64 // of the engines in this scenario; 0 if the rate was given
 	rates      []float64 // of the arrivals
 }
@@ -57,7 +57,7 @@ the large requests among the small ones. The command starts a redis-server of it
 `
 
 func (p *Program) isolationMode() mode {
-	o := &isolation{progress: func(line string) { fmt.Fprintf(p.Stderr, "rankd: %s\n", line) }}
+	o := new(isolation)
 	names, long := describe(isolationLong, isolationScenarios(), func(s isolationScenario) (string, string) {
 		return s.name, fmt.Sprintf("%s (p99 below %v)", s.doc, s.maxP99)
 	})
@@ -77,7 +77,7 @@ func (p *Program) isolationMode() mode {
 			engineRow("cpu_threads", &o.cpuThreads),
 		},
 		check:  func(*pflag.FlagSet) error { return o.check() },
-		report: func(ctx context.Context) (*harness.Report, error) { return p.benchIsolation(ctx, o) },
+		report: func(ctx context.Context) (*harness.Report, error) { return p.measure(ctx, o.start, o.report) },
 	}
 }
 
@@ -155,38 +155,27 @@ var isolationTable = harness.TableSpec{Figures: []harness.Figure{
 	{Key: "alone_p99_us", Fold: harness.Quantile("alone", 99)},
 }}
 
-func (p *Program) benchIsolation(ctx context.Context, o *isolation) (*harness.Report, error) {
-	folder, err := os.MkdirTemp("", "rankd-registry-")
+// start starts the engines, and a Redis with the data of the scenarios.
+func (o *isolation) start(r *rig) (*harness.Experiment, error) {
+	tables, err := r.folder()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	tables := filepath.Join(folder, "registry")
 	if err := writeRegistry(tables, o.requestTimeout); err != nil {
 		return nil, err
 	}
-	back, facts, err := p.startRedis(ctx, backend.Options{Server: o.redisServer, Real: true, Data: func(ctx context.Context, server string) error {
+	back, err := r.redis(backend.Options{Server: o.redisServer, Real: true, Data: func(ctx context.Context, server string) error {
 		return loadIsolation(ctx, server, o.scenarios)
 	}})
 	if err != nil {
 		return nil, err
 	}
-	defer back.Close()
-	workers, stop, err := p.startWorkers(ctx, &fleet{specs: o.specs, cpuThreads: o.cpuThreads, env: "dev", registryDir: tables})
-	defer stop()
+	workers, err := r.workers(&fleet{specs: o.specs, cpuThreads: o.cpuThreads, env: "dev", registryDir: tables})
 	if err != nil {
 		return nil, err
 	}
-	o.redis, o.run = back.Addr(0), func(engine int, r *worker.Round) (*worker.Report, error) { return workers[engine].Run(r) }
-	e := o.experiment(specNames(o.specs))
-	e.Progress = p.Stderr
-	results, err := e.Measure(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := o.report(results)
-	r.Facts = facts
-	return r, nil
+	o.redis, o.run, o.say = back.Addr(0), workers.run, r.say
+	return o.experiment(specNames(o.specs)), nil
 }
 
 // experiment returns the rounds to run. An engine that cannot run a round has a failure.
@@ -237,7 +226,7 @@ func (o *isolation) findRate(scenario, engine int, name string) (failure string,
 			return c.failure.Error(), nil
 		}
 		o.capacities[engine], rate = capacity, o.Share*capacity
-		o.progress(fmt.Sprintf("%s: %s bears %.0f small requests/s", s.name, name, capacity))
+		o.say("%s: %s bears %.0f small requests/s", s.name, name, capacity)
 	}
 	o.rates[engine] = min(rate, float64(arrivalsMax)/o.Duration.Seconds())
 	return "", nil

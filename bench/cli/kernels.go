@@ -60,7 +60,9 @@ func (p *Program) kernelsMode() mode {
 			{Name: "rows", To: &o.Rows, Default: []int{10, 100, 1000, 10_000, 100_000, 1_000_000}, Least: 1, Most: kernelRowsMax, Help: "`numbers` of rows"},
 			{Name: "duration", To: &o.Duration, Default: 500 * time.Millisecond, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` each kernel is measured, per number of rows"},
 		},
-		report: func(ctx context.Context) (*harness.Report, error) { return o.measure(ctx) },
+		report: func(ctx context.Context) (*harness.Report, error) {
+			return p.measure(ctx, func(*rig) (*harness.Experiment, error) { return o.experiment(), nil }, o.report)
+		},
 	}
 }
 
@@ -74,8 +76,8 @@ var kernelsTable = harness.TableSpec{Figures: []harness.Figure{
 	{Key: "ns_per_op", Head: "ns", Text: harness.Whole},
 }}
 
-func (o *kernels) measure(ctx context.Context) (*harness.Report, error) {
-	e := harness.Experiment{
+func (o *kernels) experiment() *harness.Experiment {
+	e := &harness.Experiment{
 		Rounds: kernelRounds, Figures: kernelsTable.Figures,
 		Prepare: func(ctx context.Context, scenario int) (failures []string, stop func(), err error) {
 			return nil, nil, o.prepare(ctx, o.Rows[scenario])
@@ -91,14 +93,14 @@ func (o *kernels) measure(ctx context.Context) (*harness.Report, error) {
 	for _, k := range allKernels() {
 		e.Subjects = append(e.Subjects, harness.Named("kernel", "kernel", k.name)...)
 	}
-	results, err := e.Measure(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := &harness.Report{Title: "The kernels", Facts: harness.ReadFacts(), Settings: o, Results: harness.Flatten(results)}
+	return e
+}
+
+func (o *kernels) report(results [][]*harness.Result) *harness.Report {
+	r := &harness.Report{Title: "The kernels", Settings: o, Results: harness.Flatten(results)}
 	r.Sections = []harness.Section{{Tables: []harness.Table{kernelsTable.Table(r.Results)}}}
 	r.Answer = kernelsAnswer(o.Rows, results)
-	return r, nil
+	return r
 }
 
 // kernelsAnswer tells the order of the kernels at the largest number of rows that was measured.

@@ -341,11 +341,12 @@ func (p *Program) benchLoop(ctx context.Context, o *loopOptions) error {
 func (p *Program) runLoopMode(ctx context.Context, o *loopOptions, m loopMode) (results []any, err error) {
 	redis := ""
 	if slices.Contains(m.flags, "redis") {
-		back, _, err := p.startRedis(ctx, backend.Options{Addr: o.redis, Server: o.server})
+		r := p.newRig(ctx)
+		defer r.end()
+		back, err := r.redis(backend.Options{Addr: o.redis, Server: o.server})
 		if err != nil {
 			return nil, err
 		}
-		defer back.Close()
 		redis = back.Addr(0)
 	}
 	p.Tune(o.cpuThreads)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
-	"github.com/rankd/rankd/internal/process"
 )
 
 // overload measures a server that is asked for more than it can do. Requests arrive in an open loop at several times the capacity that
@@ -40,21 +38,6 @@ type overload struct {
 	scenarios    []overloadScenario
 	server, full server
 	run          func(*worker.Round) (*worker.Report, error)
-}
-
-// server is a server under load. Immutable.
-type server struct {
-	resp, http string // addresses of its fronts
-	pid        int
-}
-
-func serverOf(r *process.Replica) server { return server{r.RESP, r.HTTP, r.Pid()} }
-
-func (s *server) addr(front string) string {
-	if front == caller.HTTP {
-		return s.http
-	}
-	return s.resp
 }
 
 // overloadScenario is a plan, and a server that bounds what it admits. Immutable.
@@ -131,7 +114,7 @@ func (p *Program) overloadMode() mode {
 			}
 			return nil
 		},
-		report: func(ctx context.Context) (*harness.Report, error) { return p.benchOverload(ctx, o) },
+		report: func(ctx context.Context) (*harness.Report, error) { return p.measure(ctx, o.start, o.report) },
 	}
 }
 
@@ -161,12 +144,12 @@ var overloadTable = harness.TableSpec{Figures: []harness.Figure{
 	{Key: "cpu_refusal_us"}, // of a server that refuses all
 }}
 
-func (p *Program) benchOverload(ctx context.Context, o *overload) (*harness.Report, error) {
-	folder, err := os.MkdirTemp("", "rankd-bench-")
+// start starts Redis, the caller, and the server that refuses all. Each scenario has a server of its own.
+func (o *overload) start(r *rig) (*harness.Experiment, error) {
+	folder, err := r.folder()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
 	plans := map[string]string{holdPlan: holdArtifact}
 	for _, s := range o.scenarios {
 		plans[s.name] = s.artifact
@@ -181,48 +164,35 @@ func (p *Program) benchOverload(ctx context.Context, o *overload) (*harness.Repo
 	if err := writePlans(folder, plans); err != nil {
 		return nil, err
 	}
-	redis, facts, err := p.startRedis(ctx, backend.Options{Server: o.redisServer})
+	redis, err := r.redis(backend.Options{Server: o.redisServer})
 	if err != nil {
 		return nil, err
 	}
-	defer redis.Close()
-	workers, stop, err := p.startWorkers(ctx, &fleet{specs: []engines.Spec{{Kind: engines.Reactor}}, cpuThreads: o.CPUThreads, env: "dev"})
-	defer stop()
+	workers, err := r.workers(&fleet{specs: []engines.Spec{{Kind: engines.Reactor}}, cpuThreads: o.CPUThreads, env: "dev"})
 	if err != nil {
 		return nil, err
 	}
-	start := func(maxInflight, maxQueue int) (*process.Replica, error) {
-		return startReplica(ctx, o.program, "--redis", redis.Addr(0), "--plan_dir", folder, "--env", "test", "--coalesce_reads=false", // test has the plans' tasks
+	start := func(maxInflight, maxQueue int) (server, func(), error) {
+		return startServer(r.ctx, o.program, "--redis", redis.Addr(0), "--plan_dir", folder, "--env", "test", "--coalesce_reads=false", // test has the plans' tasks
 			"--cpu_threads", strconv.Itoa(o.CPUThreads), "--max_inflight", strconv.Itoa(maxInflight), "--max_queue", strconv.Itoa(maxQueue))
 	}
-	full, err := start(1, 0)
+	full, stop, err := start(1, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer full.Kill()
-	held, err := hold(full.RESP)
+	r.later(stop)
+	held, err := hold(full.resp)
 	if err != nil {
 		return nil, err
 	}
-	defer held.Close()
-	o.full, o.run = serverOf(full), workers[0].Run
+	r.later(func() { _ = held.Close() })
+	o.full, o.run = full, workers[0].Run
 	e := o.experiment()
-	e.Progress = p.Stderr
 	e.Prepare = func(_ context.Context, scenario int) (failures []string, stop func(), err error) {
-		server, err := start(o.scenarios[scenario].maxInflight, o.scenarios[scenario].maxQueue)
-		if err != nil {
-			return nil, nil, err
-		}
-		o.server = serverOf(server)
-		return nil, server.Kill, nil
+		o.server, stop, err = start(o.scenarios[scenario].maxInflight, o.scenarios[scenario].maxQueue)
+		return nil, stop, err
 	}
-	results, err := e.Measure(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := o.report(results)
-	r.Facts = facts
-	return r, nil
+	return e, nil
 }
 
 // hold takes the only place of a server, for as long as the connection stays.

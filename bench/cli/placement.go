@@ -88,7 +88,7 @@ func (p *Program) placementMode() mode {
 			case o.writeTo != "":
 				return nil, o.writePlans()
 			default:
-				return p.benchPlacement(ctx, o)
+				return p.measure(ctx, o.start, o.report)
 			}
 		},
 	}
@@ -179,26 +179,15 @@ func (o *placing) simulate() (*harness.Report, error) {
 	return r, nil
 }
 
-func (p *Program) benchPlacement(ctx context.Context, o *placing) (*harness.Report, error) {
+// start starts a process per variant.
+func (o *placing) start(r *rig) (*harness.Experiment, error) {
 	f := fleet{cpuThreads: o.CPUThreads, env: "test"} // whose tasks the plans use
 	for _, v := range o.variants {
 		f.specs = append(f.specs, v.Engine)
 	}
-	workers, stop, err := p.startWorkers(ctx, &f)
-	defer stop()
-	if err != nil {
-		return nil, err
-	}
-	o.run = func(variant int, r *worker.Round) (*worker.Report, error) { return workers[variant].Run(r) }
-	e := o.experiment()
-	e.Progress = p.Stderr
-	results, err := e.Measure(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := placementReport(o.scenarios, results)
-	r.Facts, r.Settings = harness.ReadFacts(), o
-	return r, nil
+	workers, err := r.workers(&f)
+	o.run = workers.run
+	return o.experiment(), err
 }
 
 // experiment returns the rounds to run: of each scenario on each variant. A scenario of several plans leaves another build out, since
@@ -272,13 +261,13 @@ func (o *placing) round(s *placement.Scenario, variant, round int) (harness.Samp
 	return sample, err
 }
 
-// placementReport says in one sentence how adaptive compares with offload_all in each scenario, and with the other build if there was
+// report says in one sentence how adaptive compares with offload_all in each scenario, and with the other build if there was
 // one, and which aims of the scenarios are met.
-func placementReport(scenarios []placement.Scenario, results [][]*harness.Result) *harness.Report {
-	r := &harness.Report{Title: "The scheduling modes compared", Results: harness.Flatten(results)}
+func (o *placing) report(results [][]*harness.Result) *harness.Report {
+	r := &harness.Report{Title: "The scheduling modes compared", Settings: o, Results: harness.Flatten(results)}
 	r.Sections = []harness.Section{{Tables: []harness.Table{placementTable.Table(r.Results)}}}
 	var parts, base []string
-	for i, s := range scenarios {
+	for i, s := range o.scenarios {
 		found := results[i][placement.Adaptive].Figures
 		parts = append(parts, fmt.Sprintf("%s %s at %s", s.Name, found["better"].Factor(), s.Key))
 		if than, ok := found["better_than_base"]; ok {

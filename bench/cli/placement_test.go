@@ -67,8 +67,9 @@ func answerOf(m loopMode, results []any) (answer string) {
 
 func TestKernels(t *testing.T) {
 	o := &kernels{Rows: []int{1, 1000}, Duration: time.Millisecond}
-	r, err := o.measure(t.Context())
+	results, err := o.experiment().Measure(t.Context())
 	require.NoError(t, err)
+	r := o.report(results)
 	require.Len(t, r.Results, 2*len(allKernels()))
 	for i, result := range r.Results {
 		assert.Equal(t, allKernels()[i%5].name, result.Labels[1].Value)
@@ -252,7 +253,7 @@ func TestPlacementReport(t *testing.T) {
 		})
 	}
 	results[0][placement.Adaptive].Figures["better_than_base"] = around(7)
-	r := placementReport(scenarios, results)
+	r := (&placing{scenarios: scenarios}).report(results)
 	assert.Equal(t, "Against offload_all, adaptive is better by: fast 6.20× (5.58–6.82) at p50; slow 5.00× (4.50–5.50) at p50; "+
 		"late 1.00× (0.900–1.10) at requests/s; free 2.00× (1.80–2.20) at requests/s. Against the other build: fast 7.00× (6.30–7.70).", r.Answer)
 	var lines []string

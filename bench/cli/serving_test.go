@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -99,13 +100,13 @@ func TestIsolation(t *testing.T) {
 		}
 		return report, nil
 	}
-	var progress []string
+	var said []string
 	o := &isolation{Rounds: 2, Duration: 2 * time.Second, Large: 5, Share: 0.5, scenarios: []isolationScenario{s}, run: run,
-		progress: func(line string) { progress = append(progress, line) }, specs: []engines.Spec{{Kind: "a"}, {Kind: "b"}, {Kind: "c"}}}
+		say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }, specs: []engines.Spec{{Kind: "a"}, {Kind: "b"}, {Kind: "c"}}}
 	results, err := o.experiment([]string{"a", "b", "c"}).Measure(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b", "b", "a"}, order, "no engine is always the first")
-	assert.Equal(t, []string{"many_rows: a bears 797 small requests/s", "many_rows: b bears 797 small requests/s"}, progress)
+	assert.Equal(t, []string{"many_rows: a bears 797 small requests/s", "many_rows: b bears 797 small requests/s"}, said)
 
 	a, b, c := results[0][0], results[0][1], results[0][2]
 	assert.Equal(t, capacity, a.Value("capacity_rps"))
@@ -316,18 +317,18 @@ func TestFronts(t *testing.T) {
 			return seen, time.Duration(10+drift+busy+cpu) * time.Microsecond, nil
 		}
 	}
-	callers := []frontCaller{
+	o := &fronts{Rounds: 6, callers: []frontCaller{
 		{name: inProcess, run: answers(0, 0, 400)}, {name: "resp", cpu: 2.5, p50: 60, run: answers(2, 50, 400)},
 		{name: "http", cpu: 6, p50: 90, run: answers(7, 95, 400)}, {name: "ab", run: answers(20, 200, 0)},
-	}
-	results, err := frontsExperiment(callers, 6).Measure(t.Context())
+	}}
+	results, err := o.experiment().Measure(t.Context())
 	require.NoError(t, err)
 	resp := results[0][1]
 	assert.Equal(t, 64_000.0, resp.Value("requests_per_second"))
 	assert.Equal(t, 1000.0, resp.Value("requests_per_second_at_one"))
 	assert.Equal(t, estimate(2, 2, 2), resp.Figures["cpu_over_us"], "the drift is not in differences within a round")
 	assert.Equal(t, estimate(50, 50, 50), resp.Figures["p50_over_us"])
-	r := frontsReport(callers, results)
+	r := o.report(results)
 	var verdicts []string
 	for _, v := range r.Verdicts {
 		verdicts = append(verdicts, string(v.Outcome()))
@@ -338,8 +339,8 @@ func TestFronts(t *testing.T) {
 	assert.Equal(t, []string{"ab", "64000", "±0%", "–"}, row[:4])
 	assert.Equal(t, "+20.0", row[6])
 
-	callers[0].run = func(context.Context, int) (caller.Seen, time.Duration, error) { return caller.Seen{}, 0, errLuck }
-	_, err = frontsExperiment(callers[:1], 1).Measure(t.Context())
+	o.callers[0].run = func(context.Context, int) (caller.Seen, time.Duration, error) { return caller.Seen{}, 0, errLuck }
+	_, err = o.experiment().Measure(t.Context())
 	assert.EqualError(t, err, "in process: 64 in flight: no luck")
 }
 
