@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/backend"
@@ -55,6 +53,14 @@ type loopMode struct {
 }
 
 const allModes = "all"
+
+// The ranges of flags that --bench_eventloop has, too.
+const (
+	postsMax     = 1 << 30
+	producersMax = 1 << 10
+	tasksMax     = 1 << 20
+	delayMax     = 60_000 // ms
+)
 
 // loopModes returns the modes, in the order in which they run. --bench_eventloop has the first three.
 func loopModes() []loopMode {
@@ -169,36 +175,65 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
 		Short:   "Measure the event loop: posts, timers, sleeping, offloading, interference, round trips",
 		Example: "  rankd bench loop\n  rankd bench loop --mode interference --workers 1,2,4",
 	}
-	cores := runtime.NumCPU()
-	threads := engineRow("cpu_threads", &o.cpuThreads)
-	threads.Help += ", except of interference"
-	rows := []cmdline.Setting{
-		{Name: "mode", To: &o.modes, Default: []string{allModes}, Help: "`modes` to run: " + strings.Join(o.names(), ", ") + " or all"},
-		{Name: "n", To: &o.n, Default: 1_000_000, Help: "`number` of posts, timers and offloaded jobs (of these a tenth)"},
-		{Name: "producers", To: &o.producers, Default: []int{1, 2, 4}, Help: "`numbers` of goroutines that post"},
-		{Name: "timer_ms", To: &o.timerMS, Default: 1.0, Help: "delay of each timer in `ms`"},
-		{Name: "tasks", To: &o.tasks, Default: 1000, Help: "`number` of sleeping tasks, and of requests of round_trips"},
-		{Name: "sleep_ms", To: &o.sleepMS, Default: 10, Help: "how long each sleeps, in `ms`"},
-		threads,
-		{Name: "in_flight", To: &o.inFlight, Default: []int{1, 64}, Help: "`numbers` of offloaded jobs in flight"},
-		{Name: "payload", To: &o.payloads, Default: []int{0, 1 << 10, 64 << 10, 1 << 20}, Help: "`bytes` that an offloaded job touches"},
-		{Name: "workers", To: &o.workers, Default: slices.Compact([]int{0, 1, cores, 2 * cores}), Help: "`numbers` of busy workers of interference"},
-		{Name: "duration", To: &o.duration, Default: 2 * time.Second, Help: "how `long` interference is measured, per number of workers"},
-		{Name: "redis", To: &o.redis, Help: "the Redis at this `address` (host:port or a URL, as in rankd --redis) that answers interference and round_trips (default: one of its own)"},
-		redisServerRow(&o.server),
-		{Name: "json", To: &o.asJSON, Help: "print the figures as JSON, a line for each"},
-	}
+	rows := o.rows()
 	cmdline.AddSettings(cmd.Flags(), rows)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := errors.Join(cmdline.CheckValues(cmd.Flags()), o.check()); err != nil {
+		given := cmd.Flags()
+		if err := errors.Join(cmdline.CheckValues(given), cmdline.CheckSettings(given, rows), o.check()); err != nil {
 			return err
 		}
-		if err := o.checkEffect(cmd.Flags()); err != nil {
+		idle := cmdline.IdleFlags{Given: given}
+		idle.AddSettings(rows)
+		if err := idle.Problems(); err != nil {
 			return err
 		}
 		return p.benchLoop(ctx, o)
 	}
 	return cmd
+}
+
+// rows are the flags of bench loop.
+func (o *loopOptions) rows() []cmdline.Setting {
+	cores := runtime.NumCPU()
+	threads, server := engineRow("cpu_threads", &o.cpuThreads), redisServerRow(&o.server)
+	threads.Help += ", except of interference"
+	rows := []cmdline.Setting{
+		{Name: "mode", To: &o.modes, Default: []string{allModes}, OneOf: append(o.names(), allModes), Help: "`modes` to run: " + strings.Join(o.names(), ", ") + " or all"},
+		{Name: "n", To: &o.n, Default: 1_000_000, Least: 1, Most: postsMax, Help: "`number` of posts, timers and offloaded jobs (of these a tenth)"},
+		{Name: "producers", To: &o.producers, Default: []int{1, 2, 4}, Least: 1, Most: producersMax, Help: "`numbers` of goroutines that post"},
+		{Name: "timer_ms", To: &o.timerMS, Default: 1.0, Help: "delay of each timer in `ms`"},
+		{Name: "tasks", To: &o.tasks, Default: 1000, Least: 1, Most: tasksMax, Help: "`number` of sleeping tasks, and of requests of round_trips"},
+		{Name: "sleep_ms", To: &o.sleepMS, Default: 10, Most: delayMax, Help: "how long each sleeps, in `ms`"},
+		threads,
+		{Name: "in_flight", To: &o.inFlight, Default: []int{1, 64}, Least: 1, Most: 1 << 16, Help: "`numbers` of offloaded jobs in flight"},
+		{Name: "payload", To: &o.payloads, Default: []int{0, 1 << 10, 64 << 10, 1 << 20}, Most: 1 << 30, Help: "`bytes` that an offloaded job touches"},
+		{Name: "workers", To: &o.workers, Default: slices.Compact([]int{0, 1, cores, 2 * cores}), Most: 1 << 10, Help: "`numbers` of busy workers of interference"},
+		{Name: "duration", To: &o.duration, Default: 2 * time.Second, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` interference is measured, per number of workers"},
+		{Name: "redis", To: &o.redis, Help: "the Redis at this `address` (host:port or a URL, as in rankd --redis) that answers interference and round_trips (default: one of its own)"},
+		server,
+		{Name: "json", To: &o.asJSON, Help: "print the figures as JSON, a line for each"},
+	}
+	for i, row := range rows {
+		rows[i].Idle = func() string { return o.idle(row.Name) }
+	}
+	return rows
+}
+
+// idle says why none of the modes reads a flag, or nothing if one does.
+func (o *loopOptions) idle(flag string) string {
+	if flag == "redis_server" && o.redis != "" {
+		return "with --redis"
+	}
+	var readers []string
+	for _, m := range o.known {
+		if slices.Contains(m.flags, flag) {
+			readers = append(readers, m.name)
+		}
+	}
+	if len(readers) == 0 || slices.ContainsFunc(o.modes, func(m string) bool { return slices.Contains(readers, m) }) {
+		return ""
+	}
+	return "without --mode " + strings.Join(readers, " or ")
 }
 
 // EventLoopFlags are flags of the root command. They run bench loop under the names of the
@@ -211,23 +246,22 @@ type EventLoopFlags struct {
 	asJSON                       bool
 }
 
-// Add declares the flags. They are hidden, since bench loop does the same.
-func (e *EventLoopFlags) Add(f *pflag.FlagSet) {
-	f.BoolVar(&e.Asked, "bench_eventloop", false, "measure the event loop (see also: rankd bench loop)")
-	f.StringVar(&e.mode, "bench_eventloop_mode", allModes, "`mode`: posts, timers, sleep_vs_pool or all")
-	f.IntVar(&e.n, "bench_n", 1_000_000, "`number` of posts and of timers")
-	f.IntVar(&e.producers, "bench_producers", 1, "`number` of goroutines that post")
-	f.IntVar(&e.sleepMS, "bench_sleep_ms", 10, "how long a task sleeps, in `ms`")
-	f.IntVar(&e.tasks, "bench_tasks", 1000, "`number` of sleeping tasks")
-	f.BoolVar(&e.asJSON, "bench_json", false, "print the figures as JSON, a line for each mode")
-	for _, name := range []string{"bench_eventloop", "bench_eventloop_mode", "bench_n", "bench_producers", "bench_sleep_ms",
-		"bench_tasks", "bench_json"} {
-		f.Lookup(name).Hidden = true
+// Settings are the flags. They are hidden, since bench loop does the same.
+func (e *EventLoopFlags) Settings() []cmdline.Setting {
+	rows := []cmdline.Setting{
+		{Name: "bench_eventloop", To: &e.Asked, Help: "measure the event loop (see also: rankd bench loop)"},
+		{Name: "bench_eventloop_mode", To: &e.mode, Default: allModes, OneOf: append(e.options(0).names(), allModes), Help: "`mode`: posts, timers, sleep_vs_pool or all"},
+		{Name: "bench_n", To: &e.n, Default: 1_000_000, Least: 1, Most: postsMax, Help: "`number` of posts and of timers"},
+		{Name: "bench_producers", To: &e.producers, Default: 1, Least: 1, Most: producersMax, Help: "`number` of goroutines that post"},
+		{Name: "bench_sleep_ms", To: &e.sleepMS, Default: 10, Most: delayMax, Help: "how long a task sleeps, in `ms`"},
+		{Name: "bench_tasks", To: &e.tasks, Default: 1000, Least: 1, Most: tasksMax, Help: "`number` of sleeping tasks"},
+		{Name: "bench_json", To: &e.asJSON, Help: "print the figures as JSON, a line for each mode"},
 	}
+	for i := range rows {
+		rows[i].Hidden = true
+	}
+	return rows
 }
-
-// Check reports all that is wrong with the flags at once.
-func (e *EventLoopFlags) Check(cpuThreads int) error { return e.options(cpuThreads).check() }
 
 // options returns the same request as flags of bench loop.
 func (e *EventLoopFlags) options(cpuThreads int) *loopOptions {
@@ -255,66 +289,21 @@ func (o *loopOptions) names() (names []string) {
 	return names
 }
 
-// check reports all that is wrong at once, and completes the options.
+// check reports what no row can tell is wrong, and completes the options.
 func (o *loopOptions) check() error {
 	var problems []error
-	for _, m := range o.modes {
-		if m != allModes && !slices.Contains(o.names(), m) {
-			problems = append(problems, fmt.Errorf("the mode is %s or all, not %q", strings.Join(o.names(), ", "), m))
-		}
-	}
 	if slices.Contains(o.modes, allModes) {
 		o.modes = o.names()
-	}
-	number := func(what string, least, most int, values ...int) {
-		for _, v := range values {
-			if v < least || v > most {
-				problems = append(problems, fmt.Errorf("%s is from %d to %d, not %d", what, least, most, v))
-			}
-		}
 	}
 	if o.redis != "" {
 		if _, err := rankd.RedisAddr(o.redis); err != nil {
 			problems = append(problems, fmt.Errorf("--redis is host:port or a URL: %w", err))
 		}
 	}
-	number("the number of posts and timers", 1, 1<<30, o.n)
-	number("the number of producers", 1, 1<<10, o.producers...)
-	number("the number of tasks", 1, 1<<20, o.tasks)
-	number("the time to sleep in ms", 0, 60_000, o.sleepMS)
-	number("the number of CPU workers", 1, 1<<10, o.cpuThreads)
-	number("the number of jobs in flight", 1, 1<<16, o.inFlight...)
-	number("a payload", 0, 1<<30, o.payloads...)
-	number("the number of busy workers", 0, 1<<10, o.workers...)
-	if !(o.timerMS >= 0 && o.timerMS <= 60_000) {
-		problems = append(problems, fmt.Errorf("the delay of a timer is from 0 to 60000 ms, not %v", o.timerMS))
-	}
-	if o.duration <= 0 {
-		problems = append(problems, errors.New("the duration is positive"))
+	if !(o.timerMS >= 0 && o.timerMS <= delayMax) {
+		problems = append(problems, fmt.Errorf("--timer_ms is a number from 0 to %d, not %v", delayMax, o.timerMS))
 	}
 	return errors.Join(problems...)
-}
-
-// checkEffect reports each flag given that none of the modes reads. check has completed the
-// modes before.
-func (o *loopOptions) checkEffect(given *pflag.FlagSet) error {
-	idle := cmdline.IdleFlags{Given: given}
-	readers := map[string][]string{} // by flag
-	for _, m := range o.known {
-		for _, flag := range m.flags {
-			readers[flag] = append(readers[flag], m.name)
-		}
-	}
-	for _, flag := range slices.Sorted(maps.Keys(readers)) {
-		modes := readers[flag]
-		if !slices.ContainsFunc(o.modes, func(m string) bool { return slices.Contains(modes, m) }) {
-			idle.Add(flag, "without --mode "+strings.Join(modes, " or "))
-		}
-	}
-	if o.redis != "" {
-		idle.Add("redis_server", "with --redis")
-	}
-	return idle.Problems()
 }
 
 // benchLoop runs the modes and prints the figures of each as soon as it ends.

@@ -136,7 +136,6 @@ func newCommand(o *options, run func(cmd *cobra.Command) error) *cobra.Command {
 	f.SetNormalizeFunc(cmdline.Normalize)
 
 	cmdline.AddSettings(f, o.settings())
-	o.eventLoop.Add(f)
 	return cmd
 }
 
@@ -163,7 +162,7 @@ func (o *options) settings() []cmdline.Setting {
 			"no equal reads are shared then, unless --coalesce_reads is given: one user makes all reads equal"},
 		{Name: "bench_concurrency", To: &o.benchConcurrency, Default: 1, Least: 1, Most: 1 << 20, Help: "keep this `number` of benchmark requests in flight"},
 		{Name: "version", To: &o.version, Help: "print the version and the commit of this program, and exit"},
-	})
+	}, o.eventLoop.Settings())
 }
 
 // noFile refuses arguments, and says where a file of requests goes.
@@ -216,11 +215,6 @@ func (o *options) check(given *pflag.FlagSet) error {
 	}
 	if given.Changed("bench") && o.Plan == "" && o.PlanFile == "" {
 		problem("--bench needs a plan: --plan_name or --plan")
-	}
-	if o.eventLoop.Asked {
-		if err := o.eventLoop.Check(o.CPUThreads); err != nil {
-			problem("--bench_eventloop: %w", err)
-		}
 	}
 	if o.printPlanInfo && o.Plan == "" && o.PlanFile == "" {
 		problem("--print-plan-info needs a plan: --plan_name or --plan")
