@@ -51,33 +51,40 @@ type Backend struct {
 // Start starts the server and the proxies that o asks for. Close ends them.
 func Start(ctx context.Context, o Options) (*Backend, error) {
 	b := &Backend{addr: o.Addr, proxies: make(map[time.Duration]*resptest.Delay), stop: func() {}}
-	if err := b.start(ctx, o); err != nil {
-		return nil, err
+	err := b.start(ctx, o)
+	if err == nil {
+		err = b.delay(o.Latencies)
 	}
-	server, err := registry.ParseOneServer(b.addr)
 	if err != nil {
 		b.Close()
 		return nil, err
 	}
-	for _, rtt := range o.Latencies {
+	return b, nil
+}
+
+// delay starts the proxies.
+func (b *Backend) delay(latencies []time.Duration) error {
+	server, err := registry.ParseOneServer(b.addr)
+	if err != nil {
+		return err
+	}
+	for _, rtt := range latencies {
 		if rtt == 0 || b.proxies[rtt] != nil {
 			continue
 		}
 		if server.Socket != "" {
-			b.Close()
-			return nil, errors.New("a latency can be added to a server with a host and a port, not to a unix socket")
+			return errors.New("a latency can be added to a server with a host and a port, not to a unix socket")
 		}
 		proxy, err := resptest.NewDelay(server.Addr(), rtt/2)
 		if err != nil {
-			b.Close()
-			return nil, fmt.Errorf("delaying proxy: %w", err)
+			return fmt.Errorf("delaying proxy: %w", err)
 		}
 		b.proxies[rtt] = proxy
 	}
-	return b, nil
+	return nil
 }
 
-func (b *Backend) start(ctx context.Context, o Options) (err error) {
+func (b *Backend) start(ctx context.Context, o Options) error {
 	fill := o.Data
 	if o.Addr == "" {
 		if err := b.startServer(o); err != nil {
@@ -89,7 +96,6 @@ func (b *Backend) start(ctx context.Context, o Options) (err error) {
 	}
 	if fill != nil {
 		if err := fill(ctx, b.addr); err != nil {
-			b.stop()
 			return err
 		}
 	}
@@ -98,7 +104,6 @@ func (b *Backend) start(ctx context.Context, o Options) (err error) {
 	}
 	info, err := info(ctx, b.addr)
 	if err != nil {
-		b.stop()
 		return err
 	}
 	b.Version = findVersion(info)

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strconv"
@@ -23,33 +24,8 @@ type Cluster struct {
 
 // StartCluster starts so many masters of the redis-server at server, or on the PATH if that is empty, and fills them. Close ends them.
 func StartCluster(ctx context.Context, server string, masters int, fill func(ctx context.Context, server string) error) (*Cluster, error) {
-	if server == "" {
-		server = "redis-server"
-	}
-	c, addrs := new(Cluster), make([]string, masters)
-	nodes := make([]process.ClusterNode, masters)
-	for i := range masters {
-		folder, err := os.MkdirTemp("", "rankd-cluster-") // it writes its map there
-		if err != nil {
-			c.Close()
-			return nil, err
-		}
-		c.folders = append(c.folders, folder)
-		args, bus, err := process.ClusterArgs()
-		if err != nil {
-			c.Close()
-			return nil, err
-		}
-		s, err := process.StartRedis(server, folder, args...)
-		if err != nil {
-			c.Close()
-			return nil, err
-		}
-		c.masters, c.PIDs, addrs[i] = append(c.masters, s), append(c.PIDs, s.Process().Pid), s.Addr
-		nodes[i] = process.ClusterNode{Port: strconv.Itoa(s.Port), Bus: bus, Do: func(words ...string) (string, error) { return command(ctx, s.Addr, words...) }}
-	}
-	c.Addr = "redis+cluster://" + strings.Join(addrs, ",")
-	err := process.FormCluster(nodes)
+	c := new(Cluster)
+	err := c.start(ctx, cmp.Or(server, "redis-server"), masters)
 	if err == nil {
 		err = fill(ctx, c.Addr)
 	}
@@ -58,6 +34,29 @@ func StartCluster(ctx context.Context, server string, masters int, fill func(ctx
 		return nil, err
 	}
 	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context, server string, masters int) error {
+	addrs, nodes := make([]string, masters), make([]process.ClusterNode, masters)
+	for i := range masters {
+		folder, err := os.MkdirTemp("", "rankd-cluster-") // it writes its map there
+		if err != nil {
+			return err
+		}
+		c.folders = append(c.folders, folder)
+		args, bus, err := process.ClusterArgs()
+		if err != nil {
+			return err
+		}
+		s, err := process.StartRedis(server, folder, args...)
+		if err != nil {
+			return err
+		}
+		c.masters, c.PIDs, addrs[i] = append(c.masters, s), append(c.PIDs, s.Process().Pid), s.Addr
+		nodes[i] = process.ClusterNode{Port: strconv.Itoa(s.Port), Bus: bus, Do: func(words ...string) (string, error) { return command(ctx, s.Addr, words...) }}
+	}
+	c.Addr = "redis+cluster://" + strings.Join(addrs, ",")
+	return process.FormCluster(nodes)
 }
 
 // command sends one command to a server and returns its reply as text.

@@ -30,15 +30,14 @@ func (r *run) open(target Target, sleep func(time.Duration)) (send func()) {
 
 // arrive sends the n-th request if a client is free. After too long a sleep, several requests
 // are sent at once, each with the instant at which it was due.
-func (r *run) arrive(c *openClient, n int64, due, now clock.Time) {
+func (r *run) arrive(c *client, n int64, due, now clock.Time) {
 	if c == nil {
 		r.shed++
 		return
 	}
 	r.lag.Record(now.Sub(due))
 	r.live.Add(1)
-	c.user, c.due = r.user(n), due
-	c.conn.Send(c.user)
+	c.send(n, due)
 }
 
 // arrival returns the due time of the n-th request, counted from 1. It counts from the
@@ -59,7 +58,7 @@ type clientPool struct {
 
 	mu   sync.Mutex
 	made int
-	free []*openClient
+	free []*client
 }
 
 func newClientPool(r *run, target Target) *clientPool {
@@ -71,15 +70,13 @@ func newClientPool(r *run, target Target) *clientPool {
 }
 
 // make returns a new client. Its caller holds mu, or is alone.
-func (p *clientPool) make() *openClient {
-	c := &openClient{run: p.run, pool: p, shard: &p.run.shards[p.made%len(p.run.shards)]}
+func (p *clientPool) make() *client {
 	p.made++
-	c.conn = p.target.NewClient(c.answered)
-	return c
+	return p.run.newClient(p.target, p.made, p.put)
 }
 
 // take returns a free client, or nil if all have a request in flight.
-func (p *clientPool) take() *openClient {
+func (p *clientPool) take() *client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.free) - 1
@@ -95,25 +92,10 @@ func (p *clientPool) take() *openClient {
 	return c
 }
 
-func (p *clientPool) put(c *openClient) {
+// put takes a client back whose request was answered.
+func (p *clientPool) put(c *client, _ clock.Time) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.free = append(p.free, c)
-}
-
-// openClient has at most one request in flight.
-type openClient struct {
-	run   *run
-	pool  *clientPool
-	shard *shard
-	conn  Client
-	user  int64      // of the request in flight
-	due   clock.Time // when the request in flight was to arrive
-}
-
-func (c *openClient) answered(err error) {
-	r := c.run
-	r.record(c.user, c.shard, r.clock.Now().Sub(c.due), err)
-	c.pool.put(c)
-	r.live.Done()
+	p.mu.Unlock()
+	p.run.live.Done()
 }
