@@ -36,7 +36,7 @@ func WriteText(w io.Writer, t *Task) error {
 	fmt.Fprintf(&b, "\n  %s\n", t.call())
 	for paragraph := range strings.SplitSeq(t.Text, "\n\n") {
 		if paragraph != "" {
-			b.WriteString("\n" + wrap(plain(paragraph), ""))
+			b.WriteString("\n" + block(plain(paragraph)))
 		}
 	}
 	b.WriteString("\nParameters\n")
@@ -86,6 +86,22 @@ var markdownLink = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)
 
 // plain returns a text without its links.
 func plain(markdown string) string { return markdownLink.ReplaceAllString(markdown, "$1") }
+
+// block returns a paragraph, or a table of Markdown: the first cell of a row, and below it the others.
+func block(text string) string {
+	if !strings.HasPrefix(text, "|") {
+		return wrap(text, "")
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, "|--") {
+			continue
+		}
+		first, rest, _ := strings.Cut(strings.Trim(line, "| "), " | ")
+		b.WriteString("  " + first + "\n" + wrap(strings.ReplaceAll(rest, " | ", "; "), "      "))
+	}
+	return b.String()
+}
 
 // wrap breaks a text into indented lines.
 func wrap(text, margin string) string {

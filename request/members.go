@@ -46,7 +46,7 @@ var members = [...]Member{
 	{"scheduling", map[string]any{"type": "string"}, "Where the nodes run. A caller needs permission.", (*reading).scheduling},
 	{"plan_version", map[string]any{"type": "boolean"}, "Whether the answer says which plan has made it: name, digests, and the side of an alias.", (*reading).planVersion},
 	{"trace", map[string]any{"type": "boolean"}, "Whether the answer says what ran when. A caller needs permission.", (*reading).trace},
-	{"explain", map[string]any{"oneOf": []map[string]any{{"type": "boolean"}, {"type": "array", "items": map[string]any{"type": "integer"}}}},
+	{"explain", map[string]any{"oneOf": []map[string]any{{"type": "boolean"}, {"type": "array", "items": map[string]any{"type": []string{"integer", "string"}}}}},
 		"Whether the answer says why its rows are where they are, or these ids. A caller needs permission.", (*reading).explain},
 	{"now", map[string]any{"type": []string{"string", "number"}}, "What now() is in the plan: a date of RFC 3339, or seconds since 1970. A caller needs permission.", (*reading).now},
 	{"require", map[string]any{"type": []string{"array", "null"}, "items": map[string]any{"type": "string"}}, "Nodes, by id or label, without which the request fails.", (*reading).require},
@@ -93,8 +93,14 @@ func (r *reading) members() *Error {
 	return r.unknown()
 }
 
-// slip is the most edits between a mistyped name and a known one.
-const slip = 2
+// slip returns the most edits between a mistyped name and the known one: a single one for a short name, since two lead from
+// "page" to "plan".
+func slip(name string) int {
+	if len(name) <= 5 {
+		return 1
+	}
+	return 2
+}
 
 // unknown refuses the first unknown member that is not permitted.
 func (r *reading) unknown() *Error {
@@ -106,7 +112,7 @@ func (r *reading) unknown() *Error {
 		if slices.ContainsFunc(members[:], func(m Member) bool { return m.Name == name }) {
 			continue
 		}
-		if near, ok := errtext.NearestWithin(slip, name, memberNames); ok {
+		if near, ok := errtext.NearestWithin(slip(name), name, memberNames); ok {
 			return refuse(CodeInvalid, v, "unknown field %s; did you mean %s?", errtext.Quote(name), near)
 		}
 		if r.given.Unknown == RefuseUnknown {
@@ -141,7 +147,7 @@ members:
 		}
 		param, err := by.param(r.registry, m.Name)
 		if param != nil && err != nil && r.given.hides(m.Name) {
-			err = by.unknown(m.Name)
+			err = by.unknown(r.registry, m.Name)
 		}
 		if err != nil {
 			return refuse(by.code, &m.Value, "%v", err)

@@ -51,15 +51,27 @@ func (s *setter) param(reg *registry.Registry, name string) (*registry.Param, er
 	p, ok := reg.ParamByName(name)
 	switch {
 	case !ok:
-		return nil, s.unknown(name)
+		return nil, s.unknown(reg, name)
 	case !s.allows(p):
 		return p, fmt.Errorf("%s %s %s", s.noun, errtext.Quote(name), s.refusal)
 	}
 	return p, nil
 }
 
-func (s *setter) unknown(name string) error {
-	return fmt.Errorf("unknown %s %s", s.noun, errtext.Quote(name))
+// unknown returns the error for a name that no parameter has. It proposes a member of the context. Of the other parameters the
+// caller may not know.
+func (s *setter) unknown(reg *registry.Registry, name string) error {
+	var known []string
+	for _, p := range reg.Params() {
+		if p.Context && s == &byContext {
+			known = append(known, p.Name)
+		}
+	}
+	hint := ""
+	if near, ok := errtext.NearestWithin(slip(name), name, known); ok {
+		hint = fmt.Sprintf("; did you mean %s?", errtext.Quote(near))
+	}
+	return fmt.Errorf("unknown %s %s%s", s.noun, errtext.Quote(name), hint)
 }
 
 // set sets a parameter. A null unsets it.

@@ -214,7 +214,7 @@ func (p *program) rankBatch(ctx context.Context, o *batchOptions) error {
 		if job.KeepsParts() {
 			failed = filepath.Join(o.out, "part-*.failed.jsonl")
 		}
-		fmt.Fprintf(p.stderr, "rankd: %d users failed; --users %s runs them again\n", sum.Failed, failed)
+		fmt.Fprintf(p.stderr, "rankd: users that failed: %d; --users %s runs them again\n", sum.Failed, failed)
 		return cmdline.ErrFailed
 	}
 	return nil

@@ -145,7 +145,7 @@ func TestCompileManyWithThreeBroken(t *testing.T) {
 	write(t, dir, files)
 	o := run(t, dir, "compile", "plans")
 	assert.ErrorIs(t, o.err, cmdline.ErrReported)
-	assert.Contains(t, o.stderr, fmt.Sprintf("rankd: compiled %d plans to artifacts/plans; %d plans with errors\n", plans-broken, broken))
+	assert.Contains(t, o.stderr, fmt.Sprintf("rankd: compiled %d plans to artifacts/plans; %d files with errors\n", plans-broken, broken))
 	for _, place := range []string{"plans/p7.plan.ts:", "plans/p77.plan.ts:2:", "plans/p70.plan.ts:2:"} {
 		assert.Contains(t, o.stderr, place)
 	}

@@ -14,8 +14,8 @@ type report struct {
 	Plans       []compiled            `json:"plans"`       // without errors
 	Diagnostics []compiler.Diagnostic `json:"diagnostics"` // errors, warnings and advice, by source
 
-	failed int // sources with errors
-	advice int // pieces of it
+	failed map[string]bool // files with errors
+	advice int             // pieces of it
 }
 
 // compiled is a plan that compiled. Immutable.
@@ -28,8 +28,10 @@ type compiled struct {
 // add adds the outcome for one source. artifact is the path of its artifact.
 func (r *report) add(result *compiler.Result, artifact string) {
 	r.Diagnostics = append(append(r.Diagnostics, result.Errors...), result.Warnings...)
+	for i := range result.Errors {
+		r.fails(result.Errors[i].File)
+	}
 	if len(result.Errors) > 0 {
-		r.failed++
 		return
 	}
 	r.Plans = append(r.Plans, compiled{Source: result.Path(), Plan: result.Plan, Artifact: artifact})
@@ -39,7 +41,15 @@ func (r *report) add(result *compiler.Result, artifact string) {
 func (r *report) fail(d compiler.Diagnostic) {
 	d.Severity = compiler.Error
 	r.Diagnostics = append(r.Diagnostics, d)
-	r.failed++
+	r.fails(d.File)
+}
+
+// fails notes a file with errors.
+func (r *report) fails(file string) {
+	if r.failed == nil {
+		r.failed = make(map[string]bool)
+	}
+	r.failed[file] = true
 }
 
 // writeJSON writes the report as one line of JSON.
@@ -58,8 +68,8 @@ func (r *report) writeText(w io.Writer, summary string) error {
 		fmt.Fprintf(w, "%s\n", r.Diagnostics[i].String())
 	}
 	text := fmt.Sprintf(summary, count(len(r.Plans), "plan"))
-	if r.failed > 0 {
-		text += fmt.Sprintf("; %s with errors", count(r.failed, "plan"))
+	if len(r.failed) > 0 {
+		text += fmt.Sprintf("; %s with errors", count(len(r.failed), "file"))
 	}
 	fmt.Fprintf(w, "rankd: %s\n", text)
 	return r.verdict()
@@ -67,7 +77,7 @@ func (r *report) writeText(w io.Writer, summary string) error {
 
 // verdict returns cmdline.ErrReported if there were errors.
 func (r *report) verdict() error {
-	if r.failed > 0 {
+	if len(r.failed) > 0 {
 		return cmdline.ErrReported
 	}
 	return nil

@@ -94,7 +94,7 @@ func TestWatchRefusesTwins(t *testing.T) {
 	w := watchFolder(t, map[string]string{"plans/a.plan.ts": source("a", 1)})
 	w.until("compiled 1 plan ")
 	w.save("plans/b.plan.ts", source("a", 2))
-	w.until("2 plans with errors")
+	w.until("2 files with errors")
 	assert.Equal(t, 1, w.artifact("a"))
 	w.save("plans/b.plan.ts", source("b", 2))
 	w.until("compiled 2 plans")

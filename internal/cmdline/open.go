@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rankd/rankd"
@@ -76,6 +77,9 @@ func checkPlanFile(path string, folder fs.FS) error {
 	}
 	if _, notThere := fs.Stat(folder, path+".plan.json"); notThere == nil {
 		return fmt.Errorf("%w; --plan_name %s names a plan", err, path)
+	}
+	if !strings.HasSuffix(path, ".ts") && !strings.HasSuffix(path, ".json") {
+		return fmt.Errorf("%w; a plan is a file such as %s.plan.ts", err, errtext.Name(path))
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func StartRedis(t testing.TB, args ...string) *Redis {
 		if os.Getenv("RANKD_REQUIRE_REDIS") == "1" {
 			t.Fatal("RANKD_REQUIRE_REDIS is set, but RANKD_REDIS_SERVER names no redis-server")
 		}
-		t.Skip("RANKD_REDIS_SERVER names no redis-server")
+		t.Skip("RANKD_REDIS_SERVER names no redis-server: set it to the path of one, or run .ci/test")
 	}
 	s, err := process.StartRedis(binary, t.TempDir(), args...)
 	if err != nil {

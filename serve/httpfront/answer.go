@@ -34,12 +34,16 @@ var (
 	oldVersion = &problem{outcome.BadRequest, http.StatusHTTPVersionNotSupported, "a batch needs HTTP/1.1"}
 	noBody     = &problem{outcome.BadRequest, 0, "a batch needs a body"}
 	noPath     = &problem{outcome.BadRequest, http.StatusNotFound, "no such path; GET /openapi.json lists the paths"}
-	noMethod   = &problem{outcome.BadRequest, http.StatusMethodNotAllowed, "the path takes another method"}
 	noToken    = &problem{outcome.Unauthenticated, 0, "the header Authorization must be: Bearer, and a token"}
 	badToken   = &problem{outcome.Unauthenticated, 0, "the token is unknown"}
 	badTimeout = &problem{outcome.BadRequest, 0, "X-Request-Timeout-Ms must be a number of milliseconds, 1 or more"}
 	encoded    = &problem{outcome.BadRequest, http.StatusUnsupportedMediaType, "a body with a Content-Encoding is not understood"}
 )
+
+// noMethod returns the problem of a method that a path does not take.
+func noMethod(r *route) *problem {
+	return &problem{outcome.BadRequest, http.StatusMethodNotAllowed, "the path takes " + r.allow()}
+}
 
 func tooLarge(most int) *problem {
 	return &problem{class: outcome.TooLarge, detail: fmt.Sprintf("the body is longer than %d bytes", most)}

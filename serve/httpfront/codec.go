@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"bytes"
+	"net/http"
 	"time"
 
 	"github.com/rankd/rankd/outcome"
@@ -210,7 +211,7 @@ func (c *codec) judge() (*route, *problem) {
 		return nil, noPath
 	}
 	if !r.takes(c.head.method) {
-		return r, noMethod
+		return r, noMethod(r)
 	}
 	c.plan = plan
 	if !r.open {
@@ -372,7 +373,7 @@ func (c *codec) refuse(p *problem, r *route) {
 	refused := c.front.service.Refuse(serve.HTTP, p.class, string(c.head.id()), p.detail)
 	c.endHead(c.head.expects() && c.phase != inBody)
 	allow := ""
-	if p == noMethod {
+	if p.statusCode() == http.StatusMethodNotAllowed {
 		allow = r.allow()
 	}
 	closes := c.closes || c.Leaving()

@@ -47,6 +47,7 @@ var answerMembers = []member{
 	{"completeness", false, object{"type": "object"}, "Which nodes lack something, if the plan goes on without them."},
 	{"explain", false, object{"type": "object"}, "What the request's explain asked for."},
 	{"trace", false, object{"type": "object"}, "What the request's trace asked for."},
+	{"plan_version", false, object{"type": "object"}, "Which plan has made the answer, if the request asked for it or for an alias."},
 }
 
 // errorMembers are the members of an error.
@@ -207,7 +208,7 @@ func openAPI() []byte {
 				"Retry-After":           object{"description": "Seconds until a retry may help.", "schema": object{"type": "integer"}},
 			},
 			"schemas": object{
-				"Request": schemaOf("A request. Other members are ignored.", requestMembers()),
+				"Request": schemaOf("A request. Other members are ignored, unless they look mistyped.", requestMembers()),
 				"Answer":  schemaOf("The answer to a request that succeeded.", answerMembers),
 				"Error":   schemaOf("Why a request failed.", errorMembers),
 				"Plans": object{"type": "object", "required": []string{"generation", "plans"}, "properties": object{
@@ -215,6 +216,13 @@ func openAPI() []byte {
 					"plans": object{"type": "array", "items": object{
 						"type": "object", "required": []string{"name", "digest"}, "properties": object{
 							"name": object{"type": "string"}, "digest": object{"type": "string", "description": "The SHA-256 of the artifact."},
+						},
+					}},
+					"aliases": object{"type": "array", "items": object{
+						"type": "object", "required": []string{"name", "a", "b_share"}, "properties": object{
+							"name": object{"type": "string"}, "a": object{"type": "string", "description": "The plan of side a."},
+							"b":       object{"type": "string", "description": "The plan of side b, if there is one."},
+							"b_share": object{"type": "number", "description": "The percentage of the users on side b."},
 						},
 					}},
 				}},
