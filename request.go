@@ -281,7 +281,7 @@ func (e *Engine) check(r *Request, g *generation.Generation) *Error {
 		return e.Intake().Refused(refused)
 	}
 	if g, ok := e.allowed.Lacking(r); ok {
-		return invalid(r.ID, request.CodeInvalid, fmt.Errorf("this engine does not allow %q in requests; --allow_request_%s does", g.String(), g))
+		return invalid(r.ID, request.CodeInvalid, fmt.Errorf("this engine does not allow %q in requests", g.String()))
 	}
 	if r.Scheduling != "" {
 		if err := r.Scheduling.Check(); err != nil {
