@@ -55,41 +55,35 @@ func (b *Backend) NewRewriter(ctx context.Context) (*Rewriter, error) {
 	return w, nil
 }
 
-// add reads what it takes to write the keys again: of hashes and lists one value, and of the other types the whole value.
+// add reads what it takes to write the keys again.
 func (w *Rewriter) add(client *blocking.Client, keys []string) error {
 	types, reads := make([][]string, len(keys)), make([][]string, len(keys))
 	for i, key := range keys {
 		types[i] = []string{"TYPE", key}
 	}
-	kinds := make([]string, len(keys))
-	err := exchange(client, types, func(i int, r resp.Reply) {
-		kinds[i] = string(r.Bytes())
-		switch kinds[i] {
-		case "hash":
-			reads[i] = []string{"HGETALL", keys[i]}
-		case "list":
-			reads[i] = []string{"LINDEX", keys[i], "0"}
-		case "string":
-			reads[i] = []string{"GET", keys[i]}
-		default:
-			reads[i] = []string{"DUMP", keys[i]}
-		}
-	})
+	writes := make([]func(resp.Reply) []string, len(keys))
+	err := exchange(client, types, func(i int, r resp.Reply) { reads[i], writes[i] = rewriting(keys[i], string(r.Bytes())) })
 	if err != nil {
 		return err
 	}
-	return exchange(client, reads, func(i int, r resp.Reply) {
-		switch key := keys[i]; kinds[i] {
-		case "hash":
-			w.writes = append(w.writes, []string{"HSET", key, string(r.At(0).Bytes()), string(r.At(1).Bytes())})
-		case "list":
-			w.writes = append(w.writes, []string{"LSET", key, "0", string(r.Bytes())})
-		case "string":
-			w.writes = append(w.writes, []string{"SET", key, string(r.Bytes())})
-		default:
-			w.writes = append(w.writes, []string{"RESTORE", key, "0", string(r.Bytes()), "REPLACE"})
+	return exchange(client, reads, func(i int, r resp.Reply) { w.writes = append(w.writes, writes[i](r)) })
+}
+
+// rewriting returns the command that reads of a key what write makes a command of: of hashes and lists one value, and of the other
+// types the whole value.
+func rewriting(key, kind string) (read []string, write func(resp.Reply) []string) {
+	switch kind {
+	case "hash":
+		return []string{"HGETALL", key}, func(r resp.Reply) []string {
+			return []string{"HSET", key, string(r.At(0).Bytes()), string(r.At(1).Bytes())}
 		}
-	})
+	case "list":
+		return []string{"LINDEX", key, "0"}, func(r resp.Reply) []string { return []string{"LSET", key, "0", string(r.Bytes())} }
+	case "string":
+		return []string{"GET", key}, func(r resp.Reply) []string { return []string{"SET", key, string(r.Bytes())} }
+	default:
+		return []string{"DUMP", key}, func(r resp.Reply) []string { return []string{"RESTORE", key, "0", string(r.Bytes()), "REPLACE"} }
+	}
 }
 
 // Begin writes rate keys a second, evenly, until the end of ctx or of the call that it returns, which waits for the last reply and returns

@@ -173,7 +173,7 @@ func sampleOf(r *worker.Report) harness.Sample {
 	s := harness.Sample{
 		Figures: map[string]float64{
 			throughput: r.PerSecond(), "requests": float64(r.Answered), "errors": float64(r.Errors), "shed": float64(r.Shed),
-			p50: harness.InMicros(r.Latency.ValueAtPercentile(50)), p99: harness.InMicros(r.Latency.ValueAtPercentile(99)),
+			p50: r.Latency.Micros(50), p99: r.Latency.Micros(99),
 			"cpu_us": harness.InMicros(r.CPU) / n, "allocs": float64(r.Allocs) / n, "alloc_bytes": float64(r.AllocBytes) / n,
 		},
 		Latencies: map[string]load.Histogram{"answers": r.Latency, "lag": r.Lag},

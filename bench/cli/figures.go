@@ -102,7 +102,7 @@ func (p *Program) bench(ctx context.Context, target load.Target, c clock.Clock, 
 
 // summarize computes the figures of a load.
 func summarize(r *load.Result) benchReport {
-	quantile := func(percent float64) float64 { return rounded(harness.InMicros(r.Latency.ValueAtPercentile(percent))) }
+	quantile := func(percent float64) float64 { return rounded(r.Latency.Micros(percent)) }
 	report := benchReport{
 		Iterations: int(r.Answered), Errors: int(r.Errors),
 		TotalMS: rounded(float64(r.Elapsed) / float64(time.Millisecond)),

@@ -306,7 +306,7 @@ func (o *fronts) askFront(front string) frontRun {
 func seenBy(r *worker.Report) caller.Seen {
 	return caller.Seen{
 		Requests: r.Answered, PerSecond: r.PerSecond(),
-		P50: harness.InMicros(r.Latency.ValueAtPercentile(50)), P99: harness.InMicros(r.Latency.ValueAtPercentile(99)),
+		P50: r.Latency.Micros(50), P99: r.Latency.Micros(99),
 	}
 }
 

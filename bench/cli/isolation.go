@@ -258,8 +258,8 @@ func (o *isolation) round(_ context.Context, scenario, engine, _ int) (harness.S
 	sample := harness.Sample{
 		Figures: map[string]float64{
 			"rate_rps": rate, "shed": float64(beside.Shed),
-			"p99_by_round_us":       harness.InMicros(beside.Latency.ValueAtPercentile(99)),
-			"alone_p99_by_round_us": harness.InMicros(alone.Latency.ValueAtPercentile(99)),
+			"p99_by_round_us":       beside.Latency.Micros(99),
+			"alone_p99_by_round_us": alone.Latency.Micros(99),
 		},
 		Latencies: map[string]load.Histogram{"lag": beside.Lag}, Errors: map[string]string{},
 	}

@@ -286,7 +286,7 @@ func (m *overloading) round() (s harness.Sample, err error) {
 		Latencies: map[string]load.Histogram{"answers": over.Latency}, Errors: map[string]string{"request": over.FirstError},
 	}
 	quantiles := func(of string, h load.Histogram) {
-		s.Figures[of+"_p50_us"], s.Figures[of+"_p99_us"] = harness.InMicros(h.ValueAtPercentile(50)), harness.InMicros(h.ValueAtPercentile(99))
+		s.Figures[of+"_p50_us"], s.Figures[of+"_p99_us"] = h.Micros(50), h.Micros(99)
 	}
 	quantiles("answer", over.Latency)
 	quantiles("lag", over.Lag)

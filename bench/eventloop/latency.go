@@ -31,7 +31,7 @@ func summarize(h load.Histogram) Latency {
 	us := harness.InMicros[int64]
 	return Latency{
 		Min: us(h.Min()), Max: us(h.Max()), Mean: h.Mean() / float64(time.Microsecond),
-		P50: us(h.ValueAtPercentile(50)), P90: us(h.ValueAtPercentile(90)), P99: us(h.ValueAtPercentile(99)),
+		P50: h.Micros(50), P90: h.Micros(90), P99: h.Micros(99),
 		Count: h.TotalCount(),
 	}
 }

@@ -69,7 +69,7 @@ func merged(latencies string, own []Sample) (all load.Histogram, ok bool) {
 func Quantile(latencies string, percent float64) Fold {
 	return func(_ string, own []Sample, _ [][]Sample) (Estimate, bool) {
 		all, ok := merged(latencies, own)
-		return exact(InMicros(all.ValueAtPercentile(percent))), ok
+		return exact(all.Micros(percent)), ok
 	}
 }
 

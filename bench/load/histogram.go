@@ -22,6 +22,11 @@ func (h Histogram) Record(d time.Duration) {
 	_ = h.RecordValue(int64(min(max(d, 0), latencyMax))) // fails only out of range
 }
 
+// Micros returns a percentile in µs; 100 is the greatest.
+func (h Histogram) Micros(percent float64) float64 {
+	return float64(h.ValueAtPercentile(percent)) / float64(time.Microsecond)
+}
+
 // MarshalText implements encoding.TextMarshaler.
 func (h Histogram) MarshalText() ([]byte, error) {
 	if h.Histogram == nil {

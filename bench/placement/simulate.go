@@ -124,7 +124,7 @@ func simulate(s *Scenario, v Variant, cores int, duration time.Duration) (r Simu
 	figures, n := e.Metrics().Placement, float64(latencies.TotalCount())
 	r.Figures = map[string]float64{
 		"requests_per_second": n / duration.Seconds(), "cpu_us": harness.InMicros(used) / n,
-		"p50_us": harness.InMicros(latencies.ValueAtPercentile(50)), "p99_us": harness.InMicros(latencies.ValueAtPercentile(99)),
+		"p50_us": latencies.Micros(50), "p99_us": latencies.Micros(99),
 		"queue_delay_p50_us": harness.InMicros(figures.QueueDelay.P50), "start_delay_mean_us": startMean(&figures),
 		"start_delay_p99_us": harness.InMicros(figures.StartDelay.P99),
 		"idle":               max(0, 1-float64(used)/float64(duration)/float64(cores)), "loop_busy": float64(loopTime) / float64(duration),

@@ -63,7 +63,7 @@ func (t *target) Figures() any {
 	us := harness.InMicros[time.Duration]
 	wall, cpu, placed := m.Loop.CallbackTime, m.Loop.CallbackCPU, &m.Placement
 	return map[string]float64{
-		"cheap_p99_us": harness.InMicros(t.cheap.ValueAtPercentile(99)),
+		"cheap_p99_us": t.cheap.Micros(99),
 		"inline_rate":  placed.InlineRate(), "offload_rate": placed.OffloadRate(), "fused_rate": placed.FusedRate(),
 		"start_delay_mean_us": startMean(placed), "start_delay_p99_us": us(placed.StartDelay.P99),
 		"queue_delay_p50_us": us(placed.QueueDelay.P50), "offload_round_trip_p50_us": us(placed.OffloadRoundTrip.P50),
