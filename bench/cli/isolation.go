@@ -120,9 +120,6 @@ var timeoutField = regexp.MustCompile(`(?m)^request_timeout_ms = \d+$`)
 // writeRegistry writes the built-in tables with another request timeout into folder.
 func writeRegistry(folder string, timeout time.Duration) error {
 	tables := registry.DefaultTables()
-	if err := os.CopyFS(folder, tables); err != nil {
-		return err
-	}
 	files, err := fs.Glob(tables, "*")
 	for _, name := range files {
 		text, readErr := fs.ReadFile(tables, name)

@@ -65,12 +65,18 @@ func (t *Target) PassJSON() { t.json = true }
 
 // NewClient implements load.Target.
 func (t *Target) NewClient(answered func(err error)) load.Client {
-	if t.json {
-		c := &jsonClient{engine: t.engine, users: t.users, answered: answered}
-		c.done = c.finished
-		return c
+	c := &client{Target: t, answered: answered}
+	c.done = c.finished
+	return c
+}
+
+// setUser sets the user of a request that is not JSON.
+func (t *Target) setUser(r *rankd.Request, user int64) {
+	if t.users == nil {
+		r.UserID = user
+	} else {
+		r.UserIDText = t.users.of(user)
 	}
-	return &client{engine: t.engine, users: t.users, request: t.request, done: func(_ *rankd.Answer, err error) { answered(err) }}
 }
 
 // Close implements load.Target.
@@ -104,36 +110,22 @@ func (t *Target) Traffic() load.Traffic {
 	return sum
 }
 
-// client keeps the callback, so that sending allocates nothing of its own.
+// client keeps its texts and the callback, so that sending allocates nothing of its own.
 type client struct {
-	engine  *rankd.Engine
-	users   *userName
-	request rankd.Request
-	done    func(*rankd.Answer, error)
-}
-
-// Send implements load.Client.
-func (c *client) Send(user int64) {
-	r := c.request
-	if c.users == nil {
-		r.UserID = user
-	} else {
-		r.UserIDText = c.users.of(user)
-	}
-	c.engine.Submit(context.Background(), r, c.done)
-}
-
-// jsonClient keeps its texts and the callback, for the same reason.
-type jsonClient struct {
-	engine    *rankd.Engine
-	users     *userName
-	doc, text []byte // of the request, of its answer
+	*Target
+	doc, text []byte // of the request and of its answer, if they are JSON
 	answered  func(err error)
 	done      func(*rankd.Answer, error)
 }
 
 // Send implements load.Client.
-func (c *jsonClient) Send(user int64) {
+func (c *client) Send(user int64) {
+	if !c.json {
+		r := c.request
+		c.setUser(&r, user)
+		c.engine.Submit(context.Background(), r, c.done)
+		return
+	}
 	if c.users == nil {
 		c.doc = fmt.Appendf(c.doc[:0], `{"user_id":%d}`, user)
 	} else {
@@ -147,8 +139,8 @@ func (c *jsonClient) Send(user int64) {
 	c.engine.Submit(context.Background(), r, c.done)
 }
 
-func (c *jsonClient) finished(a *rankd.Answer, err error) {
-	if err == nil {
+func (c *client) finished(a *rankd.Answer, err error) {
+	if c.json && err == nil {
 		c.text = a.AppendJSON(c.text[:0], rankd.FormatFlat)
 	}
 	c.answered(err)

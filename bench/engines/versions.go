@@ -2,6 +2,7 @@ package engines
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,8 +56,9 @@ func (t *Target) VersionKey(user int64) string {
 
 // ReadVersion implements load.Versioned. It fails if the engine was opened without WithVersions.
 func (t *Target) ReadVersion(user int64, done func(version int64, err error)) {
-	c := &client{engine: t.engine, users: t.users, request: rankd.Request{Plan: versions}}
-	c.done = func(a *rankd.Answer, err error) {
+	r := rankd.Request{Plan: versions}
+	t.setUser(&r, user)
+	t.engine.Submit(context.Background(), r, func(a *rankd.Answer, err error) {
 		if err != nil {
 			done(0, err)
 			return
@@ -66,8 +68,7 @@ func (t *Target) ReadVersion(user int64, done func(version int64, err error)) {
 			return
 		}
 		done(0, errNoVersion)
-	}
-	c.Send(user)
+	})
 }
 
 var errNoVersion = errors.New("a version has no value")
