@@ -249,7 +249,7 @@ func (a *ages) report(t *testing.T) {
 		sum += n
 		for _, p := range []int{50, 99} {
 			if before < total*p/100 && sum >= total*p/100 {
-				t.Logf("of %d answers behind a change, %d %% were within %v of its OK", total, p, time.Duration(1<<i)*time.Microsecond)
+				t.Logf("of %d answers that lacked a change, %d %% were within %v of its OK", total, p, time.Duration(1<<i)*time.Microsecond)
 			}
 		}
 	}

@@ -333,7 +333,7 @@ func TestTraceSample(t *testing.T) {
 				tr := r.Trace()
 				require.NoError(t, tr.Check())
 				assert.Equal(t, strconv.Itoa(k*every), tr.RequestID)
-				assert.Empty(t, tr.Tracks, "nodes alone")
+				assert.Empty(t, tr.Tracks, "only nodes")
 				assert.Equal(t, r.RequestID == "3", r.Err != nil)
 			}
 			assert.Len(t, taken, (7+every-1)/every)
@@ -753,7 +753,7 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 				assert.ErrorIs(t, <-answered, rankd.ErrClosed)
 			})
 			// Shutdown returns soon after its context ends, whatever a body does.
-			t.Run("Shutdown beside a body that never looks", func(t *testing.T) {
+			t.Run("Shutdown while a body never looks", func(t *testing.T) {
 				g := newGate()
 				deaf := g.tasks()
 				deaf[0].Run = func(c *task.Ctx) (rowset.RowSet, error) {

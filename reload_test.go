@@ -121,7 +121,7 @@ func TestReload(t *testing.T) {
 
 			p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
 			p.write("plans/more.plan.json", versionPlan("more", 7))
-			assert.Equal(t, 1, p.says("versioned"), "a file alone changes nothing")
+			assert.Equal(t, 1, p.says("versioned"), "a file without a reload changes nothing")
 			second, err := p.Reload(t.Context())
 			require.NoError(t, err)
 			assert.EqualValues(t, 2, second.Number)

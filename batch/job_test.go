@@ -94,7 +94,7 @@ func TestAJobAnswersEachUserInOrder(t *testing.T) {
 		assert.Equal(t, numbers(n), strings.Join(append(answered(t, out), ""), "\n"))
 		left, err := os.ReadDir(filepath.Dir(out))
 		require.NoError(t, err)
-		assert.Len(t, left, 1, "the answers alone")
+		assert.Len(t, left, 1, "only the answers")
 	}
 }
 

@@ -70,7 +70,7 @@ func TestListsHaveAVersion(t *testing.T) {
 	}
 	assert.Equal(t, []string{"4", "3"}, ask(t, redis, "ZREVRANGE", "home*", "0", "-1"), "the last version stays")
 	listed(t, redis, 3, users, 0)
-	assert.Len(t, ask(t, redis, "KEYS", "*"), 2*users+2+1+2, "two versions and their shares, the pointer, and what is nobody's")
+	assert.Len(t, ask(t, redis, "KEYS", "*"), 2*users+2+1+2, "two versions and their shares, the pointer, and two other keys")
 	for _, key := range []string{"home*", "home*:4:7", "home*:shares:4"} {
 		assert.Equal(t, []string{"3600"}, ask(t, redis, "TTL", key))
 	}

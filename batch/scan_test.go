@@ -60,7 +60,7 @@ func TestUsersOfKeys(t *testing.T) {
 			assert.Equal(t, c.skipped, sum.Skipped)
 			left, err := os.ReadDir(filepath.Dir(out))
 			require.NoError(t, err)
-			assert.Len(t, left, 1, "the answers alone")
+			assert.Len(t, left, 1, "only the answers")
 		})
 	}
 	w := newWorld(t)

@@ -48,7 +48,7 @@ func newVirtualOn(t testing.TB, cfg loop.Config) *virtual {
 func (v *virtual) poll(wait time.Duration) {
 	v.waits = append(v.waits, wait)
 	if wait < 0 && v.onPoll == nil {
-		v.t.Fatal("the loop would wait for ever")
+		v.t.Fatal("the loop would wait forever")
 	}
 	if wait > 0 {
 		v.clock.Advance(wait)

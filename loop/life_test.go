@@ -163,7 +163,7 @@ func TestStopFromAnyPhaseEndsTheLoop(t *testing.T) {
 			cause(v, v.Stop)
 			for !ended(v.Loop) {
 				wait := v.Iterate()
-				require.True(t, ended(v.Loop) || wait == 0, "the loop would wait for ever")
+				require.True(t, ended(v.Loop) || wait == 0, "the loop would wait forever")
 			}
 		})
 	}

@@ -238,7 +238,7 @@ func TestDialRefusals(t *testing.T) {
 			p.connected = make(chan error, 1000)
 			p.onConnect = func(err error) {
 				assert.ErrorIs(t, err, loop.ErrStopped)
-				if redials++; redials < 1000 { // for ever, nearly
+				if redials++; redials < 1000 { // nearly forever
 					p.dial(r, addr)
 				}
 			}

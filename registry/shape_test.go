@@ -70,7 +70,7 @@ func FuzzShape(f *testing.F) {
 		dec := toml.NewDecoder(strings.NewReader(text)).DisallowUnknownFields()
 		err := dec.Decode(new(endpointRows))
 		if faults != "" {
-			require.Error(t, err, "checkShape alone: %s", faults)
+			require.Error(t, err, "only checkShape finds: %s", faults)
 			return
 		}
 		var tree map[string]any

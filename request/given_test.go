@@ -106,5 +106,5 @@ func TestHiddenParameters(t *testing.T) {
 	}
 	assert.Equal(t, CodeForbidden, parse(`"param_overrides": {"blocklist_regex": 1}`).Code)
 	assert.Nil(t, parse(`"param_overrides": {"weight": 1}`))
-	assert.Equal(t, `unknown parameter "nobody"`, parse(`"param_overrides": {"nobody": 1}`).Detail, "a caller who may set all of a pattern learns which exist")
+	assert.Equal(t, `unknown parameter "nobody"`, parse(`"param_overrides": {"nobody": 1}`).Detail, "a caller that may set all parameters of a pattern learns which exist")
 }

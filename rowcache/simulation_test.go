@@ -76,7 +76,7 @@ type world struct {
 	reads   int
 	hits    int
 
-	pad      string // behind each value
+	pad      string // after each value
 	between  time.Duration
 	lag      float64
 	keys     []*record

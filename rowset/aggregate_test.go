@@ -184,7 +184,7 @@ func TestGroupsBySeveralColumns(t *testing.T) {
 	of, n, err := rowset.Groups(nil, nil, rowset.RowSet{Batch: new(rowset.Batch)})
 	require.NoError(t, err)
 	assert.Empty(t, of)
-	assert.Zero(t, n, "no rows are no group")
+	assert.Zero(t, n, "a group needs rows")
 }
 
 // Each active row gets the value of its group. Every other row gets a null.

@@ -193,7 +193,7 @@ func TestSourcesOfMissingColumns(t *testing.T) {
 	in := sourceRows(10, false)
 	out, err := Dedupe(nil, nil, in, Distinction{By: missing})
 	require.NoError(t, err)
-	assert.Equal(t, 10, out.N, "nulls are no duplicates")
+	assert.Equal(t, 10, out.N, "nulls are not duplicates")
 	out, err = Dedupe(nil, nil, in, Distinction{By: registry.IDKey, Keep: KeepMax, Column: missing, Sets: missing})
 	require.NoError(t, err)
 	first, err := Dedupe(nil, nil, in, Distinction{By: registry.IDKey})

@@ -90,7 +90,7 @@ func TestSetOfText(t *testing.T) {
 	assert.Zero(t, b.Len())
 	b.Append()
 	got, _ := b.Column().(*rowset.SetColumn).AppendValues(nil, 0)
-	assert.Empty(t, got, "a refused text leaves nothing behind")
+	assert.Empty(t, got, "nothing of a refused text is left")
 }
 
 var (

@@ -279,7 +279,7 @@ func TestAnOptionalNodeIsWaitedForWhileARequiredOneRuns(t *testing.T) {
 			g := lenientGraph(t, b, "out", c.nodes...)
 			forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
 				if _, sequential := e.(*blocking.Sequential); sequential {
-					t.Skip("it runs a node alone, and waits for it")
+					t.Skip("it runs one node at a time, and waits for it")
 				}
 				for range 2 {
 					r := runOn(e, &scheduler.Execution{Graph: g, UserID: 1, Required: c.required})
@@ -303,7 +303,7 @@ func TestAFailedRequestDoesNotWaitForOptionalNodes(t *testing.T) {
 		node("r", "sleep", "src", `"duration_ms": 5, "fail_after_sleep": true`, ""))
 	forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
 		if _, sequential := e.(*blocking.Sequential); sequential {
-			t.Skip("it runs a node alone, and waits for it")
+			t.Skip("it runs one node at a time, and waits for it")
 		}
 		requireNode(t, runOn(e, &scheduler.Execution{Graph: g, UserID: 1}).Err, "r")
 	})

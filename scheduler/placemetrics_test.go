@@ -155,7 +155,7 @@ func TestStartDelayOnTheLoop(t *testing.T) {
 	all, _ := w.placementMetrics()
 	assert.EqualValues(t, 1, all.Deferred)
 	assert.EqualValues(t, 5, all.StartDelay.Count)
-	assert.Equal(t, ms(3), all.StartDelay.Max, "b, behind a")
+	assert.Equal(t, ms(3), all.StartDelay.Max, "b, after a")
 	assert.Equal(t, OpStats{Runs: 1, Time: ms(100)}, w.opMetrics()["test::sleeps"])
 	assert.Equal(t, OpStats{Runs: 2, Time: ms(6)}, w.opMetrics()["test::long"])
 }

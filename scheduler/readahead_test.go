@@ -348,9 +348,9 @@ func TestWhatIsReadAhead(t *testing.T) {
 	}
 	const title, likes, author = `"title"`, `"likes"`, `"author"`
 	for name, c := range map[string]struct {
-		chain          []string // behind the source
+		chain          []string // after the source
 		beside         []string // further nodes, whole
-		commands       int      // beside the source's
+		commands       int      // in addition to the source's
 		calls          int
 		alone, callsOf int // of lookups that read for themselves; 0: the same
 		maxReply       int

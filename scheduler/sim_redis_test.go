@@ -111,7 +111,7 @@ type simPeer = simnet.Peer
 // simOutput is what a server sends at once.
 type simOutput struct {
 	data   []byte
-	hangUp bool // behind the data
+	hangUp bool // after the data
 }
 
 func (w *simWorld) accept(p *simnet.Peer) *simServer {

@@ -50,7 +50,7 @@ func TestEveryEngineServesRounds(t *testing.T) {
 			n := float64(reports[1].Answered)
 			trips := float64(reports[1].Traffic.RoundTrips) / n
 			assert.LessOrEqual(t, trips, most, "the reactor's two branches share their round trips, as a rule")
-			assert.GreaterOrEqual(t, trips, 3.0, "what the plan takes one after the other")
+			assert.GreaterOrEqual(t, trips, 3.0, "the plan takes one after another")
 			assert.Equal(t, 11.0, float64(reports[1].Traffic.Commands)/n, "the viewer, two lists, two times four users")
 			assert.Greater(t, reports[2].Traffic.Commands, 3*reports[1].Traffic.Commands, "a wider plan")
 			assert.EqualValues(t, 200, reports[3].Answered)

@@ -17,7 +17,7 @@ func TestMachineSharesItsCores(t *testing.T) {
 		name           string
 		cores          int
 		workers        []time.Duration // what each computes
-		loop           time.Duration   // likewise
+		loop           time.Duration   // the same
 		ended          []time.Duration // when each has computed
 		loopEnded, all time.Duration
 	}{

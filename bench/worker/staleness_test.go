@@ -138,7 +138,7 @@ func TestProbe(t *testing.T) {
 			} else {
 				assert.Greater(t, seen.Ages.ValueAtPercentile(50), int64(age/20), "half of the time that values are kept, and a busy machine")
 			}
-			assert.Empty(t, k.redis.Keys(), "nothing is left behind")
+			assert.Empty(t, k.redis.Keys(), "nothing is left")
 		})
 	}
 }

@@ -237,7 +237,7 @@ func TestClusterSendsRedirectedCommandsAgain(t *testing.T) {
 }
 
 func TestClusterNodesFail(t *testing.T) {
-	t.Run("a dead node fails its commands alone", func(t *testing.T) {
+	t.Run("a dead node fails only its commands", func(t *testing.T) {
 		c := startCluster(t, 3)
 		client := c.client(resp.Options{})
 		b, want := c.gets(0, 1, 2, 1)

@@ -421,7 +421,7 @@ func replicasAreRead(t *testing.T, from resp.ReadFrom) {
 		}, 10*time.Second, 10*time.Millisecond)
 		masters := b.reads(0) + b.reads(1) + b.reads(2)
 		read()
-		assert.Equal(t, masters, b.reads(0)+b.reads(1)+b.reads(2), "masters are left alone")
+		assert.Equal(t, masters, b.reads(0)+b.reads(1)+b.reads(2), "masters are not read")
 	} else {
 		read()
 	}

@@ -44,7 +44,7 @@ func TestDelayDoesNotSerialise(t *testing.T) {
 		c.ask("PING")
 	}
 	c.expect(string(bytes.Repeat([]byte(pong), commands)))
-	assert.Less(t, time.Since(start), commands*oneWay/2, "one after the other they would take twice that")
+	assert.Less(t, time.Since(start), commands*oneWay/2, "one after another they would take twice that")
 }
 
 // TestDelayPassesAllBytes sends a long stream through, in odd pieces, to an echo.

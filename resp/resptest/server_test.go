@@ -250,7 +250,7 @@ func TestLateRepliesAreLateTogether(t *testing.T) {
 		c.expect(strings.Repeat(pong, commands))
 		took := time.Since(start)
 		assert.GreaterOrEqual(t, took, late)
-		assert.Less(t, took, commands*late/2, "one after the other they would take %v", commands*late)
+		assert.Less(t, took, commands*late/2, "one after another they would take %v", commands*late)
 	})
 }
 

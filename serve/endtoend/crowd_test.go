@@ -88,7 +88,7 @@ func TestCrowd(t *testing.T) {
 			require.NoError(t, err)
 			heap, err := server.Heap(t.Context())
 			require.NoError(t, err)
-			t.Logf("resident: %d MiB at first, %d MiB with %d idle connections, %d MiB with %d slow ones, too; the slowest of 100 requests beside them took %v; the heap then holds %d MiB",
+			t.Logf("resident: %d MiB at first, %d MiB with %d idle connections, %d MiB with %d slow ones, too; the slowest of 100 other requests took %v; the heap then holds %d MiB",
 				before>>20, afterIdle>>20, idleConnections, resident>>20, slowConnections, slowest, heap>>20)
 			assert.LessOrEqual(t, resident, int64(residentMax))
 

@@ -63,7 +63,7 @@ func TestAggregate(t *testing.T) {
 			assert.Equal(t, c.want, rankdtest.Values(out, c.out))
 			out, err = run(rowset.Take(in, 0), 0)
 			require.NoError(t, err)
-			assert.Zero(t, out.Len(), "no rows are no group")
+			assert.Zero(t, out.Len(), "a group needs rows")
 		})
 	}
 	_, err := nodeCase{params: map[string]any{"by": []string{"k3001"}, "values": []any{aggregated("count", "", "strict"), aggregated("sum", "k1002", "strict")}[1:]}}.

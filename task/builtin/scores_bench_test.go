@@ -84,7 +84,7 @@ func TestScoresAllocateNoMoreForMoreRows(t *testing.T) {
 				})
 			}
 			few, many := allocations(1000), allocations(10_000)
-			assert.LessOrEqual(t, many, few+40, "a sort may need more buckets, and scratch memory may be made anew, mostly under the race detector")
+			assert.LessOrEqual(t, many, few+40, "a sort may need more buckets, and scratch memory may be made again, mostly under the race detector")
 			assert.Less(t, many, 100.0)
 		})
 	}
