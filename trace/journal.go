@@ -16,7 +16,7 @@ import (
 // body has run or the engine has left in between. Only then the Journal reads the clock. Nobody gets a reading of the Journal to
 // decide by.
 //
-// A method asks whether there is a Journal, and leaves the rest to a second one where the compiler would not inline both.
+// A method that notes a fact asks whether there is a Journal, and leaves the rest to a second one where the compiler would not inline both.
 //
 // A Journal keeps the facts about nodes per node and never loses them. All else is a list of events, which is bounded: once an event
 // does not fit, it and all later ones are dropped and counted, so that what is there has no holes.
@@ -84,10 +84,6 @@ func (s *Journals) Begin(d Detail, g *plan.Graph, engine, mode string, arrived c
 	if d == Off {
 		return nil
 	}
-	return s.begin(d, g, engine, mode, arrived, delay)
-}
-
-func (s *Journals) begin(d Detail, g *plan.Graph, engine, mode string, arrived clock.Time, delay time.Duration) *Journal {
 	j := s.free.Get().(*Journal)
 	t := &j.taken
 	t.Detail, t.Graph, t.Engine, t.Scheduling, t.Arrived, t.Begun, t.QueueDelay = d, g, engine, mode, arrived, 0, delay
@@ -113,27 +109,8 @@ func (j *Journal) Body() *Journal {
 }
 
 func (j *Journal) reset() {
-	j.room, j.inside, j.entering, j.ended, j.turn = 0, false, false, 0, 0
+	j.inside, j.entering, j.ended, j.turn = false, false, 0, 0
 	j.taken.Dropped, j.taken.cut = 0, 0
-}
-
-// keepEvents and keepNodes are how many events and nodes an idle Journal keeps room for: 8 KiB and 16 KiB.
-const (
-	keepEvents = 256
-	keepNodes  = 256
-)
-
-// release gives back the room.
-func (j *Journal) release() {
-	j.all.give(j.room)
-	j.room = 0
-	if cap(j.taken.events) > keepEvents {
-		j.taken.events = nil
-	}
-	j.taken.events = j.taken.events[:0]
-	if cap(j.taken.nodes) > keepNodes {
-		j.taken.nodes = nil
-	}
 }
 
 // add adds an event, if the level of detail is Full. It stores each field by itself: e travels in registers, and a copy of 16 bytes
@@ -498,10 +475,6 @@ func (j *Journal) Finish(err error) *Recording {
 	if j == nil {
 		return nil
 	}
-	return j.finish(err)
-}
-
-func (j *Journal) finish(err error) *Recording {
 	now := j.instant(0)
 	if j.inside {
 		j.inside = false
@@ -511,18 +484,27 @@ func (j *Journal) finish(err error) *Recording {
 	return &j.taken
 }
 
+// keepEvents and keepNodes are how many events and nodes an idle Journal keeps room for: 8 KiB and 16 KiB.
+const (
+	keepEvents = 256
+	keepNodes  = 256
+)
+
 // Free ends the use of j, and of what Finish has returned.
 func (j *Journal) Free() {
-	if j != nil {
-		j.recycle()
+	if j == nil {
+		return
 	}
-}
-
-func (j *Journal) recycle() {
 	t := &j.taken
-	t.Context, t.RequestID, t.Graph, t.Err = nil, "", nil, nil
+	if cap(t.events) > keepEvents {
+		t.events = nil
+	}
+	if cap(t.nodes) > keepNodes {
+		t.nodes = nil
+	}
 	clear(t.notes)
-	t.notes = t.notes[:0]
-	j.release()
+	t.events, t.notes, t.Context, t.RequestID, t.Graph, t.Err = t.events[:0], t.notes[:0], nil, "", nil, nil
+	j.all.give(j.room)
+	j.room = 0
 	j.all.free.Put(j)
 }

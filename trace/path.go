@@ -57,7 +57,8 @@ func (t *Trace) CriticalPath(m Mode) Path {
 	length := make([]time.Duration, len(t.Nodes)) // of the longest path that ends with the node
 	before := make([]int, len(t.Nodes))           // the node before it on that path; -1: none
 	read := make([]bool, len(t.Nodes))            // by a node that ran
-	for _, i := range t.order() {
+	order, _ := t.order()
+	for _, i := range order {
 		n := &t.Nodes[i]
 		before[i] = -1
 		for _, in := range n.Inputs {
@@ -104,32 +105,28 @@ func (t *Trace) step(node int) PathStep {
 	return PathStep{Node: node, Wait: n.Wait(), Run: n.Run()}
 }
 
-// order returns the nodes that ran, each after its inputs.
-func (t *Trace) order() []int {
-	waits := make([]int, len(t.Nodes))
-	readers := make([][]int, len(t.Nodes))
-	var order []int
-	for i := range t.Nodes {
-		n := &t.Nodes[i]
-		if !n.Ran() {
-			continue
-		}
-		for _, in := range n.Inputs {
-			if t.Nodes[in].Ran() {
-				readers[in] = append(readers[in], i)
-				waits[i]++
+// order returns the nodes that ran, each after its inputs, unless these form a cycle.
+func (t *Trace) order() (all []int, acyclic bool) {
+	const begun, done = 1, 2
+	state := make([]uint8, len(t.Nodes))
+	acyclic = true
+	var add func(node int)
+	add = func(node int) {
+		switch {
+		case !t.Nodes[node].Ran() || state[node] == done:
+		case state[node] == begun:
+			acyclic = false
+		default:
+			state[node] = begun
+			for _, in := range t.Nodes[node].Inputs {
+				add(in)
 			}
-		}
-		if waits[i] == 0 {
-			order = append(order, i)
+			state[node] = done
+			all = append(all, node)
 		}
 	}
-	for k := 0; k < len(order); k++ {
-		for _, r := range readers[order[k]] {
-			if waits[r]--; waits[r] == 0 {
-				order = append(order, r)
-			}
-		}
+	for node := range t.Nodes {
+		add(node)
 	}
-	return order
+	return all, acyclic
 }
