@@ -141,7 +141,7 @@ func TestJournal(t *testing.T) {
 		}
 		assert.Equal(t, 5, calls)
 	}
-	assert.True(t, s.Unused(0))
+	assert.True(t, s.Unused())
 }
 
 // A request that nobody records has no Journal, and its engine does not check for that: each
@@ -180,7 +180,7 @@ func TestANilJournalTakesNothingDown(t *testing.T) {
 		r.Free()
 	})
 	assert.Zero(t, allocs)
-	assert.True(t, s.Unused(0))
+	assert.True(t, s.Unused())
 }
 
 // forbiddenClock is a clock that nobody may read.
@@ -222,9 +222,9 @@ func TestRecordingIsBounded(t *testing.T) {
 		path := tr.CriticalPath(Latency)
 		require.Len(t, path.Steps, 1)
 		assert.Equal(t, tr.Request.Ended, path.Length()+path.Tail)
-		assert.False(t, b.Unused(chunkEvents))
+		assert.False(t, b.Unused())
 		r.Free()
-		assert.True(t, b.Unused(chunkEvents))
+		assert.True(t, b.Unused())
 	}
 }
 
@@ -376,7 +376,7 @@ func TestMerge(t *testing.T) {
 			assert.Len(t, tr.Flows, 31)
 		}
 		r.Free()
-		assert.True(t, b.Unused(events))
+		assert.True(t, b.Unused())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 // Journals has the journals of an engine, and bounds the events that the requests in flight hold together. Any goroutine.
 type Journals struct {
+	most int64
 	left atomic.Int64
 	free sync.Pool // of *Journal
 }
@@ -29,8 +30,8 @@ func NewJournals(c clock.Clock, events int) *Journals {
 	if events <= 0 {
 		events = DefaultEvents
 	}
-	s := new(Journals)
-	s.left.Store(int64(events))
+	s := &Journals{most: int64(events)}
+	s.left.Store(s.most)
 	s.free.New = func() any {
 		return &Journal{clock: c, all: s, ids: rand.NewPCG(rand.Uint64(), rand.Uint64())}
 	}
@@ -46,13 +47,8 @@ func (s *Journals) take() bool {
 	return false
 }
 
-// Unused reports whether journals of that many events (zero means DefaultEvents) have room for them all.
-func (s *Journals) Unused(events int) bool {
-	if events <= 0 {
-		events = DefaultEvents
-	}
-	return s.left.Load() == int64(events)
-}
+// Unused reports whether no request holds events.
+func (s *Journals) Unused() bool { return s.left.Load() == s.most }
 
 // give returns what was taken.
 func (s *Journals) give(events int) { s.left.Add(int64(events)) }

@@ -23,8 +23,8 @@ func (s *scene) writeWaterfall(out *strings.Builder, o Options) {
 		out.WriteString("The plan has no nodes.\n")
 		return
 	}
-	nodes, left := s.heaviest(o)
 	service := onPath(s.service, len(s.Nodes))
+	nodes, left := s.heaviest(o, service)
 	total := duration(s.Request.Ended)
 	table := [][]string{{"", "node", "op", "place", "rows", "wait", "run", "own", "0" + strings.Repeat(" ", max(1, barWidth-1-uniseg.StringWidth(total))) + total}}
 	for _, i := range nodes {
@@ -46,8 +46,8 @@ func (s *scene) writeWaterfall(out *strings.Builder, o Options) {
 }
 
 // heaviest returns the nodes to draw, by start, and how many are left out: the lightest, and none of a critical path
-// unless that is too long itself. Nodes that never ran come last.
-func (s *scene) heaviest(o Options) (nodes []int, left int) {
+// unless that is too long itself. Nodes that never ran come last. service says which nodes are on the path of service.
+func (s *scene) heaviest(o Options, service []bool) (nodes []int, left int) {
 	for i := range s.Nodes {
 		nodes = append(nodes, i)
 	}
@@ -55,7 +55,6 @@ func (s *scene) heaviest(o Options) (nodes []int, left int) {
 		left = 0
 	}
 	if left > 0 {
-		service := onPath(s.service, len(s.Nodes))
 		heavy := func(i int) bool { return s.critical(i) || service[i] }
 		slices.SortStableFunc(nodes, func(a, b int) int {
 			x, y := &s.Nodes[a], &s.Nodes[b]
