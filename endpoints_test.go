@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -209,6 +210,49 @@ func TestAnswersFromReplicasOfARedisClusterAreTheSame(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A user who lacks a right that no call needs is told of in the log, with the node and the right, once, on all models. Requests go on.
+func TestRightsThatTheLogTellsOf(t *testing.T) {
+	replicated := testworld.StartRedisCluster(t, 1)
+	replicated.AddReplica(t, 0)
+	replicated.Follow(t, 1, 0)
+	followed := testworld.StartRedisSentinels(t, 1, 1)
+	for name, c := range map[string]struct {
+		*testworld.Cluster
+		url        string
+		node       int // that denies
+		right, log string
+	}{
+		"READONLY":  {replicated, strings.Replace(replicated.Addr(), "://", "://u:p@", 1) + "?read_from=replica", 1, "readonly", "a node of a Redis Cluster denies what reads from replicas need"},
+		"INFO":      {replicated, strings.Replace(replicated.Addr(), "://", "://u:p@", 1) + "?read_from=replica", 1, "info", "a node of a Redis Cluster denies what reads from replicas need"},
+		"SUBSCRIBE": {followed.Cluster, followed.Addr() + "?sentinel_username=u&sentinel_password=p", 2, "subscribe", "a sentinel denies to tell of new masters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.Do(t, 0, "HSET", "user:1", "country", "DE")
+			for node := range c.Nodes {
+				c.Do(t, node, "ACL", "SETUSER", "u", "reset", "on", ">p", "~*", "&*", "+@all", "-"+c.right)
+			}
+			for _, model := range models {
+				var log syncBuffer
+				e := open(t, rankd.Options{Redis: c.url, Model: model, Registry: cacheTables(""), Plans: viewerPlan, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				require.Eventually(t, func() bool {
+					_, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
+					require.NoError(t, err)
+					return strings.Contains(log.String(), c.log)
+				}, 10*time.Second, time.Millisecond)
+				for range 10 {
+					_, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
+					require.NoError(t, err)
+				}
+				assert.Equal(t, 1, strings.Count(log.String(), c.log))
+				assert.Contains(t, log.String(), "address="+c.Nodes[c.node].Addr)
+				assert.Contains(t, log.String(), "'"+c.right+"'")
+				assert.Zero(t, e.Metrics().Redis[0].ReplicaReads)
+				assert.LessOrEqual(t, e.Metrics().Redis[0].Connects, uint64(3))
+			}
+		})
 	}
 }
 

@@ -130,6 +130,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		Credentials: func(ep *registry.Endpoint) func() (string, string, error) { return o.Credentials[ep.ID] },
 		OnStuck:     func(s scheduler.Stuck) { s.Log(o.Logger) },
 		OnUntracked: e.hearUntracked,
+		OnDenied:    func(d scheduler.Denied) { go d.Log(o.Logger) }, // The loop does not wait for a log.
 		OnPanic: func(recovered any, stack []byte) {
 			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
 		},

@@ -88,6 +88,11 @@ type Options struct {
 	// one command.
 	NoCoalesceReads bool
 
+	// OnDenied is called when a server denies what the client needs beside its calls: READONLY and INFO of nodes that may
+	// be read in place of a master, SUBSCRIBE of sentinels. No call fails for it. err, whose ServerError is Denied, is
+	// told once for each server until the server has done it. It is called on the loop, or on some goroutine, and must not wait.
+	OnDenied func(addr string, err error)
+
 	// Limits bound what a reply may look like.
 	Limits Limits
 }
@@ -124,6 +129,9 @@ func (o Options) WithDefaults() Options {
 	setDefault(&o.MaxReplyBytes, DefaultMaxReplyBytes)
 	o.MaxReplyBytes = min(o.MaxReplyBytes, MaxReplyBytesLimit)
 	o.Limits = o.Limits.withDefaults()
+	if o.OnDenied == nil {
+		o.OnDenied = func(string, error) {}
+	}
 	return o
 }
 

@@ -56,6 +56,12 @@ func (e *ServerError) Meaning() string {
 	}
 }
 
+// Denied reports whether the user lacks a right, or the login is refused: an operator has to change something first.
+func (e *ServerError) Denied() bool {
+	code := e.Code()
+	return code == "NOPERM" || code == "NOAUTH" || code == "WRONGPASS"
+}
+
 // refusesAll reports whether the server refuses the connection, not the command.
 func (e *ServerError) refusesAll() bool {
 	return e.Code() == "NOAUTH" || strings.HasPrefix(e.Message, "ERR max number of clients")

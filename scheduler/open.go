@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime"
 	"time"
 
@@ -70,6 +71,9 @@ type Config struct {
 	// OnUntracked is called when a Redis with registry.CacheBroadcast or CacheTrack refuses to report changes, and
 	// when it no longer refuses. It is called on the loop and must not wait. Nil means a line in slog.Default.
 	OnUntracked func(Untracked)
+	// OnDenied is called when a Redis denies the user what an engine needs beside the commands of tasks: see
+	// resp.Options.OnDenied. It must not wait. Nil means a line in slog.Default.
+	OnDenied func(Denied)
 }
 
 // WithDefaults returns c with a default in each field that has one and is zero. Each engine calls
@@ -86,6 +90,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Clock == nil {
 		c.Clock = clock.NewReal()
+	}
+	if c.OnDenied == nil {
+		c.OnDenied = func(d Denied) { go d.Log(slog.Default()) } // The loop does not wait for a log.
 	}
 	return c
 }
@@ -186,6 +193,7 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 		MaxReplyBytes:   c.MaxReplyBytes,
 		NoCoalesceReads: c.NoCoalesceReads,
 		Seed:            uint64(time.Now().UnixNano()),
+		OnDenied:        func(addr string, err error) { c.OnDenied(Denied{ep, addr, err}) },
 	}
 }
 

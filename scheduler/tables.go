@@ -88,6 +88,22 @@ func (u Untracked) Log(l *slog.Logger) {
 	l.Log(context.Background(), level, text, "endpoint", u.Endpoint.Name, "error", u.Err)
 }
 
+// Denied says that a Redis denies the user what an engine needs beside the commands of tasks. No request fails for it. Immutable; any goroutine.
+type Denied struct {
+	Endpoint *registry.Endpoint
+	Addr     string // of the server
+	Err      error
+}
+
+// Log writes a line.
+func (d Denied) Log(l *slog.Logger) {
+	text := "a node of a Redis Cluster denies what reads from replicas need, +readonly or +info: other nodes are read in its place"
+	if d.Endpoint.Master != "" {
+		text = "a sentinel denies to tell of new masters, for which SUBSCRIBE is needed: without another sentinel, the master is asked for at new connections only"
+	}
+	l.Warn(text, "endpoint", d.Endpoint.Name, "address", d.Addr, "error", d.Err)
+}
+
 // probePrefix begins no key. A server that refuses to report changes of this prefix would refuse others, too.
 const probePrefix = "rankd:does the server tell of changes?"
 

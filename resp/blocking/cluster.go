@@ -259,7 +259,9 @@ func (c *Cluster) probed(n *node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n.probing = false; err != nil {
-		c.state.Distrust(n.number)
+		if c.state.Unprobed(n.number, err, now) {
+			c.opts.OnDenied(n.Addr(), err)
+		}
 	} else {
 		c.state.Probed(n.number, r, clock.Time(left), now)
 	}

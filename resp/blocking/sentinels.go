@@ -21,6 +21,7 @@ const (
 	sentinelsEach    = 300 * time.Millisecond // at most, for one sentinel to name the master
 	sentinelSilence  = 2 * time.Second        // after which a sentinel that reports switches gets a ping; after another one it is given up
 	sentinelPause    = 500 * time.Millisecond // between two attempts to hear of masters
+	sentinelDenied   = 30 * time.Second       // the same for a sentinel that has denied to tell: an operator has to change something first
 	sentinelMaxBytes = 1 << 16                // of one reply
 )
 
@@ -32,7 +33,8 @@ type Sentinels struct {
 	name     string
 	asked    []*Client         // a sentinel each
 	switched func(addr string) // may be nil
-	life     context.Context   // ends with Close
+	onDenied func(addr string, err error)
+	life     context.Context // ends with Close
 	end      context.CancelFunc
 	hearing  sync.Once
 
@@ -47,7 +49,7 @@ type Sentinels struct {
 // including the first; nil: nobody needs it.
 func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *Sentinels {
 	o = o.WithDefaults()
-	s := &Sentinels{name: o.Master, switched: switched}
+	s := &Sentinels{name: o.Master, switched: switched, onDenied: o.OnDenied}
 	each := resp.Options{
 		ClientName: o.ClientName, ConnectTimeout: min(o.ConnectTimeout, sentinelsEach), RequestTimeout: min(o.RequestTimeout, sentinelsEach), Seed: o.Seed,
 		MaxReplyBytes: sentinelMaxBytes,
@@ -158,10 +160,23 @@ func (s *Sentinels) isMaster(addr string) bool {
 	return addr == s.master
 }
 
-// hear listens to one sentinel after the other.
+// hear listens to one sentinel after the other. One that denies it is passed over for a while.
 func (s *Sentinels) hear() {
-	for i := 0; s.life.Err() == nil; i++ {
-		_ = s.listen(s.asked[i%len(s.asked)]) // The next one may answer.
+	denied, pauseEnd := make([]string, len(s.asked)), make([]time.Time, len(s.asked))
+	for turn := 0; s.life.Err() == nil; turn++ {
+		if i := turn % len(s.asked); time.Now().After(pauseEnd[i]) {
+			heard, err := s.listen(s.asked[i]) // If it fails, the next one may answer.
+			if heard {
+				denied[i] = ""
+			}
+			var refusal *resp.ServerError
+			if errors.As(err, &refusal) && refusal.Denied() {
+				if denied[i] != refusal.Message {
+					s.onDenied(s.asked[i].Addr(), err)
+				}
+				denied[i], pauseEnd[i] = refusal.Message, time.Now().Add(sentinelDenied)
+			}
+		}
 		select {
 		case <-time.After(sentinelPause):
 		case <-s.life.Done():
@@ -170,37 +185,37 @@ func (s *Sentinels) hear() {
 }
 
 // listen asks a sentinel for the master first, and then whenever it reports a switch. It returns when the sentinel no
-// longer answers.
-func (s *Sentinels) listen(c *Client) error {
+// longer answers. heard says that the sentinel was to report switches.
+func (s *Sentinels) listen(c *Client) (heard bool, err error) {
 	limit := time.Now().Add(c.opts.ConnectTimeout)
 	ctx, cancel := context.WithDeadline(s.life, limit)
 	defer cancel()
 	cn := &conn{client: c}
 	cn.lookFn = cn.look
 	if err := cn.dial(ctx); err != nil {
-		return err
+		return false, err
 	}
 	nc := cn.Conn
 	defer func() { cn.unhook(); _ = nc.Close() }()
 	var buf ReplyBuffer
 	buf.reset(c.opts.Limits)
 	if err := cn.greet(&buf, limit); err != nil {
-		return err
+		return false, err
 	}
 	var commands resp.Batch
 	commands.Cmd("SUBSCRIBE", "+switch-master")
 	if err := nc.SetDeadline(time.Time{}); err != nil {
-		return err
+		return false, err
 	}
 	for silent := false; ; {
 		if commands.Len() > 0 {
 			if _, err := nc.Write(commands.Encoded()); err != nil {
-				return err
+				return heard, err
 			}
 			commands.Reset()
 		}
 		if err := nc.SetReadDeadline(time.Now().Add(sentinelSilence)); err != nil {
-			return err
+			return heard, err
 		}
 		replies, _, err := buf.read(nc, 1, sentinelMaxBytes)
 		switch {
@@ -209,12 +224,17 @@ func (s *Sentinels) listen(c *Client) error {
 			commands.Cmd("PING")
 			continue
 		case err != nil:
-			return err
+			return heard, err
 		}
 		silent = false
-		if message := replies.At(0); message.Kind() == resp.Array && message.Len() == 3 && string(message.At(0).Bytes()) != "pong" {
+		message := replies.At(0)
+		if refusal := message.Err(); refusal != nil && !heard {
+			return false, refusal
+		}
+		heard = true
+		if message.Kind() == resp.Array && message.Len() == 3 && string(message.At(0).Bytes()) != "pong" {
 			if _, err := s.ask(c, sentinelsEach); err != nil {
-				return err
+				return heard, err
 			}
 		}
 		if buf.used == buf.filled {

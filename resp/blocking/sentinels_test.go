@@ -25,6 +25,8 @@ type fakeSentinel struct {
 	answer string
 	subs   []*session
 	asked  int
+	denied int // times that it has denied to tell
+	denies bool
 }
 
 func startSentinel(t testing.TB) *fakeSentinel {
@@ -34,6 +36,11 @@ func startSentinel(t testing.TB) *fakeSentinel {
 			f.mu.Lock()
 			switch args[0] {
 			case "SUBSCRIBE":
+				if f.denies {
+					f.denied++
+					_, _ = s.Write([]byte("-NOPERM this user has no permissions to run the 'subscribe' command\r\n"))
+					break
+				}
 				f.subs = append(f.subs, s)
 				_, _ = s.Write([]byte("*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n"))
 			case "PING":
@@ -199,6 +206,37 @@ func TestSentinelsThatFallSilent(t *testing.T) {
 	other.names("10.0.0.2:6379", 2)
 	require.Eventually(t, func() bool { return s.isMaster("10.0.0.2:6379") }, 10*time.Second, time.Millisecond)
 	assert.Greater(t, other.count(), before)
+}
+
+// A sentinel that denies to tell of switches is told of once. Another one is listened to, and the first is left alone.
+func TestSentinelsThatDeny(t *testing.T) {
+	denies, other := startSentinel(t), startSentinel(t)
+	denies.denies = true
+	denies.names("10.0.0.1:6379", 1)
+	other.names("10.0.0.1:6379", 1)
+	told := make(chan error, 10)
+	s := NewSentinels(clock.NewReal(), resp.Options{
+		Addr: denies.addr() + "," + other.addr(), Master: "m", OnDenied: func(addr string, err error) {
+			assert.Equal(t, denies.addr(), addr)
+			told <- err
+		},
+	}, nil)
+	defer s.Close()
+	_, err := ask(s)
+	require.NoError(t, err)
+	require.ErrorContains(t, <-told, "'subscribe'")
+	hears := func(n int) func() bool {
+		return func() bool { other.mu.Lock(); defer other.mu.Unlock(); return len(other.subs) >= n }
+	}
+	require.Eventually(t, hears(1), 20*time.Second, 5*time.Millisecond)
+	other.mu.Lock()
+	_ = other.subs[0].Close()
+	other.mu.Unlock()
+	require.Eventually(t, hears(2), 20*time.Second, 5*time.Millisecond)
+	denies.mu.Lock()
+	defer denies.mu.Unlock()
+	assert.Equal(t, 1, denies.denied)
+	assert.Empty(t, told)
 }
 
 // Any reply is an address or an error.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -120,6 +121,35 @@ func TestWhoIsProbed(t *testing.T) {
 	w := newWorld(t, nil, "a:1")
 	w.ReadFrom(resp.ReadReplica, 0)
 	assert.Empty(t, w.asked(), "there is no map")
+}
+
+// A node that denies to answer is told of once for each reason, and asked again half a minute later. Other failures change nothing.
+func TestWhoDeniesToAnswer(t *testing.T) {
+	w := replicated(t, resp.ReadReplica, 0)
+	r1 := w.number(server{"r1:1", true})
+	denied := func(message string) bool {
+		return w.Unprobed(r1, &resp.OpError{Addr: "r1:1", Kind: resp.ErrConnect, Cause: &resp.ServerError{Message: message}}, w.now)
+	}
+	all := []string{"r1:1", "r2:1", "r3:1"}
+	for _, message := range []string{"LOADING Redis is loading", "ERR max number of clients reached"} {
+		require.Equal(t, all, w.asked())
+		assert.False(t, denied(message))
+		w.now = w.now.Add(time.Second)
+	}
+	require.Equal(t, all, w.asked())
+	assert.True(t, denied("NOPERM readonly"))
+	for range 29 {
+		w.now = w.now.Add(time.Second)
+		require.Equal(t, all[1:], w.asked())
+	}
+	w.now = w.now.Add(time.Second)
+	require.Equal(t, all, w.asked())
+	assert.False(t, denied("NOPERM readonly"), "it is known")
+	assert.True(t, denied("NOPERM info"))
+	w.says("r1:1", Replication{LinkUp: true}, 0)
+	assert.Equal(t, "r1:1", w.reads(0))
+	assert.True(t, denied("NOPERM info"), "once more")
+	assert.Equal(t, "a:1", w.reads(0))
 }
 
 // What is known of a replica decides whether it is read.
@@ -308,7 +338,8 @@ func replicaModel(t *testing.T, rng *rand.Rand) (fromReplicas int) {
 	for r := range of {
 		of[r] = rng.IntN(masters)
 	}
-	mapped := of // as the last map has them
+	mapped := of                   // as the last map has them
+	denied := map[int]clock.Time{} // by number: when it last denied a question
 	refresh := func() {
 		if _, ok := s.Ask(now); ok {
 			m, err := parse(t, describe())
@@ -355,8 +386,23 @@ func replicaModel(t *testing.T, rng *rand.Rand) (fromReplicas int) {
 		}
 		rng.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 		for _, number := range nodes {
-			if rng.IntN(6) == 0 {
+			require.LessOrEqual(t, denied[number], now-clock.Time(30*time.Second), "it has denied the question")
+			switch rng.IntN(40) {
+			case 0, 1, 2, 3, 4, 5:
 				continue // It does not answer.
+			case 6:
+				s.Unprobed(number, errors.New("a connection that is lost"), now)
+				if a := known[s.Addr(number)]; a != nil {
+					a.asked = 0
+				}
+				continue
+			case 7:
+				s.Unprobed(number, &resp.ServerError{Message: "NOPERM"}, now)
+				denied[number] = now
+				if a := known[s.Addr(number)]; a != nil {
+					a.asked = 0
+				}
+				continue
 			}
 			now = now.Add(time.Duration(rng.IntN(2000)) * time.Microsecond)
 			n := None

@@ -369,6 +369,54 @@ func TestRepliesOfAllNodesAreBounded(t *testing.T) {
 	w.end(c)
 }
 
+// Replicas that deny READONLY or INFO are not read, and fail nothing. It is told once for each, they are asked rarely, and are read when they no longer deny.
+func TestReplicasThatDeny(t *testing.T) {
+	for _, command := range []string{"READONLY", "INFO"} {
+		t.Run(command, func(t *testing.T) {
+			w := newWorld(t, 1, 2, simnet.Config{})
+			replicas := []*server{w.addReplica(0), w.addReplica(1)}
+			var told []string
+			c := w.client(resp.Options{ReadFrom: resp.ReadReplica, OnDenied: func(addr string, err error) {
+				require.ErrorContains(t, err, "'"+strings.ToLower(command)+"'")
+				told = append(told, addr)
+			}})
+			deny := func(command string) {
+				for _, s := range replicas {
+					s.denies = command
+				}
+			}
+			commands, want := w.gets(0, 1, 0, 1)
+			pass := func(seconds int) {
+				for range seconds {
+					o := w.do(c, commands...)
+					w.wait(o)
+					require.NoError(t, o.err)
+					require.Equal(t, want, o.got)
+					w.sim.MoveTo(w.sim.Now().Add(time.Second))
+				}
+			}
+			names := []string{addrOf(2), addrOf(3)}
+			deny(command)
+			pass(10)
+			slices.Sort(told)
+			require.Equal(t, names, told)
+			pass(110)
+			require.Len(t, told, 2, "each of them once")
+			assert.Zero(t, c.Stats().ReplicaReads)
+			assert.LessOrEqual(t, c.Stats().Connects, uint64(2+2*5), "the masters, and the replicas every 30 s")
+			deny("")
+			pass(40)
+			assert.NotZero(t, c.Stats().ReplicaReads)
+			require.Len(t, told, 2)
+			if deny(command); command == "INFO" { // READONLY is said to new connections alone.
+				pass(5)
+				assert.Len(t, told, 4, "another time")
+			}
+			w.end(c)
+		})
+	}
+}
+
 // TestRandomClusters runs a client against clusters that change. Slots move in Redis's own
 // steps. Nodes die, fall silent and come back. Maps are old, incomplete or malformed. The
 // network is slow, cuts and loses what it carries. Each call ends once, with its own replies in

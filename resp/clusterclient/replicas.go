@@ -55,7 +55,9 @@ func (p *probe) answered(call *resp.Call) {
 		r, err = cluster.ParseReplication(call.Replies.At(0))
 	}
 	if err != nil {
-		c.state.Distrust(p.node)
+		if c.state.Unprobed(p.node, err, c.loop.Now()) {
+			c.opts.OnDenied(c.state.Addr(p.node), err)
+		}
 		return
 	}
 	c.state.Probed(p.node, r, p.left, c.loop.Now())

@@ -50,6 +50,7 @@ type server struct {
 	cut     bool   // a replica's link to its master is down
 	offset  int    // of a master: bytes of writes; of a replica: the bytes that it has
 	trouble string // a replica's reply to all reads; "": the replica answers
+	denies  string // the command that its user may not run
 }
 
 func addrOf(node int) string { return "n" + strconv.Itoa(node) + ":1" }
@@ -140,6 +141,9 @@ func (s *server) answer(args []string, asking *bool, readonly bool) string {
 	w := s.world
 	asked := *asking
 	*asking = false
+	if args[0] == s.denies {
+		return "-NOPERM this user has no permissions to run the '" + strings.ToLower(args[0]) + "' command\r\n"
+	}
 	switch args[0] {
 	case "ASKING":
 		*asking = true
