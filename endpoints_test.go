@@ -64,6 +64,65 @@ func TestErrorTextsOfServers(t *testing.T) {
 	})
 }
 
+// A server that wants a password of an engine that has none says so to the names of a new connection, and to each command if it ignores the names.
+func TestAPasswordIsWanted(t *testing.T) {
+	server, err := resptest.NewServer(resptest.Followers)
+	require.NoError(t, err)
+	defer server.Close()
+	for name, commands := range map[string][]string{"names": {"CLIENT", "HGETALL"}, "commands": {"HGETALL"}} {
+		server.Set(resptest.On(resptest.Instead("-NOAUTH Authentication required.\r\n"), commands...))
+		for _, model := range models {
+			e := open(t, rankd.Options{Redis: server.Addr(), Model: model})
+			_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
+			var failed *rankd.Error
+			require.ErrorAs(t, err, &failed)
+			assert.Equal(t, "Redis wants a password", failed.Text, "%s %s", name, model)
+			assert.Contains(t, failed.Detail, "NOAUTH Authentication required. (the server wants a password: give the endpoint one, with password_file or password_env)")
+			assert.ErrorIs(t, err, rankd.ErrRedis)
+		}
+	}
+}
+
+// A node that answers in place of the owner of a slot is named beside the addresses that the user knows.
+func TestARefusalOfAClusterNamesTheNode(t *testing.T) {
+	c := testworld.StartRedisCluster(t, 2)
+	slot := cluster.Slot([]byte("user:1"))
+	owner := c.Owner(slot)
+	forModels(t, rankd.Options{Redis: c.Addr()}, func(t *testing.T, e *rankd.Engine) {
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
+		require.NoError(t, err)
+		c.Do(t, owner, "CLUSTER", "DELSLOTS", fmt.Sprint(slot))
+		defer c.Do(t, owner, "CLUSTER", "ADDSLOTS", fmt.Sprint(slot))
+		_, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
+		var failed *rankd.Error
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, "Redis Cluster is down", failed.Text)
+		assert.Contains(t, failed.Detail, ": redis "+c.Nodes[owner].Addr+": CLUSTERDOWN ")
+	})
+}
+
+// A master that refuses the connection is named beside the sentinels that have named it.
+func TestAMasterThatRefusesIsNamed(t *testing.T) {
+	s := testworld.StartRedisSentinels(t, 2, 1)
+	s.Do(t, 0, "ACL", "SETUSER", "u", "on", ">p", "~*", "&*", "+@all", "-role")
+	master := "master " + s.Nodes[0].Addr + ": "
+	for url, want := range map[string]string{
+		strings.Replace(s.Addr(), "://", "://u:wrong@", 1): "cannot connect: " + master + "WRONGPASS",
+		strings.Replace(s.Addr(), "://", "://u:p@", 1):     "cannot connect: " + master + "NOPERM this user has no permissions to run the 'role' command",
+	} {
+		forModels(t, rankd.Options{Redis: url, Registry: cacheTables(""), Plans: viewerPlan}, func(t *testing.T, e *rankd.Engine) {
+			_, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
+			require.ErrorContains(t, err, want)
+			require.ErrorContains(t, err, s.Nodes[2].Addr)
+		})
+	}
+	unknown := strings.TrimSuffix(s.Addr(), testworld.MasterName) + "nobody"
+	forModels(t, rankd.Options{Redis: unknown, Registry: cacheTables(""), Plans: viewerPlan}, func(t *testing.T, e *rankd.Engine) {
+		_, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
+		require.ErrorContains(t, err, ": ERR No such master with that name; sentinel 127.0.0.1:")
+	})
+}
+
 // forward accepts connections on a unix socket and carries their bytes to and from addr.
 func forward(t *testing.T, addr string) (path string) {
 	dir, err := os.MkdirTemp("", "rankd") // short: systems bound the path of a socket
@@ -346,6 +405,7 @@ func TestAServerThatIsNotARedisCluster(t *testing.T) {
 	forModels(t, rankd.Options{Redis: addr, Cache: registry.CacheBroadcast}, func(t *testing.T, e *rankd.Engine) {
 		_, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
 		require.ErrorContains(t, err, "redis 127.0.0.1:1,127.0.0.1:2: cannot connect: redis 127.0.0.1:")
+		assert.Equal(t, 1, strings.Count(err.Error(), "cannot connect"), err)
 		require.ErrorIs(t, err, rankd.ErrRedis)
 	})
 }
@@ -497,7 +557,7 @@ user asker on >s3cret ~* &+switch-master -@all +sentinel|master +subscribe +ping
 			}
 			for url, want := range map[string]string{
 				through + "sentinel_username=asker&sentinel_password=wrong" + trusted: "WRONGPASS",
-				through + trusted[1:]:                        "NOAUTH",
+				through + trusted[1:]:                        "NOAUTH Authentication required. (the sentinel wants a password: give the endpoint one for sentinels, with sentinel_password_file or sentinel_password_env)",
 				through + login:                              "certificate",
 				plain + "sentinel_password=s3cret" + trusted: "WRONGPASS",
 				"rediss+sentinel://" + sentinel.Addr + "/" + testworld.MasterName + "?" + login + trusted: "connect timeout",

@@ -272,8 +272,13 @@ var failures = [...]failure{
 func failureOf(err error, other string) failure {
 	for _, f := range failures {
 		if errors.Is(err, f.kind) {
-			if f.kind == task.ErrRedis {
+			switch f.kind {
+			case task.ErrRedis:
 				f.text = cmp.Or(replyText(err), f.text)
+			case resp.ErrConnect:
+				if reply := (*resp.ServerError)(nil); errors.As(err, &reply) && reply.Code() == noAuth && !reply.Sentinel {
+					f.text = replies[noAuth]
+				}
 			}
 			f.text = cmp.Or(f.text, other)
 			return f
@@ -291,9 +296,12 @@ var replies = map[string]string{
 	"CLUSTERDOWN": "Redis Cluster is down",
 	"MOVED":       "Redis Cluster redirects",
 	"ASK":         "Redis Cluster redirects",
-	"NOAUTH":      "Redis wants a password",
+	noAuth:        "Redis wants a password",
 	"NOPERM":      "Redis denies permission",
 }
+
+// noAuth is the code of the reply of a Redis that wants a password. Clients that say their name get it before a task does.
+const noAuth = "NOAUTH"
 
 // replyText returns the text for an error reply of Redis, "" if it has none of its own.
 func replyText(err error) string {

@@ -44,12 +44,16 @@ type OpError struct {
 	Cause error  // why; may be nil
 }
 
-// Error implements error.
+// Error implements error. If the cause is a failure of the same kind, as that of a node is for a cluster, it says so once.
 func (e *OpError) Error() string {
-	if e.Cause == nil {
-		return "redis " + e.Addr + ": " + e.Kind.Error()
+	text, cause := "redis "+e.Addr+": "+e.Kind.Error(), e.Cause
+	if node, ok := cause.(*OpError); ok && node.Kind == e.Kind {
+		text, cause = text+": redis "+node.Addr, node.Cause
 	}
-	return "redis " + e.Addr + ": " + e.Kind.Error() + ": " + e.Cause.Error()
+	if cause == nil {
+		return text
+	}
+	return text + ": " + cause.Error()
 }
 
 // Unwrap returns the condition and the cause.

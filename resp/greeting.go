@@ -119,6 +119,7 @@ func (o *Options) CheckGreeting(i int, reply Reply) error {
 		return nil
 	}
 	refusal := err.(*ServerError)
+	refusal.Sentinel = o.Sentinel
 	if i == 0 && o.Password != "" {
 		return o.loginError(refusal)
 	}
@@ -144,7 +145,7 @@ var (
 func (o *Options) loginError(refusal *ServerError) error {
 	switch {
 	case refusal.Code() == "WRONGPASS":
-		return &ServerError{Message: "WRONGPASS"} // A password may be a word of the message.
+		return &ServerError{Message: "WRONGPASS", Sentinel: refusal.Sentinel} // A password may be a word of the message.
 	case strings.Contains(refusal.Message, o.Password), strings.Contains(refusal.Message, "args beginning with"):
 		return errQuotesPassword
 	case o.Username != "" && strings.Contains(refusal.Message, "wrong number of arguments"):

@@ -21,6 +21,9 @@ type Options struct {
 	// by this name. A connection to a server that is not a master is refused. Empty: Addr is the server.
 	Master string
 
+	// Sentinel says that the server is a sentinel. Errors say so.
+	Sentinel bool
+
 	// Sentinels say how those that Addr lists are reached, with Master.
 	Sentinels SentinelOptions
 	// ReadFrom says which nodes of a Redis Cluster answer reads. Empty: masters.

@@ -10,7 +10,8 @@ import (
 // "WRONGTYPE Operation against a key holding the wrong kind of value". The connection
 // and the other commands of the batch are unharmed. Immutable once built.
 type ServerError struct {
-	Message string // as sent, without the leading '-'
+	Message  string // as sent, without the leading '-'
+	Sentinel bool   // a sentinel has sent it
 }
 
 // Error implements error: the message on one line, shortened if it is long, and its meaning.
@@ -46,6 +47,9 @@ func (e *ServerError) Meaning() string {
 	case "MOVED", "ASK":
 		return "another node of a Redis Cluster holds the key: name the cluster as redis+cluster://host:port, or with cluster = true on its endpoint"
 	case "NOAUTH":
+		if e.Sentinel {
+			return "the sentinel wants a password: give the endpoint one for sentinels, with sentinel_password_file or sentinel_password_env"
+		}
 		return "the server wants a password: give the endpoint one, with password_file or password_env"
 	case "WRONGPASS":
 		return "the user or the password is wrong, or the user is off: see ACL LIST"

@@ -33,6 +33,7 @@ func TestServerErrorTellsItsMeaning(t *testing.T) {
 		assert.Contains(t, err.Error(), message+" (")
 		assert.Contains(t, err.Error(), want)
 	}
+	assert.ErrorContains(t, &ServerError{Message: "NOAUTH x", Sentinel: true}, "with sentinel_password_file or sentinel_password_env")
 	for _, message := range []string{"ERR x", "WRONGTYPE x", "LOADINGS", "", "moved 1 2"} {
 		assert.EqualError(t, &ServerError{Message: message}, message)
 	}

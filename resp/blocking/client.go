@@ -99,8 +99,9 @@ func (c *Client) Exchange(b *resp.Batch, deadline clock.Time, buf *ReplyBuffer) 
 	}
 	replies, err := cn.roundTrips(b, buf, by)
 	if err != nil {
-		cn.drop(err)
-		return resp.Replies{}, c.classify(resp.ErrConnectionLost, resp.ErrTimeout, err)
+		cn.drop(cn.ofMaster(err))
+		kind, cause := c.classify(resp.ErrConnectionLost, resp.ErrTimeout, err)
+		return resp.Replies{}, c.failed(kind, cn.ofMaster(cause))
 	}
 	cn.backoff.Answered()
 	return replies, nil
@@ -154,17 +155,17 @@ func (c *Client) count(change func(*resp.Stats)) {
 	change(&c.stats)
 }
 
-// classify turns an I/O error into the error of a call: late if the time was up, and otherwise kind.
-func (c *Client) classify(kind, late, err error) error {
+// classify says what kind of failure of a call an I/O error is, late if the time was up and otherwise kind, and with which cause.
+func (c *Client) classify(kind, late, err error) (of, cause error) {
 	switch {
 	case timedOut(err) && late == resp.ErrConnect:
-		return c.failed(resp.ErrConnect, transport.ErrConnectTimeout)
+		return resp.ErrConnect, transport.ErrConnectTimeout
 	case timedOut(err):
-		return c.failed(resp.ErrTimeout, err)
+		return resp.ErrTimeout, err
 	case errors.Is(err, resp.ErrTooLarge):
-		return c.failed(resp.ErrTooLarge, fmt.Errorf("more than %d bytes (max_reply_bytes)", c.opts.MaxReplyBytes))
+		return resp.ErrTooLarge, fmt.Errorf("more than %d bytes (max_reply_bytes)", c.opts.MaxReplyBytes)
 	default:
-		return c.failed(kind, err)
+		return kind, err
 	}
 }
 

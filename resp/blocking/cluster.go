@@ -560,6 +560,11 @@ func (x *exchange) keep(l *leg) {
 				x.redirect(k, v)
 				continue
 			}
+			if err := x.state.Refusal(l.to.number, reply); err != nil {
+				x.buf.gathered.Fail(k, x.batch.Len(), err)
+				x.missing--
+				continue
+			}
 		}
 		x.buf.gathered.Set(k, x.batch.Len(), reply)
 		x.missing--

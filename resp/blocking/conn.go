@@ -71,11 +71,20 @@ func (cn *conn) ready(by time.Time, buf *ReplyBuffer) error {
 		err = cn.greet(buf, limit)
 	}
 	if err != nil {
-		cn.drop(err)
-		return c.classify(resp.ErrConnect, late, err)
+		cn.drop(cn.ofMaster(err))
+		kind, cause := c.classify(resp.ErrConnect, late, err)
+		return c.failed(kind, cn.ofMaster(cause))
 	}
 	cn.backoff.Ready(c.clock.Now())
 	return nil
+}
+
+// ofMaster is OfMaster for a connection to a master that sentinels have named. Other errors stay.
+func (cn *conn) ofMaster(err error) error {
+	if cn.client.sentinels == nil || cn.at == "" {
+		return err
+	}
+	return OfMaster(cn.at, err)
 }
 
 // waitOutPause waits until the backoff allows an attempt to connect, and reports whether ctx has lasted.

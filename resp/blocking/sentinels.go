@@ -1,6 +1,7 @@
 package blocking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,14 @@ import (
 
 // ErrSwitched ends connections to a server when sentinels name another master.
 var ErrSwitched = errors.New("sentinels name another master")
+
+// OfMaster adds the address of the master that sentinels have named to an error of a connection to it. Of nil it returns nil.
+func OfMaster(addr string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("master %s: %w", addr, err)
+}
 
 const (
 	sentinelsEach    = 300 * time.Millisecond // at most, for one sentinel to name the master
@@ -52,8 +61,8 @@ func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *
 	s := &Sentinels{name: o.Master, switched: switched, onDenied: o.OnDenied}
 	each := resp.Options{
 		ClientName: o.ClientName, ConnectTimeout: min(o.ConnectTimeout, sentinelsEach), RequestTimeout: min(o.RequestTimeout, sentinelsEach), Seed: o.Seed,
-		MaxReplyBytes: sentinelMaxBytes,
-		Secure:        o.Sentinels.Secure, Username: o.Sentinels.Username, Password: o.Sentinels.Password, Login: o.Sentinels.Login,
+		MaxReplyBytes: sentinelMaxBytes, Sentinel: true,
+		Secure: o.Sentinels.Secure, Username: o.Sentinels.Username, Password: o.Sentinels.Password, Login: o.Sentinels.Login,
 	}
 	for addr := range strings.SplitSeq(o.Addr, ",") {
 		each.Addr = addr
@@ -82,7 +91,7 @@ func (s *Sentinels) Master(ctx context.Context) (addr string, err error) {
 	for i := range s.asked {
 		c := s.asked[(turn+i)%len(s.asked)]
 		if ctx.Err() != nil || s.life.Err() != nil {
-			return "", errors.Join(append(failed, context.Cause(ctx), s.life.Err())...)
+			return "", answers(append(failed, cmp.Or(s.life.Err(), context.Cause(ctx))))
 		}
 		limit := sentinelsEach
 		if by, ok := ctx.Deadline(); ok {
@@ -94,8 +103,23 @@ func (s *Sentinels) Master(ctx context.Context) (addr string, err error) {
 		}
 		failed = append(failed, fmt.Errorf("sentinel %s: %w", c.Addr(), err))
 	}
-	return "", errors.Join(failed...)
+	return "", answers(failed)
 }
+
+// answers are those of sentinels that have not named the master, none nil.
+type answers []error
+
+// Error implements error, on one line.
+func (a answers) Error() string {
+	texts := make([]string, len(a))
+	for i, err := range a {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap returns all answers.
+func (a answers) Unwrap() []error { return a }
 
 // ask asks one sentinel.
 func (s *Sentinels) ask(c *Client, limit time.Duration) (addr string, err error) {
@@ -111,9 +135,18 @@ func (s *Sentinels) ask(c *Client, limit time.Duration) (addr string, err error)
 	return addr, err
 }
 
+// refusalOf returns the error of a sentinel's reply, or nil.
+func refusalOf(reply resp.Reply) error {
+	err := reply.Err()
+	if refusal := (*resp.ServerError)(nil); errors.As(err, &refusal) {
+		refusal.Sentinel = true
+	}
+	return err
+}
+
 // parseMaster reads a reply to SENTINEL MASTER: fields and values in turns.
 func parseMaster(reply resp.Reply) (addr string, epoch int64, err error) {
-	if err := reply.Err(); err != nil {
+	if err := refusalOf(reply); err != nil {
 		return "", 0, err
 	}
 	if reply.Kind() != resp.Array {
@@ -228,7 +261,7 @@ func (s *Sentinels) listen(c *Client) (heard bool, err error) {
 		}
 		silent = false
 		message := replies.At(0)
-		if refusal := message.Err(); refusal != nil && !heard {
+		if refusal := refusalOf(message); refusal != nil && !heard {
 			return false, refusal
 		}
 		heard = true

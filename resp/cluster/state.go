@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -339,6 +341,15 @@ func (s *State) Judge(message []byte, from, slot, hops int, read bool, now clock
 		node = s.Owner(slot)
 	}
 	return Verdict{Again: hops < hopsMax, Node: node, Pause: pause}
+}
+
+// Refusal returns the error of a reply that concerns the node and not the command, with the node's address; nil: the reply is no such error.
+func (s *State) Refusal(node int, reply resp.Reply) error {
+	var refusal *resp.ServerError
+	if !errors.As(reply.Err(), &refusal) || refusal.Meaning() == "" {
+		return nil
+	}
+	return fmt.Errorf("redis %s: %w", s.nodes[node], refusal)
 }
 
 // redirection reads "slot host:port", the rest of a MOVED or ASK that a node sent. The node is None if the text is malformed.

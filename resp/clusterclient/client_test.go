@@ -131,6 +131,24 @@ func TestRedirectedCommandsAreSentAgainInPlace(t *testing.T) {
 	w.end(c)
 }
 
+// An error that concerns the node names it; one that concerns the command is as the node has sent it.
+func TestRefusalsNameTheNode(t *testing.T) {
+	w := newWorld(t, 1, 3, simnet.Config{})
+	c := w.client(resp.Options{})
+	commands, want := w.gets(0, 1, 2)
+	for reply, told := range map[string]string{
+		"CLUSTERDOWN The cluster is down": "redis n1:1: CLUSTERDOWN The cluster is down (", "NOPERM no": "redis n1:1: NOPERM no (", "WRONGTYPE x": "WRONGTYPE x",
+	} {
+		w.instead[want[1]] = "-" + reply + "\r\n"
+		o := w.do(c, commands...)
+		w.wait(o)
+		require.NoError(t, o.err)
+		assert.Equal(t, []string{want[0], want[2]}, []string{o.got[0], o.got[2]})
+		assert.True(t, strings.HasPrefix(o.got[1], told), o.got[1])
+	}
+	w.end(c)
+}
+
 // Several commands are sent again together, to one node and in another order than before. Their
 // replies are still in the order of the call.
 func TestRedirectedCommandsKeepTheirOrder(t *testing.T) {

@@ -330,6 +330,11 @@ func (o *operation) deliver(l *leg) {
 				}
 				continue
 			}
+			if err := c.state.Refusal(l.node, reply); err != nil {
+				o.kept.Fail(k, n, err)
+				o.missing--
+				continue
+			}
 		}
 		o.kept.Set(k, n, reply)
 		o.missing--

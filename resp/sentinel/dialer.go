@@ -153,7 +153,7 @@ func (c *conn) OnConnect(err error) {
 	if err != nil {
 		delete(c.dialer.conns, c)
 	}
-	c.handler.OnConnect(err)
+	c.handler.OnConnect(blocking.OfMaster(c.addr, err))
 }
 
 // OnData implements transport.Handler.
@@ -162,5 +162,5 @@ func (c *conn) OnData(data []byte) (consumed int) { return c.handler.OnData(data
 // OnClose implements transport.Handler.
 func (c *conn) OnClose(reason error) {
 	delete(c.dialer.conns, c)
-	c.handler.OnClose(reason)
+	c.handler.OnClose(blocking.OfMaster(c.addr, reason))
 }
