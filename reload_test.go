@@ -212,6 +212,22 @@ func TestABrokenReloadChangesNothing(t *testing.T) {
 	}
 }
 
+// A plan that came with a reload that was refused is unknown to those who keep a list of plans, and its error says why.
+func TestUnknownAfterARefusedReload(t *testing.T) {
+	p := openProject(t, rankd.Options{})
+	p.write("plans/new.plan.json", versionPlan("new", 1))
+	p.write("plans/broken.plan.json", "{")
+	_, err := p.Reload(t.Context())
+	require.Error(t, err)
+	refused := p.Intake().UnknownPlan("r", "new")
+	require.ErrorIs(t, refused, rankd.ErrUnknownPlan)
+	assert.Equal(t, `unknown plan "new": its file in folder plans is not loaded yet; the last reload was refused`, refused.Detail)
+	require.NoError(t, os.Remove(filepath.Join(p.dir, "plans/broken.plan.json")))
+	_, err = p.Reload(t.Context())
+	require.NoError(t, err)
+	assert.NotContains(t, p.Intake().UnknownPlan("r", "newer").Detail, "reload")
+}
+
 // TestReloadChangesEndpoints moves an endpoint to another server while a request that uses it
 // waits. It also adds an endpoint, and removes it again.
 func TestReloadChangesEndpoints(t *testing.T) {

@@ -112,9 +112,14 @@ var errParsedBefore = errors.New("the request was parsed with tables that the en
 
 // UnknownPlan returns the *Error of a request for a plan that the engine does not have. It does not check that the
 // plan is missing, and reads the folder of plans only the first time. Servers that keep their own list of plans use
-// it.
+// it. The error says so if the last Reload was refused: the plan may be new.
 func (in Intake) UnknownPlan(requestID, plan string) *Error {
-	return planError(requestID, in.engine.kept.Present().Library.Unknown(plan))
+	kept := in.engine.kept
+	err := kept.Present().Library.Unknown(plan)
+	if last := kept.Reloads().Err; last != nil && !errors.Is(last, ErrNoFormer) {
+		err = fmt.Errorf("%w; the last reload was refused", err)
+	}
+	return planError(requestID, err)
 }
 
 // Own returns the name of the plan, or of the alias, for requests that do not name a plan; "": there is none.

@@ -312,6 +312,9 @@ func (l *Library) Unknown(name string) error {
 	if !found {
 		return fmt.Errorf("%w %s: there are no plans in %s", ErrUnknown, errtext.Quote(name), l.place)
 	}
+	if near == name { // The caller knows only those that were there before.
+		return fmt.Errorf("%w %s: its file in %s is not loaded yet", ErrUnknown, errtext.Quote(name), l.place)
+	}
 	return fmt.Errorf("%w %s in %s; the nearest is %q", ErrUnknown, errtext.Quote(name), l.place, near)
 }
 

@@ -158,6 +158,7 @@ func TestLibraryNamesTheNearestPlan(t *testing.T) {
 		require.ErrorIs(t, err, plan.ErrUnknown)
 		assert.EqualError(t, err, `unknown plan "`+name+`" in folder /plans; the nearest is "`+near+`"`)
 	}
+	assert.EqualError(t, library.Unknown("good"), `unknown plan "good": its file in folder /plans is not loaded yet`)
 	_, err := library.Get(strings.Repeat("x", 201))
 	assert.EqualError(t, err, `unknown plan "`+strings.Repeat("x", 200)+`…" (201 bytes) in folder /plans`)
 	_, err = plan.NewLibrary(fstest.MapFS{}, "folder /plans", testOps(), testRegistry(t), nil).Get("x")
