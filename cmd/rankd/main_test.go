@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/loop/looptest"
 )
@@ -183,6 +184,15 @@ func TestLoadDemoData(t *testing.T) {
 	o = run(t, nil, "--load_demo_data", "--redis", addr)
 	assert.Equal(t, exitFailed, o.status)
 	assert.Contains(t, o.stderr, addr)
+}
+
+// The demo data go to the master that sentinels know, and the message says where that is.
+func TestLoadDemoDataBehindSentinels(t *testing.T) {
+	s := testworld.StartRedisSentinels(t, 2, 1)
+	o := run(t, nil, "--load_demo_data", "--redis", s.Addr())
+	require.Equal(t, exitOK, o.status, o.stderr)
+	assert.Equal(t, "rankd: wrote demo data of 1000 users to "+s.Nodes[0].Addr+"\n", o.stderr)
+	assert.Equal(t, "1", s.Do(t, 0, "EXISTS", "user:1"))
 }
 
 func TestVersion(t *testing.T) {

@@ -279,11 +279,15 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 
 // loadDemoData fills the Redis that --redis names.
 func (p *program) loadDemoData(ctx context.Context, redis string) error {
-	addr, err := rankd.RedisAddr(redis)
-	if err != nil {
+	if _, err := rankd.RedisAddr(redis); err != nil {
 		return err
 	}
-	if err := devredis.Load(ctx, redis); err != nil {
+	var addr string
+	err := devredis.Load(ctx, redis)
+	if err == nil {
+		addr, err = devredis.Where(ctx, redis)
+	}
+	if err != nil {
 		return &cmdline.RuntimeError{Err: err}
 	}
 	fmt.Fprintf(p.stderr, "rankd: wrote demo data of %d users to %s\n", devredis.Users, addr)

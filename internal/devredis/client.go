@@ -68,6 +68,29 @@ func anyOptions(text string) (server registry.Server, o resp.Options, err error)
 	return server, o, err
 }
 
+// Check returns why there can be no client for the server, or the Redis Cluster, that text names.
+func Check(text string) error {
+	_, _, err := anyOptions(text)
+	return err
+}
+
+// Where returns the address of the server, or the Redis Cluster, that text names. Of sentinels it is the address of the master that they name now, or
+// their own if they name none.
+func Where(ctx context.Context, text string) (string, error) {
+	server, o, err := anyOptions(text)
+	if err != nil || server.Master == "" {
+		return server.Addr(), err
+	}
+	sentinels := blocking.NewSentinels(clock.NewReal(), o, nil)
+	defer sentinels.Close()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if master, err := sentinels.Master(ctx); err == nil {
+		return master, nil
+	}
+	return server.Addr(), nil
+}
+
 // WithAny is WithClient for a server or a Redis Cluster.
 func WithAny(ctx context.Context, text string, use func(Caller) error) error {
 	server, o, err := anyOptions(text)

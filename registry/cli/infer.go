@@ -58,14 +58,14 @@ against the guess, and the first values. Keys of other types are counted.`,
 			if redis == "" {
 				return errors.New("rankd registry infer needs a Redis: --redis host:port, or redis in rankd.toml")
 			}
-			if _, err := devredis.ClientOptions(redis); err != nil {
+			if err := devredis.Check(redis); err != nil {
 				return fmt.Errorf("--redis: %w", err)
 			}
 			if _, err := os.Stat(output); output != "" && err == nil && !force {
 				return fmt.Errorf("--output: %s exists; --force replaces it", errtext.Name(output))
 			}
 			f := finding{pattern: args[0], others: make(map[string]*other)}
-			err := devredis.WithClient(ctx, redis, func(c *blocking.Client) error { return f.read(c, samples) })
+			err := devredis.EachMaster(ctx, redis, func(c *blocking.Client) error { return f.read(c, samples) })
 			if err != nil {
 				return &cmdline.RuntimeError{Err: err}
 			}
@@ -115,8 +115,11 @@ type finding struct {
 	others  map[string]*other // by type
 }
 
-// read looks for keys until there are enough hashes, SCAN ends, or its bound is reached.
+// read looks for keys of one master until there are enough hashes, SCAN ends, or its bound is reached.
 func (f *finding) read(c *blocking.Client, hashes int) error {
+	if f.sample.hashes >= hashes {
+		return nil
+	}
 	seen := make(map[string]bool) // SCAN may return a key twice
 	scans := 0
 	return devredis.Scan(c, f.pattern, scanCount, func(found resp.Reply) (more bool, err error) {

@@ -16,7 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/registry"
+	rediscluster "github.com/rankd/rankd/resp/cluster"
 )
 
 // runCommand runs "rankd registry" and returns what it prints.
@@ -81,6 +83,22 @@ zip = "string" # null in 3 of 4; a number begins with 0, so this may be a code; 
 	text, err = os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "[product]\n")
+}
+
+// The master that sentinels know, and a Redis Cluster, are asked as one server is.
+func TestInferAsksAnyRedis(t *testing.T) {
+	cluster := testworld.StartRedisCluster(t, 2)
+	cluster.Do(t, cluster.Owner(rediscluster.Slot([]byte("product:1"))), "HSET", "product:1", "price", "89.5")
+	cluster.Do(t, cluster.Owner(rediscluster.Slot([]byte("product:2"))), "HSET", "product:2", "name", "Straw hat")
+	require.NotEqual(t, cluster.Owner(rediscluster.Slot([]byte("product:1"))), cluster.Owner(rediscluster.Slot([]byte("product:2"))))
+	followed := testworld.StartRedisSentinels(t, 1, 1)
+	followed.Do(t, 0, "HSET", "product:1", "price", "89.5", "name", "Rain coat")
+	for _, redis := range []string{cluster.Addr(), followed.Addr()} {
+		out, err := runCommand(t, "infer", "product:*", "--redis", redis)
+		require.NoError(t, err)
+		assert.Contains(t, out, "price = ")
+		assert.Contains(t, out, "name = ")
+	}
 }
 
 func TestInferErrors(t *testing.T) {
