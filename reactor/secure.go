@@ -72,7 +72,10 @@ func (s *secure) connect(ctx context.Context) (net.Conn, error) {
 		}
 		_ = nc.Close()
 	}
-	if timeout := net.Error(nil); errors.Is(context.Cause(ctx), transport.ErrConnectTimeout) || errors.As(err, &timeout) && timeout.Timeout() {
+	timeout := net.Error(nil)
+	switch {
+	case err == transport.ErrNoHandshake: // It says more than the next one.
+	case errors.Is(context.Cause(ctx), transport.ErrConnectTimeout), errors.As(err, &timeout) && timeout.Timeout():
 		err = transport.ErrConnectTimeout
 	}
 	if errors.As(err, new(*net.OpError)) {

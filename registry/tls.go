@@ -37,11 +37,18 @@ func (t *TLS) Secure() transport.Secure {
 		if err != nil {
 			return nil, err
 		}
+		answered := false
+		config.VerifyConnection = func(tls.ConnectionState) error { answered = true; return nil }
 		conn := tls.Client(nc, config)
-		if err := conn.HandshakeContext(ctx); err != nil {
+		err = conn.HandshakeContext(ctx)
+		switch {
+		case err == nil:
+			return conn, nil
+		case !answered && errors.Is(err, context.DeadlineExceeded):
+			return nil, transport.ErrNoHandshake
+		default:
 			return nil, fmt.Errorf("TLS: %w", explained(err))
 		}
-		return conn, nil
 	}
 }
 

@@ -6,6 +6,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"time"
@@ -23,6 +24,8 @@ var (
 	ErrUnreadLimit = errors.New("too many unread bytes")
 	// ErrConnectTimeout: the peer did not accept within the connect timeout.
 	ErrConnectTimeout = errors.New("connect timeout")
+	// ErrNoHandshake: the peer accepted, but did not answer to TLS in time. It matches ErrConnectTimeout.
+	ErrNoHandshake = fmt.Errorf("%w: the server accepts connections and does not answer to TLS, which it may not speak on this port", ErrConnectTimeout)
 )
 
 // SplitAddr returns the network and the address by which package net dials addr: "tcp" for

@@ -158,6 +158,8 @@ func (c *Client) count(change func(*resp.Stats)) {
 // classify says what kind of failure of a call an I/O error is, late if the time was up and otherwise kind, and with which cause.
 func (c *Client) classify(kind, late, err error) (of, cause error) {
 	switch {
+	case err == transport.ErrNoHandshake:
+		return late, err
 	case timedOut(err) && late == resp.ErrConnect:
 		return resp.ErrConnect, transport.ErrConnectTimeout
 	case timedOut(err):
