@@ -45,6 +45,13 @@ func (g *Gathered) Fail(i, n int, err error) {
 	g.all.list[i] = Reply{t, entry}
 }
 
+// Refuse is Set for an error reply. Its Err returns err, which says more.
+func (g *Gathered) Refuse(i, n int, r Reply, err error) {
+	g.Set(i, n, r)
+	kept := g.all.list[i]
+	kept.t.fail(kept.i, err)
+}
+
 // room makes room for n replies in their places.
 func (g *Gathered) room(n int) {
 	if len(g.all.list) < n {

@@ -561,7 +561,7 @@ func (x *exchange) keep(l *leg) {
 				continue
 			}
 			if err := x.state.Refusal(l.to.number, reply); err != nil {
-				x.buf.gathered.Fail(k, x.batch.Len(), err)
+				x.buf.gathered.Refuse(k, x.batch.Len(), reply, err)
 				x.missing--
 				continue
 			}

@@ -331,7 +331,7 @@ func (o *operation) deliver(l *leg) {
 				continue
 			}
 			if err := c.state.Refusal(l.node, reply); err != nil {
-				o.kept.Fail(k, n, err)
+				o.kept.Refuse(k, n, reply, err)
 				o.missing--
 				continue
 			}
