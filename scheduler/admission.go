@@ -138,19 +138,7 @@ func (a *Admission) Next(now clock.Time) (*Execution, error) {
 	if x == nil || a.running.Load() >= a.inflightMax {
 		return nil, nil
 	}
-	if err := a.expire(x, now); err != nil {
-		return x, err
-	}
-	if err := x.contextErr(); err != nil {
-		a.unlink(x, false)
-		limits := bounds{arrived: x.arrived, deadline: x.Deadline}
-		err = limits.abandoned(err, now)
-		if timeout, ok := err.(*TimeoutError); ok {
-			timeout.Waiting = true
-			a.expired++
-		} else {
-			a.dropped++
-		}
+	if err := a.expire(x, x.contextErr(), now); err != nil {
 		return x, err
 	}
 	a.unlink(x, true)
@@ -180,18 +168,28 @@ func (a *Admission) AnyWaits(such func(*Execution) bool) bool {
 func (a *Admission) Expire(x *Execution, now clock.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.expire(x, now)
+	return a.expire(x, nil, now)
 }
 
-func (a *Admission) expire(x *Execution, now clock.Time) error {
-	if x.share == nil || !x.Deadline.Passed(now) {
+// expire takes a request out of the queue if its deadline has passed, or its context has ended with the error gone. It
+// returns the error that the request fails with. The caller holds mu.
+func (a *Admission) expire(x *Execution, gone error, now clock.Time) error {
+	if x.share == nil {
+		return nil
+	}
+	limits := bounds{arrived: x.arrived, deadline: x.Deadline}
+	err := limits.over(gone, now)
+	if err == nil {
 		return nil
 	}
 	a.unlink(x, false)
-	a.expired++
-	timeout := late(ErrRequestDeadline, x.arrived, x.Deadline, now)
-	timeout.Waiting = true
-	return timeout
+	if timeout, ok := err.(*TimeoutError); ok {
+		timeout.Waiting = true
+		a.expired++
+	} else {
+		a.dropped++
+	}
+	return err
 }
 
 // Drop takes a request out of the queue, whatever its deadline. It returns nil if none waits.

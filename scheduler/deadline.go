@@ -47,14 +47,17 @@ func (b *bounds) nodeLate(kind error, node *plan.Node, start, deadline, now cloc
 	return err
 }
 
-// abandoned returns the error of a request whose context has ended with err. It is ErrAbandoned, or an
-// ErrRequestDeadline if the context's own deadline has passed. The engine may see that before its own clock reaches
-// the deadline.
-func (b *bounds) abandoned(err error, now clock.Time) error {
-	if errors.Is(err, context.DeadlineExceeded) {
+// over returns why a request starts nothing more, or nil if it goes on. Its context may have ended, with the error gone,
+// or its deadline has passed. The end of the context is an ErrAbandoned, or an ErrRequestDeadline if the context's own
+// deadline has passed. The engine may see that before its own clock reaches the deadline.
+func (b *bounds) over(gone error, now clock.Time) error {
+	switch {
+	case gone != nil && !errors.Is(gone, context.DeadlineExceeded):
+		return ErrAbandoned
+	case gone != nil || b.deadline.Passed(now):
 		return late(ErrRequestDeadline, b.arrived, cmp.Or(b.deadline, now), now)
 	}
-	return ErrAbandoned
+	return nil
 }
 
 // late returns the error of a deadline that has passed, with the time since some instant. All such errors come from

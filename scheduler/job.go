@@ -75,19 +75,12 @@ func (r *Run) Proceed(now clock.Time) bool {
 // expire ends the run if nobody waits for it any more, or if its deadline has passed. Usually the context of the
 // request never ends; then no function is called.
 func (r *Run) expire(now clock.Time) {
-	if !r.Req.leaves && !r.State.deadline.Passed(now) {
-		r.State.Tell(now)
-	} else if r.State.err == nil {
-		r.expireAs(now, r.Req.contextErr())
+	if r.State.Tell(now); !r.Req.leaves && !r.State.deadline.Passed(now) {
+		return
 	}
-}
-
-// expireAs is expire for a request whose context has ended with the error gone, or not at all if gone is nil.
-func (r *Run) expireAs(now clock.Time, gone error) {
-	if gone != nil {
-		gone = r.State.abandoned(gone, now)
+	if err := r.State.over(r.Req.contextErr(), now); err != nil {
+		r.State.Abort(-1, err)
 	}
-	r.State.Expire(now, gone)
 }
 
 // Load prepares j to run a node that Next has handed out. It fills in the arguments of the body, whose timeout counts

@@ -1,13 +1,11 @@
 package scheduler
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -125,20 +123,6 @@ func (s *State) demand(node int) {
 	}
 }
 
-// dueDeltas returns the deltas of the nodes that were due.
-func (s *State) dueDeltas() []rowset.SchemaDelta {
-	if s.notes.deltas == nil || s.due == len(s.nodes) {
-		return s.notes.deltas
-	}
-	due := s.notes.deltas[:0]
-	for i, delta := range s.notes.deltas {
-		if s.nodes[i].status != onDemand {
-			due = append(due, delta)
-		}
-	}
-	return due
-}
-
 // ReportShortfall notes the shortfall that a running node's body has reported. The engine calls it before Succeed.
 func (s *State) ReportShortfall(node int, f task.Shortfall) {
 	status := NodeFailed
@@ -151,53 +135,4 @@ func (s *State) ReportShortfall(node int, f task.Shortfall) {
 	s.incomplete = append(s.incomplete, Completeness{
 		Node: s.graph.Nodes[node], Status: status, Dropped: f.Dropped, Err: f.Err, Malformed: f.Malformed,
 	})
-}
-
-// NodeStatus says how much of its result a node contributed to an answer.
-type NodeStatus string
-
-// The statuses of a node in an answer.
-const (
-	NodeOK       NodeStatus = "ok"       // all of it
-	NodePartial  NodeStatus = "partial"  // all but rows whose keys failed
-	NodeFallback NodeStatus = "fallback" // it failed, and another node's result replaced its own
-	NodeLate     NodeStatus = "late"     // the plan did not wait for it
-	NodeFailed   NodeStatus = "failed"   // it failed, or a dispensable part of it did
-)
-
-// Completeness says what one node contributed to an answer. Immutable; any goroutine.
-type Completeness struct {
-	Node    *plan.Node
-	Status  NodeStatus
-	Dropped int   // rows left out because their keys failed
-	Err     error // why the node, or the first key, failed; nil if Status is NodeOK
-	// Malformed says which ids the node could not read; nil: none. It does not affect the status.
-	Malformed *task.MalformedIDs
-	Cached    rowcache.Use // which of what the node read was in memory
-}
-
-// completeness returns the contributions of the lenient nodes that ran, and of other nodes with a shortfall, in the
-// plan's order. It is nil if the plan has no lenient node and nothing is missing.
-func (s *State) completeness() []Completeness {
-	if !s.graph.Lenient && len(s.incomplete) == 0 {
-		return nil
-	}
-	incomplete := s.incomplete
-	slices.SortFunc(incomplete, func(a, b Completeness) int { return cmp.Compare(a.Node.Index, b.Node.Index) })
-	all := make([]Completeness, 0, len(incomplete))
-	for i, n := range s.graph.Nodes {
-		switch {
-		case len(incomplete) > 0 && incomplete[0].Node == n:
-			all = append(all, incomplete[0])
-			incomplete = incomplete[1:]
-		case n.Lenient() && s.nodes[i].status == done:
-			all = append(all, Completeness{Node: n, Status: NodeOK})
-		default:
-			continue
-		}
-		if len(s.cached) > 0 {
-			all[len(all)-1].Cached = s.cached[i]
-		}
-	}
-	return all
 }

@@ -28,7 +28,7 @@ const mutationDir = "testdata/mutations"
 // A mutation is one deliberate bug. It breaks a promise of a function:
 //
 //	# What the bug does.
-//	=== scheduler State.Expire
+//	=== scheduler bounds.over
 //	call deadline.Passed
 //	>>>
 //	false && $

@@ -1,10 +1,14 @@
 package scheduler
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -26,52 +30,58 @@ type remarks struct {
 	names        []string   // see Result.OutputNames
 }
 
+// said returns the remarks of r, none of them for a nil r.
+func (r *Result) said() remarks {
+	if r == nil || r.remarks == nil {
+		return remarks{}
+	}
+	return *r.remarks
+}
+
 // Deltas says which columns each node that was due took in and gave out, in the plan's order. It is nil unless asked for, and
 // on error.
-func (r *Result) Deltas() []rowset.SchemaDelta {
-	if r.remarks == nil {
-		return nil
-	}
-	return r.remarks.deltas
-}
+func (r *Result) Deltas() []rowset.SchemaDelta { return r.said().deltas }
 
 // IDTexts returns, for each output, the texts of the ids by the numbers that its rows have in their place: see
 // plan.Node.Entity. The texts of an output are nil if its ids are integers. IDTexts is nil if all ids are.
-func (r *Result) IDTexts() [][]string {
-	if r == nil || r.remarks == nil {
-		return nil
-	}
-	return r.remarks.ids
-}
+func (r *Result) IDTexts() [][]string { return r.said().ids }
 
 // OutputNames returns the names of Outputs, in order; nil: they have none.
-func (r *Result) OutputNames() []string {
-	if r == nil || r.remarks == nil {
-		return nil
-	}
-	return r.remarks.names
-}
+func (r *Result) OutputNames() []string { return r.said().names }
 
 // Rows returns the rows of each node, in the plan's order. It is nil unless asked for, and on error.
-func (r *Result) Rows() []NodeRows {
-	if r.remarks == nil {
-		return nil
-	}
-	return r.remarks.rows
-}
+func (r *Result) Rows() []NodeRows { return r.said().rows }
 
 // Completeness says what each settled lenient node contributed, and any other node with a shortfall, in the plan's
 // order. It is nil if there are none.
-func (r *Result) Completeness() []Completeness {
-	if r.remarks == nil {
-		return nil
-	}
-	return r.remarks.completeness
-}
+func (r *Result) Completeness() []Completeness { return r.said().completeness }
 
 // Degraded reports whether something is missing in the answer.
 func (r *Result) Degraded() bool {
 	return slices.ContainsFunc(r.Completeness(), func(c Completeness) bool { return c.Status != NodeOK })
+}
+
+// NodeStatus says how much of its result a node contributed to an answer.
+type NodeStatus string
+
+// The statuses of a node in an answer.
+const (
+	NodeOK       NodeStatus = "ok"       // all of it
+	NodePartial  NodeStatus = "partial"  // all but rows whose keys failed
+	NodeFallback NodeStatus = "fallback" // it failed, and another node's result replaced its own
+	NodeLate     NodeStatus = "late"     // the plan did not wait for it
+	NodeFailed   NodeStatus = "failed"   // it failed, or a dispensable part of it did
+)
+
+// Completeness says what one node contributed to an answer. Immutable; any goroutine.
+type Completeness struct {
+	Node    *plan.Node
+	Status  NodeStatus
+	Dropped int   // rows left out because their keys failed
+	Err     error // why the node, or the first key, failed; nil if Status is NodeOK
+	// Malformed says which ids the node could not read; nil: none. It does not affect the status.
+	Malformed *task.MalformedIDs
+	Cached    rowcache.Use // which of what the node read was in memory
 }
 
 // Result returns the answer of a finished request: its outputs and remarks, or its first error.
@@ -110,23 +120,31 @@ func newResult(outputs int) *Result {
 
 // remarks returns what there is to say about the nodes. For a failed request that is only its completeness.
 func (s *State) remarks() *remarks {
-	if s.notes == nil && !s.graph.Lenient && len(s.incomplete) == 0 && s.ids == nil && s.graph.OutputNames == nil {
-		return nil
-	}
-	var deltas []rowset.SchemaDelta
-	var rows []NodeRows
+	m := remarks{completeness: s.completeness(), names: s.graph.OutputNames}
 	if s.notes != nil && s.err == nil {
-		deltas, rows = s.dueDeltas(), s.notes.rows
+		m.deltas, m.rows = s.dueDeltas(), s.notes.rows
 	}
-	completeness := s.completeness()
-	if deltas == nil && rows == nil && completeness == nil && s.ids == nil && s.graph.OutputNames == nil {
-		return nil
-	}
-	m := &remarks{deltas: deltas, rows: rows, completeness: completeness, names: s.graph.OutputNames}
 	if s.ids != nil {
 		m.ids = s.idTexts(s.ids.Texts())
 	}
-	return m
+	if m.deltas == nil && m.rows == nil && m.completeness == nil && m.ids == nil && m.names == nil {
+		return nil
+	}
+	return new(m)
+}
+
+// dueDeltas returns the deltas of the nodes that were due.
+func (s *State) dueDeltas() []rowset.SchemaDelta {
+	if s.notes.deltas == nil || s.due == len(s.nodes) {
+		return s.notes.deltas
+	}
+	due := s.notes.deltas[:0]
+	for i, delta := range s.notes.deltas {
+		if s.nodes[i].status != onDemand {
+			due = append(due, delta)
+		}
+	}
+	return due
 }
 
 // idTexts returns, for each output, texts if its ids are texts, and nil otherwise.
@@ -135,6 +153,32 @@ func (s *State) idTexts(texts []string) [][]string {
 	for i, node := range s.graph.Outputs {
 		if s.graph.Nodes[node].Entity.TextIDs() {
 			all[i] = texts
+		}
+	}
+	return all
+}
+
+// completeness returns the contributions of the lenient nodes that ran, and of other nodes with a shortfall, in the
+// plan's order. It is nil if the plan has no lenient node and nothing is missing.
+func (s *State) completeness() []Completeness {
+	if !s.graph.Lenient && len(s.incomplete) == 0 {
+		return nil
+	}
+	incomplete := s.incomplete
+	slices.SortFunc(incomplete, func(a, b Completeness) int { return cmp.Compare(a.Node.Index, b.Node.Index) })
+	all := make([]Completeness, 0, len(incomplete))
+	for i, n := range s.graph.Nodes {
+		switch {
+		case len(incomplete) > 0 && incomplete[0].Node == n:
+			all = append(all, incomplete[0])
+			incomplete = incomplete[1:]
+		case n.Lenient() && s.nodes[i].status == done:
+			all = append(all, Completeness{Node: n, Status: NodeOK})
+		default:
+			continue
+		}
+		if len(s.cached) > 0 {
+			all[len(all)-1].Cached = s.cached[i]
 		}
 	}
 	return all

@@ -129,18 +129,6 @@ func (s *State) Release() {
 	s.graph, s.notes, s.err, s.required, s.incomplete, s.ahead, s.ids = nil, nil, nil, nil, nil, nil, nil
 }
 
-// Expire ends the request if nobody waits for its result any more (gone then says why), or if its deadline has
-// passed. An engine calls it before it starts a node.
-func (s *State) Expire(now clock.Time, gone error) {
-	s.Tell(now)
-	switch {
-	case gone != nil:
-		s.Abort(-1, gone)
-	case s.deadline.Passed(now):
-		s.Abort(-1, late(ErrRequestDeadline, s.arrived, s.deadline, now))
-	}
-}
-
 // Ready reports whether some node is ready.
 func (s *State) Ready() bool { return s.head < len(s.readyQueue) }
 
@@ -240,25 +228,24 @@ func (s *State) Follower(node int) (next int, ok bool) {
 
 // Continue is Succeed for a node with a Follower, and then Next for the follower, which bypasses the ready queue.
 func (s *State) Continue(node int, result rowset.RowSet) (next int) {
-	n := s.graph.Nodes[node]
-	next = n.Succs[0]
-	s.markDone(n)
 	s.keep(node, result)
-	s.nodes[next].waits = 0
-	s.nodes[next].ready = s.now
-	s.move(next, waiting, ready)
-	s.markRunning(next)
-	return next
+	return s.passOn(node)
 }
 
 // Advance settles a node of a chain whose only dependent has begun meanwhile, and returns the
 // dependent. The result has gone to it directly.
 func (s *State) Advance(node int) (next int) {
+	s.nodes[node].readers--
+	return s.passOn(node)
+}
+
+// passOn settles a node with its result and hands out its only dependent, which waits for nothing else.
+func (s *State) passOn(node int) (next int) {
 	n := s.graph.Nodes[node]
 	next = n.Succs[0]
 	s.markDone(n)
-	s.nodes[node].readers--
 	s.nodes[next].waits--
+	s.nodes[next].ready = s.now
 	s.move(next, waiting, ready)
 	s.markRunning(next)
 	return next
