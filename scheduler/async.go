@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
@@ -12,32 +11,10 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
-
-// CPU runs jobs beside the loop: a *cpupool.Pool, or a simulated one. Each method says who may
-// call it.
-type CPU interface {
-	Submit(j *cpupool.Job) error // loop only
-	Cancel(j *cpupool.Job) error // loop only
-	WaitIdle()                   // any goroutine except the loop
-}
-
-// Caller runs calls against the servers of one endpoint: a *resp.Client, or a *clusterclient.Client for several
-// servers. Each method says who may call it.
-type Caller interface {
-	// Do starts a call, which ends by its Done unless Do returns an error. Loop only.
-	Do(c *resp.Call) error
-	// Cancel ends a call early, by the contract of loop.ErrCancelled. Loop only.
-	Cancel(c *resp.Call) error
-	// Close fails the calls under way and refuses later ones. Loop only.
-	Close()
-	// Stats returns the counters as they are now. Loop only.
-	Stats() resp.Stats
-}
 
 // Async is the asynchronous engine: it drives any number of requests on one loop. Its state is
 // loop only. Any goroutine may call Submit, Post, Close, Clock, Reactor and Metrics.
@@ -86,11 +63,10 @@ type Async struct {
 	release  func() // ends loop and pool if OpenAsync started them; otherwise nil
 
 	// The free lists keep state, batches and coroutines of a request warm for the next one.
-	freeWaits      freeList[waitTimer]
-	freeRuns       freeList[run]
-	freeJobs       [2]freeList[asyncJob] // by place: onLoop or onPool
-	freeRedisCalls freeList[redisCall]
-	idle           *loop.Timer // ends free jobs on the loop; nil until there are many
+	freeWaits freeList[waitTimer]
+	freeRuns  freeList[run]
+	freeJobs  [2]freeList[asyncJob] // by place: onLoop or onPool
+	idle      *loop.Timer           // ends free jobs on the loop; nil until there are many
 }
 
 // AsyncConfig sets an Async up. Immutable once given to NewAsync.

@@ -28,7 +28,8 @@
 //	profile.go   has what the engine has learned about a plan
 //	inline.go    runs the steps of cheap nodes on the loop, without a coroutine
 //	asyncjob.go  the race that settles a node that takes its time, in one of two places:
-//	loopbody.go  runs one step on the loop, in a coroutine, and waits for it
+//	loopbody.go  runs one step on the loop, in a coroutine, and waits for it; the waits are in
+//	             redisbody.go, remotebody.go and await.go
 //	offload.go   runs the steps of a chain on the CPU pool
 //	journal.go   notes what happens to a request on workers and connections
 //

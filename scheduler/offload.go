@@ -13,6 +13,14 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
+// CPU runs jobs beside the loop: a *cpupool.Pool, or a simulated one. Each method says who may
+// call it.
+type CPU interface {
+	Submit(j *cpupool.Job) error // loop only
+	Cancel(j *cpupool.Job) error // loop only
+	WaitIdle()                   // any goroutine except the loop
+}
+
 // offload is what an asyncJob needs on the CPU pool, where it runs the nodes of a chain, or one node.
 //
 // From the submission to the hand-back the worker owns the Job. The loop may read position, and the starts of the

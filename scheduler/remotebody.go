@@ -1,8 +1,6 @@
 package scheduler
 
 import (
-	"fmt"
-
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
@@ -38,7 +36,7 @@ func (b *loopBody) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	b.dropCall()
 	client := b.engine.endpoints[ep.Index].service
 	if client == nil {
-		return NoRemoteError(ep)
+		return NoClientError(registry.HTTP, ep)
 	}
 	if b.remote == nil {
 		b.remote = new(remoteWait)
@@ -88,10 +86,4 @@ func (w *remoteWait) cancel() {
 	if w != nil && w.client != nil {
 		_ = w.client.Cancel(&w.call) // The error says that its end is due.
 	}
-}
-
-// NoRemoteError reports a call to an endpoint for which the engine has no client. It is a fault of the program that
-// built the engine: plan.Load checks the kinds of endpoints.
-func NoRemoteError(ep *registry.Endpoint) error {
-	return fmt.Errorf("no http client for endpoint %s (%s)", ep.ID, ep.Name)
 }

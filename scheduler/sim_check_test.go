@@ -346,16 +346,12 @@ func (w *simWorld) checkFree() {
 			w.check(r.State.nodes[i].result.Batch == nil, "a free run holds the result of a node")
 		}
 	}
-	redisCalls := map[*redisCall]bool{}
-	for _, c := range e.freeRedisCalls.items {
-		w.check(!redisCalls[c], "a call to Redis was freed twice")
-		redisCalls[c] = true
-		w.check(c.body == nil && c.Flow == nil && c.Watch == nil && c.Batch.Len() == 0, "a free call to Redis is not reset")
-	}
 	for _, j := range e.freeJobs[onLoop].items {
 		b := j.body
 		w.check(b.job == j && b.client == nil && b.journal == nil && !b.cancelled, "a free body on the loop is not reset")
 		w.check(b.timer == nil || !b.timer.Active(), "a free body on the loop sleeps")
+		c := b.call
+		w.check(c == nil || c.Flow == nil && c.Watch == nil && c.Batch.Len() == 0, "the call of a free body on the loop is not reset")
 	}
 }
 

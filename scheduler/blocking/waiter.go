@@ -57,7 +57,7 @@ func (w *waiter) NewBatch() *resp.Batch {
 func (w *waiter) Do(ep *registry.Endpoint, b *resp.Batch) (resp.Replies, error) {
 	client := (*w.engine.endpoints.Load())[ep.Index].redis
 	if client == nil {
-		return resp.Replies{}, scheduler.NoClientError(ep)
+		return resp.Replies{}, scheduler.NoClientError(registry.Redis, ep)
 	}
 	w.endpoint = ep.Index
 	journal, node := w.journal()
@@ -82,7 +82,7 @@ func (w *waiter) Next() (from int, part resp.Replies, err error) {
 func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	client := (*w.engine.endpoints.Load())[ep.Index].service
 	if client == nil {
-		return scheduler.NoRemoteError(ep)
+		return scheduler.NoClientError(registry.HTTP, ep)
 	}
 	var watch remote.Watch
 	journal, node := w.journal()
