@@ -75,7 +75,7 @@ func (r *run) start(node int, there where) {
 	if r.State.timeLimited(j.node) || j.laterTimeout() > 0 { // Usually not: that costs not even reading the clock.
 		j.started = r.engine.loop.Clock().Now()
 	}
-	r.Load(&j.Job, node, p.spec, r.limitOf(p), j.started)
+	r.Load(&j.Job, node, p.spec, p.limit, j.started)
 	r.launch(j)
 }
 

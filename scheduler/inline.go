@@ -103,7 +103,7 @@ func (in *inliner) load(node int, start clock.Time) {
 	rows := r.State.Rows(node)
 	in.rows = rows + p.makes
 	r.Journal.Spawn(node, trace.Inline, rows)
-	r.load(&in.job, node, p.spec, r.limitOf(p), start)
+	r.load(&in.job, node, p.spec, p.limit, start)
 	if p.mayRecall || in.try.on {
 		in.try.begin(in, p.mayRecall)
 	}
@@ -163,7 +163,7 @@ func (in *inliner) nextStep() bool {
 func (in *inliner) measure() {
 	p, j := in.run.profile, &in.job
 	node, took := &p.nodes[j.Ctx.Node.Index], j.Ended.Sub(j.Started)
-	node.ran.count(1, took)
+	p.countRun(node, took, j.Ctx.Limit)
 	in.spent += took
 	if in.try.on { // It computes next to nothing.
 		node.recalled(j.Err == nil)

@@ -40,12 +40,22 @@ type Shared struct {
 	Params expr.Params     // a copy, immutable while the request runs: after the answer the request belongs to its caller again
 	Given  taskrun.Request // its Rows too
 	Memory *rowset.Memory  // nil: none
-	failed atomic.Bool     // tells workers that the request has failed
+	topK   bool            // a sort that a take follows selects the first rows; immutable while the request runs
+	failed atomic.Bool     // tells workers that the request has failed, and that they skip its jobs
 }
 
-// Begin starts the run of an admitted request. Shared must be set, and nodeTimeout is the engine's.
-func (r *Run) Begin(x *Execution, nodeTimeout time.Duration) {
-	r.Req, r.Shared.Params = x, x.Params
+// limit returns the task.Ctx.Limit of a node that has this one by its plan. It is zero if the request wants all rows.
+func (s *Shared) limit(rows int) int {
+	if !s.topK {
+		return 0
+	}
+	return rows
+}
+
+// Begin starts the run of an admitted request. Shared must be set. nodeTimeout is the engine's, and mode that of the
+// request.
+func (r *Run) Begin(x *Execution, nodeTimeout time.Duration, mode Mode) {
+	r.Req, r.Shared.Params, r.Shared.topK = x, x.Params, mode.TopK() && !x.KeepRows
 	r.Shared.Given.Required, r.Shared.Given.Caller, r.Shared.Given.Residents = x.Required, x.Context, x.Residents
 	r.State.Begin(x, nodeTimeout)
 }
@@ -84,7 +94,7 @@ func (r *Run) expire(now clock.Time) {
 }
 
 // Load prepares j to run a node that Next has handed out. It fills in the arguments of the body, whose timeout counts
-// from start. limit is the node's task.Ctx.Limit, if rows that its reader does not need may be left out.
+// from start. limit is the node's task.Ctx.Limit by its plan.
 func (r *Run) Load(j *Job, node int, spec *task.Spec, limit int, start clock.Time) {
 	r.lend(j)
 	r.load(j, node, spec, limit, start)
@@ -99,7 +109,7 @@ func (r *Run) lend(j *Job) {
 // load is Load for a job that was lent the rest.
 func (r *Run) load(j *Job, node int, spec *task.Spec, limit int, start clock.Time) {
 	c, env := &j.Ctx, tasks.Env(&j.Ctx)
-	c.Node, c.Limit = r.Req.Graph.Nodes[node], r.State.notes.limit(limit)
+	c.Node, c.Limit = r.Req.Graph.Nodes[node], r.Shared.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
 	env.Deadline = j.Deadline
 	if r.State.ahead != nil { // Usually no node reads ahead, and clear has left no Ahead.

@@ -80,7 +80,7 @@ func (b *loopBody) slept() {
 func (b *loopBody) ended() {
 	j := b.job
 	took := b.engine.loop.Now().Sub(j.begun) // It may have begun later than the loop's time, by its own reading of the clock.
-	j.profile.nodes[b.index].ran.count(1, max(took, 0))
+	j.profile.countRun(&j.profile.nodes[b.index], max(took, 0), j.Ctx.Limit)
 	b.journal, b.cancelled = nil, false
 	b.endCalls()
 	j.bodyEnded()

@@ -54,11 +54,3 @@ func (n *notes) standIn(node *plan.Node, inputs, refs []rowset.RowSet, out rowse
 		n.rows[node.Index].StoodIn = true
 	}
 }
-
-// limit returns the task.Ctx.Limit of a node, or zero if the request wants to see all rows.
-func (n *notes) limit(rows int) int {
-	if n != nil && n.rows != nil {
-		return 0
-	}
-	return rows
-}

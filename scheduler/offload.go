@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -32,12 +31,11 @@ type offload struct {
 	settled int         // steps whose nodes have settled
 
 	// The worker reads these facts about the request. They are set at the submission.
-	graph   *plan.Graph
-	head    int // the first node
-	bounds  bounds
-	failed  *atomic.Bool    // the request has failed; nil: run regardless
-	context context.Context // Execution.Context; may be nil
-	notes   *notes          // nil: the request does not want notes about its nodes
+	graph  *plan.Graph
+	head   int // the first node
+	bounds bounds
+	shared *Shared
+	notes  *notes // nil: the request does not want notes about its nodes
 
 	steps    []jobStep    // of each node of the chain
 	position atomic.Int32 // of the latest step that has begun, or notBegun
@@ -60,10 +58,7 @@ func newOffload(j *asyncJob) *offload {
 // load sets the facts about the node of j, which reads and makes so many rows, and how many follow it in its chain.
 func (o *offload) load(j *asyncJob, rows int) {
 	r := j.run
-	o.graph, o.head, o.bounds, o.context, o.notes = r.Req.Graph, j.node.Index, r.State.bounds, r.Req.Context, r.State.notes
-	if r.policy.skips {
-		o.failed = &r.Shared.failed
-	}
+	o.graph, o.head, o.bounds, o.shared, o.notes = r.Req.Graph, j.node.Index, r.State.bounds, r.Shared, r.State.notes
 	length := 1
 	if r.policy.chains {
 		length = int(j.profile.nodes[o.head].length)
@@ -85,7 +80,7 @@ func (o *offload) clear() {
 	if o.steps = o.steps[:0]; cap(o.steps) > keepSteps {
 		o.steps = nil
 	}
-	o.graph, o.failed, o.context, o.notes, o.settled = nil, nil, nil, nil, 0
+	o.graph, o.shared, o.notes, o.settled = nil, nil, nil, 0
 }
 
 // chained reports whether the job runs several nodes.
@@ -106,7 +101,7 @@ func (j *asyncJob) submit() error {
 // work runs on a worker. The inputs are immutable.
 func (j *asyncJob) work() {
 	o := j.offload
-	if o.failed != nil && o.failed.Load() {
+	if o.shared.failed.Load() {
 		return
 	}
 	o.steps[0].start = o.job.Started
@@ -129,7 +124,7 @@ func (j *asyncJob) nextStep() bool {
 	index := j.profile.nodes[c.Node.Index].next
 	next := &j.profile.nodes[index]
 	o.steps[k+1] = jobStep{start: j.Ended, rows: j.Out.N + next.makes}
-	j.follow(o.graph.Nodes[index], next.spec, o.notes.limit(next.limit), &o.bounds)
+	j.follow(o.graph.Nodes[index], next.spec, o.shared.limit(next.limit), &o.bounds)
 	o.position.Store(int32(k + 1))
 	return true
 }
@@ -137,9 +132,9 @@ func (j *asyncJob) nextStep() bool {
 // stops reports, after a step, whether the rest of the chain must not run: the node has failed, has a shortfall or
 // was late, or nobody waits for the result any more.
 func (j *asyncJob) stops() bool {
-	o := j.offload
-	return j.Err != nil || j.Ctx.Shortfall() != (task.Shortfall{}) || j.Late(true) || j.cancel.Cancelled() || o.failed.Load() ||
-		o.context != nil && o.context.Err() != nil
+	s := j.offload.shared
+	return j.Err != nil || j.Ctx.Shortfall() != (task.Shortfall{}) || j.Late(true) || j.cancel.Cancelled() || s.failed.Load() ||
+		s.Given.Caller != nil && s.Given.Caller.Err() != nil
 }
 
 // poolWaiter is the taskrun.Waiter of a body on the pool. It has no connection to Redis. Only the worker uses it.
@@ -209,10 +204,7 @@ func (j *asyncJob) measure(last int) {
 			err = j.Err
 		}
 		node.learn(step.rows, step.end.Sub(step.start), err)
-		node.ran.count(1, step.end.Sub(step.start))
-		if k > 0 && o.notes.limit(node.limit) > 0 {
-			p.counts.TopK++
-		}
+		p.countRun(node, step.end.Sub(step.start), o.shared.limit(node.limit))
 	}
 	p.counts.Offloaded += uint64(last + 1)
 	if j.chained() {

@@ -48,7 +48,6 @@ type policy struct {
 	inline bool // nodes may run inline
 	always bool // those run inline that may, whatever they cost
 	chains bool // a node goes straight on to its single successor, on the loop or as part of one job
-	topK   bool // a sort that a take follows selects the first rows
 	// strict: a body that ends after its deadline has failed, though the timer has not fired yet. Otherwise the timer
 	// decides, as in the original engine.
 	strict bool
@@ -63,7 +62,7 @@ func (p *Placement) policy(m Mode) policy {
 	today := m != OffloadAll
 	return policy{
 		mode: m, inline: today && !p.NoInlineExecution, always: m == InlineAll, chains: today && !p.NoContinuationChaining,
-		topK: m.TopK(), strict: today, skips: today, byDeadline: today,
+		strict: today, skips: today, byDeadline: today,
 	}
 }
 
@@ -161,22 +160,6 @@ func (r *run) isCheap(index int) bool {
 		return n.there == onLoop && n.cost.runs == 0 // its author has it run on the loop
 	}
 	return took < r.engine.placement.InlineThreshold
-}
-
-// limitOf returns the task.Limit of a node of r, and counts a node that has one.
-func (r *run) limitOf(n *nodeProfile) int {
-	if n.limit == 0 { // Usually.
-		return 0
-	}
-	return r.countLimit(n.limit)
-}
-
-func (r *run) countLimit(limit int) int {
-	if !r.policy.topK || r.State.notes.limit(limit) == 0 {
-		return 0
-	}
-	r.profile.counts.TopK++
-	return limit
 }
 
 // findChains notes in each node of p which node follows it in its chain.

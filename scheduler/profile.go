@@ -74,6 +74,14 @@ func (p *profile) started(delay time.Duration) {
 	}
 }
 
+// countRun counts a run of a node whose task.Ctx.Limit was limit.
+func (p *profile) countRun(n *nodeProfile, took time.Duration, limit int) {
+	n.ran.count(1, took)
+	if limit > 0 {
+		p.counts.TopK++
+	}
+}
+
 // countLate counts a body whose result is dropped, by the way in which it ended.
 func (p *profile) countLate(err error) {
 	if stoppedEarly(err) {

@@ -41,7 +41,7 @@ func (e *Async) begin(x *Execution) {
 		r.Shared.Given.Rows.Refill()
 	}
 	r.Shared.Memory.SetLending(r.profile.forgets && !x.KeepRows)
-	r.Begin(x, e.nodeTimeout)
+	r.Begin(x, e.nodeTimeout, r.policy.mode)
 	r.Record(e.journals, trace.Reactor, string(r.policy.mode))
 	r.profile.counts.Requests++
 	e.runs.Push(r, &r.link)
@@ -69,7 +69,7 @@ func (r *run) pump() {
 	for r.startReady(); !r.kept.empty() && r.runKept() || r.State.optional > 0 && r.giveUpOptional(); r.startReady() {
 	}
 	r.pumping = false
-	if r.State.err != nil {
+	if r.State.err != nil && r.policy.skips {
 		r.Shared.failed.Store(true)
 	}
 	if r.State.Finished() {

@@ -324,7 +324,7 @@ func (w *simWorld) checkFree() {
 	for _, n := range slices.Concat(e.freeJobs[onLoop].items, e.freeJobs[onPool].items) {
 		w.check(!nodes[n], "a node was freed twice")
 		nodes[n] = true
-		w.check(n.run == nil && n.node == nil && !n.settled && n.Err == nil && n.Out.Batch == nil && (n.offload == nil || n.offload.failed == nil && n.offload.notes == nil),
+		w.check(n.run == nil && n.node == nil && !n.settled && n.Err == nil && n.Out.Batch == nil && (n.offload == nil || n.offload.shared == nil && n.offload.notes == nil),
 			"a free node is not reset")
 		w.check(!n.cancel.Cancelled(), "a free node is cancelled")
 		w.check(n.expiry == nil || !n.expiry.Active(), "the deadline of a free node is armed")

@@ -24,7 +24,6 @@ type run struct {
 	scheduler.Run
 	engine *engine
 	shared scheduler.Shared
-	topK   bool // a sort that a take follows selects the first rows
 
 	mu       sync.Mutex
 	changed  sync.Cond // on mu: a node has settled
@@ -35,9 +34,9 @@ type run struct {
 // run runs a request that was admitted, on its goroutine. It delivers the result even if a body ends the goroutine by runtime.Goexit.
 func (e *engine) run(x *scheduler.Execution) {
 	defer e.leave(x.Graph) // The request is its caller's again by then, but for the plan.
-	r := &run{engine: e, topK: cmp.Or(x.Mode, e.mode).TopK()}
+	r := &run{engine: e}
 	r.Shared, r.shared.Given.Rows, r.changed.L = &r.shared, tasks.NewRowBudget(e.maxRows), &r.mu
-	r.Begin(x, e.nodeTimeout)
+	r.Begin(x, e.nodeTimeout, cmp.Or(x.Mode, e.mode))
 	r.Record(e.journals, e.model, "")
 	r.Journal.Enter()
 	defer func() {
@@ -115,16 +114,12 @@ func (n *numbers) give(number int) {
 // spawn has a worker run a node, or runs it here if there are none. mu is held.
 func (r *run) spawn(i int, start clock.Time) {
 	e, node := r.engine, r.Req.Graph.Nodes[i]
-	spec, limit := tasks.SpecOf(node), 0
 	workers, place := e.cpu, trace.OnPool
-	if spec.Place == task.Waits {
+	if tasks.SpecOf(node).Place == task.Waits {
 		workers, place = e.io, trace.OnIOWorker
 	}
 	if workers == nil {
 		place = trace.OnGoroutine
-	}
-	if r.topK {
-		limit = tasks.Limit(r.Req.Graph, node)
 	}
 	j := &job{run: r, workers: workers}
 	j.Init(&e.outside, &e.given, &j.cancel)
@@ -136,7 +131,7 @@ func (r *run) spawn(i int, start clock.Time) {
 		r.Journal.Submit(i, start, 1)
 		j.waits = r.Journal.Body()
 	}
-	r.Load(&j.Job, i, spec, limit, start)
+	r.Load(&j.Job, i, tasks.SpecOf(node), tasks.Limit(r.Req.Graph, node), start)
 	if workers == nil {
 		r.mu.Unlock()
 		defer r.mu.Lock()
