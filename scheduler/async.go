@@ -42,8 +42,8 @@ type Async struct {
 
 	// The engine learns these from the plans that ran.
 	profiles     map[*plan.Graph]*profile
-	forgotten    map[string]*profile // the sums of forgotten ones, by name of the plan; "" has those of many names
-	forgottenOps map[string]OpStats  // of the same
+	forgotten    map[string]*tally  // the sums of forgotten ones, by name of the plan; "" has those of many names
+	forgottenOps map[string]OpStats // of the same
 
 	admission   Admission
 	admitting   bool   // admitNext is deferred
@@ -92,7 +92,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	e := &Async{
 		loop: cfg.Loop, cpu: cfg.CPU, reg: cfg.Registry, nodeTimeout: cfg.NodeTimeout,
 		maxRows: cfg.MaxRows, placement: cfg.Placement.withDefaults(), patience: patience, drained: make(chan struct{}),
-		profiles: make(map[*plan.Graph]*profile), forgotten: make(map[string]*profile), forgottenOps: make(map[string]OpStats), journals: trace.NewJournals(cfg.Loop.Clock(), cfg.TraceEvents), memory: cfg.Memory,
+		profiles: make(map[*plan.Graph]*profile), forgotten: make(map[string]*tally), forgottenOps: make(map[string]OpStats), journals: trace.NewJournals(cfg.Loop.Clock(), cfg.TraceEvents), memory: cfg.Memory,
 	}
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/loop/latency"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowcache"
@@ -116,111 +115,31 @@ func (e *Async) readMetrics(lag time.Duration) Metrics {
 	return m
 }
 
-// StuckFor returns how long one callback, such as a body that never returns, has held up the loop. Zero means that
-// the loop runs. The watchdog of OpenAsync notices after one or two seconds; other engines have none. Any goroutine.
-func (e *Async) StuckFor() time.Duration { return e.watchdog.StuckFor() }
-
-// PlacementStats say how requests ended, where their computing nodes ran, and what that cost: in an engine, or in one
-// plan. Immutable.
-type PlacementStats struct {
-	Counts
-	Inline    uint64 // nodes that ran inline
-	Offloaded uint64 // nodes that ran on the pool
-	Fused     uint64 // of these, nodes that shared a job with others
-	Deferred  uint64 // times that cheap nodes of a request waited for the next iteration's budget
-	TopK      uint64 // sorts that selected the first rows only
-
-	InlineTime latency.Quantiles // of one inline node
-	// QueueDelay is the time from the hand-over of a job to its start on a worker.
-	QueueDelay latency.Quantiles
-	// StartDelay is the time from when a node became ready to its start, for all nodes wherever they ran. They wait
-	// for a worker, for the budget of inline nodes, or for other work on the loop. If a node starts or becomes ready
-	// between two readings of the clock, the loop's time counts, which moves once an iteration.
-	StartDelay latency.Quantiles
-	// OffloadRoundTrip is the time from the hand-over of a job to its hand-back on the loop, minus the time of the
-	// work itself. It is the cost of offloading.
-	OffloadRoundTrip latency.Quantiles
-	// The same distributions, for programs that subtract one reading from another.
-	InlineBuckets, QueueBuckets, StartBuckets latency.Buckets
-	// CallbackTime is the time of the loop's callbacks that worked for requests of the plan, and
-	// CallbackCPU their processor time: see loop.CallbackTimes. A callback that worked for several
-	// plans counts for each of them, and in the sum over all plans as often.
-	CallbackTime latency.Quantiles
-	CallbackCPU  latency.Quantiles
-}
-
-// Counts are what an engine counts of requests, or of those of one plan. A copy; any goroutine.
-type Counts struct {
-	Requests     uint64 // begun
-	Failed       uint64 // of these, ended with an error
-	Degraded     uint64 // of these, answered although something is missing: see Result.Completeness
-	NodeTimeouts uint64 // nodes whose deadline came while they ran
-	GivenUp      uint64 // optional nodes for which their plans did not wait
-	// If a node times out or is given up, its body becomes an orphan. It ends later in one of two ways, and its
-	// result is dropped:
-	LateCompletions uint64 // it ran on to its own end
-	Cancelled       uint64 // it noticed, or had not started, and stopped early
-}
-
-func (c *Counts) add(other *Counts) {
-	c.Requests += other.Requests
-	c.Failed += other.Failed
-	c.Degraded += other.Degraded
-	c.NodeTimeouts += other.NodeTimeouts
-	c.GivenUp += other.GivenUp
-	c.LateCompletions += other.LateCompletions
-	c.Cancelled += other.Cancelled
-}
-
-// InlineRate returns the share of the computing nodes that ran inline.
-func (s *PlacementStats) InlineRate() float64 { return s.rate(s.Inline) }
-
-// OffloadRate returns the share of the computing nodes that ran on the pool.
-func (s *PlacementStats) OffloadRate() float64 { return s.rate(s.Offloaded) }
-
-// FusedRate returns the share of the computing nodes that shared a job with others.
-func (s *PlacementStats) FusedRate() float64 { return s.rate(s.Fused) }
-
-// rate returns a number of computing nodes as a share of all; zero of none.
-func (s *PlacementStats) rate(nodes uint64) float64 {
-	return float64(nodes) / float64(max(s.Inline+s.Offloaded, 1))
-}
-
-// OpStats say how often the tasks of one op ran, and for how long. Immutable.
-type OpStats struct {
-	Runs uint64 // that ended
-	// Time is their total time. On a worker and inline it is measured by the clock. For a task that may wait, it
-	// includes the waits and is measured by the loop's time, which moves once an iteration.
-	Time time.Duration
-}
-
-// mean returns the average time of a run, zero if none has ended.
-func (s *OpStats) mean() time.Duration { return s.Time / time.Duration(max(s.Runs, 1)) }
-
-func (s *OpStats) count(runs uint64, took time.Duration) {
-	s.Runs += runs
-	s.Time += took
-}
-
-// add adds the counts and times of other.
-func (p *profile) add(other *profile) {
-	p.counts.add(&other.counts)
-	p.inlineTime.Merge(&other.inlineTime)
-	p.queueDelay.Merge(&other.queueDelay)
-	p.startDelay.Merge(&other.startDelay)
-	p.startDelay.AddN(0, other.atOnce)
-	p.roundTrip.Merge(&other.roundTrip)
-	p.callbacks.Wall.Merge(&other.callbacks.Wall)
-	p.callbacks.CPU.Merge(&other.callbacks.CPU)
-}
-
-func (s *PlacementStats) add(other *PlacementStats) {
-	s.Counts.add(&other.Counts)
-	s.Inline += other.Inline
-	s.Offloaded += other.Offloaded
-	s.Fused += other.Fused
-	s.Deferred += other.Deferred
-	s.TopK += other.TopK
+// placementMetrics returns the figures of all plans together, and those of each plan by name.
+func (e *Async) placementMetrics() (all PlacementStats, plans map[string]PlacementStats) {
+	var sum tally
+	byName := map[string]*tally{}
+	count := func(name string, t *tally) {
+		sum.add(t)
+		if name == "" {
+			return
+		}
+		if byName[name] == nil {
+			byName[name] = new(tally)
+		}
+		byName[name].add(t)
+	}
+	for name, t := range e.forgotten {
+		count(name, t)
+	}
+	for g, p := range e.profiles {
+		count(g.Name, &p.tally)
+	}
+	plans = make(map[string]PlacementStats, len(byName))
+	for name, t := range byName {
+		plans[name] = t.stats()
+	}
+	return sum.stats(), plans
 }
 
 // addOps adds what the nodes of p have cost to the figures of their ops.
@@ -242,43 +161,4 @@ func (e *Async) opMetrics() map[string]OpStats {
 		p.addOps(ops)
 	}
 	return ops
-}
-
-// stats returns the metrics of p.
-func (p *profile) stats() PlacementStats {
-	s := p.counts
-	s.InlineTime = latency.Of(&p.inlineTime)
-	s.QueueDelay = latency.Of(&p.queueDelay)
-	s.StartDelay = latency.Of(&p.startDelay)
-	s.InlineBuckets, s.QueueBuckets, s.StartBuckets = p.inlineTime.Buckets(), p.queueDelay.Buckets(), p.startDelay.Buckets()
-	s.OffloadRoundTrip = latency.Of(&p.roundTrip)
-	s.CallbackTime, s.CallbackCPU = latency.Of(&p.callbacks.Wall), latency.Of(&p.callbacks.CPU)
-	return s
-}
-
-// placementMetrics returns the figures of all plans together, and those of each plan by name.
-func (e *Async) placementMetrics() (all PlacementStats, plans map[string]PlacementStats) {
-	var sum profile
-	byName := map[string]*profile{}
-	count := func(name string, p *profile) {
-		sum.add(p)
-		if name == "" {
-			return
-		}
-		if byName[name] == nil {
-			byName[name] = new(profile)
-		}
-		byName[name].add(p)
-	}
-	for name, p := range e.forgotten {
-		count(name, p)
-	}
-	for g, p := range e.profiles {
-		count(g.Name, p)
-	}
-	plans = make(map[string]PlacementStats, len(byName))
-	for name, p := range byName {
-		plans[name] = p.stats()
-	}
-	return sum.stats(), plans
 }

@@ -3,8 +3,6 @@ package scheduler
 import (
 	"time"
 
-	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/loop/latency"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
 )
@@ -13,20 +11,13 @@ import (
 
 // profile is what an engine has learned about one plan. Loop only.
 type profile struct {
+	tally
 	nodes    []nodeProfile // as the plan's nodes
-	graph    *plan.Graph   // whose profile it is; nil: of a sum
+	graph    *plan.Graph   // whose profile it is
 	live     int           // requests in flight, and orphans
 	retired  bool          // it is forgotten once live is 0
 	requests uint64        // begun
 	forgets  bool          // all tasks have Spec.Forgets
-
-	counts     PlacementStats // without the quantiles
-	inlineTime latency.Histogram
-	queueDelay latency.Histogram
-	startDelay latency.Histogram // of those that did not start at once
-	atOnce     uint64            // nodes that started when they became ready
-	roundTrip  latency.Histogram
-	callbacks  loop.CallbackTimes // of the loop, that work for requests of this plan
 }
 
 // nodeProfile is what the plan and its tasks say of one node, and what the node has cost so far.
@@ -64,30 +55,11 @@ func (n *nodeProfile) recalled(all bool) {
 	}
 }
 
-// started counts how long a node waited for its start. For an inline node that follows another one it costs two
-// comparisons, and no reading of the clock.
-func (p *profile) started(delay time.Duration) {
-	if delay <= 0 {
-		p.atOnce++
-	} else {
-		p.startDelay.Add(delay)
-	}
-}
-
 // countRun counts a run of a node whose task.Ctx.Limit was limit.
 func (p *profile) countRun(n *nodeProfile, took time.Duration, limit int) {
 	n.ran.count(1, took)
 	if limit > 0 {
 		p.counts.TopK++
-	}
-}
-
-// countLate counts a body whose result is dropped, by the way in which it ended.
-func (p *profile) countLate(err error) {
-	if stoppedEarly(err) {
-		p.counts.Cancelled++
-	} else {
-		p.counts.LateCompletions++
 	}
 }
 
@@ -124,10 +96,10 @@ func (e *Async) forget(p *profile) {
 			name = ""
 		}
 		if e.forgotten[name] == nil {
-			e.forgotten[name] = new(profile)
+			e.forgotten[name] = new(tally)
 		}
 	}
-	e.forgotten[name].add(p)
+	e.forgotten[name].add(&p.tally)
 	p.addOps(e.forgottenOps)
 	delete(e.profiles, p.graph)
 }

@@ -230,6 +230,10 @@ func allStacks() string {
 	}
 }
 
+// StuckFor returns how long one callback, such as a body that never returns, has held up the loop. Zero means that
+// the loop runs. The watchdog of OpenAsync notices after one or two seconds; other engines have none. Any goroutine.
+func (e *Async) StuckFor() time.Duration { return e.watchdog.StuckFor() }
+
 // noteRunning notes whose body begins or goes on, on the loop.
 func (e *Async) noteRunning(node *plan.Node) {
 	if e.watchdog != nil {

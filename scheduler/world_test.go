@@ -2,8 +2,6 @@ package scheduler
 
 import (
 	"errors"
-	"iter"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -106,13 +104,8 @@ func (e *Async) nodes() (all []*asyncJob) {
 
 // counted returns the counts so far.
 func (e *Async) counted() Counts {
-	var sum Counts
-	for _, plans := range []iter.Seq[*profile]{maps.Values(e.profiles), maps.Values(e.forgotten)} {
-		for p := range plans {
-			sum.add(&p.counts.Counts)
-		}
-	}
-	return sum
+	all, _ := e.placementMetrics()
+	return all.Counts
 }
 
 // assertNothingLeft checks a closed engine: no requests, bodies, orphans or coroutines are
