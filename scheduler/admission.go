@@ -7,6 +7,7 @@ import (
 	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/latency"
+	"github.com/rankd/rankd/registry"
 )
 
 // Admission is the one place where an engine admits requests. A bounded number runs, a bounded number waits, and the
@@ -149,13 +150,13 @@ func (a *Admission) Next(now clock.Time) (*Execution, error) {
 	return x, nil
 }
 
-// AnyWaits reports whether the queue has a request for which such is true.
-func (a *Admission) AnyWaits(such func(*Execution) bool) bool {
+// AnyUses reports whether a waiting request may use an endpoint.
+func (a *Admission) AnyUses(ep *registry.Endpoint) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.shares {
 		for x := s.queue.First(); x != nil; x = x.place.Next() {
-			if such(x) {
+			if x.Graph.Registry.Has(ep) {
 				return true
 			}
 		}

@@ -8,15 +8,11 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/version"
-	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
-	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/resp/clusterclient"
-	"github.com/rankd/rankd/resp/sentinel"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -119,21 +115,7 @@ func OpenAsync(cfg Config) (*Async, error) {
 	e.reactor = host
 	e.watchdog = newWatchdog(l, cfg.OnStuck)
 	e.watchdog.start(time.NewTicker(stuckAfter).C)
-	e.connect = func(ep *registry.Endpoint) {
-		to := &e.endpoints[ep.Index]
-		switch ep.Kind {
-		case registry.Redis:
-			var d transport.Dialer = host
-			if ep.Master != "" {
-				to.sentinels = sentinel.NewDialer(l, host, cfg.RedisOptions(ep))
-				d = to.sentinels
-			}
-			to.redis = newCaller(l, d, ep, cfg.RedisOptions(ep))
-			to.tracker = e.track(l, d, &cfg, ep)
-		case registry.HTTP:
-			to.service = remote.NewClient(l, nil, RemoteOptions(ep))
-		}
-	}
+	e.connect = func(ep *registry.Endpoint) { e.open(&cfg, ep) }
 	for _, ep := range cfg.Registry.Endpoints() {
 		e.connect(ep)
 	}
@@ -144,14 +126,6 @@ func OpenAsync(cfg Config) (*Async, error) {
 		<-l.Done()
 	}
 	return e, nil
-}
-
-// newCaller returns the client of an endpoint that is a Redis.
-func newCaller(l *loop.Loop, d transport.Dialer, ep *registry.Endpoint, o resp.Options) Caller {
-	if ep.Cluster {
-		return clusterclient.New(l, d, o)
-	}
-	return resp.NewClient(l, d, o)
 }
 
 // Reactor returns the reactor that OpenAsync started, nil on a loop of somebody else's. It ends when Close

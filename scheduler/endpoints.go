@@ -1,15 +1,13 @@
 package scheduler
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 	"slices"
 
-	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
 	"github.com/rankd/rankd/resp/clusterclient"
@@ -69,23 +67,26 @@ func at[T any](all []T, index int) []T {
 	return append(slices.Clip(all), make([]T, index+1-len(all))...)
 }
 
-// Untracked says that a server does not report changes, and what happens to its cache. Immutable; any goroutine.
-type Untracked struct {
-	Endpoint *registry.Endpoint
-	Err      error // matches resp.ErrTrackingRefused; nil: the server refused before, but no longer does
-}
-
-// Log writes a line: an error if the endpoint requires a server that reports changes.
-func (u Untracked) Log(l *slog.Logger) {
-	level, text := slog.LevelWarn, "a Redis does not report changes: values are kept for cache_max_age_ms, whatever happens to their keys"
-	switch {
-	case u.Err == nil:
-		l.Info("a Redis reports changes now", "endpoint", u.Endpoint.Name)
-		return
-	case u.Endpoint.Policy.Cache.Required:
-		level, text = slog.LevelError, "a Redis does not report changes, as cache_require demands: nothing is kept in memory, and the engine is not ready"
+// open makes the clients of an endpoint, for an engine that OpenAsync has opened with that config.
+func (e *Async) open(cfg *Config, ep *registry.Endpoint) {
+	to := &e.endpoints[ep.Index]
+	switch ep.Kind {
+	case registry.Redis:
+		var d transport.Dialer = e.reactor
+		options := cfg.RedisOptions(ep)
+		if ep.Master != "" {
+			to.sentinels = sentinel.NewDialer(e.loop, d, options)
+			d = to.sentinels
+		}
+		if ep.Cluster {
+			to.redis = clusterclient.New(e.loop, d, options)
+		} else {
+			to.redis = resp.NewClient(e.loop, d, options)
+		}
+		to.tracker = e.track(d, cfg, ep)
+	case registry.HTTP:
+		to.service = remote.NewClient(e.loop, nil, RemoteOptions(ep))
 	}
-	l.Log(context.Background(), level, text, "endpoint", u.Endpoint.Name, "error", u.Err)
 }
 
 // Denied says that a Redis denies the user what an engine needs beside the commands of tasks. No request fails for it. Immutable; any goroutine.
@@ -102,64 +103,6 @@ func (d Denied) Log(l *slog.Logger) {
 		text = "a sentinel denies to tell of new masters, for which SUBSCRIBE is needed: without another sentinel, the master is asked for at new connections only"
 	}
 	l.Warn(text, "endpoint", d.Endpoint.Name, "address", d.Addr, "error", d.Err)
-}
-
-// probePrefix begins no key. A server that refuses to report changes of this prefix would refuse others, too.
-const probePrefix = "rankd:does the server tell of changes?"
-
-// track makes the servers of an endpoint report changes, if its mode is tracked, and returns the tracker. The tracker
-// connects to a server when a plan first reads from it, or at once if the endpoint requires reports. If a server
-// refuses, its values are kept only by their age; if the endpoint requires reports, nothing is kept.
-func (e *Async) track(l *loop.Loop, d transport.Dialer, cfg *Config, ep *registry.Endpoint) changeTracker {
-	hear := cfg.OnUntracked
-	if hear == nil {
-		hear = func(u Untracked) { go u.Log(slog.Default()) } // The loop does not wait for a log.
-	}
-	cache := ep.Policy.Cache
-	if !cache.Mode.Tracked() {
-		return nil
-	}
-	table := e.givenOnLoop.Tables[ep.Index]
-	var tracker changeTracker
-	refused := false
-	changed := func(err error) {
-		if !errors.Is(err, resp.ErrTrackingRefused) {
-			table.Rely(tracker)
-			if err == nil && refused {
-				refused = false
-				hear(Untracked{ep, nil})
-			}
-			return
-		}
-		if !cache.Required {
-			table.Rely(nil)
-		}
-		refused = true
-		hear(Untracked{ep, err})
-	}
-	switch reads := cache.Mode == registry.CacheTrack; client := e.endpoints[ep.Index].redis.(type) {
-	case *clusterclient.Client:
-		tracker = client.Track(cache.MaxSilence, table, reads, changed)
-	case *resp.Client:
-		single := resp.NewTracker(l, d, cfg.RedisOptions(ep), cache.MaxSilence, table, changed)
-		if reads {
-			single.TrackReads(client)
-		}
-		tracker = single
-	}
-	table.Rely(tracker)
-	table.Watch(tracker)
-	if cache.Required {
-		_ = l.Post(func() { tracker.Track([]string{probePrefix}) }) // Only a loop that has ended refuses.
-	}
-	return tracker
-}
-
-// A changeTracker makes the servers of an endpoint report changes: a *resp.Tracker, or a *clusterclient.Tracker. Loop
-// only.
-type changeTracker interface {
-	rowcache.Source
-	Close()
 }
 
 // Connect implements Engine.
@@ -212,5 +155,5 @@ func (e *Async) uses(ep *registry.Endpoint) bool {
 			return true
 		}
 	}
-	return e.admission.AnyWaits(func(x *Execution) bool { return x.Graph.Registry.Has(ep) })
+	return e.admission.AnyUses(ep)
 }
