@@ -69,7 +69,7 @@ func (r *run) start(node int, there where) {
 		rows := r.State.Rows(node)
 		r.Journal.Spawn(node, places[there], rows)
 		if there == onPool {
-			j.offload.load(j, rows+p.makes)
+			j.offload.load(j, rows)
 		}
 	}
 	if r.State.timeLimited(j.node) || j.laterTimeout() > 0 { // Usually not: that costs not even reading the clock.

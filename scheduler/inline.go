@@ -17,7 +17,7 @@ type inliner struct {
 	// Of the node that runs.
 	try    try
 	run    *run
-	rows   int // as the cost model counts them
+	rows   int // of its inputs
 	parent int // the node that it follows directly; -1: none
 	depth  int // how many nodes it follows directly
 
@@ -100,9 +100,8 @@ func (r *run) runInline(node int, start clock.Time) {
 // load prepares the job to run a node from start on.
 func (in *inliner) load(node int, start clock.Time) {
 	r, p := in.run, &in.run.profile.nodes[node]
-	rows := r.State.Rows(node)
-	in.rows = rows + p.makes
-	r.Journal.Spawn(node, trace.Inline, rows)
+	in.rows = r.State.Rows(node)
+	r.Journal.Spawn(node, trace.Inline, in.rows)
 	r.load(&in.job, node, p.spec, p.limit, start)
 	if p.mayRecall || in.try.on {
 		in.try.begin(in, p.mayRecall)

@@ -40,7 +40,7 @@ func (j *asyncJob) noteGivenUp() {
 func (j *asyncJob) noteStep(k int) {
 	o, journal, node := j.offload, j.run.Journal, j.node.Index
 	next := int(j.profile.nodes[node].next)
-	rows := o.steps[k+1].rows - j.profile.nodes[next].makes
+	rows := o.steps[k+1].rows
 	journal.Worked(node, o.job.Worker, o.steps[k].start)
 	journal.End(node, o.steps[k].end, rows)
 	journal.Fuse(next, node, k+1, rows)

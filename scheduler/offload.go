@@ -45,7 +45,7 @@ type offload struct {
 // jobStep is how one node of a job ran.
 type jobStep struct {
 	start, end clock.Time
-	rows       int
+	rows       int // of the node's inputs
 }
 
 // notBegun is the position of a job that no worker has begun.
@@ -55,7 +55,7 @@ func newOffload(j *asyncJob) *offload {
 	return &offload{waiter: poolWaiter{job: j}, next: j.nextStep, job: cpupool.Job{Work: j.work, Done: j.handedBack}}
 }
 
-// load sets the facts about the node of j, which reads and makes so many rows, and how many follow it in its chain.
+// load sets the facts about the node of j, which reads so many rows, and how many follow it in its chain.
 func (o *offload) load(j *asyncJob, rows int) {
 	r := j.run
 	o.graph, o.head, o.bounds, o.shared, o.notes = r.Req.Graph, j.node.Index, r.State.bounds, r.Shared, r.State.notes
@@ -123,7 +123,7 @@ func (j *asyncJob) nextStep() bool {
 	}
 	index := j.profile.nodes[c.Node.Index].next
 	next := &j.profile.nodes[index]
-	o.steps[k+1] = jobStep{start: j.Ended, rows: j.Out.N + next.makes}
+	o.steps[k+1] = jobStep{start: j.Ended, rows: j.Out.N}
 	j.follow(o.graph.Nodes[index], next.spec, o.shared.limit(next.limit), &o.bounds)
 	o.position.Store(int32(k + 1))
 	return true

@@ -155,7 +155,7 @@ func (r *run) place(index int) where {
 // (bench placement, top_1000).
 func (r *run) isCheap(index int) bool {
 	n := &r.profile.nodes[index]
-	took, known := n.predict(r.Req.Graph.Nodes[index], r.State.Rows(index)+n.makes)
+	took, known := n.predict(r.Req.Graph.Nodes[index], r.State.Rows(index))
 	if !known {
 		return n.there == onLoop && n.cost.runs == 0 // its author has it run on the loop
 	}

@@ -119,8 +119,9 @@ func newProfile(g *plan.Graph) *profile {
 		n := &p.nodes[i]
 		n.spec = spec
 		p.forgets = p.forgets && spec.Forgets
-		n.mayInline = (spec.Inline || spec.Cheap) && (node.Inline == nil || *node.Inline)
-		n.mayRecall = tasks.MayRecall(spec) && (node.Inline == nil || *node.Inline)
+		permitted := node.Inline == nil || *node.Inline
+		n.mayInline = permitted && (spec.Inline || spec.Cheap)
+		n.mayRecall = permitted && tasks.MayRecall(spec)
 		n.limit = tasks.Limit(g, node)
 		if spec.Cost != nil {
 			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))
@@ -134,8 +135,9 @@ func newProfile(g *plan.Graph) *profile {
 // firstRowsMax bounds the rows of a node that runs inline before it was measured, without a hint in its plan.
 const firstRowsMax = 256
 
-// predict returns how long a node will take for so many rows. False means that there is no prediction.
+// predict returns how long a node will take for inputs of so many rows. False means that there is no prediction.
 func (n *nodeProfile) predict(node *plan.Node, rows int) (time.Duration, bool) {
+	rows += n.makes
 	switch {
 	case n.cost.knows(rows):
 		return n.cost.predict(rows), true
@@ -148,9 +150,10 @@ func (n *nodeProfile) predict(node *plan.Node, rows int) (time.Duration, bool) {
 	}
 }
 
-// learn records how long the node ran. A failure counts only if it took longer than expected, because most failures
-// end early.
+// learn records how long the node ran for inputs of so many rows. A failure counts only if it took longer than
+// expected, because most failures end early.
 func (n *nodeProfile) learn(rows int, took time.Duration, err error) {
+	rows += n.makes
 	if err == nil || took > n.cost.predict(rows) {
 		n.cost.learn(rows, took)
 	}
@@ -158,7 +161,7 @@ func (n *nodeProfile) learn(rows int, took time.Duration, err error) {
 
 // costModel predicts how long a node of a plan computes, from what it took before:
 //
-//	time = fixed + perRow × active rows of its input
+//	time = fixed + perRow × active rows of its input, and those that it makes besides
 //
 // Each measurement moves the prediction for its number of rows half-way to the measured time. So the model notices
 // after one run that a node has become expensive, and after some ten that it has become cheap. The size of the input

@@ -58,7 +58,7 @@ func (t *try) giveUp(in *inliner) {
 		t.table.Recount(t.counts)
 	}
 	j := r.newJob(node, onLoop)
-	r.Journal.Spawn(node, places[onLoop], in.rows-r.profile.nodes[node].makes)
+	r.Journal.Spawn(node, places[onLoop], in.rows)
 	j.takeOver(tried)
 	if r.State.timeLimited(j.node) {
 		j.started = j.Started

@@ -58,17 +58,13 @@ func OpenSequential(cfg scheduler.Config) *Sequential {
 // at the node's start and at its end. Sleeps and Redis calls end at them, and CPU work is asked to
 // stop. A body that neither waits nor looks runs on, and the answer waits for it.
 type engine struct {
-	reg         *registry.Registry
-	cfg         scheduler.Config
-	endpoints   atomic.Pointer[[]endpoint] // by their index
-	given       taskrun.Engine             // for bodies: the clock goes at the pace of real time
-	nodeTimeout time.Duration
-	maxRows     int // of a request
-	outside     task.Outside
-	awaits      scheduler.Awaits
-	mode        scheduler.Mode
-	model       string   // its name in a trace
-	cpu, io     *workers // nil: each node runs on the goroutine of its request
+	cfg       scheduler.Config
+	endpoints atomic.Pointer[[]endpoint] // by their index
+	given     taskrun.Engine             // for bodies: the clock goes at the pace of real time
+	outside   task.Outside
+	awaits    scheduler.Awaits
+	model     string   // its name in a trace
+	cpu, io   *workers // nil: each node runs on the goroutine of its request
 
 	mu        sync.Mutex
 	admission scheduler.Admission         // Enter and Close under mu, too
@@ -118,13 +114,12 @@ func newClient(cfg *scheduler.Config, ep *registry.Endpoint) client {
 
 // init fills in the fields that both engines have.
 func (e *engine) init(cfg *scheduler.Config, model string) {
-	e.model = model
-	e.reg, e.given.Clock, e.nodeTimeout, e.maxRows = cfg.Registry, cfg.Clock, cfg.NodeTimeout, cfg.MaxRows
-	e.mode, e.journals = cfg.Placement.Mode, trace.NewJournals(cfg.Clock, 0)
+	e.cfg, e.model, e.given.Clock = *cfg, model, cfg.Clock
+	e.journals = trace.NewJournals(cfg.Clock, 0)
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
 	e.degraded = make(map[string]uint64)
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
-	e.cfg, e.using = *cfg, make(map[*registry.Registry]int)
+	e.using = make(map[*registry.Registry]int)
 	e.endpoints.Store(new([]endpoint))
 	e.Connect(cfg.Registry.Endpoints())
 }
@@ -209,7 +204,7 @@ func (e *engine) Clock() clock.Clock { return e.given.Clock }
 func (e *engine) Submit(x *scheduler.Execution, done func(*scheduler.Result)) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	waits, loser, err := x.Enter(e.reg, &e.admission, e.given.Clock, done)
+	waits, loser, err := x.Enter(e.cfg.Registry, &e.admission, e.given.Clock, done)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,8 +36,8 @@ type run struct {
 func (e *engine) run(x *scheduler.Execution) {
 	defer e.leave(x.Graph) // The request is its caller's again by then, but for the plan.
 	r := &run{engine: e}
-	r.Shared, r.shared.Given.Rows, r.changed.L = &r.shared, tasks.NewRowBudget(e.maxRows), &r.mu
-	r.Begin(x, e.nodeTimeout, cmp.Or(x.Mode, e.mode))
+	r.Shared, r.shared.Given.Rows, r.changed.L = &r.shared, tasks.NewRowBudget(e.cfg.MaxRows), &r.mu
+	r.Begin(x, e.cfg.NodeTimeout, cmp.Or(x.Mode, e.cfg.Placement.Mode))
 	r.Record(e.journals, e.model, "")
 	r.Journal.Enter()
 	defer func() {
@@ -83,32 +84,28 @@ func (r *run) dispatch() {
 // returns when no request is in flight. Any goroutine.
 type workers struct {
 	pond.Pool
-	numbers numbers
-}
 
-// numbers gives each worker that is busy a number of its own, the lowest that is free. Any goroutine.
-type numbers struct {
 	mu   sync.Mutex
-	busy []bool
+	busy []bool // by the number of a worker; guarded by mu
 }
 
-func (n *numbers) take() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for i, busy := range n.busy {
-		if !busy {
-			n.busy[i] = true
-			return i
-		}
+// takeNumber gives a worker that becomes busy a number of its own, the lowest that is free.
+func (w *workers) takeNumber() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	number := slices.Index(w.busy, false)
+	if number < 0 {
+		number = len(w.busy)
+		w.busy = append(w.busy, false)
 	}
-	n.busy = append(n.busy, true)
-	return len(n.busy) - 1
+	w.busy[number] = true
+	return number
 }
 
-func (n *numbers) give(number int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.busy[number] = false
+func (w *workers) giveNumber(number int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busy[number] = false
 }
 
 // spawn has a worker run a node, or runs it here if there are none. mu is held.
@@ -185,8 +182,8 @@ func (j *job) work() {
 	j.Err = task.ErrGoexit // stays if the body never returns
 	defer j.settle()
 	if j.workers != nil {
-		number := j.workers.numbers.take()
-		defer j.workers.numbers.give(number)
+		number := j.workers.takeNumber()
+		defer j.workers.giveNumber(number)
 		j.waits.Work(number)
 		defer j.waits.Done()
 	}
