@@ -103,8 +103,10 @@ func (in *inliner) load(node int, start clock.Time) {
 	in.rows = r.State.Rows(node)
 	r.Journal.Spawn(node, trace.Inline, in.rows)
 	r.load(&in.job, node, p.spec, p.limit, start)
-	if p.mayRecall || in.try.on {
-		in.try.begin(in, p.mayRecall)
+	if p.mayRecall {
+		in.try.begin(in)
+	} else if in.try.on {
+		in.try.end(in)
 	}
 	in.engine.noteRunning(in.job.Ctx.Node)
 }

@@ -92,10 +92,10 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.nodes = make([]nodeState, n)
 		s.readyQueue = make([]int32, 0, n)
 	}
-	s.bounds = bounds{arrived: arrived, deadline: deadline}
-	s.graph, s.nodes, s.readyQueue, s.now, s.due = g, s.nodes[:n], s.readyQueue[:0], arrived, g.Due
-	s.head, s.inflight, s.settled, s.optional, s.errNode = 0, 0, 0, 0, 0
-	s.notes, s.err, s.required, s.incomplete, s.ahead, s.ids, s.cached = nil, nil, nil, nil, nil, nil, s.cached[:0]
+	*s = State{
+		bounds: bounds{arrived: arrived, deadline: deadline}, graph: g, now: arrived, due: g.Due,
+		nodes: s.nodes[:n], readyQueue: s.readyQueue[:0], cached: s.cached[:0],
+	}
 	for i, node := range g.Nodes {
 		s.nodes[i] = nodeState{waits: int32(node.Waits), readers: int32(node.Readers)}
 		if node.OnDemand {
@@ -126,7 +126,7 @@ func (s *State) ReadyAt(node int) clock.Time { return s.nodes[node].ready }
 // Release drops all results, so that a State kept for reuse holds no rows.
 func (s *State) Release() {
 	clear(s.nodes)
-	s.graph, s.notes, s.err, s.required, s.incomplete, s.ahead, s.ids = nil, nil, nil, nil, nil, nil, nil
+	*s = State{nodes: s.nodes, readyQueue: s.readyQueue, cached: s.cached}
 }
 
 // Ready reports whether some node is ready.

@@ -19,7 +19,7 @@ import (
 // only.
 type try struct {
 	taskrun.NoWaiter
-	on     bool
+	on     bool // the node that runs is a try
 	waits  bool // the body has to wait
 	batch  resp.Batch
 	table  *rowcache.Table // nil: the node's reads are not kept
@@ -29,15 +29,8 @@ type try struct {
 // errNotInMemory ends the body of a try. Nobody else sees it.
 var errNotInMemory = errors.New("not all is in memory")
 
-// begin runs the node that in has loaded as a try, if it qualifies.
-func (t *try) begin(in *inliner, on bool) {
-	if !on {
-		if t.on {
-			env := tasks.Env(&in.job.Ctx)
-			t.on, env.Waiter, env.Engine, env.Now = false, nil, &in.engine.given, 0
-		}
-		return
-	}
+// begin runs the node that in has loaded as a try.
+func (t *try) begin(in *inliner) {
 	env := tasks.Env(&in.job.Ctx)
 	t.on, t.waits, t.table = true, false, nil
 	env.Waiter, env.Engine, env.Now = t, &in.engine.givenOnLoop, in.job.Started
@@ -46,6 +39,12 @@ func (t *try) begin(in *inliner, on bool) {
 			t.counts = t.table.Counts()
 		}
 	}
+}
+
+// end has the job of in run its next node as any other.
+func (t *try) end(in *inliner) {
+	env := tasks.Env(&in.job.Ctx)
+	t.on, env.Waiter, env.Engine, env.Now = false, nil, &in.engine.given, 0
 }
 
 // giveUp starts the node of in in a coroutine. Its timeout counts from the start of the try.
