@@ -9,29 +9,14 @@
 //	                                └─▶ offload: a worker, a chain ─────┤      │
 //	                                    deadline, refusal, giving up ───┴──────┘
 //
-// Read state.go first, then job.go: together they say how a node runs, in every engine. Package scheduler/blocking has the engines
-// without a loop, which drive the same jobs.
+// docs/how-a-request-runs.md follows one request, and lists the files in the order in which they are best read. Package
+// scheduler/blocking has the engines without a loop, which drive the same jobs.
 //
 // # The Async engine
 //
 // One loop goroutine owns every request in flight: no lock guards any of it. The body of a node
 // may await Redis or a timer. It is then suspended as a coroutine while the loop goes on. CPU
 // work runs on the pool and comes back as a post.
-//
-// Each file has one part of this:
-//
-//	engine.go    Execution: one request, from Submit to done
-//	async.go     the engine, and its drain
-//	admission.go says which requests run, wait or are refused, in every engine; intake.go asks it
-//	run.go       one request: it starts ready nodes and delivers the result
-//	place.go     decides where a node runs
-//	profile.go   has what the engine has learned about a plan
-//	inline.go    runs the steps of cheap nodes on the loop, without a coroutine
-//	asyncjob.go  the race that settles a node that takes its time, in one of two places:
-//	loopbody.go  runs one step on the loop, in a coroutine, and waits for it; the waits are in
-//	             redisbody.go, remotebody.go and await.go
-//	offload.go   runs the steps of a chain on the CPU pool
-//	journal.go   notes what happens to a request on workers and connections
 //
 // A computing node runs inline if its author and the plan permit it, and its predicted time is
 // under a threshold. Otherwise it goes to the pool, with the rest of its chain. In the mode
