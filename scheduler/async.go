@@ -109,9 +109,9 @@ func NewAsync(cfg AsyncConfig) *Async {
 	}
 	e.policy = e.placement.policy(e.placement.Mode)
 	e.awaits.Go = cfg.Go
-	e.inliner.engine, e.inliner.resume, e.inliner.step, e.admitNextFn = e, e.resumeParked, e.inliner.nextStep, e.admitNext
+	e.admitNextFn = e.admitNext
+	e.inliner.init(e)
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
-	e.inliner.job.Init(&e.outside, &e.given, nil)
 	return e
 }
 

@@ -51,17 +51,24 @@ func (k *keptNodes) take() int {
 	return node
 }
 
+// init prepares the inliner of an engine.
+func (in *inliner) init(e *Async) {
+	in.engine, in.step, in.resume = e, in.nextStep, in.resumeParked
+	in.job.Init(&e.outside, &e.given, nil)
+}
+
 // hasBudget reports whether nodes may run inline in this iteration.
-func (e *Async) hasBudget() bool {
-	if now := e.loop.Iteration(); e.inliner.iteration != now {
-		e.inliner.iteration, e.inliner.spent = now, 0
+func (in *inliner) hasBudget() bool {
+	if now := in.engine.loop.Iteration(); in.iteration != now {
+		in.iteration, in.spent = now, 0
 	}
-	return e.inliner.spent < e.placement.InlineBudget
+	return in.spent < in.engine.placement.InlineBudget
 }
 
 // runKept runs the oldest kept node, and those that follow it directly. It reports whether it did.
 func (r *run) runKept() bool {
-	now := r.engine.inliner.ended
+	in := &r.engine.inliner
+	now := in.ended
 	if now == 0 {
 		now = r.engine.loop.Clock().Now()
 	}
@@ -69,7 +76,7 @@ func (r *run) runKept() bool {
 		r.skipKept()
 		return false
 	}
-	if len(r.engine.inliner.parked) > 0 || !r.engine.hasBudget() { // Those that wait already go first.
+	if len(in.parked) > 0 || !in.hasBudget() { // Those that wait already go first.
 		r.park()
 		return false
 	}
@@ -151,7 +158,7 @@ func (in *inliner) nextStep() bool {
 		r.start(next, there)
 		return false
 	}
-	if !e.hasBudget() {
+	if !in.hasBudget() {
 		r.kept.add(next)
 		return false
 	}
@@ -187,24 +194,23 @@ func (r *run) park() {
 	if r.kept.parked {
 		return
 	}
-	e := r.engine
+	in := &r.engine.inliner
 	r.kept.parked = true
 	r.profile.counts.Deferred++
-	if e.inliner.parked = append(e.inliner.parked, r); len(e.inliner.parked) == 1 {
-		e.loop.Post(e.inliner.resume) // Only a stopped loop refuses, and it ends all anyway.
+	if in.parked = append(in.parked, r); len(in.parked) == 1 {
+		r.engine.loop.Post(in.resume) // Only a stopped loop refuses, and it ends all anyway.
 	}
 }
 
 // resumeParked goes on with the runs that wait for a new iteration, in order.
-func (e *Async) resumeParked() {
-	in := &e.inliner
+func (in *inliner) resumeParked() {
 	runs := in.parked
 	in.parked = in.others
 	for i, r := range runs {
 		runs[i] = nil
 		r.kept.parked = false
 		if r.Req == nil {
-			e.freeRuns.put(r) // It has ended meanwhile.
+			in.engine.freeRuns.put(r) // It has ended meanwhile.
 			continue
 		}
 		r.pump()
