@@ -16,16 +16,15 @@ import (
 // watched is an engine whose watchdog looks when the test says so.
 type watched struct {
 	*world
-	ticks chan time.Time
 	now   time.Time
 	stuck chan Stuck
 }
 
 func openWatched(t *testing.T) *watched {
-	w := &watched{world: open(t, Config{}), ticks: make(chan time.Time), now: time.Now(), stuck: make(chan Stuck, 4)}
+	w := &watched{world: open(t, Config{}), now: time.Now(), stuck: make(chan Stuck, 4)}
 	w.watchdog.close()
 	dog := newWatchdog(w.loop, func(s Stuck) { w.stuck <- s })
-	dog.start(w.ticks)
+	dog.start(nil)
 	exchanged := make(chan struct{})
 	w.Post(func() {
 		w.watchdog = dog
@@ -35,11 +34,10 @@ func openWatched(t *testing.T) *watched {
 	return w
 }
 
-// look has the watchdog look that long after the last time. It has looked when the next tick is
-// taken.
+// look has the watchdog look that long after the last time.
 func (w *watched) look(after time.Duration) {
 	w.now = w.now.Add(after)
-	w.ticks <- w.now
+	w.watchdog.look(w.now)
 }
 
 // waitIdle waits until the loop waits.
