@@ -161,12 +161,12 @@ func (n *nodeProfile) learn(rows int, took time.Duration, err error) {
 
 // costModel predicts how long a node of a plan computes, from what it took before:
 //
-//	time = fixed + perRow × active rows of its input, and those that it makes besides
+//	time = fixed + perRow × rows
 //
-// Each measurement moves the prediction for its number of rows half-way to the measured time. So the model notices
-// after one run that a node has become expensive, and after some ten that it has become cheap. The size of the input
-// decides which part learns: up to some dozens of rows the fixed part, beyond that the part per row. The zero value
-// has measured nothing. Loop only.
+// The rows are the active ones of its inputs, and those that it makes besides. Each measurement moves the prediction
+// for its number of rows half-way to the measured time. So the model notices after one run that a node has become
+// expensive, and after some ten that it has become cheap. The number of rows decides which part learns: up to some
+// dozens the fixed part, beyond that the part per row. The zero value has measured nothing. Loop only.
 type costModel struct {
 	fixed   float64 // ns
 	perRow  float64 // ns
