@@ -11,6 +11,8 @@ import (
 	"github.com/rankd/rankd/trace"
 )
 
+// This file has how a body on the loop waits for Redis.
+
 // Caller runs calls against the servers of one endpoint: a *resp.Client, or a *clusterclient.Client for several
 // servers. Each method says who may call it.
 type Caller interface {
