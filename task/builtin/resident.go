@@ -52,7 +52,7 @@ func residentReference() task.Reference {
 			"The engine runs that plan when a plan that reads its rows is loaded, and then every `refresh` seconds beside the requests. " +
 			"With a [cache](../../cache.md) that Redis tells of changes such a run asks Redis for nothing but what has changed. A request ends with the rows that it began with. " +
 			"If a run fails, the engine keeps the rows of the last one, and tries again.\n\n" +
-			"That plan has one output, and must not depend on a request: no `viewer`, no service, no key with the user or a field of the context, no `fromRequest`, and no `resident`. " +
+			"That plan has one output, and must not depend on a request: no `viewer`, no service, no key with the user or a field of the context, no integer that [a request gives](../../writing-a-plan.md#integers-that-requests-give), and no `resident`. " +
 			"Its parameters have their defaults. It is an ordinary plan otherwise, and may be asked for itself. See [resident rows](../../data.md#resident-rows).",
 		Writes:     "The columns of `fields`. The other plan returns each of them.",
 		Order:      "The rows of that plan, in its order.",
