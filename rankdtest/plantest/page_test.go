@@ -14,7 +14,7 @@ import (
 )
 
 // block matches a file that a page shows, with its name in the first line.
-var block = regexp.MustCompile("(?s)```(?:typescript|toml)\n(?://|#) ((?:plans|registry)/[a-z.]+)\n(.*?)```")
+var block = regexp.MustCompile("(?s)```(?:typescript|toml)\n((?://|#) ((?:plans|registry)/[a-z.]+)\n.*?)```")
 
 // TestThePageIsTrue runs the tests that the page shows, with the plan and the tables that the
 // page names. They pass. After a change of the plan they fail as the page says.
@@ -26,8 +26,8 @@ func TestThePageIsTrue(t *testing.T) {
 		require.NoError(t, err)
 		page = string(text)
 		for _, file := range block.FindAllStringSubmatch(page, -1) {
-			if file[1] != "plans/typo.plan.ts" {
-				writeAll(t, dir, map[string]string{file[1]: file[2]})
+			if file[2] != "plans/typo.plan.ts" {
+				writeAll(t, dir, map[string]string{file[2]: file[1]})
 			}
 		}
 	}
