@@ -161,7 +161,7 @@ func TestTraceOfAQueue(t *testing.T) {
 			}
 			first := ask(1)
 			<-g.entered
-			next := ask(2)                           // Its answer may come before that of the first, but on the loop.
+			next := ask(2)                           // It may be answered before the first, but on the loop.
 			for e.Metrics().Admission.Waiting == 0 { // the loop has not seen the request yet
 			}
 			close(g.opened)

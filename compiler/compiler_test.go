@@ -386,8 +386,8 @@ func TestHugeExpressions(t *testing.T) {
 	assert.Contains(t, d.Message, "more than 10000 nodes")
 }
 
-// TestNamedOutputs: an object names the outputs, in its order. What they need is in the
-// artifact once.
+// TestNamedOutputs: an object names the outputs, in its order. The artifact has each node that
+// they need once.
 func TestNamedOutputs(t *testing.T) {
 	r := one(t, newCompiler(t), map[string]string{"a.plan.ts": bodied("a", "const v = ctx.fixed_source(), few = v.take({ count: 1 }); return { home: few, deals: v, again: few };")})
 	require.Empty(t, r.Errors)

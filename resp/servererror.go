@@ -1,9 +1,12 @@
 package resp
 
 import (
+	"errors"
 	"strings"
+	"time"
 
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // A ServerError is a reply by which the server refuses one command, such as
@@ -65,6 +68,35 @@ func (e *ServerError) Denied() bool {
 	code := e.Code()
 	return code == "NOPERM" || code == "NOAUTH" || code == "WRONGPASS"
 }
+
+// denialPause is how long a server that denies the user something isn't asked: an operator has to change something first.
+const denialPause = 30 * time.Second
+
+// Denial remembers that a server denies the user something, so that this is told once, and the server is asked less
+// often. The zero value has heard no denial. One goroutine.
+type Denial struct {
+	message  string // of the last one since an answer; empty: none
+	pauseEnd clock.Time
+}
+
+// Note takes the error of a question to the server, nil for an answer. Errors that deny nothing change nothing. news
+// says that a denial is the first since the last answer, or gives another reason.
+func (d *Denial) Note(err error, now clock.Time) (news bool) {
+	if err == nil {
+		*d = Denial{}
+		return false
+	}
+	var refusal *ServerError
+	if !errors.As(err, &refusal) || !refusal.Denied() {
+		return false
+	}
+	news = d.message != refusal.Message
+	*d = Denial{refusal.Message, now.Add(denialPause)}
+	return news
+}
+
+// Pauses reports whether the server should not be asked yet.
+func (d *Denial) Pauses(now clock.Time) bool { return now < d.pauseEnd }
 
 // refusesAll reports whether the server refuses the connection, not the command.
 func (e *ServerError) refusesAll() bool {

@@ -87,6 +87,9 @@ func (c Config) WithDefaults() Config {
 	if c.Clock == nil {
 		c.Clock = clock.NewReal()
 	}
+	if c.OnUntracked == nil {
+		c.OnUntracked = func(u Untracked) { go u.Log(slog.Default()) } // The loop does not wait for a log.
+	}
 	if c.OnDenied == nil {
 		c.OnDenied = func(d Denied) { go d.Log(slog.Default()) } // The loop does not wait for a log.
 	}

@@ -38,10 +38,6 @@ const probePrefix = "rankd:does the server tell of changes?"
 // connects to a server when a plan first reads from it, or at once if the endpoint requires reports. If a server
 // refuses, its values are kept only by their age; if the endpoint requires reports, nothing is kept.
 func (e *Async) track(d transport.Dialer, cfg *Config, ep *registry.Endpoint) changeTracker {
-	hear := cfg.OnUntracked
-	if hear == nil {
-		hear = func(u Untracked) { go u.Log(slog.Default()) } // The loop does not wait for a log.
-	}
 	cache := ep.Policy.Cache
 	if !cache.Mode.Tracked() {
 		return nil
@@ -54,7 +50,7 @@ func (e *Async) track(d transport.Dialer, cfg *Config, ep *registry.Endpoint) ch
 			table.Rely(tracker)
 			if err == nil && refused {
 				refused = false
-				hear(Untracked{ep, nil})
+				cfg.OnUntracked(Untracked{ep, nil})
 			}
 			return
 		}
@@ -62,7 +58,7 @@ func (e *Async) track(d transport.Dialer, cfg *Config, ep *registry.Endpoint) ch
 			table.Rely(nil)
 		}
 		refused = true
-		hear(Untracked{ep, err})
+		cfg.OnUntracked(Untracked{ep, err})
 	}
 	switch reads := cache.Mode == registry.CacheTrack; client := e.endpoints[ep.Index].redis.(type) {
 	case *clusterclient.Client:

@@ -93,7 +93,7 @@ type fleet struct {
 	peers, peersDir            string
 }
 
-// crew is a process per engine.
+// crew is a process per engine. One goroutine.
 type crew []*worker.Process
 
 func (c crew) run(engine int, r *worker.Round) (*worker.Report, error) { return c[engine].Run(r) }

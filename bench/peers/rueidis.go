@@ -21,7 +21,7 @@ type RueidisConfig struct {
 	Conns int
 	// FlushDelay is how long the other connection waits for more waves before each flush
 	// (MaxFlushDelay). One system call then serves many requests, but a single request waits in
-	// vain. Zero means 20 µs; negative means that there is no such connection.
+	// vain. Zero means 20 µs; a negative value means that the client has none.
 	FlushDelay time.Duration
 	// Threshold is the number of waves in flight from which they go to the connection that
 	// waits. Zero means 16.

@@ -214,7 +214,7 @@ func bytesOf(words ...string) int {
 	return n
 }
 
-// What is in memory is not read again until its key changes. What must be fresh is always read.
+// A value in memory is read again only after its key has changed. A node with fresh always reads.
 func TestCachingPeers(t *testing.T) {
 	x := exampleCases[0]
 	for _, spec := range caching[:2] {

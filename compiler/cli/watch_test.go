@@ -120,8 +120,8 @@ export default definePlan({ name: "a", build: (ctx) => ctx.fixedSource({ rowCoun
 	assert.NoError(t, w.stop())
 }
 
-// A file may be saved in any state while another state is compiled. In the end the artifact is
-// that of the last state.
+// Somebody saves a file in another state while one state is compiled. In the end the artifact
+// belongs to the last state.
 func TestWatchTheLastStateWins(t *testing.T) {
 	const states = 40
 	w := watchFolder(t, map[string]string{"plans/a.plan.ts": source("a", 0)})

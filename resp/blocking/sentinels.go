@@ -30,7 +30,6 @@ const (
 	sentinelsEach    = 300 * time.Millisecond // at most, for one sentinel to name the master
 	sentinelSilence  = 2 * time.Second        // after which a sentinel that reports switches gets a ping; after another one it is given up
 	sentinelPause    = 500 * time.Millisecond // between two attempts to hear of masters
-	sentinelDenied   = 30 * time.Second       // the same for a sentinel that has denied to tell: an operator has to change something first
 	sentinelMaxBytes = 1 << 16                // of one reply
 )
 
@@ -195,19 +194,16 @@ func (s *Sentinels) isMaster(addr string) bool {
 
 // hear listens to one sentinel after the other. One that denies it is passed over for a while.
 func (s *Sentinels) hear() {
-	denied, pauseEnd := make([]string, len(s.asked)), make([]time.Time, len(s.asked))
+	denials := make([]resp.Denial, len(s.asked))
 	for turn := 0; s.life.Err() == nil; turn++ {
-		if i := turn % len(s.asked); time.Now().After(pauseEnd[i]) {
-			heard, err := s.listen(s.asked[i]) // If it fails, the next one may answer.
+		i := turn % len(s.asked)
+		if c, denial := s.asked[i], &denials[i]; !denial.Pauses(c.clock.Now()) {
+			heard, err := s.listen(c) // If it fails, the next one may answer.
 			if heard {
-				denied[i] = ""
+				denial.Note(nil, c.clock.Now())
 			}
-			var refusal *resp.ServerError
-			if errors.As(err, &refusal) && refusal.Denied() {
-				if denied[i] != refusal.Message {
-					s.onDenied(s.asked[i].Addr(), err)
-				}
-				denied[i], pauseEnd[i] = refusal.Message, time.Now().Add(sentinelDenied)
+			if denial.Note(err, c.clock.Now()) {
+				s.onDenied(c.Addr(), err)
 			}
 		}
 		select {

@@ -14,10 +14,9 @@ import (
 
 // The rules of reads from replicas.
 const (
-	probeEvery  = time.Second      // from one round of questions to the next
-	probeFresh  = 3 * time.Second  // how long an answer counts, from its question on
-	probeSmooth = 4                // a new round trip counts for one in so many
-	probeDenied = 30 * time.Second // the pause after a node has denied the question: an operator has to change something first
+	probeEvery  = time.Second     // from one round of questions to the next
+	probeFresh  = 3 * time.Second // how long an answer counts, from its question on
+	probeSmooth = 4               // a new round trip counts for one in so many
 )
 
 // A Replication is what a server says of its own replication. Immutable.
@@ -69,8 +68,7 @@ type health struct {
 	Replication
 	asked     clock.Time    // when the question left that it answered last; 0: it is not to be read
 	roundTrip time.Duration // smoothed; 0: not measured
-	denied    string        // why the node last denied to answer; empty: it has not since its last answer
-	pauseEnd  clock.Time    // after that; otherwise 0
+	denial    resp.Denial   // whether the node denies the question
 }
 
 // ReadFrom sets which nodes answer reads. It must come before the first map. maxLag bounds how many bytes a replica may be behind; zero means no bound.
@@ -153,21 +151,14 @@ func (s *State) Probe(now clock.Time) (nodes []int) {
 			nodes = append(nodes, master)
 		}
 	}
-	return slices.DeleteFunc(nodes, func(n int) bool { return s.health[n].pauseEnd != 0 && !s.health[n].pauseEnd.Passed(now) })
+	return slices.DeleteFunc(nodes, func(n int) bool { return s.health[n].denial.Pauses(now) })
 }
 
 // Unprobed takes why a node has not answered a question. It is not read until it answers the next one. A node that denies the user
 // to ask is asked less often. news says that it has done so for the first time since its last answer, or for another reason.
 func (s *State) Unprobed(node int, err error, now clock.Time) (news bool) {
 	s.Distrust(node)
-	var refusal *resp.ServerError
-	if !errors.As(err, &refusal) || !refusal.Denied() {
-		return false
-	}
-	h := &s.health[node]
-	news = h.denied != refusal.Message
-	h.denied, h.pauseEnd = refusal.Message, now.Add(probeDenied)
-	return news
+	return s.health[node].denial.Note(err, now)
 }
 
 // Probed takes a node's answer to a question sent at an instant. If the node has another role than the map says, it is not read, and the map becomes due.
