@@ -2,7 +2,6 @@ package gbdt
 
 import (
 	"cmp"
-
 	"errors"
 	"fmt"
 	"math"
@@ -29,7 +28,8 @@ func isLightGBM(text []byte) bool {
 	return strings.TrimSuffix(line, "\r") == "tree"
 }
 
-// readLightGBM reads a model in LightGBM's text format, as Booster.save_model writes it: versions v3 and v4.
+// readLightGBM reads a model in LightGBM's text format, as Booster.save_model writes it: versions v2, v3 and v4. LightGBM
+// has one reader for them, which does not look at the version.
 //
 // It refuses, by name: several classes, random forests (average_output), linear trees, and unknown objectives. It
 // ignores what follows the trees, such as the training parameters.
@@ -112,8 +112,8 @@ func (r *lightReader) header() error {
 	if err != nil {
 		return err
 	}
-	if v := found["version"]; v != "v3" && v != "v4" {
-		return fmt.Errorf("version: is %s, must be v3 or v4", errtext.Quote(v))
+	if v := found["version"]; v != "v2" && v != "v3" && v != "v4" {
+		return fmt.Errorf("version: is %s, must be v2, v3 or v4", errtext.Quote(v))
 	}
 	for _, name := range [...]string{"num_class", "num_tree_per_iteration"} {
 		if n, err := natural(found, name); err != nil {
@@ -222,6 +222,17 @@ func doubles(found map[string]string, name string, count int) ([]float64, error)
 	})
 }
 
+// thresholds is doubles, and takes infinities: of "inf" only missing values go right.
+func thresholds(found map[string]string, count int) ([]float64, error) {
+	return numbers(found, "threshold", count, "a number, inf or -inf", func(text string) (float64, error) {
+		v, err := strconv.ParseFloat(text, 64)
+		if v != v {
+			err = strconv.ErrRange
+		}
+		return v, err
+	})
+}
+
 // lightTree is a tree of LightGBM. The file numbers its splits from 0, and its leaves from 0, too; a child that is
 // leaf n is written as ^n. Here leaves follow the splits: leaf n is node splits+n.
 type lightTree struct {
@@ -266,7 +277,7 @@ func (r *lightReader) tree() error {
 			return err
 		}
 	}
-	if t.threshold, err = doubles(found, "threshold", t.splits); err != nil {
+	if t.threshold, err = thresholds(found, t.splits); err != nil {
 		return err
 	}
 	if found["leaf_count"] != "" && (leaves == 1 || found["internal_count"] != "") {

@@ -25,7 +25,10 @@ type lightDocumentTree struct {
 	catThreshold                                    []uint32
 }
 
-func spaced[T any](list []T) string { return strings.Trim(fmt.Sprint(list), "[]") }
+// spaced writes a list as LightGBM does, with its names of infinities.
+func spaced[T any](list []T) string {
+	return strings.NewReplacer("+Inf", "inf", "-Inf", "-inf").Replace(strings.Trim(fmt.Sprint(list), "[]"))
+}
 
 func (d *lightDocument) text() string {
 	var b strings.Builder
@@ -97,7 +100,7 @@ func (t *lightDocumentTree) goesLeft(at int, v float64) bool {
 
 // lightNumbers are values and thresholds for which a comparison could go wrong.
 var lightNumbers = []float64{0, math.Copysign(0, -1), 1e-36, -1e-36, float64(float32(1e-35)), -float64(float32(1e-35)), 1.1e-35, 0.1, float64(float32(0.1)),
-	1, 1 + 1.0/(1<<52), 1 - 1.0/(1<<53), -0.5, -1, 2, 31, 32, 33.9, 64, 1e300, -1e300, math.SmallestNonzeroFloat64, 1 << 31, 1<<31 - 1}
+	1, 1 + 1.0/(1<<52), 1 - 1.0/(1<<53), -0.5, -1, 2, 31, 32, 33.9, 64, 1e300, -1e300, math.SmallestNonzeroFloat64, 1 << 31, 1<<31 - 1, math.Inf(1), math.Inf(-1)}
 
 func randomLight(rng *rand.Rand, features, trees, leaves int) *lightDocument {
 	d := &lightDocument{features: features, objective: "regression"}
@@ -214,6 +217,8 @@ func TestLightGBMSplits(t *testing.T) {
 		"zero, left":                       {6, -1, []float64{missing, 0, 1e-35, -1e-36, -1}, []float64{0.5, -0.5}},
 		"NaN, right":                       {8, 1, []float64{0, 1}, []float64{missing, 2}},
 		"NaN, left":                        {10, -1, []float64{missing, -1}, []float64{0, 2}},
+		"missing against the rest":         {8, math.Inf(1), []float64{0, -5, math.MaxFloat64, math.Inf(-1), math.Inf(1)}, []float64{missing}},
+		"the rest against missing":         {10, math.Inf(-1), []float64{missing, math.Inf(-1)}, []float64{0, -math.MaxFloat64, math.Inf(1)}},
 		"categories":                       {1, 0, []float64{0, 3, 33, 3.9, -0.5}, []float64{1, 2, 32, 34, 64, 1e9, 1e300, -1, -3, missing, math.Inf(1), math.Inf(-1)}},
 		"categories, missing is NaN":       {9, 0, []float64{0, 33}, []float64{missing, 1}},
 	} {
@@ -251,9 +256,11 @@ func TestLightGBMLinks(t *testing.T) {
 	m, err := Read([]byte(strings.Replace(lightStump(0, 1).text(), "objective=regression\n", "", 1)))
 	require.NoError(t, err)
 	assert.Equal(t, "custom", m.Objective())
-	m, err = Read([]byte(strings.ReplaceAll(lightStump(0, 1).text(), "\n", "\r\n")))
-	require.NoError(t, err)
-	assert.Equal(t, []string{"Column_0"}, m.Names())
+	for _, text := range []string{strings.ReplaceAll(lightStump(0, 1).text(), "\n", "\r\n"), "\ufeff" + lightStump(0, 1).text()} {
+		m, err = Read([]byte(text))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Column_0"}, m.Names())
+	}
 }
 
 func TestReadRefusesOfLightGBM(t *testing.T) {
@@ -263,8 +270,8 @@ func TestReadRefusesOfLightGBM(t *testing.T) {
 	_, err := Read([]byte(sound.text()))
 	require.NoError(t, err)
 	for name, c := range map[string]struct{ old, with, want string }{
-		"an old version":         {"version=v4", "version=v2", `version: is "v2", must be v3 or v4`},
-		"no version":             {"version=v4\n", "", `version: is "", must be v3 or v4`},
+		"an old version":         {"version=v4", "version=v1", `version: is "v1", must be v2, v3 or v4`},
+		"no version":             {"version=v4\n", "", `version: is "", must be v2, v3 or v4`},
 		"classes":                {"num_class=1", "num_class=3", "num_class: is 3: models of several classes are not supported"},
 		"trees of classes":       {"iteration=1", "iteration=2", "num_tree_per_iteration: is 2: models of several classes are not supported"},
 		"an objective":           {"=regression", "=multiclass num_class:1", `objective: "multiclass num_class:1" is not supported`},
@@ -291,8 +298,9 @@ func TestReadRefusesOfLightGBM(t *testing.T) {
 		"a child too high":       {"left_child=1 -1", "left_child=2 -1", "Tree=0: left_child[0]: is 2, must be from -3 to 1"},
 		"a leaf too high":        {"right_child=-2 -3", "right_child=-2 -4", "Tree=0: right_child[1]: is -4, must be from -3 to 1"},
 		"a fraction":             {"left_child=1 -1", "left_child=1.5 -1", "Tree=0: left_child[0]: must be an integer of 32 bits, not 1.5"},
-		"a threshold":            {"threshold=0.5 0", "threshold=nan 0", "Tree=0: threshold[0]: must be a finite number, not nan"},
-		"an infinite threshold":  {"threshold=0.5 0", "threshold=inf 0", "Tree=0: threshold[0]: must be a finite number, not inf"},
+		"a threshold":            {"threshold=0.5 0", "threshold=nan 0", "Tree=0: threshold[0]: must be a number, inf or -inf, not nan"},
+		"a threshold too high":   {"threshold=0.5 0", "threshold=1e999 0", "Tree=0: threshold[0]: must be a number, inf or -inf, not 1e999"},
+		"an infinite set":        {"threshold=0.5 0", "threshold=0.5 inf", "Tree=0: threshold[1]: is +Inf, must be the number of a set below num_cat, 1"},
 		"a leaf's value":         {"leaf_value=1 2 3", "leaf_value=1 2 1e999", "Tree=0: leaf_value[2]: must be a finite number, not 1e999"},
 		"a set too high":         {"threshold=0.5 0", "threshold=0.5 1", "Tree=0: threshold[1]: is 1, must be the number of a set below num_cat, 1"},
 		"half a set":             {"threshold=0.5 0", "threshold=0.5 0.5", "Tree=0: threshold[1]: is 0.5, must be the number of a set below num_cat, 1"},

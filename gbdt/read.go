@@ -1,8 +1,10 @@
 package gbdt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -14,8 +16,8 @@ import (
 )
 
 // Read reads a model in XGBoost's JSON format, as Booster.save_model("name.json") writes it in versions 1.7
-// to 3.x, or in LightGBM's text format, version v3 or v4: see readLightGBM. It checks all that Predict relies on. The error is one line
-// and names the place in the file. Any goroutine.
+// to 3.x, or in LightGBM's text format, version v2 to v4: see readLightGBM. A byte order mark may precede either. It
+// checks all that Predict relies on. The error is one line and names the place in the file. Any goroutine.
 //
 // Read refuses, by name: other boosters of XGBoost than gbtree (dart, gblinear), models of several classes
 // or outputs, and objectives that it does not know.
@@ -23,11 +25,18 @@ func Read(text []byte) (*Model, error) {
 	if len(text) > MaxFileBytes {
 		return nil, fmt.Errorf("the file has %d bytes, more than %d", len(text), MaxFileBytes)
 	}
-	if len(text) > 2 && text[0] == '{' && text[1] == 'L' {
-		return nil, errors.New(`the file is UBJSON; save the model with a name that ends in ".json"`)
-	}
-	if isLightGBM(text) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	switch {
+	case isLightGBM(text):
 		return readLightGBM(string(text))
+	case len(text) > 2 && text[0] == '{' && text[1] == 'L':
+		return nil, errors.New(`the file is UBJSON; save the model with a name that ends in ".json"`)
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, errors.New("the file is empty")
+	case bytes.TrimSpace(text)[0] != '{' && bytes.IndexByte(text, 0) >= 0:
+		return nil, errors.New(`the file is binary, as XGBoost's old format; save the model with a name that ends in ".json"`)
+	case bytes.TrimSpace(text)[0] != '{':
+		return nil, errors.New(`the file is no model: XGBoost's JSON begins with "{", LightGBM's text with the line "tree"`)
 	}
 	r := &reader{features: -1, targets: 1}
 	r.Reader = jsondoc.NewReader(withoutNaN(text), r)
@@ -367,16 +376,17 @@ func (r *reader) floatList() ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
+	list := text
 	if inner, ok := strings.CutPrefix(text, "["); ok {
-		text = strings.TrimSuffix(inner, "]")
+		list = strings.TrimSuffix(inner, "]")
 	}
 	var values []float32
-	for part := range strings.SplitSeq(text, ",") {
-		v, err := r.parseFloat(strings.TrimSpace(part))
-		if err != nil {
-			return nil, err
+	for part := range strings.SplitSeq(list, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(part), 32)
+		if err != nil || !isNumber(float32(v)) {
+			return nil, r.fail("must be a number in the range of float32, or one in brackets, not %s", errtext.Quote(text))
 		}
-		values = append(values, v)
+		values = append(values, float32(v))
 		if len(values) > MaxFeatures {
 			break
 		}
@@ -414,8 +424,11 @@ func (r *reader) Syntax(err error) error {
 		return nil
 	}
 	var bad *jsontext.SyntacticError
-	if !errors.As(err, &bad) {
-		return fmt.Errorf("byte %d: the document ends too early", r.InputOffset())
+	if at := r.InputOffset(); !errors.As(err, &bad) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if bad != nil {
+			at = bad.ByteOffset
+		}
+		return fmt.Errorf("byte %d: the file ends in the middle of the model: it is cut off, or still being written", at)
 	}
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		return fmt.Errorf("byte %d: a name stands twice in one object", bad.ByteOffset)
