@@ -256,3 +256,77 @@ func BenchmarkGet(b *testing.B) {
 		}
 	}
 }
+
+// tracked is a source that notes what it is asked to track.
+type tracked struct{ asked [][]string }
+
+func (*tracked) Trusted() bool             { return true }
+func (*tracked) Covers([]byte) bool        { return true }
+func (s *tracked) Track(prefixes []string) { s.asked = append(s.asked, prefixes) }
+
+// A prefix is asked for once, however often nodes read its keys.
+func TestFollowAsksOnceForAPrefix(t *testing.T) {
+	table, source := NewTable(0, time.Hour), &tracked{}
+	table.Watch(source)
+	for range 5 {
+		table.Follow("a:")
+		table.Follow("b:")
+	}
+	assert.Equal(t, [][]string{{"a:"}, {"a:", "b:"}}, source.asked)
+}
+
+func TestShapesAreBounded(t *testing.T) {
+	table, seen := NewTable(0, time.Hour), map[Shape]bool{}
+	for i := range shapesMax {
+		s, ok := table.Shape(fmt.Sprint(i))
+		require.True(t, ok, i)
+		seen[s] = true
+	}
+	assert.Len(t, seen, shapesMax, "each text has a shape of its own")
+	_, ok := table.Shape("one more")
+	assert.False(t, ok)
+	s, ok := table.Shape("7")
+	assert.True(t, ok && seen[s], "a known one")
+}
+
+// Tiny entries fill the index before the rings are full. Some of its slots stay free, or a search would not end.
+func TestIndexNeverFillsUp(t *testing.T) {
+	table, most := NewTable(2*BytesMin-1, time.Hour), 0
+	for i := range 3 * len(table.index) {
+		key := binary.LittleEndian.AppendUint64(nil, uint64(i))
+		table.Put(key, 1, nil, table.Token(), 1)
+		table.get(key, 1, 1, 0) // A use: it will move to the main ring.
+		require.LessOrEqual(t, table.entries, len(table.index)*7/8)
+		most = max(most, table.entries)
+	}
+	table.check(t, 2*BytesMin-1)
+	assert.Greater(t, most, len(table.index)*6/8, "the index is the bound here")
+	_, _, ok := table.get([]byte("another one"), 1, 1, 0)
+	assert.False(t, ok)
+}
+
+func TestFindTellsTheOldestOfItsValues(t *testing.T) {
+	for _, sent := range [][2]clock.Time{{5, 8}, {8, 5}} {
+		table, found := NewTable(0, time.Hour), [2][]byte{}
+		table.Put([]byte("a"), 1, []byte("v"), table.Token(), sent[0])
+		table.Put([]byte("b"), 1, []byte("w"), table.Token(), sent[1])
+		hits, least := table.Find([]byte("ab"), []int32{1, 2}, found[:], 1, 10, 0)
+		assert.Equal(t, 2, hits)
+		assert.EqualValues(t, 5, least, sent)
+	}
+}
+
+// Answers may come in another order than their questions were sent.
+func TestAKeyNeverGoesBackInTime(t *testing.T) {
+	table := NewTable(0, time.Hour)
+	for _, sent := range []clock.Time{7, 8, 5} {
+		table.Put([]byte("k"), 1, fmt.Append(nil, sent), table.Token(), sent)
+	}
+	value, sent, ok := table.get([]byte("k"), 1, 10, 0)
+	assert.True(t, ok)
+	assert.Equal(t, "8", string(value))
+	assert.EqualValues(t, 8, sent)
+	table.InvalidateAll(10)
+	s := table.Stats()
+	assert.Equal(t, [4]uint64{2, 1, 1, 0}, [4]uint64{s.Kept, s.Raced, s.Dropped, s.Evicted})
+}
