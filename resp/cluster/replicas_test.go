@@ -205,6 +205,16 @@ func TestWhoIsRead(t *testing.T) {
 	}
 	w := replicated(t, resp.ReadReplica, 0)
 	w.says("r1:1", up, 0)
+	for _, text := range []string{whole, rows("0 8191 a:1 r9:1", "8192 16383 b:2")} {
+		w.maps["a:1"], w.maps["b:2"] = text, text
+		w.Suspect(w.now)
+		w.now += second
+		w.refresh()
+		w.Forget(w.numbers[server{"r1:1", true}])
+	}
+	assert.Equal(t, "a:1", w.reads(0), "another replica has the number of one that was well")
+	w = replicated(t, resp.ReadReplica, 0)
+	w.says("r1:1", up, 0)
 	w.says("r2:1", up, 0)
 	assert.NotEqual(t, w.reads(0), w.reads(1), "replicas share the work")
 	w.says("r1:1", master, 0)

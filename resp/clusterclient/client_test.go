@@ -128,6 +128,7 @@ func TestRedirectedCommandsAreSentAgainInPlace(t *testing.T) {
 	sent = w.since(func() { o = w.do(c, commands...); w.wait(o) })
 	assert.Equal(t, want, o.got)
 	assert.Len(t, sent, 4, "the slot is known")
+	w.run(func() bool { return c.Stats().Nodes == 2 }) // A map has come: node 1 has no slots, and n9 never had any.
 	w.end(c)
 }
 
@@ -231,6 +232,11 @@ func TestADeadNodeFailsOnlyItsCommands(t *testing.T) {
 	require.NoError(t, alone.err)
 	assert.Contains(t, alone.got[0], "redis n1:1: ")
 	assert.EqualValues(t, 2, c.Stats().Failed)
+	for range 2 {
+		w.wait(w.do(c, commands...))
+	}
+	before := c.Stats()
+	assert.EqualValues(t, 4, before.Failed, "each call counts")
 	for i := range w.Owner {
 		if w.Owner[i] == 1 {
 			w.Owner[i] = 2
@@ -243,7 +249,11 @@ func TestADeadNodeFailsOnlyItsCommands(t *testing.T) {
 	o = w.do(c, commands...)
 	w.wait(o)
 	assert.Equal(t, want, o.got)
-	assert.Equal(t, 2, c.Stats().Nodes, "the dead one is forgotten")
+	after := c.Stats()
+	assert.Equal(t, 2, after.Nodes, "the dead one is forgotten")
+	assert.GreaterOrEqual(t, after.Asked, before.Asked+5, "what it was asked is not")
+	assert.Greater(t, after.Commands, before.Commands)
+	assert.Equal(t, before.Failed, after.Failed)
 	w.end(c)
 }
 
@@ -280,29 +290,35 @@ func TestAMuteNodeIsFound(t *testing.T) {
 // Calls fail as those of a client whose server is dead, if no node answers.
 func TestNoNodeAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer string // to CLUSTER SLOTS; "": the nodes are dead
+		answer string // to CLUSTER SLOTS; "": the nodes are dead; "mute": they say nothing
 		want   error
 		text   string
 	}{
 		"dead":       {"", resp.ErrConnect, "redis n0:1,n1:1: cannot connect"},
+		"mute":       {"mute", resp.ErrConnect, "redis n0:1,n1:1: cannot connect"},
 		"no cluster": {"-ERR This instance has cluster support disabled\r\n", resp.ErrConnect, "cluster support disabled"},
 		"malformed":  {":1\r\n", resp.ErrConnect, "CLUSTER SLOTS"},
 		"no slots":   {"*0\r\n", resp.ErrConnect, "no node of the Redis Cluster has slots"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1, 2, simnet.Config{})
-			client := w.client(resp.Options{Addr: addrOf(0) + "," + addrOf(1)})
+			client := w.client(resp.Options{Addr: addrOf(0) + "," + addrOf(1), ConnectTimeout: 100 * time.Millisecond})
 			w.lie = func() (string, bool) { return c.answer, true }
-			for i := range w.nodes {
+			for i, node := range w.nodes {
 				w.net.SetDown(addrOf(i), c.answer == "")
+				node.mute = c.answer == "mute"
 			}
+			before := w.sim.Now()
 			o := w.do(client, "GET x")
 			w.wait(o)
+			assert.LessOrEqual(t, w.sim.Now().Sub(before), 110*time.Millisecond, "a call without a deadline waits ConnectTimeout")
 			require.ErrorIs(t, o.err, c.want)
 			assert.ErrorContains(t, o.err, c.text)
+			w.run(func() bool { return client.state.Asked() == "" })
 			w.lie = nil
-			for i := range w.nodes {
+			for i, node := range w.nodes {
 				w.net.SetDown(addrOf(i), false)
+				node.mute = false
 			}
 			w.sim.MoveTo(w.sim.Now().Add(time.Second))
 			o = w.do(client, "GET x")
@@ -433,6 +449,32 @@ func TestReplicasThatDeny(t *testing.T) {
 			w.end(c)
 		})
 	}
+}
+
+// After a read at a replica has failed, reads go to the master without a try.
+func TestAReplicaThatFailsIsNotReadNext(t *testing.T) {
+	w := newWorld(t, 1, 1, simnet.Config{})
+	replica := w.addReplica(0)
+	c := w.client(resp.Options{ReadFrom: resp.ReadReplica})
+	commands, want := w.gets(0)
+	read := func() []string {
+		o := w.do(c, commands...)
+		w.wait(o)
+		require.NoError(t, o.err)
+		return o.got
+	}
+	for range 5 {
+		require.Equal(t, want, read())
+	}
+	require.NotZero(t, c.Stats().ReplicaReads)
+	w.sim.After(0, func() { w.net.SetDown(addrOf(replica.number), true) })
+	assert.Contains(t, read()[0], "redis n1:1: connection lost")
+	before := c.Stats()
+	for range 3 {
+		assert.Equal(t, want, read())
+	}
+	assert.Equal(t, [2]uint64{before.ReplicaReads, before.Redirected}, [2]uint64{c.Stats().ReplicaReads, c.Stats().Redirected})
+	w.end(c)
 }
 
 // TestRandomClusters runs a client against clusters that change. Slots move in Redis's own

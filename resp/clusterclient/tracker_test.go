@@ -1,6 +1,7 @@
 package clusterclient
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
+	"github.com/rankd/rankd/resp/cluster/clustertest"
 	"github.com/rankd/rankd/rowcache"
 )
 
@@ -298,10 +300,12 @@ func TestTrackingRefused(t *testing.T) {
 	table := rowcache.NewDivided(2*rowcache.BytesMin, time.Hour, cluster.Slots)
 	var last error
 	tracker := c.Track(simSilence, table, false, func(err error) { last = err })
-	w.sim.After(0, func() { tracker.Track([]string{"k"}) })
+	w.sim.After(0, func() { w.net.SetDown(addrOf(2), true); tracker.Track([]string{"k"}) })
 	key := func(node int) []byte { return []byte(w.keyOf(node, 0)) }
-	zero, one := key(0), key(1)
-	w.run(func() bool { return last != nil && tracker.Covers(zero) })
+	zero, one, two := key(0), key(1), key(2)
+	w.run(func() bool { return errors.Is(last, resp.ErrTrackingRefused) && tracker.Covers(zero) })
+	w.sim.After(0, func() { w.net.SetDown(addrOf(2), false) })
+	w.run(func() bool { return tracker.Covers(two) })
 	require.ErrorIs(t, last, resp.ErrTrackingRefused)
 	assert.ErrorContains(t, last, "n1:1")
 	assert.False(t, tracker.Trusted())
@@ -313,34 +317,48 @@ func TestTrackingRefused(t *testing.T) {
 			w.Owner[i] = 2
 		}
 	}
+	before := w.sim.Now() // Nobody asks Redis for anything from here on.
 	w.run(func() bool { return last == nil && tracker.Trusted() })
+	assert.Less(t, w.sim.Now().Sub(before), 6*time.Second)
 	assert.True(t, tracker.Covers(one))
 	w.sim.After(0, tracker.Close)
 	w.end(c)
 }
 
+// slotsTold notes the slots of which all keys may have changed.
+type slotsTold map[int]bool
+
+func (slotsTold) Invalidate([]byte)                       {}
+func (slotsTold) InvalidateAll(clock.Time)                {}
+func (s slotsTold) InvalidatePart(slot int, _ clock.Time) { s[slot] = true }
+
 // A master that has lost contact with the others answers pings, but takes no writes. What was
-// read there is not served, though no reply says that the slots have moved.
+// read there, in any of its slots, is not served, though no reply says that the slots have moved.
 func TestAMasterThatLosesContact(t *testing.T) {
 	w := newWorld(t, 1, 3, simnet.Config{})
 	w.tracked = &trackedWorld{world: w, versions: map[string]int{}, alone: make([]bool, 3), refuses: make([]bool, 3)}
 	c := w.client(resp.Options{})
-	table := rowcache.NewDivided(2*rowcache.BytesMin, time.Hour, cluster.Slots)
-	tracker := c.Track(simSilence, table, false, func(error) {})
+	told, its, last := slotsTold{}, slotsTold{}, w.Owner[spans-1]
+	for slot := range cluster.Slots {
+		if w.Owner[clustertest.SpanOf(slot)] == last {
+			its[slot] = true
+		}
+	}
+	tracker := c.Track(simSilence, told, false, func(error) {})
 	w.sim.After(0, func() { tracker.Track([]string{"k"}) })
-	slot := tracker.Part([]byte(w.keyOf(1, 0)))
+	slot := tracker.Part([]byte(w.keyOf(last, 0)))
 	w.run(tracker.Trusted)
-	dropped := table.Token()
-	w.tracked.alone[1] = true
+	clear(told)
+	w.tracked.alone[last] = true
 	before := w.sim.Now()
 	w.run(func() bool { return !tracker.Trusts(slot) })
 	assert.Less(t, w.sim.Now().Sub(before), simSilence)
 	assert.False(t, tracker.Trusted())
-	assert.Greater(t, table.Token(), dropped)
-	dropped = table.Token()
-	w.tracked.alone[1] = false
+	assert.Equal(t, its, told)
+	clear(told)
+	w.tracked.alone[last] = false
 	w.run(tracker.Trusted)
-	assert.Greater(t, table.Token(), dropped, "others may have written meanwhile")
+	assert.Equal(t, its, told, "others may have written meanwhile")
 	w.sim.After(0, tracker.Close)
 	w.end(c)
 }
