@@ -430,7 +430,7 @@ func TestLookupsThatFailCountEachRowOnce(t *testing.T) {
 	}
 	b.Cmd("RPUSH", "inbox:3", "1", "2", "3")
 	require.NoError(t, client.Do(&b, 0, func(resp.Replies) error { return nil }))
-	e := open(t, rankd.Options{Redis: redis.Addr(), Registry: cacheTables(cacheForAnHour), Plans: fstest.MapFS{"mine.plan.json": {Data: []byte(`{
+	e := open(t, rankd.Options{Redis: redis.Addr(), Registry: cacheTables(cacheForAnHour), AllowRequestTrace: true, Plans: fstest.MapFS{"mine.plan.json": {Data: []byte(`{
 		"schema_version": 1, "plan_name": "mine", "outputs": ["items"], "nodes": [
 		{"node_id": "ids", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "inbox:{user}", "limit": 10, "fresh": true}},
 		{"node_id": "items", "op": "lookup", "inputs": ["ids"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["likes"], "missing": "fail"}}]}`)}}})
@@ -438,17 +438,19 @@ func TestLookupsThatFailCountEachRowOnce(t *testing.T) {
 		name         string
 		user         int64
 		hits, misses uint64 // so far
+		cached       int    // as the answer says
 	}{
-		{"none is there", 1, 0, 2},
-		{"all are there", 1, 2, 2},
-		{"and again", 1, 4, 2},
-		{"one is not", 3, 4, 5},
-		{"now it is", 3, 7, 5},
+		{"none is there", 1, 0, 2, 0},
+		{"all are there", 1, 2, 2, 2},
+		{"and again", 1, 4, 2, 2},
+		{"one is not", 3, 4, 5, 0},
+		{"now it is", 3, 7, 5, 3},
 	} {
-		a, err := e.Rank(t.Context(), rankd.Request{Plan: "mine", UserID: c.user})
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "mine", UserID: c.user, Trace: true})
 		require.NoError(t, err, c.name)
 		cache := e.Metrics().Caches[0]
 		assert.Equal(t, [2]uint64{c.hits, c.misses}, [2]uint64{cache.Hits, cache.Misses}, c.name)
+		assert.Equal(t, c.cached, a.Trace().Nodes[1].Cached, c.name)
 		assert.NotZero(t, a.Len(), c.name)
 	}
 }
