@@ -3,6 +3,8 @@ package registry
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"reflect"
 )
 
@@ -10,11 +12,18 @@ import (
 // they come from the same places.
 func (r *Registry) Equal(other *Registry) bool { return reflect.DeepEqual(r, other) }
 
-// Digest returns the hex SHA-256 of what the tables say, without passwords.
+// Digest returns the hex SHA-256 of what the tables say. All of it counts by value, except secrets: a password or a
+// token counts by the file or the variable that has it, and so does the value of a header that comes from there.
 func (r *Registry) Digest() string {
-	text, _ := r.MarshalJSON() // Tables that were read always have a JSON form.
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	hash := sha256.New()
+	text, _ := json.Marshal([]any{r.env, r.keys, r.params, r.entities}) // Tables that were read always have a JSON form.
+	hash.Write(text)
+	for _, e := range r.endpoints {
+		for _, s := range settings {
+			fmt.Fprintf(hash, "\n%s %q", s.name, s.fingerprint(e))
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // WithEndpointsOf returns a copy of r that shares the endpoints of other, and has none of its own.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -32,7 +31,7 @@ var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 const (
 	maxInflightLimit = 1 << 20
 	connectionsLimit = 1024
-	timeoutLimit     = time.Hour
+	timeoutLimit     = 3_600_000 // milliseconds
 	cacheBytesLeast  = 1 << 20
 	cacheBytesLimit  = 1 << 38
 	databaseLimit    = 1 << 16
@@ -291,89 +290,24 @@ func (l *loader) endpoints(r *Registry) {
 
 func endpointsFile(env string) string { return "endpoints." + env + ".toml" }
 
-// endpointRow is one [[endpoint]]. Pointers tell 0 from absent.
-type endpointRow struct {
-	ID            *string     `toml:"id"`
-	Name          string      `toml:"name"`
-	Kind          string      `toml:"kind"`
-	URL           *string     `toml:"url"`
-	Host          *string     `toml:"host"`
-	Port          *int64      `toml:"port"`
-	Embedded      bool        `toml:"embedded"`
-	Cluster       bool        `toml:"cluster"`
-	Master        string      `toml:"master"`
-	TLS           bool        `toml:"tls"`
-	TLSCA         string      `toml:"tls_ca"`
-	TLSCert       string      `toml:"tls_cert"`
-	TLSKey        string      `toml:"tls_key"`
-	TLSServerName string      `toml:"tls_server_name"`
-	SentinelTLS   *bool       `toml:"sentinel_tls"`
-	Header        []headerRow `toml:"header"`
-	Policy        struct {
-		MaxInflight      *int64 `toml:"max_inflight"`
-		Connections      *int64 `toml:"connections"`
-		ConnectTimeoutMS *int64 `toml:"connect_timeout_ms"`
-		RequestTimeoutMS *int64 `toml:"request_timeout_ms"`
-		Username         string `toml:"username"`
-		Password         string `toml:"password"`
-		PasswordFile     string `toml:"password_file"`
-		PasswordEnv      string `toml:"password_env"`
-		Database         *int64 `toml:"database"`
-		Cache            string `toml:"cache"`
-		CacheMaxBytes    *int64 `toml:"cache_max_bytes"`
-		CacheMaxAgeMS    *int64 `toml:"cache_max_age_ms"`
-		CacheRequire     bool   `toml:"cache_require"`
-		MaxSilenceMS     *int64 `toml:"tracking_max_silence_ms"`
-		ReadFrom         string `toml:"read_from"`
-		ReplicaMaxLag    *int64 `toml:"replica_max_lag_bytes"`
-
-		SentinelUsername     string `toml:"sentinel_username"`
-		SentinelPassword     string `toml:"sentinel_password"`
-		SentinelPasswordFile string `toml:"sentinel_password_file"`
-		SentinelPasswordEnv  string `toml:"sentinel_password_env"`
-
-		BearerToken     string `toml:"bearer_token"`
-		BearerTokenFile string `toml:"bearer_token_file"`
-		BearerTokenEnv  string `toml:"bearer_token_env"`
-		MaxRequestBytes *int64 `toml:"max_request_bytes"`
-		MaxAnswerBytes  *int64 `toml:"max_answer_bytes"`
-	} `toml:"policy"`
-}
-
 // endpointTable reads one file and returns its endpoints, ascending by id. It returns false if the file cannot be
 // decoded. It reports problems of single entries; the other entries can still be compared.
 func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
-	var table struct {
-		Endpoint []endpointRow `toml:"endpoint"`
-	}
-	if _, ok := l.decode(file, &table); !ok {
+	table := newEndpointRows()
+	if _, ok := l.decode(file, table.Interface()); !ok {
 		return nil, false
 	}
 	e := newEntries[string](l, file, "endpoint")
 	var list []*Endpoint
-	for i := range table.Endpoint {
-		row := &table.Endpoint[i]
-		label := e.label(i, row.ID)
-		server := l.server(file, label, row)
-		l.checkEndpoint(file, label, env, row, &server)
-		endpoint := &Endpoint{
-			Name: row.Name, Kind: EndpointKind(row.Kind), Embedded: row.Embedded,
-			Service: l.service(file, label, row), Policy: l.policy(file, label, row),
+	for i, rows := 0, table.Elem().Field(0); i < rows.Len(); i++ {
+		row := endpointRow{rows.Index(i)}
+		var id *string
+		if given, ok := row.get("id").(string); ok {
+			id = &given
 		}
-		endpoint.move(server)
-		endpoint.Cluster, endpoint.Master = endpoint.Cluster || row.Cluster, cmp.Or(row.Master, endpoint.Master)
-		endpoint.TLS = l.tls(file, label, row, endpoint)
-		l.replicas(file, label, row, endpoint)
-		l.sentinel(file, label, row, endpoint)
-		if err := endpoint.ClusterProblem(); err != nil {
-			field := "cluster"
-			if endpoint.Master != "" {
-				field = "master"
-			}
-			l.problem(file, label, field+": %w", err)
-		}
-		if e.identify(label, row.ID, row.Name) {
-			endpoint.ID = *row.ID
+		endpoint := l.endpoint(file, e.label(i, id), env, row)
+		if e.identify(e.label(i, id), id, endpoint.Name) {
+			endpoint.ID = *id
 			list = append(list, endpoint)
 		}
 	}
@@ -381,246 +315,140 @@ func (l *loader) endpointTable(file, env string) ([]*Endpoint, bool) {
 	return list, true
 }
 
-// tls returns how the endpoint is reached through TLS, nil without TLS.
-func (l *loader) tls(file, label string, row *endpointRow, e *Endpoint) *TLS {
-	given := TLS{CA: row.TLSCA, Cert: row.TLSCert, Key: row.TLSKey, ServerName: row.TLSServerName}
-	t := e.TLS
-	switch {
-	case !row.TLS && t == nil && given != TLS{}:
-		l.problem(file, label, "tls_ca, tls_cert, tls_key and tls_server_name need tls = true")
-	case !row.TLS && t == nil:
-		return nil
-	case t != nil && *t != TLS{} && given != TLS{}:
-		l.problem(file, label, "tls: the url has such fields, too")
-	case e.Kind != Redis || e.Socket != "" || e.Embedded:
-		l.problem(file, label, "tls is only for kind %s, without a unix socket and not embedded", Redis)
-	case t == nil || *t == TLS{}:
-		t = &given
-	}
-	if err := t.check(); err != nil {
-		l.problem(file, label, "%w", err)
-	}
-	return t
-}
-
-// replicas reads which nodes of a Redis Cluster answer reads.
-func (l *loader) replicas(file, label string, row *endpointRow, e *Endpoint) {
-	given, r := &row.Policy, &e.Policy.Replicas
-	if given.ReadFrom != "" {
-		if r.ReadFrom != ReadMaster {
-			l.problem(file, label, "policy.read_from: the url has it, too")
-		}
-		var err error
-		if r.ReadFrom, err = parseReadFrom(given.ReadFrom); err != nil {
-			l.problem(file, label, "policy.%w", err)
-		}
-	}
-	if lag := given.ReplicaMaxLag; lag != nil {
-		if r.MaxLagBytes > 0 {
-			l.problem(file, label, "policy.replica_max_lag_bytes: the url has it, too")
-		}
-		if r.MaxLagBytes = *lag; *lag < 1 || *lag > replicaLagLimit {
-			l.problem(file, label, "policy.%w", errReplicaLag)
-		}
-	}
-	if err := r.check(); err != nil {
-		l.problem(file, label, "policy.%w", err)
-	}
-}
-
-// sentinel reads how sentinels are reached.
-func (l *loader) sentinel(file, label string, row *endpointRow, e *Endpoint) {
-	given, s := &row.Policy, &e.Policy.Sentinel
-	if given.SentinelUsername != "" {
-		if s.Username != "" {
-			l.problem(file, label, "policy.sentinel_username: the url names one, too")
-		}
-		s.Username = given.SentinelUsername
-	}
-	for _, secret := range []Secret{NewSecret(given.SentinelPassword), {File: given.SentinelPasswordFile}, {Env: given.SentinelPasswordEnv}} {
-		if err := s.setPassword(secret); err != nil {
-			l.problem(file, label, "policy.sentinel_password: %w", err)
-		}
-	}
-	if through := row.SentinelTLS; through != nil {
-		err := errSentinel
-		if e.Master != "" {
-			err = s.setTLS(*through, e.TLS != nil)
-		}
-		if err != nil {
-			l.problem(file, label, "%w", err)
-		}
-	}
-	if err := s.check(); err != nil {
-		l.problem(file, label, "%w", err)
-	}
-}
-
-func (l *loader) checkEndpoint(file, label, env string, row *endpointRow, server *Server) {
-	if row.ID != nil && (!strings.HasPrefix(*row.ID, "ep_") || !validName.MatchString(*row.ID)) {
+// endpoint reads one row, without its id. No problem quotes a text that may hold a password.
+func (l *loader) endpoint(file, label, env string, row endpointRow) *Endpoint {
+	e := &Endpoint{Name: row.text("name"), Kind: EndpointKind(row.text("kind"))}
+	if id, ok := row.get("id").(string); ok && (!strings.HasPrefix(id, "ep_") || !validName.MatchString(id)) {
 		l.problem(file, label, `id must start with "ep_" and consist of letters, digits and _`)
 	}
-	kind := EndpointKind(row.Kind)
-	if kind != Redis && kind != HTTP {
-		l.problem(file, label, "unknown kind %s, expected one of %s, %s", errtext.Quote(row.Kind), Redis, HTTP)
+	if e.Kind != Redis && e.Kind != HTTP {
+		l.problem(file, label, "unknown kind %s, expected one of %s, %s", errtext.Quote(string(e.Kind)), Redis, HTTP)
 	}
-	login := server.Username != "" || !server.Password.IsZero()
-	if kind != Redis && (login || server.HasDatabase) {
-		l.problem(file, label, "policy.username, password and database are only for kind %s", Redis)
-	}
-	if row.Embedded {
-		switch {
-		case env != "dev":
-			l.problem(file, label, "only dev has an embedded Redis")
-		case kind != Redis:
-			l.problem(file, label, "only kind %s can be embedded", Redis)
-		case login || server.Database != 0:
-			l.problem(file, label, "the embedded Redis has neither password nor databases")
+	e.setDefaults()
+	inURL := l.address(file, label, row, e)
+	for _, s := range settings {
+		if s.source == ownField {
+			l.setting(file, label, row, e, s, inURL[s])
 		}
+	}
+	l.headers(file, label, row.headers(), e)
+	for _, err := range e.problems() {
+		l.problem(file, label, "%w", err)
+	}
+	switch {
+	case !e.Embedded:
+	case env != "dev":
+		l.problem(file, label, "only dev has an embedded Redis")
+	case e.Kind != Redis:
+		l.problem(file, label, "only kind %s can be embedded", Redis)
+	case e.Policy.Username != "" || !e.Policy.Password.IsZero() || e.Policy.Database != 0:
+		l.problem(file, label, "the embedded Redis has neither password nor databases")
+	}
+	return e
+}
+
+// setting reads the fields of one setting. inURL says that the URL has it.
+func (l *loader) setting(file, label string, row endpointRow, e *Endpoint, s *setting, inURL bool) {
+	name, given := s.name, row.get(s.name)
+	if _, secret := s.value(e).(Secret); secret {
+		given = nil
+		for _, end := range secretSources {
+			text := row.text(s.name + end)
+			switch {
+			case text == "":
+			case given != nil:
+				l.problem(file, label, "%s: the value is given twice", s.name+end)
+			default:
+				name, given = s.name+end, secretFrom(end, text)
+			}
+		}
+	}
+	switch {
+	case given == nil || given == "":
+		return
+	case inURL && (s.url || s == databaseSetting || given != s.said(e)): // The scheme may agree with cluster, master and tls.
+		l.problem(file, label, "%s: the url has it, too", name)
+		return
+	case given == false && !s.not || len(s.one) > 0 && given == s.one[0]:
+		return // as without the field
+	}
+	if err := s.allowed(e); err != nil {
+		l.problem(file, label, "%s %w", name, err)
+	} else if err := s.put(e, given); err != nil {
+		shown := "" // of a number, and of a word
+		if n, ok := given.(int64); ok {
+			shown = fmt.Sprintf(", not %d", n)
+		} else if s.one != nil {
+			shown = ", not " + errtext.Quote(given.(string))
+		}
+		l.problem(file, label, "%s %w%s", name, err, shown)
 	}
 }
 
-// server returns where the endpoint is and who logs in there: from url, or else from host, port and policy. A value
-// that both give is a problem. No problem quotes a text that may hold a password.
-func (l *loader) server(file, label string, row *endpointRow) (s Server) {
-	switch {
-	case row.URL == nil:
-		s.Host, s.Port = l.hostPort(file, label, row)
-	case EndpointKind(row.Kind) == HTTP:
-		u, err := parseServiceURL(*row.URL)
-		if err != nil {
-			l.problem(file, label, "url: %w", err)
-		}
-		s.Host, s.Port = u.host, u.port
-	default:
-		var err error
-		switch s, err = ParseServer(*row.URL); {
-		case err != nil:
-			l.problem(file, label, "url: %w", err)
-		case !strings.Contains(*row.URL, ":/"):
-			l.problem(file, label, "url begins with redis://, redis+cluster://, redis+sentinel:// or unix://, with rediss for TLS; host and port are fields of their own")
-		}
+// address reads where the endpoint is: from url, or else from host and port. It returns the settings that the URL has.
+func (l *loader) address(file, label string, row endpointRow, e *Endpoint) (inURL map[*setting]bool) {
+	text, ok := row.get("url").(string)
+	if !ok {
+		e.Host, e.Port = l.hostPort(file, label, row)
+		return nil
 	}
-	if row.URL != nil && (row.Host != nil || row.Port != nil || row.Embedded) {
+	var err error
+	if e.Kind == HTTP {
+		err = e.parseService(text)
+	} else {
+		inURL, err = e.parseServer(text)
+	}
+	switch {
+	case err != nil:
+		l.problem(file, label, "url: %w", err)
+	case !strings.Contains(text, ":/"):
+		l.problem(file, label, "url begins with redis://, redis+cluster://, redis+sentinel:// or unix://, with rediss for TLS; host and port are fields of their own")
+	}
+	if row.get("host") != nil || row.get("port") != nil || row.get("embedded") == true {
 		l.problem(file, label, "url excludes host, port and embedded")
 	}
-	policy := &row.Policy
-	if policy.Username != "" {
-		if s.Username != "" {
-			l.problem(file, label, "policy.username: the url names a user, too")
-		}
-		s.Username = policy.Username
-	}
-	for _, given := range []struct {
-		field  string
-		secret Secret
-	}{
-		{"password", NewSecret(policy.Password)}, {"password_file", Secret{File: policy.PasswordFile}},
-		{"password_env", Secret{Env: policy.PasswordEnv}},
-	} {
-		if given.secret.IsZero() {
-			continue
-		}
-		if !s.Password.IsZero() {
-			l.problem(file, label, "policy.%s: the password is given twice", given.field)
-		}
-		s.Password = given.secret
-	}
-	if s.Username != "" && s.Password.IsZero() {
-		l.problem(file, label, "policy.username needs a policy.password, password_file or password_env")
-	}
-	if database := policy.Database; database != nil {
-		if s.HasDatabase {
-			l.problem(file, label, "policy.database: the url names a database, too")
-		}
-		if *database < 0 || *database > databaseLimit {
-			l.problem(file, label, "policy.database must be 0 to %d, not %d", databaseLimit, *database)
-		}
-		s.Database, s.HasDatabase = int(*database), true
-	}
-	return s
+	return inURL
 }
 
 // hostPort checks the fields host and port.
-func (l *loader) hostPort(file, label string, row *endpointRow) (host string, port int) {
-	if row.Host != nil {
-		host = *row.Host
-	}
+func (l *loader) hostPort(file, label string, row endpointRow) (host string, port int) {
+	host = row.text("host")
 	switch {
 	case strings.ContainsAny(host, "@/"): // a URL, which may hold a password
 		l.problem(file, label, "host must be a host name or an IP address; a URL belongs in url")
 	case !ValidHost(host):
 		l.problem(file, label, "host %s must be a host name or an IP address", errtext.Quote(host))
 	}
-	number := int64(0)
-	if row.Port != nil {
-		number = *row.Port
-	}
+	number, _ := row.get("port").(int64)
 	if number < 1 || number > math.MaxUint16 {
 		l.problem(file, label, "port must be 1 to 65535, not %d", number)
 	}
 	return host, int(number)
 }
 
-// policy fills in the defaults and checks the bounds.
-func (l *loader) policy(file, label string, row *endpointRow) Policy {
-	within := func(field string, given *int64, ifAbsent, least, limit int64) int64 {
-		if given == nil {
-			return ifAbsent
-		}
-		if *given < least || *given > limit {
-			l.problem(file, label, "policy.%s must be %d to %d, not %d", field, least, limit, *given)
-		}
-		return *given
+// setDefaults fills in what an endpoint of its kind has if the table leaves it out.
+func (e *Endpoint) setDefaults() {
+	e.Policy = Policy{
+		MaxInflight: DefaultMaxInflight, Connections: DefaultConnections,
+		ConnectTimeout: DefaultConnectTimeout, RequestTimeout: DefaultRequestTimeout,
 	}
-	bounded := func(field string, given *int64, ifAbsent, limit int64) int64 {
-		return within(field, given, ifAbsent, 1, limit)
-	}
-	timeout := func(field string, given *int64, ifAbsent time.Duration) time.Duration {
-		return time.Duration(bounded(field, given, ifAbsent.Milliseconds(), timeoutLimit.Milliseconds())) * time.Millisecond
-	}
-	given, connections := &row.Policy, int64(DefaultConnections)
-	if EndpointKind(row.Kind) == HTTP {
-		connections = DefaultHTTPConnections
-	}
-	return Policy{
-		Cache:          l.cache(file, label, row, within, timeout),
-		MaxInflight:    int(bounded("max_inflight", given.MaxInflight, DefaultMaxInflight, maxInflightLimit)),
-		Connections:    int(bounded("connections", given.Connections, connections, connectionsLimit)),
-		ConnectTimeout: timeout("connect_timeout_ms", given.ConnectTimeoutMS, DefaultConnectTimeout),
-		RequestTimeout: timeout("request_timeout_ms", given.RequestTimeoutMS, DefaultRequestTimeout),
+	if e.Kind == HTTP {
+		e.Policy.Connections = DefaultHTTPConnections
+		e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes = DefaultMaxBodyBytes, DefaultMaxBodyBytes
 	}
 }
 
-// cache reads which values an engine may keep.
-func (l *loader) cache(file, label string, row *endpointRow, within func(field string, given *int64, ifAbsent, least, limit int64) int64,
-	timeout func(field string, given *int64, ifAbsent time.Duration) time.Duration) Cache {
-	given, mode := &row.Policy, CacheMode(row.Policy.Cache)
-	if mode == "off" {
-		mode = CacheOff
+// problems returns what is wrong with settings together.
+func (e *Endpoint) problems() (list []error) {
+	if e.Policy.Username != "" && e.Policy.Password.IsZero() {
+		list = append(list, errUser)
 	}
-	switch {
-	case mode == CacheOff && (given.CacheMaxBytes != nil || given.CacheMaxAgeMS != nil):
-		l.problem(file, label, "policy.cache_max_bytes and cache_max_age_ms need a policy.cache")
-	case !mode.Tracked() && (given.CacheRequire || given.MaxSilenceMS != nil):
-		l.problem(file, label, "policy.cache_require and tracking_max_silence_ms are only for policy.cache %s and %s", CacheBroadcast, CacheTrack)
-	case mode != CacheOff && EndpointKind(row.Kind) == HTTP:
-		l.problem(file, label, "policy.cache is only for kind %s", Redis)
+	for _, err := range []error{e.TLS.check(), e.Policy.Replicas.check(), e.Policy.Sentinel.check(), e.ClusterProblem()} {
+		if err != nil {
+			list = append(list, err)
+		}
 	}
-	cache := defaultCache(mode)
-	switch {
-	case mode == CacheOff:
-		return cache
-	case cache.Mode == CacheOff:
-		l.problem(file, label, "unknown policy.cache %s, expected one of off, %s, %s, %s", errtext.Quote(given.Cache), CacheTTL, CacheBroadcast, CacheTrack)
-		cache = defaultCache(CacheTTL)
-	}
-	cache.MaxBytes = int(within("cache_max_bytes", given.CacheMaxBytes, int64(cache.MaxBytes), cacheBytesLeast, cacheBytesLimit))
-	cache.MaxAge = timeout("cache_max_age_ms", given.CacheMaxAgeMS, cache.MaxAge)
-	if mode.Tracked() {
-		cache.MaxSilence, cache.Required = timeout("tracking_max_silence_ms", given.MaxSilenceMS, cache.MaxSilence), given.CacheRequire
-	}
-	return cache
+	return list
 }
 
 // agree reports where the endpoints of two environments differ in id, name or kind.

@@ -4,84 +4,40 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	jsonv2 "github.com/go-json-experiment/json"
-
-	"github.com/rankd/rankd/internal/errtext"
 )
 
 // MarshalJSON writes the three tables as one object: env, keys, params, endpoints and, if there are any, entities. It shows whether
 // an endpoint has a password, and where it comes from, not the password.
 func (r *Registry) MarshalJSON() ([]byte, error) {
-	type endpoint struct {
-		ID               string       `json:"endpoint_id"`
-		Name             string       `json:"name"`
-		Kind             EndpointKind `json:"kind"`
-		Host             string       `json:"host,omitempty"`
-		Port             int          `json:"port,omitempty"`
-		Socket           string       `json:"socket,omitempty"`
-		Embedded         bool         `json:"embedded"`
-		MaxInflight      int          `json:"max_inflight"`
-		Connections      int          `json:"connections"`
-		ConnectTimeoutMS int64        `json:"connect_timeout_ms"`
-		RequestTimeoutMS int64        `json:"request_timeout_ms"`
-		Username         string       `json:"username,omitempty"`
-		HasPassword      bool         `json:"has_password,omitempty"`
-		PasswordFile     string       `json:"password_file,omitempty"`
-		PasswordEnv      string       `json:"password_env,omitempty"`
-		Database         int          `json:"database,omitempty"`
-		Cache            CacheMode    `json:"cache,omitempty"` // none: off
-		CacheMaxBytes    int          `json:"cache_max_bytes,omitempty"`
-		CacheMaxAgeMS    int64        `json:"cache_max_age_ms,omitempty"`
-		CacheRequire     bool         `json:"cache_require,omitempty"`
-		MaxSilenceMS     int64        `json:"tracking_max_silence_ms,omitempty"`
-		TLS              bool         `json:"tls,omitempty"`
-		Path             string       `json:"path,omitempty"`    // without the query
-		Headers          []string     `json:"headers,omitempty"` // their names
-		HasBearerToken   bool         `json:"has_bearer_token,omitempty"`
-		MaxRequestBytes  int          `json:"max_request_bytes,omitempty"`
-		MaxAnswerBytes   int          `json:"max_answer_bytes,omitempty"`
-		Cluster          bool         `json:"cluster,omitempty"`
-		Others           string       `json:"others,omitempty"` // further nodes of the cluster, or sentinels
-		Master           string       `json:"master,omitempty"`
-		TLSCA            string       `json:"tls_ca,omitempty"`
-		TLSCert          string       `json:"tls_cert,omitempty"`
-		TLSKey           string       `json:"tls_key,omitempty"`
-		TLSServerName    string       `json:"tls_server_name,omitempty"`
-		ReadFrom         ReadFrom     `json:"read_from,omitempty"` // none: master
-		ReplicaMaxLag    int64        `json:"replica_max_lag_bytes,omitempty"`
-		SentinelUsername string       `json:"sentinel_username,omitempty"`
-		HasSentinelPass  bool         `json:"has_sentinel_password,omitempty"`
-		SentinelPassFile string       `json:"sentinel_password_file,omitempty"`
-		SentinelPassEnv  string       `json:"sentinel_password_env,omitempty"`
-		SentinelPlain    bool         `json:"sentinel_plain,omitempty"`
-	}
-	endpoints := make([]endpoint, len(r.endpoints))
-	for i, e := range r.endpoints {
-		cache, files, sentinel := e.Policy.Cache, TLS{}, e.Policy.Sentinel
-		if e.TLS != nil {
-			files = *e.TLS
-		}
-		endpoints[i] = endpoint{
-			e.ID, e.Name, e.Kind, e.Host, e.Port, e.Socket, e.Embedded, e.Policy.MaxInflight, e.Policy.Connections,
-			e.Policy.ConnectTimeout.Milliseconds(), e.Policy.RequestTimeout.Milliseconds(),
-			e.Policy.Username, !e.Policy.Password.IsZero(), e.Policy.Password.File, e.Policy.Password.Env, e.Policy.Database,
-			cache.Mode, cache.MaxBytes, cache.MaxAge.Milliseconds(), cache.Required, cache.MaxSilence.Milliseconds(),
-			e.Service.TLS || e.TLS != nil, e.Service.Path, e.Service.headerNames(), !e.Service.BearerToken.IsZero(),
-			e.Service.MaxRequestBytes, e.Service.MaxAnswerBytes, e.Cluster, e.Others, e.Master, files.CA, files.Cert, files.Key, files.ServerName,
-			e.Policy.Replicas.ReadFrom, e.Policy.Replicas.MaxLagBytes,
-			sentinel.Username, !sentinel.Password.IsZero(), sentinel.Password.File, sentinel.Password.Env, sentinel.Plain,
-		}
-	}
 	return json.Marshal(struct {
-		Env       string     `json:"env"`
-		Keys      []*Key     `json:"keys"`
-		Params    []*Param   `json:"params"`
-		Endpoints []endpoint `json:"endpoints"`
-		Entities  []*Entity  `json:"entities,omitempty"`
-	}{r.env, r.keys, r.params, endpoints, r.entities})
+		Env       string      `json:"env"`
+		Keys      []*Key      `json:"keys"`
+		Params    []*Param    `json:"params"`
+		Endpoints []*Endpoint `json:"endpoints"`
+		Entities  []*Entity   `json:"entities,omitempty"`
+	}{r.env, r.keys, r.params, r.endpoints, r.entities})
+}
+
+// MarshalJSON writes the settings of the endpoint, without those that it does not have.
+func (e *Endpoint) MarshalJSON() ([]byte, error) {
+	out := []byte("{")
+	for _, s := range settings {
+		for _, m := range s.members(e) {
+			value, err := json.Marshal(m.value)
+			if err != nil {
+				return nil, err
+			}
+			out = append(append(strconv.AppendQuote(out, m.name), ':'), value...)
+			out = append(out, ',')
+		}
+	}
+	out[len(out)-1] = '}' // There is a name.
+	return out, nil
 }
 
 // WriteText writes the three tables for people, with aligned columns. The error comes from w.
@@ -153,28 +109,11 @@ func (e *Endpoint) shownAddr() string {
 // settings returns what an endpoint has beyond the other columns, by the names of the tables, or a dash.
 func (e *Endpoint) settings() string {
 	var list []string
-	add := func(there bool, name string, value any) {
-		if there {
-			list = append(list, fmt.Sprintf("%s=%v", name, value))
+	for _, s := range settings {
+		if !s.column && s.has(e) {
+			list = append(list, s.short()+"="+s.text(e))
 		}
 	}
-	if t := e.TLS; t != nil {
-		add(t.CA != "", "tls_ca", errtext.Name(t.CA))
-		add(t.Cert != "", "tls_cert", errtext.Name(t.Cert))
-		add(t.Key != "", "tls_key", errtext.Name(t.Key))
-		add(t.ServerName != "", "tls_server_name", errtext.Name(t.ServerName))
-	}
-	cache, replicas, sentinel := e.Policy.Cache, e.Policy.Replicas, e.Policy.Sentinel
-	add(cache.Mode != CacheOff, "cache", cache.Mode)
-	add(cache.Mode != CacheOff, "cache_max_bytes", cache.MaxBytes)
-	add(cache.Mode != CacheOff, "cache_max_age_ms", cache.MaxAge.Milliseconds())
-	add(cache.Required, "cache_require", true)
-	add(cache.Mode.Tracked(), "tracking_max_silence_ms", cache.MaxSilence.Milliseconds())
-	add(replicas.ReadFrom != ReadMaster, "read_from", replicas.ReadFrom)
-	add(replicas.MaxLagBytes > 0, "replica_max_lag_bytes", replicas.MaxLagBytes)
-	add(sentinel.Username != "", "sentinel_username", sentinel.Username)
-	add(!sentinel.Password.IsZero(), "sentinel_password", sentinel.Password)
-	add(sentinel.Plain, "sentinel_tls", false)
 	if list == nil {
 		return "-"
 	}

@@ -408,12 +408,12 @@ func TestLoadErrors(t *testing.T) {
 			"endpoints.prod.toml: endpoint ep_1: id is taken already",
 			`endpoints.test.toml: endpoint ep_1: name "one" is taken already`,
 			"endpoints.test.toml: endpoint ep_1: id is taken already"}},
-		{"a cache of another kind", endpoint(good + "policy.cache = \"lru\""), each(`endpoint ep_1: unknown policy.cache "lru", expected one of off, ttl, broadcast, track`)},
+		{"a cache of another kind", endpoint(good + "policy.cache = \"lru\""), each(`endpoint ep_1: policy.cache must be off, ttl, broadcast or track, not "lru"`)},
 		{"a bound without a cache", endpoint(good + "policy.cache = \"off\"\npolicy.cache_max_bytes = 1048576"),
-			each("endpoint ep_1: policy.cache_max_bytes and cache_max_age_ms need a policy.cache")},
+			each("endpoint ep_1: policy.cache_max_bytes needs a policy.cache")},
 		{"a small cache", endpoint(good + "policy.cache = \"ttl\"\npolicy.cache_max_bytes = 1000"), each("endpoint ep_1: policy.cache_max_bytes must be 1048576 to 274877906944, not 1000")},
 		{"a silence without broadcast", endpoint(good + "policy.cache = \"ttl\"\npolicy.tracking_max_silence_ms = 5"),
-			each("endpoint ep_1: policy.cache_require and tracking_max_silence_ms are only for policy.cache broadcast and track")},
+			each("endpoint ep_1: policy.tracking_max_silence_ms is only for policy.cache broadcast and track")},
 		{"no room in flight", endpoint(good + "policy.max_inflight = 0"),
 			each("endpoint ep_1: policy.max_inflight must be 1 to 1048576, not 0")},
 		{"no connections", endpoint(good + "policy.connections = -1"), each("endpoint ep_1: policy.connections must be")},
@@ -421,17 +421,17 @@ func TestLoadErrors(t *testing.T) {
 		{"endless time", endpoint(good + "policy.request_timeout_ms = 3600001"),
 			each("endpoint ep_1: policy.request_timeout_ms must be 1 to 3600000")},
 		{"database", endpoint(good + "policy.database = -1"), each("endpoint ep_1: policy.database must be")},
-		{"user without password", endpoint(good + "policy.username = \"u\""), each("endpoint ep_1: policy.username needs")},
+		{"user without password", endpoint(good + "policy.username = \"u\""), each("endpoint ep_1: a username needs a password")},
 		{"password for http", endpoint(strings.Replace(good, "redis", "http", 1) + "policy.password = \"p\""),
-			each("endpoint ep_1: policy.username, password and database are only for kind redis")},
-		{"cluster with database", endpoint(good + "cluster = true\npolicy.database = 1"), each("endpoint ep_1: cluster: a Redis Cluster has only database 0")},
-		{"master of a cluster", endpoint(good + "cluster = true\nmaster = \"m\""), each("endpoint ep_1: master: a master that sentinels know")},
-		{"master without a name", endpoint(good + "master = \"a b\""), each("endpoint ep_1: master: a master that sentinels know")},
-		{"replicas without a cluster", endpoint(good + "policy.read_from = \"replica\""), each("endpoint ep_1: cluster: read_from and replica_max_lag_bytes need a Redis Cluster")},
+			each("endpoint ep_1: policy.password is only for kind redis")},
+		{"cluster with database", endpoint(good + "cluster = true\npolicy.database = 1"), each("endpoint ep_1: a Redis Cluster has only database 0")},
+		{"master of a cluster", endpoint(good + "cluster = true\nmaster = \"m\""), each("endpoint ep_1: a master that sentinels know")},
+		{"master without a name", endpoint(good + "master = \"a b\""), each("endpoint ep_1: a master that sentinels know")},
+		{"replicas without a cluster", endpoint(good + "policy.read_from = \"replica\""), each("endpoint ep_1: policy.read_from needs a Redis Cluster")},
 		{"replicas of a master that sentinels know", endpoint(good + "master = \"m\"\npolicy.read_from = \"nearest\""),
-			each("endpoint ep_1: master: read_from and replica_max_lag_bytes need a Redis Cluster; replicas of a single master, or of one that sentinels know, are not read")},
+			each("endpoint ep_1: policy.read_from needs a Redis Cluster; replicas of a single master, or of one that sentinels know, are not read")},
 		{"replicas of somebody", endpoint(good + "cluster = true\npolicy.read_from = \"slave\""), each("endpoint ep_1: policy.read_from must be master, replica or nearest")},
-		{"a lag without replicas", endpoint(good + "cluster = true\npolicy.replica_max_lag_bytes = 5"), each("endpoint ep_1: policy.replica_max_lag_bytes needs read_from replica or nearest")},
+		{"a lag without replicas", endpoint(good + "cluster = true\npolicy.replica_max_lag_bytes = 5"), each("endpoint ep_1: replica_max_lag_bytes needs read_from replica or nearest")},
 		{"no lag", endpoint(good + "cluster = true\npolicy.read_from = \"replica\"\npolicy.replica_max_lag_bytes = 0"),
 			each("endpoint ep_1: policy.replica_max_lag_bytes must be 1 to 1099511627776")},
 		{"replicas of both", endpoint("id = \"ep_1\"\nname = \"one\"\nkind = \"redis\"\nurl = \"redis+cluster://h?read_from=replica\"\npolicy.read_from = \"nearest\""),
@@ -439,13 +439,13 @@ func TestLoadErrors(t *testing.T) {
 		{"a lag of both", endpoint("id = \"ep_1\"\nname = \"one\"\nkind = \"redis\"\nurl = \"redis+cluster://h?read_from=replica&replica_max_lag_bytes=5\"\npolicy.replica_max_lag_bytes = 6"),
 			each("endpoint ep_1: policy.replica_max_lag_bytes: the url has it, too")},
 		{"replicas and a tracked cache", endpoint(good + "cluster = true\npolicy.read_from = \"replica\"\npolicy.cache = \"broadcast\""),
-			each("endpoint ep_1: cluster: read_from replica and nearest exclude the caches broadcast and track")},
-		{"password of no sentinels", endpoint(good + "policy.sentinel_password = \"s\""), each("endpoint ep_1: cluster: sentinel_username, sentinel_password")},
+			each("endpoint ep_1: read_from replica and nearest exclude the caches broadcast and track")},
+		{"password of no sentinels", endpoint(good + "policy.sentinel_password = \"s\""), each("endpoint ep_1: policy.sentinel_password needs a master")},
 		{"user of sentinels without a password", endpoint(good + "master = \"m\"\npolicy.sentinel_username = \"s\""), each("endpoint ep_1: sentinel_username needs")},
-		{"sentinels without TLS", endpoint(good + "master = \"m\"\nsentinel_tls = false"), each("endpoint ep_1: sentinel_tls must be true or false, and needs TLS to the master")},
-		{"sentinels that would be asked in clear text", endpoint(good + "master = \"m\"\nsentinel_tls = true"), each("endpoint ep_1: sentinel_tls must be true or false, and needs TLS to the master")},
-		{"TLS of no sentinels", endpoint(good + "tls = true\nsentinel_tls = true"), each("endpoint ep_1: sentinel_username, sentinel_password")},
-		{"cluster of http", endpoint(strings.Replace(good, "redis", "http", 1) + "cluster = true"), each("endpoint ep_1: cluster: a Redis Cluster is of kind redis")},
+		{"sentinels without TLS", endpoint(good + "master = \"m\"\nsentinel_tls = false"), each("endpoint ep_1: sentinel_tls needs TLS to the master")},
+		{"sentinels that would be asked in clear text", endpoint(good + "master = \"m\"\nsentinel_tls = true"), each("endpoint ep_1: sentinel_tls needs TLS to the master")},
+		{"TLS of no sentinels", endpoint(good + "tls = true\nsentinel_tls = true"), each("endpoint ep_1: sentinel_tls needs a master")},
+		{"cluster of http", endpoint(strings.Replace(good, "redis", "http", 1) + "cluster = true"), each("endpoint ep_1: a Redis Cluster is of kind redis")},
 		{"embedded beside dev", map[string]string{
 			"endpoints.dev.toml":  "[[endpoint]]\n" + good + "embedded = true",
 			"endpoints.test.toml": "[[endpoint]]\n" + good + "embedded = true",
@@ -717,7 +717,7 @@ PARAM       NAME  TYPE  NULLABLE  CONTEXT  OVERRIDE  DEFAULT
 
 ENDPOINT (test)  NAME  KIND   ADDRESS       DATABASE  USER  PASSWORD  MAX INFLIGHT  CONNECTIONS  CONNECT TIMEOUT  REQUEST TIMEOUT  SETTINGS
 ep_a             a     redis  [::1]:7000    3         u     hidden    5             2            20ms             30ms             -
-ep_b             b     http   b.example:80  0         -     none      1024          16           1s               1s               -
+ep_b             b     http   b.example:80  0         -     none      1024          16           1s               1s               max_request_bytes=16777216 max_answer_bytes=16777216
 `, "\n"), text.String())
 	assert.NotContains(t, text.String(), "secret")
 }
@@ -733,7 +733,7 @@ func TestPrintEndpoints(t *testing.T) {
 		`url = "rediss+cluster://h?read_from=nearest"` + "\npolicy.replica_max_lag_bytes = 9": {
 			"rediss+cluster://h:6379", "read_from=nearest replica_max_lag_bytes=9"},
 		`url = "rediss+sentinel://h/m?sentinel_tls=false&sentinel_username=asker&sentinel_password=secret"`: {
-			"rediss+sentinel://h:26379/m", "sentinel_username=asker sentinel_password=hidden sentinel_tls=false"},
+			"rediss+sentinel://h:26379/m", "sentinel_tls=false sentinel_username=asker sentinel_password=hidden"},
 		`url = "redis://h"` + "\npolicy.cache = \"track\"\npolicy.cache_require = true": {
 			"h:6379", "cache=track cache_max_bytes=67108864 cache_max_age_ms=60000 cache_require=true tracking_max_silence_ms=1000"},
 	} {

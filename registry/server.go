@@ -2,9 +2,12 @@ package registry
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,21 +42,19 @@ type Server struct {
 // The errors of ParseServer quote nothing of the text: a password may be anywhere in a text that
 // does not parse.
 var (
-	errScheme   = errors.New("the scheme must be redis://, redis+cluster://, redis+sentinel:// or unix://, with rediss for TLS")
-	errURL      = errors.New("the URL is malformed; special characters in a password are written as %XX, such as %40 for @ and %2F for /")
-	errHostArg  = errors.New("host or port is missing; a URL begins with redis://, redis+cluster://, redis+sentinel:// or unix://, with rediss for TLS")
-	errPort     = errors.New("host is missing, or port is not a number from 1 to 65535")
-	errHost     = errors.New("host must be a host name or an IP address")
-	errDB       = errors.New("the database must be a number from 0 to 65536, once: after the host or as db=")
-	errSocket   = errors.New("a unix socket needs an absolute path without %, ? and #: unix:///path/to/redis.sock")
-	errQuery    = errors.New("after ? there are db, username, password, password_file and password_env, tls_* with rediss://, read_from and replica_max_lag_bytes with redis+cluster://, and sentinel_* with redis+sentinel://, each at most once")
-	errTLSPlain = errors.New("tls_ca, tls_cert, tls_key and tls_server_name need rediss://")
-	errSeeds    = errors.New("redis+cluster:// and redis+sentinel:// name at most 16 nodes, as host:port with commas between them")
-	errCluster  = errors.New("a Redis Cluster has only database 0")
-	errOne      = errors.New("the address is that of a Redis Cluster or of sentinels, and one server is needed here")
-	errMaster   = errors.New("redis+sentinel:// names the master as /name behind the sentinels, in letters, digits, dots, - and _")
-	errTwice    = errors.New("the user or the password is given twice")
-	errUser     = errors.New("a username needs a password: user:password@, password_file= or password_env=")
+	errScheme  = errors.New("the scheme must be redis://, redis+cluster://, redis+sentinel:// or unix://, with rediss for TLS")
+	errURL     = errors.New("the URL is malformed; special characters in a password are written as %XX, such as %40 for @ and %2F for /")
+	errHostArg = errors.New("host or port is missing; a URL begins with redis://, redis+cluster://, redis+sentinel:// or unix://, with rediss for TLS")
+	errPort    = errors.New("host is missing, or port is not a number from 1 to 65535")
+	errHost    = errors.New("host must be a host name or an IP address")
+	errDB      = errors.New("the database must be a number from 0 to 65536, once: after the host or as db=")
+	errSocket  = errors.New("a unix socket needs an absolute path without %, ? and #: unix:///path/to/redis.sock")
+	errQuery   = errors.New("after ? there are db, username, password, password_file and password_env, tls_* with rediss://, read_from and replica_max_lag_bytes with redis+cluster://, and sentinel_* with redis+sentinel://, each at most once")
+	errSeeds   = errors.New("redis+cluster:// and redis+sentinel:// name at most 16 nodes, as host:port with commas between them")
+	errCluster = errors.New("a Redis Cluster has only database 0")
+	errOne     = errors.New("the address is that of a Redis Cluster or of sentinels, and one server is needed here")
+	errMaster  = errors.New("redis+sentinel:// names the master as /name behind the sentinels, in letters, digits, dots, - and _")
+	errUser    = errors.New("a username needs a password: user:password@ in a URL, or password, password_file or password_env")
 )
 
 // ParseServer reads the address of a server, in one of the forms
@@ -69,53 +70,109 @@ var (
 // sentinels. A query may hold db, username, password, password_file and password_env, and settings for TLS, replicas and sentinels. The forms are those of go-redis
 // and redis-py, except the last two, which keep the password out of command lines. Errors quote nothing of text.
 func ParseServer(text string) (Server, error) {
-	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "unix:") {
-		return parseHostPort(text)
-	}
-	scheme, _, _ := strings.Cut(text, ":")
-	var s Server
-	port := defaultPort
-	scheme = strings.ToLower(scheme)
-	if plain, secure := strings.CutPrefix(scheme, "rediss"); secure {
-		s.TLS, scheme = new(TLS), "redis"+plain
-	}
-	switch scheme {
-	case "redis", "unix":
-	case clusterScheme, sentinelScheme:
-		if s.Cluster = strings.EqualFold(scheme, clusterScheme); !s.Cluster {
-			port = sentinelPort
-		}
-		var err error
-		if text, s.Others, err = cutOthers(text, port); err != nil {
-			return Server{}, err
-		}
-	default:
-		return Server{}, errScheme
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Opaque != "" || u.Fragment != "" || strings.HasSuffix(text, "#") {
-		return Server{}, errURL
-	}
-	switch scheme {
-	case "unix":
-		err = s.setSocket(u)
-	case sentinelScheme:
-		if err = s.setMaster(u); err == nil {
-			err = s.setHost(u, port)
-		}
-	default:
-		err = s.setHost(u, port)
-	}
-	if err == nil {
-		err = s.setLogin(u)
-	}
-	if err == nil && s.Cluster && s.Database != 0 {
-		err = errCluster
-	}
+	e := Endpoint{Kind: Redis}
+	given, err := e.parseServer(text)
 	if err != nil {
 		return Server{}, err
 	}
-	return s, nil
+	return Server{
+		Host: e.Host, Port: e.Port, Socket: e.Socket, Cluster: e.Cluster, Others: e.Others, TLS: e.TLS, Master: e.Master,
+		Sentinel: e.Policy.Sentinel, Replicas: e.Policy.Replicas, Username: e.Policy.Username, Password: e.Policy.Password,
+		Database: e.Policy.Database, HasDatabase: given[databaseSetting],
+	}, nil
+}
+
+// databaseSetting is the one that a URL can have in its path, too.
+var databaseSetting = settings[slices.IndexFunc(settings, func(s *setting) bool { return s.name == "policy.database" })]
+
+// parseServer is ParseServer for an endpoint. It returns the settings that the text has, except host, port and socket.
+func (e *Endpoint) parseServer(text string) (map[*setting]bool, error) {
+	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "unix:") {
+		return nil, e.setHostPort(text)
+	}
+	scheme, _, _ := strings.Cut(text, ":")
+	scheme = strings.ToLower(scheme)
+	if plain, secure := strings.CutPrefix(scheme, "rediss"); secure {
+		e.TLS, scheme = new(TLS), "redis"+plain
+	}
+	port := defaultPort
+	switch scheme {
+	case "redis", "unix":
+	case clusterScheme, sentinelScheme:
+		if e.Cluster = scheme == clusterScheme; !e.Cluster {
+			port = sentinelPort
+		}
+		var err error
+		if text, e.Others, err = cutOthers(text, port); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, errScheme
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Opaque != "" || u.Fragment != "" || strings.HasSuffix(text, "#") {
+		return nil, errURL
+	}
+	if scheme == sentinelScheme {
+		err = e.setMaster(u)
+	}
+	database := ""
+	switch {
+	case err != nil:
+	case scheme == "unix":
+		err = e.setSocket(u)
+	default:
+		database, err = e.setHost(u, port)
+	}
+	if err != nil {
+		return nil, err
+	}
+	password, _ := u.User.Password()
+	e.Policy.Username, e.Policy.Password = u.User.Username(), NewSecret(password)
+	given := make(map[*setting]bool)
+	for _, s := range settings {
+		given[s] = s.source == ownField && s.has(e)
+	}
+	if err := e.setQuery(u, database, given); err != nil {
+		return nil, err
+	}
+	if problems := e.problems(); len(problems) > 0 {
+		return nil, problems[0]
+	}
+	return given, nil
+}
+
+// setQuery reads the settings of a query, and the database of the path. It adds them to given.
+func (e *Endpoint) setQuery(u *url.URL, database string, given map[*setting]bool) error {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return errURL
+	}
+	if database != "" && query["db"] == nil {
+		query["db"], database = []string{database}, ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		values := query[name]
+		s, end := urlSetting(name)
+		switch {
+		case len(values) != 1 || values[0] == "" || s == nil && name != "db":
+			return errQuery
+		case name == "db":
+			n, err := strconv.ParseUint(values[0], 10, 31)
+			if err != nil || n > databaseLimit || database != "" {
+				return errDB
+			}
+			e.Policy.Database, given[databaseSetting] = int(n), true
+			continue
+		case given[s]:
+			return fmt.Errorf("%s is given twice", s.short())
+		}
+		if err := s.parse(e, end, values[0]); err != nil {
+			return fmt.Errorf("%s %w", name, err)
+		}
+		given[s] = true
+	}
+	return nil
 }
 
 // ParseOneServer is ParseServer for callers that need a single server: the address of a Redis Cluster or of sentinels
@@ -164,8 +221,8 @@ func cutOthers(text string, port int) (rest, others string, err error) {
 		if u.Port() == "" {
 			host = net.JoinHostPort(u.Hostname(), strconv.Itoa(port))
 		}
-		node, err := parseHostPort(host)
-		if err != nil {
+		var node Endpoint
+		if err := node.setHostPort(host); err != nil {
 			return "", "", errSeeds
 		}
 		list = append(list, addr(node.Host, node.Port, ""))
@@ -173,25 +230,27 @@ func cutOthers(text string, port int) (rest, others string, err error) {
 	return text[:begin] + hosts[0] + text[end:], strings.Join(list, ","), nil
 }
 
-func parseHostPort(text string) (Server, error) {
+// setHostPort reads "host:port".
+func (e *Endpoint) setHostPort(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return Server{}, errHostArg
+		return errHostArg
 	}
 	n, err := strconv.Atoi(port)
 	if host == "" || err != nil || n < 1 || n > 65535 {
-		return Server{}, errPort
+		return errPort
 	}
 	if !ValidHost(host) {
-		return Server{}, errHost
+		return errHost
 	}
-	return Server{Host: host, Port: n}, nil
+	e.Host, e.Port = host, n
+	return nil
 }
 
 // setMaster takes the name of the master out of the path of a redis+sentinel:// URL.
-func (s *Server) setMaster(u *url.URL) error {
-	s.Master, u.Path, _ = strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
-	if !validMaster(s.Master) {
+func (e *Endpoint) setMaster(u *url.URL) error {
+	e.Master, u.Path, _ = strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	if !validMaster(e.Master) {
 		return errMaster
 	}
 	return nil
@@ -204,33 +263,24 @@ func validMaster(name string) bool {
 	})
 }
 
-// setHost reads host, port and database of a redis:// URL. missing replaces a missing port.
-func (s *Server) setHost(u *url.URL, missing int) error {
+// setHost reads host and port of a redis:// URL. missing replaces a missing port. It returns the database of the path.
+func (e *Endpoint) setHost(u *url.URL, missing int) (database string, err error) {
 	port := u.Port()
 	if port == "" {
 		if strings.HasSuffix(u.Host, ":") {
-			return errPort
+			return "", errPort
 		}
 		port = strconv.Itoa(missing)
 	}
-	there, err := parseHostPort(net.JoinHostPort(u.Hostname(), port))
-	if err != nil {
-		return err
-	}
-	s.Host, s.Port = there.Host, there.Port
-	database := strings.TrimSuffix(strings.TrimPrefix(u.Path, "/"), "/")
-	if database == "" {
-		return nil
-	}
-	return s.setDatabase(database)
+	return strings.TrimSuffix(strings.TrimPrefix(u.Path, "/"), "/"), e.setHostPort(net.JoinHostPort(u.Hostname(), port))
 }
 
 // setSocket reads the path of a unix:// URL.
-func (s *Server) setSocket(u *url.URL) error {
+func (e *Endpoint) setSocket(u *url.URL) error {
 	if u.Host != "" || !path.IsAbs(u.Path) || strings.HasSuffix(u.Path, "/") || !validSocket(u.Path) {
 		return errSocket
 	}
-	s.Socket = "/" + strings.TrimLeft(u.Path, "/") // unix://h would have a host
+	e.Socket = "/" + strings.TrimLeft(u.Path, "/") // unix://h would have a host
 	return nil
 }
 
@@ -241,84 +291,6 @@ const socketMaxBytes = 103
 // have characters with a meaning in URLs.
 func validSocket(path string) bool {
 	return path != "" && path[0] == '/' && len(path) <= socketMaxBytes && !strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("%?#", r) })
-}
-
-// setDatabase reads the number of the database, which must not be set yet.
-func (s *Server) setDatabase(text string) error {
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil || n > databaseLimit || s.HasDatabase {
-		return errDB
-	}
-	s.Database, s.HasDatabase = int(n), true
-	return nil
-}
-
-// setLogin reads user and password, and the query.
-func (s *Server) setLogin(u *url.URL) error {
-	password, _ := u.User.Password()
-	s.Username, s.Password = u.User.Username(), NewSecret(password)
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return errURL
-	}
-	for name, values := range query {
-		if len(values) != 1 || values[0] == "" {
-			return errQuery
-		}
-		value := values[0]
-		switch name {
-		case "db":
-			if err := s.setDatabase(value); err != nil {
-				return err
-			}
-		case "username":
-			if s.Username != "" {
-				return errTwice
-			}
-			s.Username = value
-		case "password", "password_file", "password_env":
-			if !s.Password.IsZero() {
-				return errTwice
-			}
-			s.Password = map[string]Secret{
-				"password": NewSecret(value), "password_file": {File: value}, "password_env": {Env: value},
-			}[name]
-		case "read_from", "replica_max_lag_bytes":
-			if !s.Cluster {
-				return errReplicas
-			}
-			if err := s.Replicas.set(name, value); err != nil {
-				return err
-			}
-		case "sentinel_username", "sentinel_password", "sentinel_password_file", "sentinel_password_env", "sentinel_tls":
-			if s.Master == "" {
-				return errSentinel
-			}
-			if err := s.Sentinel.set(name, value, s.TLS != nil); err != nil {
-				return err
-			}
-		case "tls_ca", "tls_cert", "tls_key", "tls_server_name":
-			if s.TLS == nil {
-				return errTLSPlain
-			}
-			*map[string]*string{"tls_ca": &s.TLS.CA, "tls_cert": &s.TLS.Cert, "tls_key": &s.TLS.Key, "tls_server_name": &s.TLS.ServerName}[name] = value
-		default:
-			return errQuery
-		}
-	}
-	if err := s.TLS.check(); err != nil {
-		return err
-	}
-	if err := s.Replicas.check(); err != nil {
-		return err
-	}
-	if err := s.Sentinel.check(); err != nil {
-		return err
-	}
-	if s.Username != "" && s.Password.IsZero() {
-		return errUser
-	}
-	return nil
 }
 
 // Addr returns the address that clients dial: "host:port", or "unix:/path" for a socket. For a Redis Cluster it is a

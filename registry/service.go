@@ -124,86 +124,50 @@ type headerRow struct {
 	ValueEnv  string `toml:"value_env"`
 }
 
-// service checks the fields that only an endpoint of kind http has. No problem quotes a secret.
-func (l *loader) service(file, label string, row *endpointRow) Service {
-	given := &row.Policy
-	token := l.secret(file, label, "policy.bearer_token", given.BearerToken, given.BearerTokenFile, given.BearerTokenEnv)
-	if EndpointKind(row.Kind) != HTTP {
-		if !token.IsZero() || len(row.Header) > 0 || given.MaxRequestBytes != nil || given.MaxAnswerBytes != nil {
-			l.problem(file, label, "header, policy.bearer_token, max_request_bytes and max_answer_bytes are only for kind %s", HTTP)
-		}
-		return Service{}
+// headers reads the headers of the requests to an endpoint of kind http. No problem quotes a secret.
+func (l *loader) headers(file, label string, rows []headerRow, e *Endpoint) {
+	switch {
+	case len(rows) == 0:
+		return
+	case e.Kind != HTTP:
+		l.problem(file, label, "header "+needsHTTP)
+		return
+	case len(rows) > headersMost:
+		l.problem(file, label, "has %d headers, and may have %d", len(rows), headersMost)
+		return
 	}
-	s := Service{BearerToken: token}
-	if row.URL != nil {
-		u, _ := parseServiceURL(*row.URL) // server has reported the error
-		path, query, _ := strings.Cut(u.path, "?")
-		s.TLS, s.Path, s.Query = u.tls, path, NewSecret(query)
-	}
-	bytes := func(field string, given *int64) int {
-		switch {
-		case given == nil:
-			return DefaultMaxBodyBytes
-		case *given < 1 || *given > maxBodyBytesLimit:
-			l.problem(file, label, "policy.%s must be 1 to %d, not %d", field, maxBodyBytesLimit, *given)
-		}
-		return int(*given)
-	}
-	s.MaxRequestBytes, s.MaxAnswerBytes = bytes("max_request_bytes", given.MaxRequestBytes), bytes("max_answer_bytes", given.MaxAnswerBytes)
-	if len(row.Header) > headersMost {
-		l.problem(file, label, "has %d headers, and may have %d", len(row.Header), headersMost)
-		return s
-	}
-	for i := range row.Header {
-		h := &row.Header[i]
+	for i, h := range rows {
 		at := fmt.Sprintf("header[%d]", i)
 		name := textproto.CanonicalMIMEHeaderKey(h.Name)
-		value := l.secret(file, label, at+".value", h.Value, h.ValueFile, h.ValueEnv)
+		var value Secret
+		for j, text := range []string{h.Value, h.ValueFile, h.ValueEnv} {
+			if text != "" && !value.IsZero() {
+				l.problem(file, label, "%s.value%s: the value is given twice", at, secretSources[j])
+			}
+			if text != "" {
+				value = secretFrom(secretSources[j], text)
+			}
+		}
 		switch {
 		case !validHeaderName.MatchString(h.Name):
-			l.problem(file, label, "%s.name %s is not the name of a header", at, errtext.Quote(h.Name))
+			l.problem(file, label, "%s.name is not the name of a header: letters, digits and -; what it says goes into value, value_file or value_env", at)
 		case ownHeaders[name]:
 			l.problem(file, label, "%s.name: rankd itself sets %s", at, name)
-		case name == "Authorization" && !token.IsZero():
+		case name == "Authorization" && !e.Service.BearerToken.IsZero():
 			l.problem(file, label, "%s.name: policy.bearer_token sets Authorization, too", at)
 		case value.IsZero():
 			l.problem(file, label, "%s needs a value, value_file or value_env", at)
+		case !isName(value.File) || !isName(value.Env):
+			l.problem(file, label, "%s.value %w", at, errNotName)
 		case !validHeaderValue(value.Reveal()):
 			l.problem(file, label, "%s.value: %s", at, badHeaderValue)
 		default:
-			s.Headers = append(s.Headers, Header{name, value})
+			e.Service.Headers = append(e.Service.Headers, Header{name, value})
 		}
 	}
-	return s
 }
 
-// secret returns the secret that one of three fields gives: the text itself, a file, an environment variable.
-func (l *loader) secret(file, label, field, text, path, variable string) Secret {
-	var secret Secret
-	for _, given := range []struct {
-		suffix string
-		secret Secret
-	}{{"", NewSecret(text)}, {"_file", Secret{File: path}}, {"_env", Secret{Env: variable}}} {
-		if given.secret.IsZero() {
-			continue
-		}
-		if !secret.IsZero() {
-			l.problem(file, label, "%s%s: the value is given twice", field, given.suffix)
-		}
-		secret = given.secret
-	}
-	return secret
-}
-
-// serviceURL is the URL of an endpoint of kind http in its parts.
-type serviceURL struct {
-	tls  bool
-	host string
-	port int
-	path string // with the query
-}
-
-// The errors of parseServiceURL quote nothing of the text: a password may be anywhere in it.
+// The errors of parseService quote nothing of the text: a password may be anywhere in it.
 var (
 	errServiceScheme = errors.New("the scheme must be http:// or https://")
 	errServiceURL    = errors.New("the URL is malformed")
@@ -211,30 +175,32 @@ var (
 	errServicePort   = errors.New("the port must be a number from 1 to 65535")
 )
 
-// parseServiceURL reads a URL such as "https://models.internal:8443/v1/score".
-func parseServiceURL(text string) (serviceURL, error) {
+// parseService reads a URL such as "https://models.internal:8443/v1/score".
+func (e *Endpoint) parseService(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
-		return serviceURL{}, errServiceURL
+		return errServiceURL
 	}
-	s := serviceURL{tls: u.Scheme == "https", host: u.Hostname(), port: 80}
-	if s.tls {
-		s.port = 443
+	secure, port := u.Scheme == "https", 80
+	if secure {
+		port = 443
 	}
-	switch port, err := strconv.Atoi(u.Port()); {
+	switch given, err := strconv.Atoi(u.Port()); {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return serviceURL{}, errServiceScheme
+		return errServiceScheme
 	case u.User != nil:
-		return serviceURL{}, errServiceUser
+		return errServiceUser
 	case u.Opaque != "" || u.Fragment != "" || strings.HasSuffix(text, "#") || strings.HasSuffix(u.Host, ":"):
-		return serviceURL{}, errServiceURL
-	case !ValidHost(s.host):
-		return serviceURL{}, errHost
-	case u.Port() != "" && (err != nil || port < 1 || port > 65535):
-		return serviceURL{}, errServicePort
+		return errServiceURL
+	case !ValidHost(u.Hostname()):
+		return errHost
+	case u.Port() != "" && (err != nil || given < 1 || given > 65535):
+		return errServicePort
 	case u.Port() != "":
-		s.port = port
+		port = given
 	}
-	s.path = u.RequestURI()
-	return s, nil
+	path, query, _ := strings.Cut(u.RequestURI(), "?")
+	e.Host, e.Port = u.Hostname(), port
+	e.Service.TLS, e.Service.Path, e.Service.Query = secure, path, NewSecret(query)
+	return nil
 }

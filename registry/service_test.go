@@ -89,7 +89,10 @@ func TestServiceErrors(t *testing.T) {
 		at + "policy.max_answer_bytes = 1073741825": "policy.max_answer_bytes must be 1 to 1073741824, not 1073741825",
 		at + "policy.bearer_token = \"c4n4ry\"\npolicy.bearer_token_env = \"A\"": "policy.bearer_token_env: the value is given twice",
 		at + "header = 3": "header must be an array of tables, not an integer",
-		at + "[[endpoint.header]]\nname = \"a b\"\nvalue = \"c4n4ry\"":                                        "header[0].name \"a b\" is not the name of a header",
+		at + "[[endpoint.header]]\nname = \"a b\"\nvalue = \"c4n4ry\"":                                        "header[0].name is not the name of a header",
+		at + "[[endpoint.header]]\nname = \"Authorization: Bearer c4n4ry\"":                                   "header[0].name is not the name of a header",
+		at + "[[endpoint.header]]\nname = \"A\"\nvalue_file = \"c4n4ry\\nx\"":                                 "header[0].value must be the name of a file or a variable",
+		at + "policy.bearer_token_file = \"-----BEGIN c4n4ry\"":                                               "policy.bearer_token_file must be the name of a file or a variable",
 		at + "[[endpoint.header]]\nname = \"content-type\"\nvalue = \"c4n4ry\"":                               "header[0].name: rankd itself sets Content-Type",
 		at + "[[endpoint.header]]\nname = \"A\"":                                                              "header[0] needs a value, value_file or value_env",
 		at + "[[endpoint.header]]\nname = \"A\"\nvalue = \"c4n4ry\\r\\nB: x\"":                                "header[0].value: the value has a line end",
@@ -106,7 +109,7 @@ func TestServiceErrors(t *testing.T) {
 		"params.toml":         {},
 		"endpoints.test.toml": {Data: []byte("[[endpoint]]\nid = \"ep_1\"\nname = \"one\"\nkind = \"redis\"\nhost = \"h\"\nport = 1\npolicy.bearer_token = \"c4n4ry\"")},
 	}, "test")
-	require.ErrorContains(t, err, "are only for kind http")
+	require.ErrorContains(t, err, "policy.bearer_token is only for kind http")
 }
 
 // The error of a secret names its source, if the secret cannot be read or cannot be the value

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -19,12 +20,14 @@ func shapeOf(text string, rows any) string {
 	return strings.Join(faults, "\n")
 }
 
-// endpointRows is the largest of the three tables, with the types of field that the table
+// newShape returns a pointer to the struct of the largest of the three tables, with the types of field that the table
 // itself does not have.
-type endpointRows struct {
-	Endpoint []endpointRow `toml:"endpoint"`
-	Weight   float64       `toml:"weight"`
-	Any      any           `toml:"any"`
+func newShape() any {
+	return reflect.New(reflect.StructOf([]reflect.StructField{
+		newEndpointRows().Elem().Type().Field(0),
+		{Name: "Weight", Type: reflect.TypeFor[float64](), Tag: `toml:"weight"`},
+		{Name: "Any", Type: reflect.TypeFor[any](), Tag: `toml:"any"`},
+	})).Interface()
 }
 
 func TestShape(t *testing.T) {
@@ -51,7 +54,7 @@ func TestShape(t *testing.T) {
 		{"Date", "weight = 1979-05-27", "1: weight must be a number, not a date or time"},
 		{"SyntaxAfterAFault", "weight = \"\"\nweight", "1: weight must be a number, not a string\n2: expected '=' after key"},
 	} {
-		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, shapeOf(c.text, new(endpointRows))) })
+		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, shapeOf(c.text, newShape())) })
 	}
 }
 
@@ -66,9 +69,9 @@ func FuzzShape(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		faults := shapeOf(text, new(endpointRows))
+		faults := shapeOf(text, newShape())
 		dec := toml.NewDecoder(strings.NewReader(text)).DisallowUnknownFields()
-		err := dec.Decode(new(endpointRows))
+		err := dec.Decode(newShape())
 		if faults != "" {
 			require.Error(t, err, "only checkShape finds: %s", faults)
 			return
