@@ -57,13 +57,13 @@ Flags ("-" and "_" in a name are the same):
 func (p *Program) Command(ctx context.Context) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure engines, the event loop and the kernels",
+		Short: "Measure engines and the event loop",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetUsageTemplate(benchUsageTemplate)
 	cmd.AddCommand(p.loopCommand(ctx), p.workerCommand())
-	for _, m := range []mode{p.compareMode(), p.sweepMode(), p.placementMode(), p.isolationMode(), p.frontsMode(), p.overloadMode(), p.kernelsMode()} {
+	for _, m := range []mode{p.compareMode(), p.sweepMode(), p.placementMode(), p.isolationMode(), p.frontsMode(), p.overloadMode()} {
 		cmd.AddCommand(p.command(ctx, m))
 	}
 	for _, c := range append(cmd.Commands(), cmd) {

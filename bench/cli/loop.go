@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/eventloop"
 	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/internal/cmdline"
@@ -32,12 +29,6 @@ type loopOptions struct {
 	tasks      int
 	sleepMS    int
 	cpuThreads int
-	inFlight   []int
-	payloads   []int
-	workers    []int
-	duration   time.Duration
-	redis      string
-	server     string
 	asJSON     bool
 }
 
@@ -47,7 +38,7 @@ type loopMode struct {
 	name, doc string
 	flags     []string // that it reads
 	// run measures, and gives each result to add.
-	run func(p *Program, o *loopOptions, redis string, add func(result any, err error) error) error
+	run func(o *loopOptions, add func(result any, err error) error) error
 	// answer says in one sentence what the results are. There is at least one.
 	answer func(results []any) string
 }
@@ -62,12 +53,12 @@ const (
 	delayMax     = 60_000 // ms
 )
 
-// loopModes returns the modes, in the order in which they run. --bench_eventloop has the first three.
+// loopModes returns the modes, in the order in which they run.
 func loopModes() []loopMode {
 	return []loopMode{
 		{
 			name: "posts", doc: "functions posted to the loop per second, by number of producers", flags: []string{"n", "producers", "cpu_threads"},
-			run: func(_ *Program, o *loopOptions, _ string, add func(any, error) error) error {
+			run: func(o *loopOptions, add func(any, error) error) error {
 				return each(o.producers, func(producers int) error { return add(eventloop.Posts(o.n, producers)) })
 			},
 			answer: func(results []any) string {
@@ -80,7 +71,7 @@ func loopModes() []loopMode {
 		},
 		{
 			name: "timers", doc: "timers started and fired per second, and how late they fire", flags: []string{"n", "timer_ms", "cpu_threads"},
-			run: func(_ *Program, o *loopOptions, _ string, add func(any, error) error) error {
+			run: func(o *loopOptions, add func(any, error) error) error {
 				return add(eventloop.Timers(o.n, time.Duration(o.timerMS*float64(time.Millisecond))))
 			},
 			answer: func(results []any) string {
@@ -90,58 +81,12 @@ func loopModes() []loopMode {
 		},
 		{
 			name: "sleep_vs_pool", doc: "tasks that sleep: on the loop, against workers that block", flags: []string{"tasks", "sleep_ms", "cpu_threads"},
-			run: func(_ *Program, o *loopOptions, _ string, add func(any, error) error) error {
+			run: func(o *loopOptions, add func(any, error) error) error {
 				return add(eventloop.SleepVsPool(o.tasks, time.Duration(o.sleepMS)*time.Millisecond, o.cpuThreads))
 			},
 			answer: func(results []any) string {
 				r := results[0].(*eventloop.SleepResult)
 				return fmt.Sprintf("The loop ends %d sleeping tasks %.1f× as fast as %d blocked workers.", r.Tasks, r.Speedup, r.Workers)
-			},
-		},
-		{
-			name: "offload", doc: "loop to pool to loop, by the bytes that the work touches", flags: []string{"n", "in_flight", "payload", "cpu_threads"},
-			run: func(_ *Program, o *loopOptions, _ string, add func(any, error) error) error {
-				return each(o.payloads, func(payload int) error {
-					return each(o.inFlight, func(inFlight int) error {
-						return add(eventloop.Offload(offloadJobs(o.n, payload), inFlight, o.cpuThreads, payload))
-					})
-				})
-			},
-			answer: func(results []any) string {
-				return "The pool hands back " + bestAndWorst(results,
-					func(r *eventloop.OffloadResult) float64 { return r.PerSecond },
-					func(r *eventloop.OffloadResult) string {
-						return fmt.Sprintf("%.0f jobs/s with %d bytes each and %d in flight", r.PerSecond, r.PayloadBytes, r.InFlight)
-					})
-			},
-		},
-		{
-			name: "interference", doc: "how late posts, timers and replies are while the pool is busy, and the jobs done, by its size",
-			flags: []string{"workers", "duration", "redis", "redis_server"},
-			run: func(p *Program, o *loopOptions, redis string, add func(any, error) error) error {
-				return each(o.workers, func(workers int) error {
-					p.Tune(max(1, workers))
-					return add(eventloop.Interference(workers, o.duration, redis))
-				})
-			},
-			answer: func(results []any) string {
-				first, last := results[0].(*eventloop.InterferenceResult), results[len(results)-1].(*eventloop.InterferenceResult)
-				text := fmt.Sprintf("A timer fires at most %v late (p99) beside %d busy workers", harness.Micros(first.Timer.P99), first.Workers)
-				if len(results) > 1 {
-					text += fmt.Sprintf(", and at most %v beside %d", harness.Micros(last.Timer.P99), last.Workers)
-				}
-				return text + "."
-			},
-		},
-		{
-			name: "round_trips", doc: "a request of concat_plan alone, against the three round trips that it needs, on a Redis with the demo data, turn by turn",
-			flags: []string{"tasks", "redis", "redis_server", "cpu_threads"},
-			run: func(_ *Program, o *loopOptions, redis string, add func(any, error) error) error {
-				return add(eventloop.RoundTrips(o.tasks, o.cpuThreads, redis))
-			},
-			answer: func(results []any) string {
-				r := results[0].(*eventloop.RoundTripsResult)
-				return fmt.Sprintf("A request takes %.2f times three plain round trips (p50).", r.Ratio)
 			},
 		},
 	}
@@ -172,8 +117,8 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
 	_, long := describe("Measure the event loop by itself.\n", o.known, func(m loopMode) (string, string) { return m.name, m.doc })
 	cmd := &cobra.Command{
 		Use: "loop", Args: cobra.NoArgs, Long: long,
-		Short:   "Measure the event loop: posts, timers, sleeping, offloading, interference, round trips",
-		Example: "  rankd bench loop\n  rankd bench loop --mode interference --workers 1,2,4",
+		Short:   "Measure the event loop: posts, timers, sleeping",
+		Example: "  rankd bench loop\n  rankd bench loop --mode posts --producers 1,2,4",
 	}
 	rows := o.rows()
 	cmdline.AddSettings(cmd.Flags(), rows)
@@ -194,23 +139,14 @@ func (p *Program) loopCommand(ctx context.Context) *cobra.Command {
 
 // rows are the flags of bench loop.
 func (o *loopOptions) rows() []cmdline.Setting {
-	cores := runtime.NumCPU()
-	threads, server := engineRow("cpu_threads", &o.cpuThreads), redisServerRow(&o.server)
-	threads.Help += ", except of interference"
 	rows := []cmdline.Setting{
 		{Name: "mode", To: &o.modes, Default: []string{allModes}, OneOf: append(o.names(), allModes), Help: "`modes` to run: " + strings.Join(o.names(), ", ") + " or all"},
-		{Name: "n", To: &o.n, Default: 1_000_000, Least: 1, Most: postsMax, Help: "`number` of posts, timers and offloaded jobs (of these a tenth)"},
+		{Name: "n", To: &o.n, Default: 1_000_000, Least: 1, Most: postsMax, Help: "`number` of posts and of timers"},
 		{Name: "producers", To: &o.producers, Default: []int{1, 2, 4}, Least: 1, Most: producersMax, Help: "`numbers` of goroutines that post"},
 		{Name: "timer_ms", To: &o.timerMS, Default: 1.0, Help: "delay of each timer in `ms`"},
-		{Name: "tasks", To: &o.tasks, Default: 1000, Least: 1, Most: tasksMax, Help: "`number` of sleeping tasks, and of requests of round_trips"},
+		{Name: "tasks", To: &o.tasks, Default: 1000, Least: 1, Most: tasksMax, Help: "`number` of sleeping tasks"},
 		{Name: "sleep_ms", To: &o.sleepMS, Default: 10, Most: delayMax, Help: "how long each sleeps, in `ms`"},
-		threads,
-		{Name: "in_flight", To: &o.inFlight, Default: []int{1, 64}, Least: 1, Most: 1 << 16, Help: "`numbers` of offloaded jobs in flight"},
-		{Name: "payload", To: &o.payloads, Default: []int{0, 1 << 10, 64 << 10, 1 << 20}, Most: 1 << 30, Help: "`bytes` that an offloaded job touches"},
-		{Name: "workers", To: &o.workers, Default: slices.Compact([]int{0, 1, cores, 2 * cores}), Most: 1 << 10, Help: "`numbers` of busy workers of interference"},
-		{Name: "duration", To: &o.duration, Default: 2 * time.Second, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` interference is measured, per number of workers"},
-		{Name: "redis", To: &o.redis, Help: "the Redis at this `address` (host:port or a URL, as in rankd --redis) that answers interference and round_trips (default: one of its own)"},
-		server,
+		engineRow("cpu_threads", &o.cpuThreads),
 		{Name: "json", To: &o.asJSON, Help: "print the figures as JSON, a line for each"},
 	}
 	for i, row := range rows {
@@ -221,9 +157,6 @@ func (o *loopOptions) rows() []cmdline.Setting {
 
 // idle says why none of the modes reads a flag, or nothing if one does.
 func (o *loopOptions) idle(flag string) string {
-	if flag == "redis_server" && o.redis != "" {
-		return "with --redis"
-	}
 	var readers []string
 	for _, m := range o.known {
 		if slices.Contains(m.flags, flag) {
@@ -266,9 +199,9 @@ func (e *EventLoopFlags) Settings() []cmdline.Setting {
 // options returns the same request as flags of bench loop.
 func (e *EventLoopFlags) options(cpuThreads int) *loopOptions {
 	return &loopOptions{
-		modes: []string{e.mode}, known: loopModes()[:3],
+		modes: []string{e.mode}, known: loopModes(),
 		n: e.n, producers: []int{e.producers}, timerMS: 1, tasks: e.tasks, sleepMS: e.sleepMS,
-		cpuThreads: cpuThreads, duration: time.Second, asJSON: e.asJSON,
+		cpuThreads: cpuThreads, asJSON: e.asJSON,
 	}
 }
 
@@ -291,19 +224,13 @@ func (o *loopOptions) names() (names []string) {
 
 // check reports what no row can tell is wrong, and completes the options.
 func (o *loopOptions) check() error {
-	var problems []error
 	if slices.Contains(o.modes, allModes) {
 		o.modes = o.names()
 	}
-	if o.redis != "" {
-		if _, err := rankd.RedisAddr(o.redis); err != nil {
-			problems = append(problems, fmt.Errorf("--redis is host:port or a URL: %w", err))
-		}
-	}
 	if !(o.timerMS >= 0 && o.timerMS <= delayMax) {
-		problems = append(problems, fmt.Errorf("--timer_ms is a number from 0 to %d, not %v", delayMax, o.timerMS))
+		return fmt.Errorf("--timer_ms is a number from 0 to %d, not %v", delayMax, o.timerMS)
 	}
-	return errors.Join(problems...)
+	return nil
 }
 
 // benchLoop runs the modes and prints the figures of each as soon as it ends.
@@ -328,18 +255,8 @@ func (p *Program) benchLoop(ctx context.Context, o *loopOptions) error {
 }
 
 func (p *Program) runLoopMode(ctx context.Context, o *loopOptions, m loopMode) (results []any, err error) {
-	redis := ""
-	if slices.Contains(m.flags, "redis") {
-		r := p.newRig(ctx)
-		defer r.end()
-		back, err := r.redis(backend.Options{Addr: o.redis, Server: o.server})
-		if err != nil {
-			return nil, err
-		}
-		redis = back.Addr(0)
-	}
 	p.Tune(o.cpuThreads)
-	err = m.run(p, o, redis, func(r any, err error) error {
+	err = m.run(o, func(r any, err error) error {
 		if err == nil {
 			results = append(results, r)
 			err = ctx.Err()
@@ -347,16 +264,6 @@ func (p *Program) runLoopMode(ctx context.Context, o *loopOptions, m loopMode) (
 		return err
 	})
 	return results, err
-}
-
-// offloadJobs returns how many jobs to run: a tenth of n, fewer if each has much to do.
-func offloadJobs(n, payload int) int {
-	const bytesMax = 2 << 30 // in all: a second or two
-	jobs := n / 10
-	if payload > 0 {
-		jobs = int(min(int64(jobs), bytesMax/int64(payload)))
-	}
-	return max(1, jobs)
 }
 
 // writeLoopJSON prints one object per result: its mode and its fields.
@@ -389,16 +296,6 @@ func writeLoopText(w io.Writer, m loopMode, results []any) error {
 			fmt.Fprintf(table, "  %d tasks of %g ms\ton the loop\t%.1f ms\t%v\n", r.Tasks, r.SleepMS, r.CoroWallMS, r.CoroLatency)
 			fmt.Fprintf(table, "  \ton %d workers\t%.1f ms\t%v\n", r.Workers, r.PoolWallMS, r.PoolLatency)
 			fmt.Fprintf(table, "  \tspeedup\t%.1f×\tRSS %d → %d KB\n", r.Speedup, r.StartKB, r.EndKB)
-		case *eventloop.OffloadResult:
-			fmt.Fprintf(table, "  %d bytes\t%d in flight\t%d workers\t%.0f jobs/s\t%v\n",
-				r.PayloadBytes, r.InFlight, r.Workers, r.PerSecond, r.Latency)
-		case *eventloop.InterferenceResult:
-			fmt.Fprintf(table, "  %d busy workers\tpost\t%v\n", r.Workers, r.Post)
-			fmt.Fprintf(table, "  \ttimer\t%v\n", r.Timer)
-			fmt.Fprintf(table, "  \treply\t%v\t%s\n", r.Reply, r.Error)
-			fmt.Fprintf(table, "  \tjobs\t%.0f/s\n", float64(r.Jobs)/r.DurationMS*1000)
-		case *eventloop.RoundTripsResult:
-			fmt.Fprintf(table, "  %d requests\t%v\n  three plain round trips\t%v\n", r.Requests, r.Request, r.Plain)
 		}
 	}
 	return table.Flush()

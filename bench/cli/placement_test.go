@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -32,11 +31,6 @@ func TestTablesOfTheLoopOpenWithTheAnswer(t *testing.T) {
 			&eventloop.TimersResult{PerSecond: 2e6, Latency: late(1500)}},
 		"The loop ends 1000 sleeping tasks 24.5× as fast as 4 blocked workers.": {
 			&eventloop.SleepResult{Tasks: 1000, Workers: 4, Speedup: 24.5}},
-		"The pool hands back 900 jobs/s with 0 bytes each and 64 in flight at best, and 100 jobs/s with 1024 bytes each and 1 in flight at worst.": {
-			&eventloop.OffloadResult{InFlight: 64, PerSecond: 900}, &eventloop.OffloadResult{InFlight: 1, PayloadBytes: 1024, PerSecond: 100}},
-		"A timer fires at most 20µs late (p99) beside 0 busy workers, and at most 10ms beside 4.": {
-			&eventloop.InterferenceResult{Timer: late(20)}, &eventloop.InterferenceResult{Workers: 4, Timer: late(10_000)}},
-		"A request takes 2.43 times three plain round trips (p50).": {&eventloop.RoundTripsResult{Ratio: 2.43}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			said := 0
@@ -63,56 +57,6 @@ func answerOf(m loopMode, results []any) (answer string) {
 		}
 	}()
 	return m.answer(results)
-}
-
-func TestKernels(t *testing.T) {
-	o := &kernels{Rows: []int{1, 1000}, Duration: time.Millisecond}
-	results, err := o.experiment().Measure(t.Context())
-	require.NoError(t, err)
-	r := o.report(results)
-	require.Len(t, r.Results, 2*len(allKernels()))
-	for i, result := range r.Results {
-		assert.Equal(t, allKernels()[i%5].name, result.Labels[1].Value)
-		assert.Positive(t, result.Value("ns_per_op"))
-		assert.InEpsilon(t, result.Value("ns_per_op")/float64(o.Rows[i/5]), result.Value("ns_per_row"), 1e-9)
-		assert.NotNil(t, result.Figures["ns_per_row"].Low, "eleven rounds give an interval")
-	}
-	took := func(subject int, ns float64) *harness.Result {
-		return &harness.Result{Subject: subject, Figures: figures{"ns_per_row": {Median: ns}}}
-	}
-	assert.Equal(t, "On 100 rows take is the fastest kernel, with 0.5 ns a row, and sort the slowest, with 80 ns.",
-		kernelsAnswer([]int{10, 100}, [][]*harness.Result{{took(0, 900)}, {took(0, 2), took(2, 80), took(3, 0.5)}}))
-}
-
-func TestRowsOfKernelsAreSoundAndAlwaysTheSame(t *testing.T) {
-	rows := kernelRows(1000)
-	require.NoError(t, rows.Validate())
-	assert.Equal(t, rows, kernelRows(1000))
-	above := 0
-	for _, v := range rows.Batch.Float(1001).Values {
-		if v >= 0.5 {
-			above++
-		}
-	}
-	assert.InDelta(t, 500, above, 60, "the filter keeps about half")
-}
-
-func BenchmarkKernels(b *testing.B) {
-	for _, k := range allKernels() {
-		for _, rows := range []int{100, 100_000} {
-			b.Run(fmt.Sprintf("%s/rows=%d", k.name, rows), func(b *testing.B) {
-				run, err := prepareKernel(k.name, kernelRows(rows))
-				require.NoError(b, err)
-				b.ReportAllocs()
-				for b.Loop() {
-					if err := run(); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rows), "ns/row")
-			})
-		}
-	}
 }
 
 // serving has each variant run in this process as a worker does. It returns the run function of

@@ -1,13 +1,9 @@
 // Package eventloop, which follows the engine's needs, measures the event loop as the
-// engine runs it: hosted by gnet, with posts from other goroutines, timers, and work
-// offloaded to the CPU pool.
+// engine runs it: hosted by gnet, with posts from other goroutines and timers.
 //
 //	Posts         functions posted to the loop per second, by number of producers
 //	Timers        timers started and fired per second, and how late they fire
 //	SleepVsPool   tasks that wait on the loop, compared with workers that block
-//	Offload       loop ─▶ pool ─▶ loop, by the bytes that the work touches
-//	Interference  how late posts, timers and replies are while all workers of the pool are busy
 //
-// A latency covers the whole round trip, including some 50 ns for reading the clock. Only
-// SleepVsPool runs a plan, and only the replies of Interference need a Redis.
+// A latency covers the whole round trip, including some 50 ns for reading the clock. Only SleepVsPool runs a plan.
 package eventloop
