@@ -3,8 +3,7 @@
 // engine.
 //
 //	task.Spec ──▶ Task ──▶ Text       rankd tasks
-//	                  ├──▶ Pages      docs/reference
-//	                  └──▶ Schema     rankd schema
+//	                  └──▶ pages      docs/reference, by the tests
 //
 // The examples are plans in TypeScript. A test compiles and runs each, and keeps artifact and answer in
 // examples.json: see Examples.

@@ -90,11 +90,6 @@ func Scenarios() []Scenario {
 	mixed := mix("mix", "1 % requests with a node of 10 ms among cheap ones, 2,000 a second", heavy, heavyPlan(10))
 	mixed.Aims = []Aim{ratioOf(1), {Callback, harness.AtMost(1000)}}
 	scenarios = append(scenarios, full, mixed, dags(50), dags(500))
-	for _, rows := range []int{10, 30, 100, 300, 1000, 3000} {
-		size := single(fmt.Sprintf("size_%d", rows), fmt.Sprintf("fixed_source → vm → sort on %d rows, 16 in flight", rows), scoreAndSort(rows))
-		size.Concurrency, size.Key = 16, PerSecond
-		scenarios = append(scenarios, size)
-	}
 	guest := mix("mix_large", "1 % requests on 100,000 rows among cheap ones, 2,000 a second", large, rank(100_000, 10))
 	stranger := guest
 	stranger.Name, stranger.Doc, stranger.Ask = "mix_asking", "the same, and those on 100,000 rows ask for inline_all", rankd.InlineAll
@@ -217,12 +212,6 @@ func rank(rows, k int) string {
 		out = b.take(out, k)
 	}
 	return b.plan(out)
-}
-
-// scoreAndSort returns fixed_source → vm → sort.
-func scoreAndSort(rows int) string {
-	var b builder
-	return b.plan(b.sort(b.vm(b.source(rows))))
 }
 
 // takes returns a chain of n takes.

@@ -8,7 +8,7 @@
 //
 // This package is flags, stdin and printing in front of package rankd. flags.go has the flags that package
 // internal/cmdline does not have, and effect.go says which flag affects which job. engine.go opens an engine, and
-// serve.go moves requests and answers. run.go is "rankd run", reference.go is "rankd tasks" and "rankd schema", and
+// serve.go moves requests and answers. run.go is "rankd run", reference.go is "rankd tasks", and
 // trace.go is "rankd trace". print.go lists plans, and metrics.go prints --metrics. Packages trace/... draw, package
 // bench/cli holds the benchmarks, and package serve/cli is "rankd serve".
 //

@@ -71,7 +71,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	cmd.AddCommand(server.Command(ctx), server.ReloadCommand(ctx, p.stdout), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), p.batchCommand(ctx), p.testCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr}).Commands(ctx)...)
 	cmd.AddCommand((&registrycli.Program{Stdout: p.stdout}).Command(ctx))
-	cmd.AddCommand(p.referenceCommands()...)
+	cmd.AddCommand(p.tasksCommand())
 	cmd.PersistentPreRunE = p.readProject
 	quiet(cmd, p.stdout)
 	cmd.SetArgs(append([]string{}, args...)) // cobra would take nil for the arguments of the process

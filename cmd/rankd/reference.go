@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -13,11 +12,7 @@ import (
 	"github.com/rankd/rankd/task/builtin"
 )
 
-// referenceCommands returns "rankd tasks" and "rankd schema".
-func (p *program) referenceCommands() []*cobra.Command {
-	return []*cobra.Command{p.tasksCommand(), p.schemaCommand()}
-}
-
+// tasksCommand returns "rankd tasks".
 func (p *program) tasksCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
@@ -53,38 +48,6 @@ parameters, rows and columns to the edge, and an example with its answer.`,
 		},
 	}
 	return cmdline.Dress(cmd, []cmdline.Setting{{Name: "json", To: &asJSON, Help: "print the same as JSON"}})
-}
-
-func (p *program) schemaCommand() *cobra.Command {
-	var env, registryDir string
-	cmd := &cobra.Command{
-		Use: "schema [flags]", Short: "Print a JSON Schema of plans, for editors",
-		Long: `Print a JSON Schema (2020-12) of artifacts: ops, their parameters, and the ids of the registry.
-An editor that knows it completes plans in JSON and marks errors.`,
-		Example: `  rankd schema > plan.schema.json
-  rankd schema --registry_dir registry > plan.schema.json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return errors.New("rankd schema takes no arguments")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cmdline.CheckValues(cmd.Flags()); err != nil {
-				return err
-			}
-			reg, err := cmdline.Registry(registryDir, env)
-			if err != nil {
-				return err
-			}
-			_, err = p.stdout.Write(reference.Schema(builtin.Catalog(), reg))
-			return err
-		},
-	}
-	return cmdline.Dress(cmd, []cmdline.Setting{
-		{Name: "env", To: &env, Default: "dev", Help: "`environment`, which chooses the endpoints: dev, test or prod"},
-		{Name: "registry_dir", To: &registryDir, Help: "read keys, params and endpoints from the TOML files in this `folder`"},
-	})
 }
 
 // printJSON prints a value as JSON for people to read.

@@ -31,8 +31,6 @@ func indexPage(tasks []Task) string {
 - [Expressions](expressions.md): every operator of expressions and predicates.
 - The tasks below. ` + "`rankd tasks`" + ` prints this list, and ` + "`rankd tasks sort`" + ` one of the pages.
 
-` + "`rankd schema`" + ` prints the same as a JSON Schema, for editors.
-
 | task | what it does |
 |---|---|
 `)

@@ -8,96 +8,78 @@ import (
 	"github.com/rankd/rankd/plan"
 )
 
-// A member is one member of an object of the plan format. Rows of these tables make the page of the plan format and
-// the JSON Schema.
+// A member is one member of an object of the plan format. Rows of these tables make the page of the plan format.
 type member struct {
 	name     string
 	kind     string // in words: "array of strings"
-	schema   object // nil: the schema is made elsewhere
 	required bool
 	doc      string
 }
 
-// object is an object of a JSON Schema.
-type object = map[string]any
-
 // The plan format. Package plan reads it.
 var (
 	documentMembers = []member{
-		{name: "schema_version", kind: "integer", schema: object{"const": 1}, required: true,
+		{name: "schema_version", kind: "integer", required: true,
 			doc: "The version of the format: 1."},
-		{name: "plan_name", kind: "string", schema: object{"type": "string"}, required: true,
+		{name: "plan_name", kind: "string", required: true,
 			doc: "The name of the plan. In a folder of plans it is the name of the file, of letters, digits and _."},
 		{name: "nodes", kind: "array of nodes", required: true,
 			doc: "The nodes of the graph. Their order means nothing. The graph has no cycle."},
-		{name: "outputs", kind: "array of strings", schema: arrayOf("string"), required: true,
+		{name: "outputs", kind: "array of strings", required: true,
 			doc: "The ids of the nodes whose rows are the answer, one after the other. An id may repeat."},
 		{name: "output_names", kind: "array of strings",
-			schema: object{"type": "array", "uniqueItems": true, "items": object{"type": "string", "pattern": plan.OutputName}},
 			doc: "The names of the outputs, in their order. The answer then has each output under its name in `outputs`, in place of `candidates`. It needs the capability `" +
 				plan.OutputNamesCapability + "`, so that an older engine, which would show one list, refuses the plan."},
-		{name: "returns", kind: "array of integers", schema: object{"type": "array", "uniqueItems": true, "items": object{"type": "integer", "minimum": 2}},
+		{name: "returns", kind: "array of integers",
 			doc: "The ids of the keys whose columns go out, beside the id of each row. Without it all columns go out. It needs the capability `" +
 				plan.ReturnsCapability + "`, so that an older engine, which would send them all, refuses the plan."},
 		{name: "expr_table", kind: "object", doc: "Expressions by their ids. See [expressions](expressions.md)."},
 		{name: "pred_table", kind: "object", doc: "Predicates by their ids. See [expressions](expressions.md)."},
 		{name: "capabilities_required", kind: "array of strings",
-			schema: object{"type": "array", "uniqueItems": true, "items": object{"enum": plan.Capabilities()}},
 			doc: "The capabilities that the engine must have, sorted and without duplicates: " + codes(plan.Capabilities()) + ". The engine refuses " +
 				"another name."},
-		{name: "extensions", kind: "object", schema: extensionsSchema,
+		{name: "extensions", kind: "object",
 			doc: "An empty object for each of the capabilities that have an extension."},
 		{name: "built_by", kind: "object",
 			doc: "The tool, its version and a digest of the sources. The compiler writes it; the engine ignores it."},
 	}
 	nodeMembers = []member{
-		{name: "node_id", kind: "string", schema: object{"type": "string"}, required: true,
+		{name: "node_id", kind: "string", required: true,
 			doc: "The id of the node, which no other node of the plan has."},
 		{name: "op", kind: "string", required: true,
 			doc: "The task, with or without its namespace: `core::sort` or `sort`."},
-		{name: "inputs", kind: "array of strings", schema: arrayOf("string"), required: true,
+		{name: "inputs", kind: "array of strings", required: true,
 			doc: "The ids of the nodes whose rows the node takes. A source lists none."},
 		{name: "params", kind: "object or null",
 			doc: "The parameters of the task. The engine refuses an unknown one. An optional one may be null."},
-		{name: "timeout_ms", kind: "integer of at least 1", schema: object{"type": "integer", "minimum": 1},
+		{name: "timeout_ms", kind: "integer of at least 1",
 			doc: "The time that the node may take, in milliseconds. A node that takes longer has failed."},
-		{name: "on_error", kind: "string or object", schema: onErrorSchema,
+		{name: "on_error", kind: "string or object",
 			doc: "The rows that the readers of the node see when it fails. `fail`, the default: nothing, since the request fails. `empty`: no rows. `skip`: the " +
 				"node's first input. `partial`: the rows whose keys did not fail; only some tasks take it. `null`: the node's first input, with nulls in the columns that the node would have written; for tasks that add columns. `{\"fallback\": \"node id\"}`: the " +
 				"result of that node, which runs only then. It needs the capability `" + plan.OnErrorCapability + "`. See [partial answers](../partial-answers.md)."},
-		{name: "optional", kind: "boolean", schema: object{"type": "boolean"},
+		{name: "optional", kind: "boolean",
 			doc: "Whether the plan waits for the node only while a node that is not optional runs. It needs the same capability, and `on_error` " +
 				"is then `empty` unless the node says otherwise."},
 		{name: "scheduling", kind: "object",
 			doc: "Hints of where to run the node."},
-		{name: "source_span", kind: "object or string", schema: object{"type": []string{"object", "string"}},
+		{name: "source_span", kind: "object or string",
 			doc: "The place in the plan's source that made the node, for errors. The compiler writes it."},
 		{name: "expr_span", kind: "string",
 			doc: "The place of the expression or predicate. The compiler writes it."},
-		{name: "extensions", kind: "object", schema: extensionsSchema,
+		{name: "extensions", kind: "object",
 			doc: "As of the plan."},
 	}
 	schedulingMembers = []member{
-		{name: "inline", kind: "boolean", schema: object{"type": "boolean"},
+		{name: "inline", kind: "boolean",
 			doc: "Whether the node may run on the loop. `false` keeps it off the loop; `true` permits, as no hint does, and the predicted time decides."},
-		{name: "cost_estimate_us", kind: "integer of at least 0", schema: object{"type": "integer", "minimum": 0},
+		{name: "cost_estimate_us", kind: "integer of at least 0",
 			doc: "The predicted time of the node until it has been measured, in microseconds."},
 	}
 )
 
-// extensionsSchema takes empty objects by the names of capabilities.
-var extensionsSchema = object{"type": "object", "additionalProperties": object{"type": "object", "maxProperties": 0}}
-
-// onErrorSchema takes a word, or a node that stands in.
-var onErrorSchema = object{"oneOf": []object{
-	{"enum": []string{plan.OnErrorFail.String(), plan.OnErrorEmpty.String(), plan.OnErrorSkip.String(), plan.OnErrorPartial.String(), plan.OnErrorNull.String()}},
-	{"type": "object", "properties": object{"fallback": object{"type": "string"}}, "required": []string{"fallback"}, "additionalProperties": false},
-}}
-
 // codes returns names as code in Markdown, with commas between them.
 func codes(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
-
-func arrayOf(kind string) object { return object{"type": "array", "items": object{"type": kind}} }
 
 // formatPage returns the page of the plan format.
 func formatPage() string {
@@ -110,10 +92,7 @@ also write one by hand, as [writing a plan](../writing-a-plan.md#by-hand) shows.
 The engine checks an artifact before it runs anything. An error names file, node and member. The engine ignores unknown
 members, except those of ` + "`params`" + ` and ` + "`scheduling`" + `, which it refuses.
 
-` + "`rankd schema`" + ` prints a JSON Schema of this format. An editor that knows it completes ops and parameters:
-
-` + "```json\n" + `{"json.schemas": [{"fileMatch": ["*.plan.json"], "url": "./plan.schema.json"}]}
-` + "```\n\n" + `Some rules are not in the schema: ids are unique, names refer to something, capabilities are sorted, and the graph has no cycle.
+Ids are unique, names refer to something, capabilities are sorted, and the graph has no cycle.
 
 ## The plan
 
