@@ -1,9 +1,11 @@
 package compiler
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -26,28 +28,55 @@ var moduleExports = map[string][]string{runtimeModule: runtimeExports, testModul
 
 // A bundle is a plan and its imports as one script, and the way back to the sources.
 type bundle struct {
-	script string              // ASCII
-	lines  []int               // offset of each line in script
-	origin *sourcemap.Consumer // nil if the source has no code
+	script  string   // ASCII: a call of the host for each module
+	lines   []int    // offset of each line in script
+	modules []module // ascending
 }
 
+// module is a file of the plan in the script. Its text is that of a generator, which first makes the exports and
+// imports of the module, then yields, and then runs its body.
+type module struct {
+	name   string
+	from   int                 // offset of the text in the script
+	line   int                 // of the first line of the text in the script, from 0
+	origin *sourcemap.Consumer // nil if the source has no code
+	kept   map[int][]int       // columns of the operators ?? that esbuild would fold, ascending, by line of the file
+}
+
+// What the host gives to a module. esbuild writes require and module.
+const (
+	requireName = hostName + "require"
+	moduleName  = hostName + "module"
+)
+
+// options of esbuild for a plan's language. Target has what goja lacks, and Supported what it has.
+var (
+	target    = api.ES2020
+	supported = map[string]bool{
+		"logical-assignment": true, // the rewriter has to see "x &&= y"
+		"class-field":        true, "class-static-field": true, "class-static-blocks": true, "class-private-field": true,
+		"class-private-static-field": true, "class-private-method": true, "class-private-static-method": true,
+		"class-private-accessor": true, "class-private-static-accessor": true, "class-private-brand-check": true,
+		"top-level-await": true, // so that the host refuses it in its own words
+	}
+)
+
 // buildBundle strips types and joins the imports. It returns nil after it has reported faults.
+//
+// esbuild as a bundler finds the files and faults between them. What it makes of the modules together is not used: it
+// turns each const of a module into a var, which is undefined where JavaScript throws an error.
 func (u *unit) buildBundle() *bundle {
+	u.imports = make(map[[2]string]string)
 	result := api.Build(api.BuildOptions{
 		EntryPointsAdvanced: []api.EntryPoint{{InputPath: u.folder.entry, OutputPath: "plan"}},
 		AbsWorkingDir:       "/",
 		Outdir:              "/",
 		Bundle:              true,
-		Format:              api.FormatIIFE,
-		GlobalName:          "plan",
+		Format:              api.FormatESModule,
 		Platform:            api.PlatformNeutral,
-		Target:              api.ES2020,
-		Supported:           map[string]bool{"logical-assignment": true}, // the rewriter has to see "x &&= y"
-		Charset:             api.CharsetASCII,
-		LegalComments:       api.LegalCommentsNone,
+		Target:              target,
+		Supported:           supported,
 		TreeShaking:         api.TreeShakingFalse,
-		Sourcemap:           api.SourceMapExternal,
-		SourcesContent:      api.SourcesContentExclude,
 		TsconfigRaw:         "{}", // without it esbuild looks for a file
 		LogLimit:            diagnosticsMax,
 		// Warnings of the bundler are for people who ship scripts.
@@ -61,17 +90,78 @@ func (u *unit) buildBundle() *bundle {
 		return nil
 	}
 	b := &bundle{}
-	for _, file := range result.OutputFiles {
-		if !strings.HasSuffix(file.Path, ".map") {
-			b.script = string(file.Contents)
-			continue
-		}
-		// Parse fails only for a source without code, whose map is empty.
-		b.origin, _ = sourcemap.Parse("", file.Contents)
+	var script strings.Builder
+	line := 0
+	for _, file := range u.folder.loaded() {
+		m := module{name: file.name}
+		code := u.transform(file, &m)
+		fmt.Fprintf(&script, "%s.module(%s, function* (%s, %s) {\n", hostName, asciiQuote(file.name), requireName, moduleName)
+		m.from, m.line = script.Len(), line+1
+		script.WriteString(code)
+		script.WriteString("\n});\n")
+		line += strings.Count(code, "\n") + 3
+		b.modules = append(b.modules, m)
 	}
+	b.script = script.String()
 	b.lines = lineOffsets(b.script)
 	return b
 }
+
+// transform strips the types of a file that has no faults.
+func (u *unit) transform(file *sourceFile, m *module) string {
+	loader := api.LoaderTS
+	if strings.HasSuffix(file.name, ".json") {
+		loader = api.LoaderJSON
+	}
+	lines := lineEnd.Split(file.text, -1)
+	ends := append(lineEnd.FindAllString(file.text, -1), "")
+	for {
+		var text strings.Builder
+		text.WriteString("\n") // The source map's reader drops what is at the very start of a file.
+		for i, line := range lines {
+			text.WriteString(line)
+			text.WriteString(ends[i])
+		}
+		result := api.Transform(text.String(), api.TransformOptions{
+			Loader: loader, Format: api.FormatCommonJS, Platform: api.PlatformNeutral, Target: target, Supported: supported,
+			Charset: api.CharsetASCII, LegalComments: api.LegalCommentsNone, TreeShaking: api.TreeShakingFalse,
+			Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, TsconfigRaw: "{}", LogLevel: api.LogLevelSilent,
+		})
+		var folded []*api.Location
+		for i := range result.Warnings {
+			if w := &result.Warnings[i]; w.ID == foldsNullish && w.Location != nil {
+				folded = append(folded, w.Location)
+			}
+		}
+		if len(folded) == 0 {
+			// Parse fails only for a source without code, whose map is empty.
+			m.origin, _ = sourcemap.Parse("", result.Map)
+			return string(result.Code)
+		}
+		slices.SortFunc(folded, func(a, b *api.Location) int { return cmp.Or(b.Line-a.Line, b.Column-a.Column) })
+		if m.kept == nil {
+			m.kept = make(map[int][]int)
+		}
+		for _, at := range folded {
+			line := &lines[at.Line-2]
+			m.kept[at.Line-1] = append(m.kept[at.Line-1], utf16Len((*line)[:at.Column]))
+			*line = (*line)[:at.Column] + keptNullish + (*line)[at.Column+len("??"):]
+		}
+		for _, columns := range m.kept {
+			slices.Sort(columns)
+		}
+	}
+}
+
+// esbuild drops d of "x ?? d" with a warning where x is arithmetic, which is never null in JavaScript. For a token it
+// may be. Such an operator is written so that esbuild keeps it, and the rewriter knows it. The precedence is the same.
+const (
+	foldsNullish = "suspicious-nullish-coalescing"
+	keptNullish  = "|| " + hostName + " &&"
+)
+
+// asciiQuote returns a string literal of JavaScript.
+func asciiQuote(s string) string { return strconv.QuoteToASCII(s) }
 
 func lineOffsets(text string) []int {
 	offsets := []int{0}
@@ -83,21 +173,36 @@ func lineOffsets(text string) []int {
 	return offsets
 }
 
+// importedCall begins a call of an import as esbuild writes it, without a place of its own.
+const importedCall = "(0, import_"
+
 // source returns the place in the sources of an offset in the script.
 func (b *bundle) source(offset int) (file string, line, column int, ok bool) {
-	if b.origin == nil {
+	i, _ := slices.BinarySearchFunc(b.modules, offset+1, func(m module, offset int) int { return m.from - offset })
+	if i == 0 || b.modules[i-1].origin == nil {
 		return "", 0, 0, false
+	}
+	m := &b.modules[i-1]
+	if strings.HasPrefix(b.script[offset:], importedCall) {
+		offset += len("(0, ")
 	}
 	at, found := slices.BinarySearch(b.lines, offset)
 	if !found {
 		at--
 	}
-	if at < 0 {
-		return "", 0, 0, false
+	for inLine := offset - b.lines[at]; !ok && inLine >= 0; inLine-- { // It finds nothing behind the last mapping of a file.
+		_, _, line, column, ok = m.origin.Source(at-m.line+1, inLine)
 	}
-	file, _, line, column, ok = b.origin.Source(at+1, offset-b.lines[at])
-	file, inFolder := strings.CutPrefix(file, planSpace+":")
-	return file, line, column + 1, ok && inFolder
+	line--
+	for _, operator := range m.kept[line] {
+		switch longer := len(keptNullish) - len("??"); {
+		case column >= operator+len(keptNullish):
+			column -= longer
+		case column > operator:
+			column = operator
+		}
+	}
+	return m.name, line, column + 1, ok
 }
 
 // resolveInFolder keeps esbuild inside the folder: esbuild does not read files by itself.
@@ -108,7 +213,7 @@ func (u *unit) resolveInFolder(build api.PluginBuild) {
 	build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: runtimeSpace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 		var module strings.Builder
 		for _, name := range moduleExports[args.Path] {
-			fmt.Fprintf(&module, "export const %s = %s.%s;\n", name, hostName, name)
+			fmt.Fprintf(&module, "export const %s = 0;\n", name)
 		}
 		contents := module.String()
 		return api.OnLoadResult{Contents: &contents, Loader: api.LoaderJS}, nil
@@ -162,6 +267,9 @@ func (u *unit) resolve(args api.OnResolveArgs) api.OnResolveResult {
 	if _, fault := u.folder.read(name); fault != nil && fault.line == 0 {
 		return refuse(fault.code, fault.hint, "%s", fault.message)
 	}
+	u.importsMu.Lock()
+	u.imports[[2]string{args.Importer, args.Path}] = name
+	u.importsMu.Unlock()
 	return api.OnResolveResult{Path: name, Namespace: planSpace}
 }
 

@@ -82,6 +82,16 @@ func (f *folder) line(name string, number int) string {
 	return ""
 }
 
+// loaded returns the files that have been read, the plan's own first.
+func (f *folder) loaded() []*sourceFile {
+	_, names := f.digest()
+	files := make([]*sourceFile, len(names))
+	for i, name := range names {
+		files[i] = f.files[name]
+	}
+	return files
+}
+
 // A fileFault says why a file cannot be part of a plan.
 type fileFault struct {
 	code, message, hint string

@@ -42,7 +42,7 @@ func (h *host) install() error {
 	for name, f := range map[string]func(goja.FunctionCall) goja.Value{
 		"isToken": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(tokenOf(c.Argument(0)) != nil) },
 		"infix":   h.infix, "prefix": h.prefix, "test": h.test, "choose": h.choose, "value": h.value, "each": h.each,
-		"condition": h.condition, "math": h.math, "includes": h.includes, "at": h.at,
+		"resolve": h.resolve, "condition": h.condition, "math": h.math, "includes": h.includes, "at": h.at,
 		"convert": func(c goja.FunctionCall) goja.Value { return h.convertObject(c.Argument(0), c.Argument(1).String()) },
 		"iterate": func(c goja.FunctionCall) goja.Value { h.iterate(c.Argument(0), h.site()); return h.empty() },
 	} {
@@ -61,7 +61,7 @@ func (h *host) install() error {
 
 	h.object = h.vm.NewObject()
 	for name, v := range map[string]any{
-		"calls": parts.Get("calls"), "definePlan": h.definePlan,
+		"calls": parts.Get("calls"), "module": parts.Get("module"), "link": parts.Get("link"), "definePlan": h.definePlan,
 		"E": h.members("E", h.numberBuilders()), "Pred": h.members("Pred", h.predicateBuilders()),
 	} {
 		if err := h.object.Set(name, v); err != nil {
@@ -72,6 +72,21 @@ func (h *host) install() error {
 		return err
 	}
 	return h.globals()
+}
+
+// resolve returns the name of the file that an import means, or the exports of a module of the host.
+func (h *host) resolve(c goja.FunctionCall) goja.Value {
+	importer, specifier := c.Argument(0).String(), c.Argument(1).String()
+	exports, ok := moduleExports[specifier]
+	if !ok {
+		return h.vm.ToValue(h.u.imports[[2]string{importer, specifier}])
+	}
+	module := h.vm.NewObject()
+	_ = module.Set("__esModule", true)
+	for _, name := range exports {
+		_ = module.Set(name, h.object.Get(name))
+	}
+	return module
 }
 
 //go:embed sandbox.js

@@ -89,8 +89,44 @@
   const nullish = (a, b, site) => (token(a) ? host.infix("??", a, b(), site) : a ?? b());
   const lazy = { "&&": and, "||": or, "??": nullish };
 
+  // Modules are linked as ECMAScript wants it: each has its exports and imports before the body of any runs, and a body
+  // runs after those of its imports, save in a cycle. Otherwise a name that has no value yet throws an error.
+  const modules = Object.create(null);
+  let entry;
+  const module = (name, make) => {
+    modules[name] = { make, exports: {}, imports: [], ran: false };
+    entry ??= name;
+  };
+  const instantiate = (name) => {
+    const m = modules[name];
+    if (m.body === undefined) {
+      m.body = m.make((specifier) => {
+        const to = host.resolve(name, specifier);
+        if (typeof to !== "string") return to;
+        m.imports.push(to);
+        return instantiate(to);
+      }, m);
+      m.body.next();
+    }
+    return m.exports;
+  };
+  const run = (name) => {
+    const m = modules[name];
+    if (m.ran) return;
+    m.ran = true;
+    for (let i = 0; i < m.imports.length; i++) run(m.imports[i]);
+    m.body.next();
+  };
+  const link = () => {
+    const exports = instantiate(entry);
+    run(entry);
+    return exports;
+  };
+
   return {
     prototype,
+    module,
+    link,
     calls: Object.freeze({
       infix,
       template,

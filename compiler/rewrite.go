@@ -35,6 +35,7 @@ type rewriter struct {
 	calls   map[int]*callSite // by the offset of the opening parenthesis
 	refused []int             // offsets of assignments that cannot be rewritten
 	members map[string][]int  // offsets of the names after a dot
+	json    bool              // the present module is a document
 }
 
 // callSite says where the parts of a call are, for diagnostics.
@@ -61,7 +62,9 @@ type rewritten struct {
 func rewrite(script string, program *ast.Program) *rewritten {
 	r := &rewriter{script: script, extents: make(map[ast.Expression]span), calls: make(map[int]*callSite), members: make(map[string][]int)}
 	for _, statement := range program.Body {
-		r.walk(statement)
+		module := statement.(*ast.ExpressionStatement).Expression.(*ast.CallExpression)
+		r.json = strings.HasSuffix(module.ArgumentList[0].(*ast.StringLiteral).Value.String(), ".json")
+		r.module(module.ArgumentList[1].(*ast.FunctionLiteral).Body)
 	}
 	slices.SortStableFunc(r.edits, func(a, b edit) int { return a.from - b.from })
 	var b strings.Builder
@@ -80,6 +83,79 @@ func rewrite(script string, program *ast.Program) *rewritten {
 	out.script = b.String()
 	out.lines = lineOffsets(out.script)
 	return out
+}
+
+// module rewrites a module. esbuild makes its exports and imports first; there it yields, and all modules of the plan are
+// linked.
+func (r *rewriter) module(body *ast.BlockStatement) {
+	r.statements(body.List)
+	yield := offset(body.LeftBrace) + 1
+	for _, statement := range body.List {
+		if end, ok := r.links(statement); ok {
+			yield = end
+		}
+	}
+	r.insert(yield, "yield;")
+}
+
+// links reports whether a statement of esbuild makes exports or imports of the module, and where it ends.
+func (r *rewriter) links(statement ast.Statement) (end int, ok bool) {
+	var made ast.Expression
+	switch s := statement.(type) {
+	case *ast.VariableStatement: // var import_b = require("./b"), perhaps inside of __toESM(…)
+		name, _ := s.List[0].Target.(*ast.Identifier)
+		if made = s.List[0].Initializer; name != nil && strings.HasPrefix(name.Name.String(), "stdin_default") {
+			r.replace(offset(s.Var), offset(s.Var)+len("var"), "const") // JavaScript refuses to read it before it has a value
+		}
+	case *ast.ExpressionStatement: // module.exports = …, or __reExport(stdin_exports, require("./d"), module.exports)
+		made = s.Expression
+		if assign, is := made.(*ast.AssignExpression); is && (r.isName(assign.Right, "__toCommonJS") || r.json) {
+			ok = r.rename(assign.Left)
+		}
+	}
+	if call, is := made.(*ast.CallExpression); is {
+		ok = r.rename(call)
+		if r.isName(call, "__toESM") || r.isName(call, "__reExport") {
+			for _, argument := range call.ArgumentList {
+				ok = r.rename(argument) || ok
+			}
+		}
+	}
+	if ok {
+		end = r.extent(made).to
+		end += strings.IndexByte(r.script[end:], ';') + 1
+	}
+	return end, ok
+}
+
+// isName reports whether an expression calls a helper of esbuild, whose name may end with a number.
+func (r *rewriter) isName(e ast.Expression, name string) bool {
+	call, ok := e.(*ast.CallExpression)
+	if !ok {
+		return false
+	}
+	callee, ok := call.Callee.(*ast.Identifier)
+	return ok && strings.HasPrefix(callee.Name.String(), name)
+}
+
+// rename renames require and module where esbuild uses them.
+func (r *rewriter) rename(e ast.Expression) bool {
+	var used ast.Expression
+	switch e := e.(type) {
+	case *ast.CallExpression:
+		used = e.Callee
+	case *ast.DotExpression:
+		used = e.Left
+	}
+	name, ok := used.(*ast.Identifier)
+	if !ok {
+		return false
+	}
+	renamed, ok := map[string]string{"require": requireName, "module": moduleName}[name.Name.String()]
+	if at := offset(name.Idx); ok {
+		r.replace(at, at+len(name.Name.String()), renamed)
+	}
+	return ok
 }
 
 // original returns the offset in the bundle of a place in the rewritten script. A place inside of inserted text maps
@@ -252,12 +328,18 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 	left, right, at := r.around(n.Left, n.Right, n.Operator.String())
 	to := at + len(n.Operator.String())
 	function, isLazy := lazy[n.Operator]
+	if kept := keptRight(n); kept != nil {
+		n = &ast.BinaryExpression{Operator: token.COALESCE, Left: n.Left, Right: kept}
+		function, to = lazy[n.Operator], right.from+strings.Index(r.script[right.from:], "&&")+len("&&")
+		right = r.after(to, kept)
+	}
 	switch {
 	case isLazy && suspends(n.Right):
 		// A function around the right side would capture its yield or await.
 		r.insert(left.from, "%s", call("value"))
 		r.walk(n.Left)
 		r.insert(left.to, ", %d)", left.from)
+		r.replace(at, to, n.Operator.String())
 		r.walk(n.Right)
 	case isLazy:
 		r.insert(left.from, "%s", call(function))
@@ -272,6 +354,18 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 		r.walk(n.Right)
 		r.insert(right.to, ", %d)", left.from)
 	}
+}
+
+// keptRight returns d of an operator x ?? d that transform has kept from esbuild, or nil.
+func keptRight(n *ast.BinaryExpression) ast.Expression {
+	right, ok := n.Right.(*ast.BinaryExpression)
+	if !ok || n.Operator != token.LOGICAL_OR || right.Operator != token.LOGICAL_AND {
+		return nil
+	}
+	if name, ok := right.Left.(*ast.Identifier); !ok || name.Name.String() != hostName {
+		return nil
+	}
+	return right.Right
 }
 
 // conditional passes both branches as functions, because both run if the condition is a token.

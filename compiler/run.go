@@ -50,7 +50,7 @@ func (u *unit) load() goja.Callable {
 		u.fail("internal", u.folder.entry, 1, 1, err.Error(), internalHint)
 		return nil
 	}
-	script, err := goja.Parse(planScript, "(function ("+hostName+") {"+u.rewritten.script+"\nreturn plan;})", parser.WithDisableSourceMaps)
+	script, err := goja.Parse(planScript, "(function ("+hostName+") {"+u.rewritten.script+"\nreturn "+hostName+".link();})", parser.WithDisableSourceMaps)
 	if err != nil {
 		u.fail("internal", u.folder.entry, 1, 1, "the rewritten plan cannot be parsed: "+err.Error(), internalHint)
 		return nil
@@ -105,6 +105,15 @@ func (u *unit) offset(stack []goja.StackFrame) (int, bool) {
 	return 0, false
 }
 
+// thrownAt returns the offset in the bundle where plan code ended, or of the statement that ran.
+func (u *unit) thrownAt(stack []goja.StackFrame) int {
+	at, found := u.offset(stack)
+	if !found {
+		at = int(u.statement.Load())
+	}
+	return at
+}
+
 // here returns the offset in the bundle of the plan code that runs.
 func (u *unit) here() int {
 	at, _ := u.offset(u.vm.CaptureCallStack(0, nil))
@@ -135,19 +144,13 @@ func (u *unit) failScript(err error) {
 	case errors.As(err, &interrupted):
 		if why, ok := interrupted.Value().(interruption); ok {
 			u.late = true
-			at, found := u.offset(interrupted.Stack())
-			if !found {
-				at = int(u.statement.Load())
-			}
-			u.failAt(at, why.code, why.message, why.hint)
+			u.failAt(u.thrownAt(interrupted.Stack()), why.code, why.message, why.hint)
 		}
 	case errors.As(err, &tooDeep):
-		at, _ := u.offset(tooDeep.Stack())
-		u.failAt(at, "recursion", fmt.Sprintf("functions call each other more than %d levels deep", callDepthMax), "write a loop")
+		u.failAt(u.thrownAt(tooDeep.Stack()), "recursion", fmt.Sprintf("functions call each other more than %d levels deep", callDepthMax), "write a loop")
 	case errors.As(err, &thrown):
-		at, _ := u.offset(thrown.Stack())
 		message, hint := u.thrownWords(thrown)
-		u.failAt(at, "exception", message, hint)
+		u.failAt(u.thrownAt(thrown.Stack()), "exception", message, hint)
 	case errors.As(err, &syntax):
 		u.failAt(u.rewritten.original(1, syntax.Offset-prefixLen+1), "syntax", "plan code cannot use this syntax: "+lowerFirst(syntax.Message), noSyntax)
 	default:

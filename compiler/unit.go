@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,8 @@ type unit struct {
 	seen     map[string]bool // places that have been reported
 	late     bool            // a watchdog has stopped the plan's code, so that no time is left for a draft
 
+	importsMu sync.Mutex
+	imports   map[[2]string]string // guarded by importsMu: the files that imports mean, by importer and text
 	bundle    *bundle
 	rewritten *rewritten
 	vm        *goja.Runtime
