@@ -36,7 +36,6 @@ func shown(t testing.TB, a answer) string {
 	return plan.Nodes[0].Params.Trace
 }
 
-
 // TestModules: plans of several files run as modules of JavaScript do, and a name that has no value yet is an error.
 func TestModules(t *testing.T) {
 	const first = "-- a.plan.ts --\nimport { definePlan } from \"@ranking-dsl/runtime\";\n"
