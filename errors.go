@@ -191,6 +191,9 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 		e.Class, e.causes = outcome.BadRequest, append(e.causes, ErrInvalidRequest)
 	}
 	known := failureOf(err, e.Text)
+	if e.Class == outcome.BadRequest && known.kind == task.ErrInvalid {
+		known.text = outcome.BadRequest.Sentence() // the node is as it should be
+	}
 	if e.Text = known.text; e.Class == outcome.OK {
 		e.Class = known.class
 	}

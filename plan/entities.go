@@ -76,7 +76,7 @@ func unknownEntity(name string, reg *registry.Registry) string {
 		names = append(names, e.Name)
 	}
 	text := fmt.Sprintf("the registry has no entity %s", errtext.Quote(name))
-	if near, ok := errtext.Nearest(name, names); ok {
+	if near, ok := errtext.NearestLike(name, names); ok {
 		text += fmt.Sprintf("; did you mean %s?", errtext.Quote(near))
 	}
 	return text

@@ -12,6 +12,8 @@ type Info struct {
 	Outputs []string   `json:"outputs"`
 	// OutputNames are the names of Outputs, in order; nil: they have none.
 	OutputNames []string `json:"output_names,omitempty"`
+	// Resident are the names of the plans whose rows nodes read from the engine's memory; nil: they read none.
+	Resident []string `json:"resident,omitempty"`
 }
 
 // NodeInfo describes one node. Immutable once built; any goroutine.
@@ -42,7 +44,7 @@ func (g *Graph) Info() Info {
 	info := Info{
 		Name: g.Name, Digest: g.Digest,
 		Nodes:   make([]NodeInfo, len(g.Nodes)),
-		Sources: g.ids(g.Sources), Outputs: g.ids(g.Outputs), OutputNames: g.OutputNames,
+		Sources: g.ids(g.Sources), Outputs: g.ids(g.Outputs), OutputNames: g.OutputNames, Resident: g.Resident,
 	}
 	for i, n := range g.Nodes {
 		info.Nodes[i] = NodeInfo{

@@ -185,6 +185,8 @@ func templateMark(name string, reg *registry.Registry, columns bool) (TemplatePa
 			names = append(names, key.Name, markColumn+key.Name)
 		}
 	}
-	near, _ := errtext.Nearest(name, names)
-	return TemplatePart{}, fmt.Errorf("{%s} is neither {user}, {id}%s; the nearest is {%s}", errtext.Text(name), what, near)
+	if near, ok := errtext.NearestLike(name, names); ok {
+		what += "; did you mean {" + near + "}?"
+	}
+	return TemplatePart{}, fmt.Errorf("{%s} is neither {user}, {id}%s", errtext.Text(name), what)
 }

@@ -60,7 +60,7 @@ func TestKeyTemplates(t *testing.T) {
 		"a:{id":                      "a single {",
 		"a:}":                        "a single }",
 		"a:{}":                       "{} is neither {user}, {id}",
-		"a:{usr}":                    "the nearest is {user}",
+		"a:{usr}":                    "did you mean {user}?",
 		"a:{id}:{id}":                "has {id} twice",
 		"a:{esr_cutoff}":             "has type float; a key takes an int, a string or a bool",
 		strings.Repeat("x", 513):     "has 513 bytes, more than 512",
@@ -105,8 +105,8 @@ func TestKeyTemplatesOfColumns(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"a:{price}":     "{price} is a column of type float; a key takes an int or a string",
-		"a:{Key.prise}": "{Key.prise} is neither {user}, {id}, a field of the context nor a column; the nearest is {Key.price}",
-		"a:{categry}":   "the nearest is {category}",
+		"a:{Key.prise}": "{Key.prise} is neither {user}, {id}, a field of the context nor a column; did you mean {Key.price}?",
+		"a:{categry}":   "did you mean {category}?",
 		"{id}{Key.id}":  "has {id} twice",
 	} {
 		_, err := plan.ParseKeyTemplate(text, reg, true)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/rankd/rankd/bench/placement"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/request"
 )
 
 // Program is the program whose commands these are. Its errors tell the exit status, as in
@@ -76,7 +79,7 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 // workerCommand returns the command that other modes start as a process per engine. Its help
 // is hidden, since people have no use for it.
 func (p *Program) workerCommand() *cobra.Command {
-	var engine, registryDir, modelDir, profiles string
+	var engine, planDir, registryDir, modelDir, profiles, now string
 	var o rankd.Options
 	cmd := &cobra.Command{
 		Use: "worker", Hidden: true, Args: cobra.NoArgs,
@@ -89,8 +92,15 @@ func (p *Program) workerCommand() *cobra.Command {
 			if spec != spec.Local() || spec.Kind == engines.Peer {
 				return fmt.Errorf("engine %s does not run in this process", spec)
 			}
-			if err := cmdline.Folders(&o, "", registryDir, modelDir); err != nil {
+			if err := cmdline.Folders(&o, planDir, registryDir, modelDir); err != nil {
 				return err
+			}
+			if now != "" {
+				at, err := request.ParseNow(now)
+				if err != nil {
+					return fmt.Errorf("--now: %w", err)
+				}
+				o.Now = func() time.Time { return at }
 			}
 			o.Logger = cmdline.Logger(p.Stderr)
 			o = spec.Options(o)
@@ -109,6 +119,7 @@ func (p *Program) workerCommand() *cobra.Command {
 		{Name: "engine", To: &engine, Default: string(engines.Reactor), Help: "the `engine`, as in --engines of compare"},
 		{Name: "profiles", To: &profiles, Help: "write a CPU and an allocation profile into this `folder`"},
 		engineRow("cpu_threads", &o.CPUThreads), engineRow("env", &o.Env), engineRow("registry_dir", &registryDir), engineRow("model_dir", &modelDir),
+		engineRow("plan_dir", &planDir), engineRow("now", &now),
 	})
 	return cmd
 }
@@ -173,6 +184,13 @@ func adjust(t *engines.Target, setup *worker.Setup) error {
 		if err := t.SetUserName(setup.UserName); err != nil {
 			return fmt.Errorf("--users: %w", err)
 		}
+	}
+	if setup.RequestFile != "" {
+		text, err := os.ReadFile(setup.RequestFile)
+		if err != nil {
+			return err
+		}
+		return t.SetRequests(bytes.Split(bytes.TrimSuffix(text, []byte{'\n'}), []byte{'\n'}))
 	}
 	return nil
 }

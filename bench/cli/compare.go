@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/batch"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
@@ -24,6 +28,7 @@ import (
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/request"
 )
 
 // compareOptions are the flags of compare and sweep. Immutable once checked.
@@ -54,6 +59,7 @@ type compareOptions struct {
 	standing       *scenario.Scenario // of --scenario; nil without
 	name           string             // of the plan
 	text           []byte             // likewise, its artifact
+	kept           map[string]string  // artifacts of the plans whose rows it reads from memory, by name
 }
 
 const compareLong = `Run a plan on several engines, in interleaved rounds, and say how they differ.
@@ -153,12 +159,16 @@ func (o *compareOptions) rows(specs string, concurrency []int, rounds int) []cmd
 	return []cmdline.Setting{
 		{Name: "scenario", To: &o.scenario, OneOf: names, Help: "run this `scenario`, with its data, users and context: " + strings.Join(names, ", ")},
 		engineRow("plan_name", &o.planName),
-		with(engineRow("plan_dir", &o.planDir), func() string { return cmp.Or(when(o.plan != "", "with --plan"), withScenario()) }),
+		with(engineRow("plan_dir", &o.planDir), withScenario),
 		engineRow("plan", &o.plan),
 		{Name: "fanout", To: &o.fanout, Help: "`number` that replaces every fanout of the plan (0: the plan's own)"},
 		{Name: "context", To: &o.context, Help: "the `context` of each request, JSON as in a request"},
 		{Name: "users", To: &o.users, Default: "1", Help: "`users` to rank for: in turn (ids and ranges, as in 1,5-8, or u-{1-1000} for u-1 to u-1000), or by popularity (as in zipf:1.1,1-1000); " +
-			"without it those of a scenario are all in turn, and with zipf:1.1 all by popularity"},
+			"ids that are strings in turn, as in ab-7,cd-8; or @FILE with requests, in a form that rankd batch takes; without it those of a scenario are all in turn, and with zipf:1.1 all by popularity"},
+
+		with(engineRow("now", &o.now), func() string {
+			return when(len(o.specs) > 0 && slices.ContainsFunc(o.specs, isPeer), "with a peer, which knows the present alone")
+		}),
 
 		{Name: "engines", To: &o.engines, Default: specs, Help: "`engines` to measure; ratios are to the first"},
 		{Name: "rate", To: &o.rates, Help: "`arrivals` per second of an open loop, instead of --concurrency"},
@@ -247,11 +257,70 @@ func (o *compareOptions) chooseScenario(given *pflag.FlagSet) (err error) {
 	if o.standing != nil && !given.Changed("context") {
 		o.context = o.standing.Context
 	}
-	if o.chosen, err = load.ParseUsers(o.users, everyone); err != nil {
+	if _, bad := request.ParseNow(o.now); o.now != "" && bad != nil {
+		return fmt.Errorf("--now: %w", bad)
+	}
+	file, inFile := strings.CutPrefix(o.users, "@")
+	if inFile {
+		o.chosen = load.Users{Spec: o.users} // readUsers completes it.
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("--users: %w", err)
+		}
+	} else if o.chosen, err = load.ParseUsers(o.users, everyone); err != nil {
 		return fmt.Errorf("--users: %w", err)
 	}
-	if o.chosen.Name != "" && slices.ContainsFunc(o.specs, isPeer) {
-		return errors.New("--users: a peer knows users by integers alone")
+	plain := o.chosen.Name == "" && o.chosen.Requests == nil && !inFile
+	foreign := func(s engines.Spec) bool { return isPeer(s) || s.Binary != "" && o.chosen.Name == "" }
+	if i := slices.IndexFunc(o.specs, foreign); !plain && i >= 0 {
+		return fmt.Errorf("--users: %s knows users by integers alone", o.specs[i])
+	}
+	return nil
+}
+
+// readUsers reads the requests of --users @FILE, with the tables of an engine, and gives --context to those that have none.
+func (o *compareOptions) readUsers(reg *registry.Registry) error {
+	if path, inFile := strings.CutPrefix(o.users, "@"); inFile && o.chosen.Requests == nil {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		form := batch.Form("")
+		if filepath.Ext(path) == ".csv" {
+			form = batch.CSV
+		}
+		users, err := batch.NewUsers(file, form, reg)
+		if err != nil {
+			return err
+		}
+		var documents [][]byte
+		for {
+			doc, err := users.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if documents = append(documents, doc); len(documents) > load.UsersMax {
+				return fmt.Errorf("%s has more than %d requests", path, load.UsersMax)
+			}
+		}
+		if documents == nil {
+			return fmt.Errorf("%s has no requests", path)
+		}
+		o.chosen = o.chosen.Asking(documents)
+	}
+	if o.context == "" {
+		return nil
+	}
+	for i, doc := range o.chosen.Requests {
+		var own struct {
+			Context json.RawMessage `json:"context"`
+		}
+		if end := bytes.LastIndexByte(doc, '}'); end > 0 && json.Unmarshal(doc, &own) == nil && own.Context == nil {
+			o.chosen.Requests[i] = fmt.Appendf(bytes.Clone(doc[:end]), `,"context":%s}`, o.context)
+		}
 	}
 	return nil
 }
@@ -310,7 +379,7 @@ func (o *compareOptions) points() (points []point) {
 // artifact reads the plan, sets the fanout, and checks that an engine takes it.
 func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []byte, err error) {
 	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan, Compiler: compiler}
-	if err := cmdline.Folders(&engine, o.planDir, o.registryDir, o.modelDir); err != nil {
+	if err := cmdline.Folders(&engine, cmp.Or(o.planDir, cmdline.Beside(o.plan)), o.registryDir, o.modelDir); err != nil {
 		return "", nil, err
 	}
 	if s := o.standing; s != nil {
@@ -323,7 +392,37 @@ func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []
 			return "", nil, err
 		}
 	}
-	requests := &worker.Setup{Context: o.context, UserName: o.chosen.Name}
+	if o.now != "" {
+		at, _ := request.ParseNow(o.now) // check has refused what it refuses.
+		engine.Now = func() time.Time { return at }
+	}
+	requests := func(e *rankd.Engine) error {
+		if err := o.readUsers(e.Registry()); err != nil {
+			return fmt.Errorf("--users: %w", err)
+		}
+		target := engines.NewTarget(e)
+		if err := adjust(target, &worker.Setup{Context: o.context, UserName: o.chosen.Name}); err != nil {
+			return err
+		}
+		if o.chosen.Requests != nil {
+			if err := target.SetRequests(o.chosen.Requests); err != nil {
+				return fmt.Errorf("--users: %w", err)
+			}
+		}
+		info, err := e.PlanInfo("")
+		if err != nil {
+			return err
+		}
+		o.kept = make(map[string]string)
+		for _, read := range info.Resident {
+			text, err := e.Artifact(read)
+			if err != nil {
+				return fmt.Errorf("plan %s reads the rows of plan %s: %w", info.Name, read, err)
+			}
+			o.kept[read] = string(text)
+		}
+		return nil
+	}
 	if name, text, err = soundPlan(engine, requests); err != nil || o.fanout == 0 {
 		return name, text, err
 	}
@@ -336,16 +435,16 @@ func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []
 	return soundPlan(engine, requests)
 }
 
-// soundPlan opens an engine for as long as it takes to know that its plan, and the context and the users of the requests
-// are sound, if there are any, and returns the plan's name and artifact.
-func soundPlan(o rankd.Options, requests *worker.Setup) (name string, artifact []byte, err error) {
+// soundPlan opens an engine for as long as it takes to know that its plan is sound, and what else the caller checks, if that is not nil. It returns
+// the plan's name and artifact.
+func soundPlan(o rankd.Options, check func(*rankd.Engine) error) (name string, artifact []byte, err error) {
 	e, err := rankd.Open(o)
 	if err != nil {
 		return "", nil, err
 	}
 	defer e.Close()
-	if requests != nil {
-		if err := adjust(engines.NewTarget(e), requests); err != nil {
+	if check != nil {
+		if err := check(e); err != nil {
 			return "", nil, err
 		}
 	}
@@ -368,7 +467,7 @@ func (o *compareOptions) unshared() bool { return o.chosen.Different == 1 }
 func (o *compareOptions) settings() settings {
 	return settings{
 		Scenario: o.scenario, Plan: o.name, Fanout: o.fanout, Users: o.chosen, Unshared: o.unshared(),
-		Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup,
+		Rounds: o.rounds, Duration: o.duration, Warmup: o.warmup, Now: o.now,
 	}
 }
 
@@ -380,11 +479,15 @@ type comparing struct {
 	workers  crew
 	rewriter *backend.Rewriter        // nil: no point has foreign writes
 	clusters map[int]*backend.Cluster // by number of masters; engines share them
+	requests string                   // the file of the requests of --users; empty: users have nothing but their ids
 }
 
 // start starts the servers and the engines.
 func (m *comparing) start(r *rig) (*harness.Experiment, error) {
 	if err := m.writeScenario(r); err != nil {
+		return nil, err
+	}
+	if err := m.writeRequests(r); err != nil {
 		return nil, err
 	}
 	from := backend.Options{Addr: m.redis, Server: m.redisServer, Latencies: m.latencies}
@@ -466,7 +569,7 @@ func (m *comparing) run(ctx context.Context, scenario, subject, round int) (harn
 	}
 	r := worker.Round{
 		Setup: worker.Setup{
-			Redis: m.back.Addr(at.latency), Plan: m.name, Fanout: m.fanout, Artifact: string(m.text), Context: m.context, UserName: m.chosen.Name,
+			Redis: m.back.Addr(at.latency), Plan: m.name, Fanout: m.fanout, Artifact: string(m.text), Context: m.context, UserName: m.chosen.Name, RequestFile: m.requests,
 		},
 		Load:   load.Load{Users: m.chosen.IDs, Duration: m.duration, Concurrency: at.concurrency, Rate: at.rate},
 		Warmup: m.warmup, RedisPID: m.back.PID,
@@ -528,6 +631,28 @@ func (m *comparing) writeScenario(r *rig) error {
 	}
 	m.modelDir = filepath.Join(folder, "models")
 	return os.CopyFS(m.modelDir, models)
+}
+
+// writeRequests writes the plans that the plan reads from memory, and the requests of the users, into a temporary folder.
+func (m *comparing) writeRequests(r *rig) error {
+	if len(m.kept) == 0 && m.chosen.Requests == nil {
+		return nil
+	}
+	folder, err := r.folder()
+	if err != nil {
+		return err
+	}
+	if len(m.kept) > 0 {
+		m.keptDir = folder
+		if err := writePlans(folder, m.kept); err != nil {
+			return err
+		}
+	}
+	if m.chosen.Requests == nil {
+		return nil
+	}
+	m.requests = filepath.Join(folder, "requests.jsonl")
+	return os.WriteFile(m.requests, append(bytes.Join(m.chosen.Requests, []byte{'\n'}), '\n'), 0o600)
 }
 
 func specNames(specs []engines.Spec) (names []string) {

@@ -2,18 +2,24 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/plan"
 )
 
@@ -54,6 +60,67 @@ func TestArtifact(t *testing.T) {
 	require.NoError(t, <-written)
 	assert.Equal(t, "simple_viewer", name)
 	assert.Equal(t, text, got)
+}
+
+// Users ask with the requests of a file, in each form that a batch takes, of a plan that reads the rows of others from memory. A worker knows those plans,
+// and answers each request as it is.
+func TestRequestsOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	artifact := func(name, node string) string {
+		return write(name+plan.ArtifactSuffix, fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "outputs": ["n"], "nodes": [%s], "expr_table": {"e": {"op": "param_ref", "param_id": 4}}}`, name, node))
+	}
+	artifact("items", `{"node_id": "n", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}}`)
+	page := artifact("page", `{"node_id": "r", "op": "core::resident", "inputs": [], "params": {"plan": "items"}},
+		{"node_id": "n", "op": "core::vm", "inputs": ["r"], "params": {"expr_id": "e", "out_key": 2001}}`)
+
+	for name, text := range map[string]string{
+		"users.jsonl": `{"user_id": 1, "param_overrides": {"weight": 1}}` + "\n" + `{"user_id": 2}`,
+		"users.txt":   "1\n2\n", "users.csv": "user_id\n1\n2\n",
+	} {
+		o := &compareOptions{plan: page, users: "@" + write(name, text)}
+		o.now = "1790000000"
+		o.chosen = load.Users{Spec: o.users}
+		_, artifact, err := o.artifact(nil)
+		require.NoError(t, err, name)
+		assert.ElementsMatch(t, []string{"items"}, slices.Collect(maps.Keys(o.kept)))
+		assert.Equal(t, []int64{1, 2}, o.chosen.IDs)
+		m := comparing{compareOptions: o}
+		r := &rig{Program: &Program{Stderr: io.Discard}, ctx: t.Context()}
+		defer r.end()
+		require.NoError(t, m.writeRequests(r))
+		round := worker.Round{
+			Setup: worker.Setup{Redis: "127.0.0.1:1", Plan: "page", Artifact: string(artifact), RequestFile: m.requests},
+			Load:  load.Load{Users: o.chosen.IDs, Concurrency: 1, Requests: 10},
+		}
+		var in, out bytes.Buffer
+		require.NoError(t, json.NewEncoder(&in).Encode(round))
+		require.NoError(t, worker.Serve(&in, &out, opener(rankd.Options{Plans: os.DirFS(m.keptDir), PlansName: "the folder"})))
+		var report worker.Report
+		require.NoError(t, json.NewDecoder(&out).Decode(&report))
+		assert.Empty(t, report.Failure)
+		assert.EqualValues(t, 10, report.Answered)
+		if name == "users.jsonl" {
+			assert.EqualValues(t, 5, report.Errors, "the second user gives no weight")
+			assert.Contains(t, report.FirstError, "weight = null")
+		} else {
+			assert.EqualValues(t, 10, report.Errors)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                                "has no requests",
+		`{"user_id": 0}`:                  "line 1: Invalid request",
+		"1\nx":                            "line 2: Invalid request",
+		`{"user_id": 1, "plan": "items"}`: `line 1: the request is for the plan "items", and page is measured`,
+	} {
+		o := &compareOptions{plan: page, users: "@" + write("bad", text)}
+		_, _, err := o.artifact(nil)
+		assert.ErrorContains(t, err, want)
+	}
 }
 
 // endless is a document that never ends.

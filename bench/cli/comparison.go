@@ -85,8 +85,9 @@ type settings struct {
 	Users    load.Users    `json:"users"`
 	Unshared bool          `json:"reads_unshared,omitempty"`
 	Rounds   int           `json:"rounds"`
-	Duration time.Duration `json:"duration_ns"` // of a round
-	Warmup   time.Duration `json:"warmup_ns"`   // before each round
+	Duration time.Duration `json:"duration_ns"`   // of a round
+	Warmup   time.Duration `json:"warmup_ns"`     // before each round
+	Now      string        `json:"now,omitempty"` // what now() is; empty: the present
 }
 
 // String returns the settings as a line of text.
@@ -99,6 +100,9 @@ func (s settings) String() string {
 		text += fmt.Sprintf(" at fanout %d", s.Fanout)
 	}
 	text += fmt.Sprintf(", %s", s.Users)
+	if s.Now != "" {
+		text += ", now() is " + s.Now
+	}
 	if s.Unshared {
 		text += ", equal reads not shared"
 	}

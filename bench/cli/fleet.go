@@ -89,6 +89,8 @@ type fleet struct {
 	specs                      []engines.Spec
 	cpuThreads                 int
 	env, registryDir, modelDir string
+	keptDir                    string // of plans whose rows the engines keep for the plan; empty: there are none
+	now                        string // what now() is; empty: the present
 	profiles                   string // a folder; empty: none are written
 	peers, peersDir            string
 }
@@ -110,6 +112,12 @@ func (r *rig) workers(o *fleet) (workers crew, err error) {
 			"--env", o.env, "--registry_dir", o.registryDir}
 		if o.modelDir != "" { // An older build does not know the flag.
 			argv = append(argv, "--model_dir", o.modelDir)
+		}
+		if o.keptDir != "" {
+			argv = append(argv, "--plan_dir", o.keptDir)
+		}
+		if o.now != "" {
+			argv = append(argv, "--now", o.now)
 		}
 		if o.profiles != "" && s.Binary == "" {
 			argv = append(argv, "--profiles", o.profiles)

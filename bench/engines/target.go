@@ -8,15 +8,18 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 )
 
 // Target is an engine that runs its own plan for users. It closes the engine. Any goroutine.
 type Target struct {
 	engine  *rankd.Engine
-	request rankd.Request // of each user
-	json    bool          // requests are parsed from JSON, and answers written as JSON
-	users   *userName     // of users whose ids are strings; nil: they are integers
+	request rankd.Request   // of each user
+	json    bool            // requests are parsed from JSON, and answers written as JSON
+	users   *userName       // of users whose ids are strings; nil: they are integers
+	asked   []rankd.Request // that users ask with, in place of request; nil: users have nothing but their ids
+	docs    [][]byte        // of asked
 }
 
 // userName is what stands before and after the integer of a user in an id that is a string. Immutable.
@@ -59,6 +62,28 @@ func (t *Target) SetContext(json string) (err error) {
 	return err
 }
 
+// SetRequests has user k ask with document k-1, a request as on stdin, which has its own context. It must come before the first client. The error
+// names the line.
+func (t *Target) SetRequests(documents [][]byte) error {
+	info, err := t.engine.PlanInfo("")
+	if err != nil {
+		return err
+	}
+	t.asked, t.docs = make([]rankd.Request, len(documents)), documents
+	for i, doc := range documents {
+		r, err := t.engine.ParseRequest(doc)
+		switch {
+		case err != nil:
+			return fmt.Errorf("line %d: %w", i+1, err)
+		case r.Plan != "" && r.Plan != info.Name:
+			return fmt.Errorf("line %d: the request is for the plan %s, and %s is measured", i+1, errtext.Quote(r.Plan), info.Name)
+		}
+		r.Plan = ""
+		t.asked[i] = r
+	}
+	return nil
+}
+
 // PassJSON has each request parsed from JSON, and each answer written as JSON, as rankd does for its users. It
 // must come before the first client.
 func (t *Target) PassJSON() { t.json = true }
@@ -72,9 +97,12 @@ func (t *Target) NewClient(answered func(err error)) load.Client {
 
 // setUser sets the user of a request that is not JSON.
 func (t *Target) setUser(r *rankd.Request, user int64) {
-	if t.users == nil {
+	switch {
+	case t.asked != nil:
+		r.UserID, r.UserIDText = t.asked[user-1].UserID, t.asked[user-1].UserIDText
+	case t.users == nil:
 		r.UserID = user
-	} else {
+	default:
 		r.UserIDText = t.users.of(user)
 	}
 }
@@ -122,11 +150,17 @@ type client struct {
 func (c *client) Send(user int64) {
 	if !c.json {
 		r := c.request
-		c.setUser(&r, user)
+		if c.asked != nil {
+			r = c.asked[user-1]
+		} else {
+			c.setUser(&r, user)
+		}
 		c.engine.Submit(context.Background(), r, c.done)
 		return
 	}
-	if c.users == nil {
+	if c.docs != nil {
+		c.doc = append(c.doc[:0], c.docs[user-1]...)
+	} else if c.users == nil {
 		c.doc = fmt.Appendf(c.doc[:0], `{"user_id":%d}`, user)
 	} else {
 		c.doc = append(jsondoc.AppendString(append(c.doc[:0], `{"user_id":`...), c.users.of(user)), '}')

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"testing/fstest"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -20,7 +22,7 @@ const versions = "bench_versions"
 // versionPrefix is what the keys of versions begin with.
 const versionPrefix = versions + ":"
 
-// WithVersions returns options of an engine that reads versions besides its own plan, which PlanText has. It asks the first endpoint that has a
+// WithVersions returns options of an engine that reads versions besides its own plan, which PlanText has, and the artifacts of Plans. It asks the first endpoint that has a
 // cache, or else the first of Redis. Without any, or with tables that are broken, the options stay as they are.
 func WithVersions(o rankd.Options) rankd.Options {
 	tables := o.Registry
@@ -41,17 +43,28 @@ func WithVersions(o rankd.Options) rankd.Options {
 	if at < 0 {
 		return o
 	}
-	o.Plans = fstest.MapFS{versions + ".plan.json": {Data: fmt.Appendf(nil, `{"schema_version": 1, "plan_name": %q, "outputs": ["n"], "nodes": [
-		{"node_id": "n", "op": "core::candidates", "inputs": [], "params": {"endpoint": %q, "key": %q, "limit": 1}}]}`, versions, all[at].ID, versionPrefix+"{user}")}}
+	plans := fstest.MapFS{}
+	if o.Plans != nil {
+		files, _ := fs.Glob(o.Plans, "*"+plan.ArtifactSuffix) // The pattern is sound.
+		for _, name := range files {
+			text, err := fs.ReadFile(o.Plans, name)
+			if err != nil {
+				return o
+			}
+			plans[name] = &fstest.MapFile{Data: text}
+		}
+	}
+	plans[versions+plan.ArtifactSuffix] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"schema_version": 1, "plan_name": %q, "outputs": ["n"], "nodes": [
+		{"node_id": "n", "op": "core::candidates", "inputs": [], "params": {"endpoint": %q, "key": %q, "limit": 1}}]}`, versions, all[at].ID, versionPrefix+"{user}")}
+	o.Plans = plans
 	return o
 }
 
 // VersionKey implements load.Versioned.
 func (t *Target) VersionKey(user int64) string {
-	if t.users != nil {
-		return versionPrefix + t.users.of(user)
-	}
-	return versionPrefix + strconv.FormatInt(user, 10)
+	var r rankd.Request
+	t.setUser(&r, user)
+	return versionPrefix + cmp.Or(r.UserIDText, strconv.FormatInt(r.UserID, 10))
 }
 
 // ReadVersion implements load.Versioned. It fails if the engine was opened without WithVersions.

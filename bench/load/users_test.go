@@ -3,6 +3,7 @@ package load
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,9 +34,27 @@ func TestParseUsers(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, u)
 	}
+	for _, text := range []string{
+		"ffe5c79b-64e1-4a3c-9f8b-1d2e3f405162,12345678-1234-1234-1234-123456789012", "u-1", "a", "a,7,a",
+	} {
+		u, err := ParseUsers(text, "")
+		require.NoError(t, err, text)
+		want := strings.Split(text, ",")
+		for i, id := range want {
+			assert.Equal(t, `{"user_id":"`+id+`"}`, string(u.Requests[i]))
+		}
+		assert.Len(t, u.IDs, len(want))
+		assert.Equal(t, int64(len(want)), u.IDs[len(want)-1])
+		assert.Equal(t, min(2, len(want)), u.Different)
+	}
+	u, err := ParseUsers("zipf:2,a,b", "")
+	require.NoError(t, err)
+	assert.Len(t, u.IDs, zipfDraws)
+	assert.Equal(t, 2, u.Different)
+	assert.Equal(t, int64(2), slices.Max(u.IDs))
 	for _, bad := range []string{
-		"u-1", "u-{1", "u-1}", "u-{}", "{1}{2}", "{{1}}", "{1}}",
-		"", "0", "a", "3-1", "1-", "-1", "1,,2", "4294967296", "1-100001", "zipf", "zipf:", "zipf:1.1", "zipf:1,1-9", "zipf:x,1-9", "zipf:NaN,1-9",
+		"a,1-3", "a,,b", "a,", "zipf:1.1,a,1-3", "u-{1", "u-1}", "u-{}", "{1}{2}", "{{1}}", "{1}}",
+		"", "0", "3-1", "1-", "-1", "1,,2", "4294967296", "1-100001", "zipf", "zipf:", "zipf:1.1", "zipf:1,1-9", "zipf:x,1-9", "zipf:NaN,1-9",
 		"zipf:11,1-9", "zipf:1.1,", "zipf:-2,1-9", "ZIPF:1.1,1-9",
 	} {
 		_, err := ParseUsers(bad, "")
@@ -97,7 +116,7 @@ func FuzzParseUsers(f *testing.F) {
 			return
 		}
 		require.NotEmpty(t, u.IDs)
-		require.LessOrEqual(t, len(u.IDs), usersMax)
+		require.LessOrEqual(t, len(u.IDs), UsersMax)
 		require.True(t, u.Different > 0 && u.Different <= len(u.IDs))
 		require.GreaterOrEqual(t, slices.Min(u.IDs), int64(1))
 		require.LessOrEqual(t, slices.Max(u.IDs), int64(userMax))

@@ -26,6 +26,9 @@ type Setup struct {
 	// UserName is the text of which users' ids are made, with {} in the place of an integer of Round.Users. Engines read it; absent
 	// means the integers.
 	UserName string `json:"user_name,omitempty"`
+	// RequestFile is a file of requests, a line each, as on stdin: an integer k of Round.Users means the one in line k. Engines read it;
+	// absent means requests that have a user and Context alone.
+	RequestFile string `json:"request_file,omitempty"`
 	// Scenario names a load of package placement, which brings its own plans. Only engines of
 	// this build know it.
 	Scenario string `json:"scenario,omitempty"`

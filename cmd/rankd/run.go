@@ -43,6 +43,9 @@ is compiled in memory.`
 		if err := cmd.Flags().Set("plan", args[0]); err != nil {
 			return err
 		}
+		if o.PlansDir == "" {
+			o.PlansDir = cmdline.Beside(args[0])
+		}
 		if !watch {
 			return serve(cmd, args)
 		}

@@ -53,6 +53,14 @@ func Folders(o *rankd.Options, planDir, registryDir, modelDir string) (err error
 	return nil
 }
 
+// Beside returns the folder of a plan's file, where the plans are that it may read; empty: the file has not the name of a plan.
+func Beside(file string) string {
+	if _, ok := plan.NameOfFile(filepath.Base(file)); !ok {
+		return ""
+	}
+	return filepath.Dir(file)
+}
+
 // Registry returns the tables in the folder of --registry_dir for an environment. An empty path
 // means the built-in tables. The error names the flag.
 func Registry(dir, env string) (*registry.Registry, error) {

@@ -145,6 +145,8 @@ func TestExpectations(t *testing.T) {
 		{"not sorted", `expect(rank({ user_id: 1 })).sorted("score")`, []string{"the rows should be sorted by score, asc", "2 has 5, and 1 after it has 4"}},
 		{"the request's now", `expect(rank({ user_id: 1, now: "1970-01-01T03:00:00Z" })).row(2, { score: 2.5 })`, nil},
 		{"now of a test", `now(3600 * 3); expect(rank({ user_id: 1 })).row(2, { score: 2.5 })`, nil},
+		{"resident rows of other data, and a parameter", `redis({ items: [1] }); expect(rank({ user_id: 1, plan: "kept", param_overrides: { weight: 1 } })).count(1);
+			redis({ items: [1, 2] }); expect(rank({ user_id: 1, plan: "kept", param_overrides: { weight: 1 } })).count(2)`, nil},
 		{"a parameter", `expect(rank({ user_id: 1, param_overrides: { weight: 2 } })).row(2, { score: 10 })`, nil},
 		{"users", `forUsers(1, 3, (user) => { redis({ ["shelf:" + user]: [2] }); expect(rank({ user_id: user })).ids(2); })`, nil},
 		{"a user", `forUsers(1, 3, (user) => { expect(rank({ user_id: user })).count(user === 1 ? 3 : 0); expect(user).equals(1); })`, []string{"user 2: the values differ"}},

@@ -271,7 +271,10 @@ func (w *world) rank(ctx context.Context, a *asked, data *dataset, serve func(st
 	if err != nil {
 		return nil, err
 	}
-	r, err := w.engine.Intake().Parse(doc, request.Given{RequestID: "test", Unknown: request.RefuseUnknown})
+	parse := func() (rankd.Request, error) {
+		return w.engine.Intake().Parse(doc, request.Given{RequestID: "test", Unknown: request.RefuseUnknown})
+	}
+	r, err := parse()
 	if err != nil {
 		return nil, err
 	}
@@ -281,6 +284,9 @@ func (w *world) rank(ctx context.Context, a *asked, data *dataset, serve func(st
 		}
 		w.data = data
 		if err := w.renew(); err != nil {
+			return nil, err
+		}
+		if r, err = parse(); err != nil { // with the tables of the engine that is to answer
 			return nil, err
 		}
 	}

@@ -137,7 +137,7 @@ func (b *ruleBook) apply(when *expr.Pred, then *expr.Expr) (n int, err error) {
 	case err != nil:
 		return 0, err
 	case values.NonFinite:
-		return 0, inExpr(task.Invalidf("the expression is not finite for some row"))
+		return 0, notFinite(b.c, then, matched, values)
 	}
 	for i, row := range matched.Rows {
 		if values.Valid.Get(i) {

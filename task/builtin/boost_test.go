@@ -146,7 +146,7 @@ func TestBoostFails(t *testing.T) {
 		rules []any
 		want  string
 	}{
-		"infinity":  {"score", []any{rule("none", "huge"), rule("all", "huge")}, "rules[1]: the expression is not finite for some row"},
+		"infinity":  {"score", []any{rule("none", "huge"), rule("all", "huge")}, "rules[1]: the expression is not finite for the row with id 1 (k1001 = 10)"},
 		"null":      {"strict", []any{rule("none", "old")}, "out_key: the result is null for 1 rows, and strict is not nullable"},
 		"a pattern": {"score", []any{rule("pattern", "old")}, "rules[0]: pattern parameter is null, unset or no string"},
 	} {

@@ -221,8 +221,9 @@ func TestRemoteValues(t *testing.T) {
 // Answers that are refused, each with a text that says why.
 func TestRemoteAnswersThatAreRefused(t *testing.T) {
 	for answer, want := range map[string]string{
-		``:                                    "not JSON",
-		`{`:                                   "not JSON",
+		``:                                    "not JSON: the body is empty",
+		` `:                                   "not JSON: the body is empty",
+		`{`:                                   "not JSON: the body ends in the middle of a document",
 		`<html>`:                              "not JSON",
 		`null`:                                "the answer is \"null\", must be an object",
 		`{"columns":[1]}`:                     "columns is \"[1]\", must be an object",

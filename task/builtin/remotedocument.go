@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"errors"
+	"io"
 	"math"
 	"strconv"
 
@@ -323,8 +325,13 @@ func (r *answerReader) Wrong(path, want string) error {
 
 // Syntax implements jsondoc.Faults.
 func (*answerReader) Syntax(err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, io.EOF):
+		return task.Malformedf("not JSON: the body is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return task.Malformedf("not JSON: the body ends in the middle of a document")
 	}
 	return task.Malformedf("not JSON: %w", err)
 }

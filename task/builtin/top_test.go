@@ -124,8 +124,8 @@ func TestTopFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		expr, key, want string
 	}{
-		"infinity": {`{"op":"mul","a":` + keyRef(keyFloat) + `,"b":{"op":"const_number","value":10}}`, "score", "the expression is not finite for some row"},
-		"null":     {keyRef(keyFloat), "strict", "the expression is null for some row, and strict is not nullable"},
+		"infinity": {`{"op":"mul","a":` + keyRef(keyFloat) + `,"b":{"op":"const_number","value":10}}`, "score", "the expression is not finite for the row with id 1 (k1001 = 1e+308)"},
+		"null":     {keyRef(keyFloat), "strict", "the expression is null for the row with id 2 (k1001 = null); strict is not nullable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := nodeCase{params: map[string]any{"expr_id": "e", "out_key": c.key, "count": 1}, exprs: map[string]string{"e": c.expr}}.runner(t, top())(in, 0)

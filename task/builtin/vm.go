@@ -1,6 +1,12 @@
 package builtin
 
 import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -64,15 +70,65 @@ func withScore(c *task.Ctx, in rowset.RowSet, e *expr.Expr, key *registry.Key) (
 	switch {
 	case err != nil:
 		return rowset.RowSet{}, err
-	case col.NotWhole:
-		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is not an integer of at most 53 bits for some row, and %s is of type int", key.Name))
-	case col.NonFinite:
-		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is not finite for some row"))
+	case col.NotWhole || col.NonFinite:
+		values, err := e.Values(c, c.Memory, in, c.Params)
+		if err != nil {
+			return rowset.RowSet{}, err
+		}
+		if col.NotWhole {
+			return rowset.RowSet{}, unfit(c, e, in, "not an integer of at most 53 bits", "; "+key.Name+" is of type int",
+				func(pos int) bool {
+					return math.Trunc(values.Values[pos]) != values.Values[pos] || math.Abs(values.Values[pos]) > 1<<53
+				})
+		}
+		return rowset.RowSet{}, notFinite(c, e, in, values)
 	case col.Null && !key.Nullable:
-		return rowset.RowSet{}, inExpr(task.Invalidf("the expression is null for some row, and %s is not nullable", key.Name))
+		return rowset.RowSet{}, unfit(c, e, in, "null", "; "+key.Name+" is not nullable", func(pos int) bool { return col.Any(int(in.Row(pos))) == nil })
 	}
 	in.Batch = rowset.With(in.Batch, col.Column)
 	return in, nil
+}
+
+// notFinite returns the error of an expression that has an infinity or a NaN among its values.
+func notFinite(c *task.Ctx, e *expr.Expr, in rowset.RowSet, values expr.Values) error {
+	return unfit(c, e, in, "not finite", "", func(pos int) bool { v := values.Values[pos]; return v-v != 0 })
+}
+
+// readsShown is how many of the values that an expression has read an error shows.
+const readsShown = 8
+
+// unfit returns the error of an expression whose value for some active row cannot stay. It names the first such row, and what the
+// expression has read there.
+func unfit(c *task.Ctx, e *expr.Expr, in rowset.RowSet, what, why string, bad func(pos int) bool) error {
+	pos := 0
+	for pos < in.Len()-1 && !bad(pos) {
+		pos++
+	}
+	tree := e.Explain(in, pos, c.Params)
+	var reads []string
+	var walk func(t *expr.Term)
+	walk = func(t *expr.Term) {
+		if t.Op == "key_ref" || t.Op == "param_ref" {
+			value := "null"
+			if text, ok := t.Value.(string); ok {
+				value = task.Quote(text)
+			} else if t.Value != nil {
+				value = errtext.Cut(fmt.Sprint(t.Value))
+			}
+			if read := t.Name + " = " + value; len(reads) < readsShown && !slices.Contains(reads, read) {
+				reads = append(reads, read)
+			}
+		}
+		for i := range t.Terms {
+			walk(&t.Terms[i])
+		}
+	}
+	walk(&tree)
+	row := "the row with id " + errtext.Text(c.IDText(in.Batch.IDs[in.Row(pos)]))
+	if len(reads) > 0 {
+		row += " (" + strings.Join(reads, ", ") + ")"
+	}
+	return inExpr(task.Invalidf("the expression is %s for %s%s", what, row, why))
 }
 
 // inExpr returns err as an error of the node's expression. The text stays.
