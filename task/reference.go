@@ -1,7 +1,7 @@
 package task
 
 // A Reference documents a task for the people who write plans. `rankd tasks`, the pages of docs/reference and the
-// JSON Schema of plans are made from it and from the rest of the Spec. Its texts are Markdown without headings: whole
+// reference of plans are made from it and from the rest of the Spec. Its texts are Markdown without headings: whole
 // sentences, with parameters and columns in backquotes, and an empty line between paragraphs. Rankd's own tasks fill in
 // each field; a program's tasks need none. Immutable once built; any goroutine.
 type Reference struct {
