@@ -78,7 +78,7 @@ either server, its users and the context of requests. An engine is written
   pool:io_threads=64,redis_pool=64
   sequential                       one node at a time
   reactor:cluster=3                any of these, and peers, on a Redis Cluster of so many masters
-  peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir)
+  peer:rueidis, peer:go-redis      the plan hand-written on that client (--peers_dir); go-redis has concat_plan alone
   peer:rueidis-cache               the same on rueidis with its client-side cache
   peer:rueidis:procs=2             the same with settings of the peer, each behind a colon
   binary:/old/rankd:pool           any engine but a peer, run by another build of rankd
@@ -99,7 +99,7 @@ const compareExamples = `  # Does the reactor beat the pool on my plan, and by h
   rankd bench compare --plan_name concat_plan --redis_latency 0,1ms,5ms --html report.html
 
   # A feed from several sources, as big as in life; the data is written first:
-  rankd bench compare --scenario feed --users zipf:1.1 --engines reactor,pool:redis_pool=16,peer:rueidis,peer:go-redis
+  rankd bench compare --scenario feed --users zipf:1.1 --engines reactor,pool:redis_pool=16,peer:rueidis
 
   # Is this build slower than an older one?
   rankd bench compare --plan_name concat_plan --engines binary:/old/rankd:reactor,reactor

@@ -37,7 +37,6 @@ type command struct {
 	name  string
 	words int // entries of keys: the key, and members
 	args  []string
-	nulls bool // an entry of the reply may be null
 	fresh bool // keeps no reply; the first command of a batch decides for all
 }
 
@@ -64,13 +63,13 @@ func (b *Batch) addNamed(name, key string, args ...string) {
 // addFields appends HMGET of a hash. fields is the same slice for many commands.
 func (b *Batch) addFields(prefix string, id int64, fields []string) {
 	b.keys.add(prefix, id)
-	b.commands = append(b.commands, command{name: "HMGET", words: 1, args: fields, nulls: true})
+	b.commands = append(b.commands, command{name: "HMGET", words: 1, args: fields})
 }
 
 // addScores begins ZMSCORE of a sorted set; addMember goes on.
 func (b *Batch) addScores(prefix string, id int64) {
 	b.keys.add(prefix, id)
-	b.commands = append(b.commands, command{name: "ZMSCORE", words: 1, nulls: true, fresh: true})
+	b.commands = append(b.commands, command{name: "ZMSCORE", words: 1, fresh: true})
 }
 
 func (b *Batch) addMember(id int64) {

@@ -2,8 +2,8 @@
 // plan is a function that reads straight down, without a scheduler. Each request has a
 // goroutine, and each wave of Redis commands is one pipelined batch.
 //
-//	request ─▶ Ranker (ranker.go, feed.go, articles.go: one function per plan)
-//	             │ waves: viewer ─▶ lists ─▶ users ─▶ media
+//	request ─▶ Ranker (ranker.go, feed.go: one function per plan)
+//	             │ waves: viewer ─▶ lists ─▶ users
 //	             ▼
 //	           Batch (batch.go): commands, then replies
 //	             ▼

@@ -23,18 +23,9 @@ type RueidisConfig struct {
 	// (MaxFlushDelay). One system call then serves many requests, but a single request waits in
 	// vain. Zero means 20 µs; a negative value means that the client has none.
 	FlushDelay time.Duration
-	// Threshold is the number of waves in flight from which they go to the connection that
-	// waits. Zero means 16.
-	Threshold int
-	// AlwaysPipelining has the background goroutines of a connection run even while there is
-	// only one caller.
-	AlwaysPipelining bool
-	// RingScale is the binary logarithm of the number of batches in flight on a
-	// connection. Zero means rueidis's default, 10.
-	RingScale int
 	// Cache keeps replies in memory, except those of fresh commands, until the server reports
 	// that their keys have changed. It takes one connection, since each connection has its own
-	// cache. So Conns, FlushDelay and Threshold have no effect.
+	// cache. So Conns and FlushDelay have no effect.
 	Cache bool
 	// CacheTTL is how long a reply is kept at most. Zero means a minute, as for the engine.
 	CacheTTL time.Duration
@@ -43,14 +34,10 @@ type RueidisConfig struct {
 	CacheBytes int
 	// Broadcast has the server report changes of all keys, not only of those that were read.
 	Broadcast bool
-	// BufferBytes is the size of a connection's read buffer, and of its write buffer. Zero
-	// means rueidis's default, half a megabyte.
-	BufferBytes int
 }
 
 func (c RueidisConfig) withDefaults() RueidisConfig {
-	c.Conns, c.Threshold = cmp.Or(c.Conns, 2), cmp.Or(c.Threshold, 16)
-	c.FlushDelay = cmp.Or(c.FlushDelay, 20*time.Microsecond)
+	c.Conns, c.FlushDelay = cmp.Or(c.Conns, 2), cmp.Or(c.FlushDelay, 20*time.Microsecond)
 	if c.Cache {
 		c.Conns, c.FlushDelay = 1, -1
 		c.CacheTTL, c.CacheBytes = cmp.Or(c.CacheTTL, time.Minute), cmp.Or(c.CacheBytes, 512<<20)
@@ -58,21 +45,23 @@ func (c RueidisConfig) withDefaults() RueidisConfig {
 	return c
 }
 
+// manyWaves is the number of waves in flight from which they go to the connection that waits.
+const manyWaves = 16
+
 // rueidisStore pipelines the batches of all requests on a few connections. Immutable once
 // built, except for its counters.
 type rueidisStore struct {
-	prompt    rueidis.Client // flushes at once
-	patient   rueidis.Client // waits for more; nil if not wanted
-	threshold int64
-	ttl       time.Duration // of what prompt keeps; 0: it keeps nothing
-	waves     atomic.Int64  // in flight
-	meter     meter
+	prompt  rueidis.Client // flushes at once
+	patient rueidis.Client // waits for more; nil if not wanted
+	ttl     time.Duration  // of what prompt keeps; 0: it keeps nothing
+	waves   atomic.Int64   // in flight
+	meter   meter
 }
 
 // OpenRueidis connects to the server at addr, "host:port", or to a cluster: see clusterOf.
 func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 	cfg = cfg.withDefaults()
-	s := &rueidisStore{threshold: int64(cfg.Threshold), ttl: cfg.CacheTTL}
+	s := &rueidisStore{ttl: cfg.CacheTTL}
 	s.meter.keeps = cfg.Cache
 	addrs, cluster := clusterOf(addr)
 	options := rueidis.ClientOption{
@@ -80,8 +69,6 @@ func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 		// The client does not ask a single server whether it is a cluster.
 		ForceSingleClient: !cluster,
 		PipelineMultiplex: multiplex(cfg.Conns),
-		AlwaysPipelining:  cfg.AlwaysPipelining,
-		RingScaleEachConn: cfg.RingScale,
 		// Client-side caching answers from memory what an engine without a cache asks Redis for.
 		DisableCache:      !cfg.Cache,
 		CacheSizeEachConn: cfg.CacheBytes,
@@ -89,9 +76,7 @@ func OpenRueidis(addr string, cfg RueidisConfig) (Store, error) {
 		DisableRetry: true,
 		// In RESP2 a hash is an array, which can be walked. In RESP3 it is a map, for which this
 		// library builds a Go map per user. A cache needs RESP3.
-		AlwaysRESP2:         !cfg.Cache,
-		ReadBufferEachConn:  cfg.BufferBytes,
-		WriteBufferEachConn: cfg.BufferBytes,
+		AlwaysRESP2: !cfg.Cache,
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			conn, err := d.DialContext(ctx, "tcp", addr)
 			if err != nil {
@@ -223,7 +208,7 @@ func (s *rueidisStore) do(ctx context.Context, commands []rueidis.Completed) []r
 	s.meter.commands.Add(uint64(len(commands)))
 	defer s.waves.Add(-1)
 	client := s.prompt
-	if s.waves.Add(1) >= s.threshold && len(commands) < wideWave && s.patient != nil {
+	if s.waves.Add(1) >= manyWaves && len(commands) < wideWave && s.patient != nil {
 		client = s.patient
 	}
 	if len(commands) == 1 { // spares the bookkeeping of a batch

@@ -15,14 +15,12 @@ import (
 
 // Spec is a peer and its settings, as on a command line. Immutable once built.
 //
-//	rueidis[:waves=fused|groups][:conns=N][:delay=20us][:threshold=N][:always=true][:ring=10][:buffer=65536]
-//	rueidis-cache[:waves=…][:procs=N][:ttl=1m][:bytes=N][:broadcast=true][:always=true][:ring=10][:buffer=65536]
-//	go-redis[:waves=…][:mode=adaptive|pipeline|fullduplex|auto][:pool=N][:batches=N][:threshold=N][:batch=N]
-//	        [:delay=…][:buffer=…]
+//	rueidis[:conns=N][:delay=20us]
+//	rueidis-cache[:ttl=1m][:bytes=N][:broadcast=true]
+//	go-redis[:pool=N]
 //
-// Each takes procs=N too.
+// Each takes procs=N too, GOMAXPROCS.
 type Spec struct {
-	Waves   Waves
 	Procs   int            // GOMAXPROCS; zero means what DefaultProcs says
 	Rueidis *RueidisConfig // one of the two is set
 	GoRedis *GoRedisConfig
@@ -35,29 +33,19 @@ var ErrSpec = errors.New("not a peer's spec")
 func ParseSpec(text string) (Spec, error) {
 	name, rest, _ := strings.Cut(text, ":")
 	var s Spec
-	settings := map[string]func(string) error{
-		"waves": oneOf(&s.Waves, "fused", "groups"),
-		"procs": number(&s.Procs),
-	}
+	settings := map[string]func(string) error{"procs": number(&s.Procs)}
 	switch name {
-	case "rueidis", "rueidis-cache":
-		c := &RueidisConfig{Cache: name == "rueidis-cache"}
+	case "rueidis":
+		s.Rueidis = new(RueidisConfig)
+		settings["conns"] = powerOfTwo(&s.Rueidis.Conns, 1<<rueidis.MaxPipelineMultiplex)
+		settings["delay"] = duration(&s.Rueidis.FlushDelay)
+	case "rueidis-cache":
+		c := &RueidisConfig{Cache: true}
 		s.Rueidis = c
-		settings["ring"], settings["buffer"] = number(&c.RingScale), number(&c.BufferBytes)
-		settings["always"] = boolean(&c.AlwaysPipelining)
-		if c.Cache {
-			settings["ttl"], settings["bytes"], settings["broadcast"] = duration(&c.CacheTTL), number(&c.CacheBytes), boolean(&c.Broadcast)
-			break
-		}
-		settings["conns"] = powerOfTwo(&c.Conns, 1<<rueidis.MaxPipelineMultiplex)
-		settings["delay"], settings["threshold"] = duration(&c.FlushDelay), number(&c.Threshold)
+		settings["ttl"], settings["bytes"], settings["broadcast"] = duration(&c.CacheTTL), number(&c.CacheBytes), boolean(&c.Broadcast)
 	case "go-redis":
-		c := new(GoRedisConfig)
-		s.GoRedis = c
-		settings["mode"] = oneOf(&c.Mode, "adaptive", "pipeline", "fullduplex", "auto")
-		settings["pool"], settings["batches"], settings["threshold"] = number(&c.Pool), number(&c.Batches), number(&c.Threshold)
-		settings["batch"], settings["buffer"] = number(&c.BatchMax), number(&c.BufferBytes)
-		settings["delay"] = duration(&c.FlushDelay)
+		s.GoRedis = new(GoRedisConfig)
+		settings["pool"] = number(&s.GoRedis.Pool)
 	default:
 		return Spec{}, fmt.Errorf("%w: peer %q is neither rueidis, rueidis-cache nor go-redis", ErrSpec, name)
 	}
@@ -80,12 +68,25 @@ func ParseSpec(text string) (Spec, error) {
 	return s, nil
 }
 
-// Open opens the store that the spec describes, on the server or the cluster at addr.
-func (s Spec) Open(addr string) (Store, error) {
-	if s.Rueidis != nil {
-		return OpenRueidis(addr, *s.Rueidis)
+// Open opens the store that the spec describes, on the server or the cluster at addr, and returns the plan on it.
+// A fanout other than 0 overrides that of the plan. The error of a plan that the peer does not have is ErrUnknownPlan.
+func (s Spec) Open(addr, plan string, fanout int) (run Plan, store Store, err error) {
+	if s.GoRedis != nil && plan != "concat_plan" {
+		return nil, nil, fmt.Errorf("%w: %q; go-redis has concat_plan alone", ErrUnknownPlan, plan)
 	}
-	return OpenGoRedis(addr, *s.GoRedis)
+	if s.Rueidis != nil {
+		store, err = OpenRueidis(addr, *s.Rueidis)
+	} else {
+		store, err = OpenGoRedis(addr, *s.GoRedis)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if run, err = NewRanker(store, fanout).Plan(plan); err != nil {
+		store.Close()
+		return nil, nil, err
+	}
+	return run, store, nil
 }
 
 // DefaultProcs returns the GOMAXPROCS with which the peer is fastest on that many cores. Redis
@@ -97,18 +98,6 @@ func (s Spec) DefaultProcs(cores int) int {
 		return max(cores-1, 1)
 	}
 	return cores
-}
-
-// oneOf sets an enumeration by the name of its value.
-func oneOf[T ~uint8](to *T, names ...string) func(string) error {
-	return func(text string) error {
-		i := slices.Index(names, text)
-		if i < 0 {
-			return fmt.Errorf("want one of %s", strings.Join(names, ", "))
-		}
-		*to = T(i)
-		return nil
-	}
 }
 
 func number(to *int) func(string) error {

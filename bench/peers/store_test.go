@@ -39,18 +39,18 @@ func TestOddData(t *testing.T) {
 		[]any{"HSET", "user:-3", "country", "DE", "country2", "no"},
 		[]any{"HSET", "user:7", "name", "no country"},
 	)
-	e := openEngine(t, server.Addr, "concat_plan", 6)
+	e := openEngine(t, server.Addr, 6)
 	for _, spec := range slices.Concat(specs, caching) {
 		t.Run(spec, func(t *testing.T) {
-			r, _ := open(t, spec, server.Addr, 6)
-			answer, err := r.concatPlan(context.Background(), Request{UserID: 1})
+			run, _ := open(t, spec, server.Addr, "concat_plan", 6)
+			answer, err := run(context.Background(), Request{UserID: 1})
 			require.NoError(t, err)
 			assert.Equal(t, []Candidate{
 				{ID: 2, Country: Text{Value: "", Known: true}},
 				{ID: -3, Country: Text{Value: "DE", Known: true}},
 				{ID: 2, Country: Text{Value: "", Known: true}},
 			}, answer)
-			assert.Equal(t, e.run(t, 1), show("concat_plan", answer))
+			assert.Equal(t, e.run(t, 1), show(answer))
 		})
 	}
 }
@@ -66,9 +66,9 @@ func TestErrorsOfRedis(t *testing.T) {
 	)
 	for _, spec := range slices.Concat(specs, caching) {
 		t.Run(spec, func(t *testing.T) {
-			r, _ := open(t, spec, server.Addr, 0)
+			run, _ := open(t, spec, server.Addr, "concat_plan", 0)
 			for user, want := range map[int64]string{1: "WRONGTYPE", 2: "WRONGTYPE", 3: "WRONGTYPE", 6: ""} {
-				_, err := r.concatPlan(context.Background(), Request{UserID: user})
+				_, err := run(context.Background(), Request{UserID: user})
 				if want == "" {
 					assert.NoError(t, err, "user %d", user)
 				} else {
@@ -79,37 +79,25 @@ func TestErrorsOfRedis(t *testing.T) {
 	}
 }
 
-// TestScoresThatAreNotFinite: peers refuse such scores, as the engine does.
-func TestScoresThatAreNotFinite(t *testing.T) {
-	server := testworld.StartRedis(t)
-	fill(t, server.Addr, []any{"RPUSH", "follow:1", "4000000000"}, []any{"RPUSH", "media:4000000000", "5000000000"})
-	r, _ := open(t, "rueidis", server.Addr, 0)
-	huge := 1e308
-	_, err := r.reelsPlanA(context.Background(), Request{UserID: 1, MediaAgePenaltyWeight: &huge})
-	assert.ErrorIs(t, err, errNotFinite)
-	_, err = r.complexDAG(context.Background(), Request{UserID: 1, Weight: &huge})
-	assert.ErrorIs(t, err, errNotFinite)
-
-	half := 0.5
-	answer, err := r.complexDAG(context.Background(), Request{UserID: 1, Weight: &half})
-	require.NoError(t, err)
-	assert.Equal(t, []Candidate{{ID: 5_000_000_000, Score: 2_500_000_000}}, answer)
-}
-
 func TestUnknownPlan(t *testing.T) {
-	_, err := NewRanker(nil, Fused, 0).Plan("simple_viewer")
-	assert.ErrorIs(t, err, ErrUnknownPlan)
+	server := testworld.StartRedis(t)
+	for spec, plan := range map[string]string{"rueidis": "simple_viewer", "go-redis": "feed"} {
+		s, err := ParseSpec(spec)
+		require.NoError(t, err)
+		_, _, err = s.Open(server.Addr, plan, 0)
+		assert.ErrorIs(t, err, ErrUnknownPlan)
+	}
 }
 
 func TestOpenWithoutServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	for _, text := range []string{"rueidis", "go-redis", "go-redis:mode=fullduplex", "go-redis:mode=pipeline"} {
+	for _, text := range []string{"rueidis", "go-redis"} {
 		t.Run(text, func(t *testing.T) {
 			spec, err := ParseSpec(text)
 			require.NoError(t, err)
-			_, err = spec.Open(l.Addr().String())
+			_, _, err = spec.Open(l.Addr().String(), "concat_plan", 0)
 			assert.Error(t, err)
 		})
 	}
@@ -118,21 +106,21 @@ func TestOpenWithoutServer(t *testing.T) {
 // TestManyAtOnce: requests that are in flight together get their own answers.
 func TestManyAtOnce(t *testing.T) {
 	server := startRedis(t)
-	e := openEngine(t, server.Addr, "concat_plan", 0)
+	e := openEngine(t, server.Addr, 0)
 	want := make([][]candidate, 64)
 	for i := range want {
 		want[i] = e.run(t, int64(i+1))
 	}
 	for _, spec := range slices.Concat(specs, caching) {
 		t.Run(spec, func(t *testing.T) {
-			r, _ := open(t, spec, server.Addr, 0)
+			run, _ := open(t, spec, server.Addr, "concat_plan", 0)
 			var clients sync.WaitGroup
 			for i := range want {
 				clients.Go(func() {
 					for range 5 {
-						answer, err := r.concatPlan(context.Background(), Request{UserID: int64(i + 1)})
+						answer, err := run(context.Background(), Request{UserID: int64(i + 1)})
 						assert.NoError(t, err)
-						assert.Equal(t, want[i], show("concat_plan", answer), "user %d", i+1)
+						assert.Equal(t, want[i], show(answer), "user %d", i+1)
 					}
 				})
 			}
@@ -172,12 +160,17 @@ func TestTarget(t *testing.T) {
 // TestTrafficIsCounted compares with the server's own count.
 func TestTrafficIsCounted(t *testing.T) {
 	server := startRedis(t)
-	for _, spec := range []string{"rueidis", "go-redis", "go-redis:mode=fullduplex"} {
+	for _, spec := range []string{"rueidis", "go-redis"} {
 		t.Run(spec, func(t *testing.T) {
-			r, store := open(t, spec, server.Addr, 0)
+			run, store := open(t, spec, server.Addr, "concat_plan", 0)
+			var users []int64
 			ask := func() {
-				_, err := r.reelsPlanA(context.Background(), Request{UserID: 1})
+				answer, err := run(context.Background(), Request{UserID: 1})
 				require.NoError(t, err)
+				users = users[:0]
+				for _, c := range answer {
+					users = append(users, c.ID)
+				}
 			}
 			ask()
 			var got Traffic
@@ -188,16 +181,12 @@ func TestTrafficIsCounted(t *testing.T) {
 					break
 				}
 			}
-			ids := make([]string, 10)
-			users, err := r.expandFollow(context.Background(), Request{UserID: 1}, 10)
-			require.NoError(t, err)
-			sent := bytesOf("hgetall", "user:1") + bytesOf("lrange", "follow:1", "0", "9")
-			for i, id := range users.IDs {
-				ids[i] = strconv.FormatInt(id, 10)
-				sent += bytesOf("hgetall", "user:"+ids[i])
+			sent := bytesOf("hgetall", "user:1") + bytesOf("lrange", "follow:1", "0", "3") + bytesOf("lrange", "recommendation:1", "0", "3")
+			for _, id := range users {
+				sent += bytesOf("hgetall", "user:"+strconv.FormatInt(id, 10))
 			}
-			assert.Len(t, slices.Compact(ids), 10)
-			assert.EqualValues(t, 12, got.Commands)
+			assert.Len(t, users, 8)
+			assert.EqualValues(t, 11, got.Commands)
 			assert.EqualValues(t, 3, got.RoundTrips)
 			assert.EqualValues(t, sent, got.BytesSent)
 			assert.Greater(t, got.BytesReceived, got.BytesSent/2)
@@ -221,10 +210,10 @@ func TestCachingPeers(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			server := testworld.StartRedis(t)
 			require.NoError(t, x.fill(t.Context(), server.Addr, exampleNow))
-			r, store := open(t, spec, server.Addr, 0)
+			run, store := open(t, spec, server.Addr, x.plan, 0)
 			first := func() (title string, commands uint64) {
 				before := store.Traffic().Commands
-				answer, err := r.feed(t.Context(), Request{UserID: 7, Now: seconds(exampleNow)})
+				answer, err := run(t.Context(), Request{UserID: 7, Now: seconds(exampleNow)})
 				require.NoError(t, err)
 				return answer[0].Post.Title, store.Traffic().Commands - before
 			}
@@ -236,7 +225,7 @@ func TestCachingPeers(t *testing.T) {
 			require.NotNil(t, kept)
 			assert.Equal(t, cold-1, kept.Hits)
 
-			answer, err := r.feed(t.Context(), Request{UserID: 7, Now: seconds(exampleNow)})
+			answer, err := run(t.Context(), Request{UserID: 7, Now: seconds(exampleNow)})
 			require.NoError(t, err)
 			fill(t, server.Addr, []any{"HSET", "post:" + strconv.FormatInt(answer[0].ID, 10), "title", "changed " + title})
 			require.Eventually(t, func() bool {
@@ -251,7 +240,7 @@ func TestCachingPeers(t *testing.T) {
 func TestStaleness(t *testing.T) {
 	for _, spec := range []string{"rueidis", "go-redis", "rueidis-cache", "rueidis-cache:broadcast=true"} {
 		server := testworld.StartRedis(t)
-		_, store := open(t, spec, server.Addr, 0)
+		_, store := open(t, spec, server.Addr, "concat_plan", 0)
 		probe := worker.BeginProbe(t.Context(), server.Addr, NewTarget(nil, store, Context{}))
 		began := time.Now()
 		require.Eventually(t, func() bool { return time.Since(began) > 300*time.Millisecond }, time.Minute, 10*time.Millisecond)

@@ -1,7 +1,7 @@
 // Command peer is the worker process of a peer. "rankd bench compare" starts it as
 //
 //	peer --engine rueidis
-//	peer --engine go-redis:mode=fullduplex
+//	peer --engine go-redis:pool=16
 //
 // and speaks the protocol of package worker with it over stdin and stdout.
 package main
@@ -55,13 +55,8 @@ func run(engine string, in io.Reader, out io.Writer) error {
 		if err != nil {
 			return nil, err
 		}
-		store, err := spec.Open(s.Redis)
+		plan, store, err := spec.Open(s.Redis, s.Plan, s.Fanout)
 		if err != nil {
-			return nil, err
-		}
-		plan, err := peers.NewRanker(store, spec.Waves, s.Fanout).Plan(s.Plan)
-		if err != nil {
-			store.Close()
 			return nil, err
 		}
 		return peers.NewTarget(plan, store, brings), nil
