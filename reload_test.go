@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -67,7 +68,10 @@ func openProject(t testing.TB, o rankd.Options) *project {
 	}
 	writeTables(t, filepath.Join(p.dir, "tables"))
 	p.write("plans/versioned.plan.json", versionPlan("versioned", 1))
-	o.Plans, o.PlansName = os.DirFS(filepath.Join(p.dir, "plans")), "folder plans"
+	if o.Plans == nil {
+		o.Plans = os.DirFS(filepath.Join(p.dir, "plans"))
+	}
+	o.PlansName = "folder plans"
 	o.Registry, o.RegistryName = os.DirFS(filepath.Join(p.dir, "tables")), "folder tables"
 	o.Models, o.ModelsName = os.DirFS(filepath.Join(p.dir, "models")), "folder models"
 	p.Engine = open(t, o)
@@ -210,6 +214,109 @@ func TestABrokenReloadChangesNothing(t *testing.T) {
 			assert.Equal(t, 2, p.says("versioned"))
 		})
 	}
+}
+
+// hooked is a folder that calls a function before each file that is opened. One goroutine at a time calls it.
+type hooked struct {
+	fs.FS
+	mu   sync.Mutex
+	hook func()
+}
+
+func (h *hooked) Open(name string) (fs.File, error) {
+	h.mu.Lock()
+	h.hook()
+	h.mu.Unlock()
+	return h.FS.Open(name)
+}
+
+// TestALinkThatIsReplacedDuringAReload replaces the link to the folder of plans, and the link that all files lead
+// through, as Kubernetes does, before each step of a reload. All plans are then of the one folder or of the other.
+func TestALinkThatIsReplacedDuringAReload(t *testing.T) {
+	const plans = 6
+	for name, inside := range map[string]bool{"a link to the folder": false, "links in the folder": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for version := 1; version <= 2; version++ {
+				folder := filepath.Join(dir, fmt.Sprint("v", version))
+				require.NoError(t, os.Mkdir(folder, 0o755))
+				for i := range plans {
+					plan := fmt.Sprint("p", i)
+					writeFile(t, filepath.Join(folder, plan+".plan.json"), versionPlan(plan, version))
+				}
+			}
+			link, folder := filepath.Join(dir, "data"), filepath.Join(dir, "data")
+			swap := func(version int) {
+				require.NoError(t, errors.Join(os.Symlink(fmt.Sprint("v", version), link+"~"), os.Rename(link+"~", link)))
+			}
+			swap(1)
+			if inside {
+				folder = filepath.Join(dir, "plans")
+				require.NoError(t, os.Mkdir(folder, 0o755))
+				for i := range plans {
+					file := fmt.Sprint("p", i, ".plan.json")
+					require.NoError(t, os.Symlink("../data/"+file, filepath.Join(folder, file)))
+				}
+			}
+			files := &hooked{FS: os.DirFS(folder), hook: func() {}}
+			p := openProject(t, rankd.Options{Plans: files})
+			_, err := p.Plans()
+			require.NoError(t, err)
+			swapped := true
+			for at, version := 1, 1; swapped; at++ {
+				swapped = false
+				opened := 0
+				files.hook = func() {
+					if opened++; opened == at {
+						version, swapped = 3-version, true
+						swap(version)
+					}
+				}
+				_, err := p.Reload(t.Context())
+				require.NoError(t, err)
+				assert.Less(t, opened, 200)
+				for i := range plans {
+					assert.Equal(t, version, p.says(fmt.Sprint("p", i)), "the link was replaced before open %d", at)
+				}
+			}
+		})
+	}
+}
+
+// TestFilesThatNeverStay: a reload does not read for ever, and does not take what is of several times.
+func TestFilesThatNeverStay(t *testing.T) {
+	files := &hooked{hook: func() {}}
+	dir := t.TempDir()
+	files.FS = os.DirFS(dir)
+	writeFile(t, filepath.Join(dir, "versioned.plan.json"), versionPlan("versioned", 1))
+	p := openProject(t, rankd.Options{Plans: files})
+	n := 1
+	files.hook = func() {
+		n++
+		writeFile(t, filepath.Join(dir, "versioned.plan.json"), versionPlan("versioned", n))
+	}
+	_, err := p.Reload(t.Context())
+	require.ErrorContains(t, err, "have changed while they were read")
+	files.hook = func() {}
+	assert.Equal(t, n, p.says("versioned"), "a plan is read when it is first asked for")
+}
+
+// A folder that has lost all plans is not mounted, or half copied. A plan whose file has become a folder is none.
+func TestAFolderWithoutPlansIsRefused(t *testing.T) {
+	p := openProject(t, rankd.Options{})
+	assert.Equal(t, 1, p.says("versioned"))
+	file := filepath.Join(p.dir, "plans/versioned.plan.json")
+	require.NoError(t, os.Remove(file))
+	_, err := p.Reload(t.Context())
+	require.EqualError(t, err, "folder plans holds no plan any more: is it mounted, or half copied?")
+
+	require.NoError(t, os.Mkdir(file, 0o755))
+	_, err = p.Reload(t.Context())
+	require.EqualError(t, err, "versioned.plan.json: is a folder, must be a regular file")
+	require.NoError(t, os.Rename(file, filepath.Join(p.dir, "plans/b.plan.ts")))
+	_, err = p.Reload(t.Context())
+	require.ErrorContains(t, err, "b.plan.ts: ")
+	assert.Equal(t, 1, p.says("versioned"))
 }
 
 // A plan that came with a reload that was refused is unknown to those who keep a list of plans, and its error says why.

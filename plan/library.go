@@ -324,7 +324,7 @@ func (l *Library) names() []string {
 	var names []string
 	for _, file := range files {
 		name, ok := NameOfFile(file.Name())
-		if ok && !file.IsDir() && isName(name) {
+		if ok && isName(name) {
 			names = append(names, name)
 		}
 	}
@@ -362,7 +362,7 @@ func (l *Library) List() ([]Listing, error) {
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, file := range files {
 		name, ok := NameOfFile(file.Name())
-		if !ok || file.IsDir() || seen[name] {
+		if !ok || seen[name] {
 			continue
 		}
 		seen[name] = true

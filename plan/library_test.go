@@ -187,12 +187,14 @@ func TestLibraryListsGoodAndBad(t *testing.T) {
 		case "odd-name":
 			assert.ErrorIs(t, entry.Err, plan.ErrBadName)
 			assert.ErrorContains(t, entry.Err, "odd-name.plan.json: ")
+		case "folder":
+			assert.EqualError(t, entry.Err, "folder.plan.json: is a folder, must be a regular file")
 		default:
 			assert.NoError(t, entry.Err)
 			assert.NotNil(t, entry.Graph)
 		}
 	}
-	assert.Equal(t, []string{"also_good", "bad", "good", "odd-name"}, names)
+	assert.Equal(t, []string{"also_good", "bad", "folder", "good", "odd-name"}, names)
 
 	_, err = plan.NewLibrary(os.DirFS(filepath.Join(t.TempDir(), "none")), "folder here", testOps(), testRegistry(t), nil).List()
 	assert.ErrorIs(t, err, fs.ErrNotExist)

@@ -45,7 +45,7 @@ func Folders(o *rankd.Options, planDir, registryDir, modelDir string) (err error
 	}
 	isPlan := func(f fs.DirEntry) bool {
 		_, ok := plan.NameOfFile(f.Name())
-		return ok && !f.IsDir()
+		return ok
 	}
 	if !slices.ContainsFunc(files, isPlan) {
 		return fmt.Errorf("--plan_dir: %s holds no plan, which is a file <name>.plan.json or <name>.plan.ts", errtext.Name(planDir))

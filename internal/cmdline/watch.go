@@ -7,10 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // settle is how long files must be quiet before Changed returns. An editor writes a file in several
@@ -84,32 +85,13 @@ func (w *Watcher) Changed(ctx context.Context, counts func(path string) bool) (m
 // ErrOverflow says that the system lost events, so that any file may have changed.
 var ErrOverflow = errors.New("watching files: too many changes at once")
 
-// Stamp returns a text that changes when a file in these folders or their subfolders does: when it is written, added
-// or removed, or when a link on its path is replaced. It ignores node_modules and names that begin with ".". Any
-// goroutine.
+// Stamp is [fileio.Stamp] of all files in the folders at these paths. Any goroutine.
 func Stamp(folders ...string) string {
-	var all strings.Builder
-	for _, folder := range folders {
-		real, _ := filepath.EvalSymlinks(folder)
-		fmt.Fprintln(&all, folder, real)
-		_ = fs.WalkDir(os.DirFS(folder), ".", func(path string, entry fs.DirEntry, err error) error {
-			switch hidden := path != "." && strings.HasPrefix(entry.Name(), "."); {
-			case err != nil:
-				return nil // What cannot be read has no stamp.
-			case entry.IsDir() && (hidden || entry.Name() == "node_modules"):
-				return fs.SkipDir
-			case entry.IsDir() || hidden:
-				return nil
-			}
-			path = filepath.Join(folder, path)
-			if file, err := os.Stat(path); err == nil {
-				real, _ := filepath.EvalSymlinks(path)
-				fmt.Fprintln(&all, path, real, file.Size(), file.ModTime().UnixNano())
-			}
-			return nil
-		})
+	systems := make([]fs.FS, len(folders))
+	for i, folder := range folders {
+		systems[i] = os.DirFS(folder)
 	}
-	return all.String()
+	return fileio.Stamp(nil, systems...)
 }
 
 // Poll waits until the Stamp of folders differs from seen, and then stays the same between two checks, so that nobody

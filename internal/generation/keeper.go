@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,8 @@ var ErrNoFormer = errors.New("there is no former generation to go back to")
 func Open(from Source, host Host, log *slog.Logger) (*Keeper, error) {
 	k := &Keeper{host: host, log: log, loader: Loader{from: from}, busy: make(chan struct{}, 1)}
 	k.running, k.stop = context.WithCancel(context.Background())
-	first, err := k.loader.load(nil)
+	var first *Generation
+	err := k.loader.steady(func() (err error) { first, err = k.loader.load(nil); return err })
 	if err != nil {
 		k.StopServer()
 		return nil, err
@@ -191,13 +193,19 @@ func (k *Keeper) keepOnly(generations ...*Generation) {
 
 // next loads a generation, checks it, and runs each of its new plans once. It returns present if nothing has changed.
 func (k *Keeper) next(ctx context.Context, present *Generation) (*Generation, error) {
-	g, err := k.loader.load(present)
-	if err != nil {
+	var g *Generation
+	var listing []plan.Listing
+	err := k.loader.steady(func() (err error) {
+		if g, err = k.loader.load(present); err == nil {
+			listing, err = g.List(present)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	listing, err := g.List(present)
-	if err != nil {
-		return nil, err
+	case len(listing) == 0 && len(present.Library.Graphs()) > 0:
+		return nil, fmt.Errorf("%s holds no plan any more: is it mounted, or half copied?", cmp.Or(k.loader.from.PlansName, "the folder of plans"))
 	}
 	var refused []error
 	for _, l := range listing {

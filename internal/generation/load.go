@@ -2,16 +2,19 @@ package generation
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -50,6 +53,44 @@ type Loader struct {
 	server, embedded *registry.Server // that the source gives; nil: none, or not yet
 	stopEmbedded     func()           // nil if no server was started
 	places           int              // of endpoints, so far: the next one's Index
+}
+
+// readTries bounds how often a generation is read anew because files have changed meanwhile.
+const readTries = 5
+
+// errUnsteady: files kept changing.
+var errUnsteady = errors.New("the files of plans, tables or models have changed while they were read, again and again: reload once they stay as they are")
+
+// steady calls read until files have stayed the same meanwhile, so that what it reads is of one time. A link that is
+// replaced changes them, too. The error is that of read, or errUnsteady.
+func (l *Loader) steady(read func() error) error {
+	before := l.stamp()
+	for range readTries {
+		err := read()
+		after := l.stamp()
+		if after == before {
+			return err
+		}
+		before = after
+	}
+	return errUnsteady
+}
+
+// stamp returns a text that changes when a file changes that a generation may be read from.
+func (l *Loader) stamp() string {
+	o := &l.from
+	var folders []fs.FS
+	for _, folder := range []fs.FS{o.Registry, o.Models, o.Plans} {
+		if folder != nil {
+			folders = append(folders, folder)
+		}
+	}
+	if strings.HasSuffix(o.PlanFile, plan.SourceSuffix) {
+		folders = append(folders, os.DirFS(filepath.Dir(o.PlanFile)))
+	}
+	return fileio.Stamp(func(name string) bool {
+		return filepath.Ext(name) == "" || slices.Contains([]string{".toml", ".lock", ".json", ".lightgbm", ".ts"}, filepath.Ext(name))
+	}, folders...)
 }
 
 // load reads the tables, the models and the plans. last is the previous generation; nil: there is none.
