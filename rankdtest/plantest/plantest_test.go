@@ -1,7 +1,10 @@
 package plantest
 
 import (
+	"encoding/json"
 	"encoding/xml"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,8 +18,11 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/explain"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task"
 )
 
 func TestMain(m *testing.M) {
@@ -113,7 +119,7 @@ redis({ "shelf:1": [1, 2, 3, 4], "product:1": { country: "US", sold: 8, added: 3
 func TestExpectations(t *testing.T) {
 	bodies := []struct {
 		name, body string
-		want       []string // nil: it passes
+		want       []string // nil: it passes; "!" before what is not said
 	}{
 		{"ids", `expect(rank({ user_id: 1 })).ids(2, 1, 4)`, nil},
 		{"ids as a list", `expect(rank({ user_id: 1 })).ids([2, 1, 4]).count(3)`, nil},
@@ -175,12 +181,13 @@ func TestExpectations(t *testing.T) {
 		{"a row of another shelf", `service("scores", { columns: { score: [1, 4, 3, 2] } }); expect(rank({ user_id: 1, plan: "remote" })).shelf("best").ids(2, 4)`,
 			[]string{"missing   4", "id 4, of the 4 rows of all"}},
 		{"a row of two shelves", `service("scores", { columns: { score: [1, 4, 3, 2] } }); expect(rank({ user_id: 1, plan: "remote" }).outputs.best).row(2, { score: 5 })`,
-			[]string{"score of row 2 should be 5, not 4", "1. id 2, of the 1 rows of best"}},
+			[]string{"score of row 2 should be 5, not 4", "1. id 2, of the 1 rows of best", "!rows of all"}},
 		{"a service that fails", `service("scores", () => { throw new Error("down") }); expect(rank({ user_id: 1, plan: "remote" })).lacking("scores", { status: "failed" })`, nil},
 		{"what a service says", `service("scores", () => { throw new Error("down") }); expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"down"}},
 		{"a service without an answer", `expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"node n1 is failed", "the test gives no answer of the service scores"}},
 		{"a service that asks", `service("scores", () => rank({ user_id: 1 })); expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"asks the engine nothing"}},
 		{"an unknown service", `service("score", {}); rank({ user_id: 1 })`, []string{`no endpoint of kind http is named "score"`}},
+		{"a Redis in place of a service", `service("shop", {}); rank({ user_id: 1 })`, []string{`no endpoint of kind http is named "shop"`}},
 		{"another shelf", `service("scores", { columns: { score: [1, 4, 3, 2] } }); expect(rank({ user_id: 1, plan: "remote" })).shelf("bets")`, []string{`the answer has no shelf "bets"`, `"best", "all"`}},
 		{"no answer", `expect(5).ids(5)`, []string{"this expectation is for an answer of rank"}},
 		{"makers", `redis({ s: set([1, "a"]), z: sortedSet({ a: 1.5 }), j: json({ a: 1 }) }); rank({ user_id: 1 })`, nil},
@@ -200,7 +207,9 @@ func TestExpectations(t *testing.T) {
 	for _, b := range bodies {
 		file.WriteString("test(" + string(quoted(b.name)) + ", () => { " + b.body + " });\n")
 	}
-	report := run(t, newConfig(t, map[string]string{"shelf.plan.test.ts": file.String()}))
+	c := newConfig(t, map[string]string{"shelf.plan.test.ts": file.String()})
+	c.Engine.Cache = registry.CacheTTL // It keeps nothing from one test to the next.
+	report := run(t, c)
 	require.Len(t, report.Files, 1)
 	require.Empty(t, report.Files[0].Errors)
 	require.Len(t, report.Files[0].Tests, len(bodies))
@@ -216,7 +225,11 @@ func TestExpectations(t *testing.T) {
 			assert.Equal(t, filepath.Join("plans", "shelf.plan.test.ts"), lastTwo(got.Failure.File))
 			assert.GreaterOrEqual(t, got.Failure.Line, got.Line, b.name)
 			for _, want := range b.want {
-				assert.Contains(t, got.Failure.String(), want, b.name)
+				if unsaid, ok := strings.CutPrefix(want, "!"); ok {
+					assert.NotContains(t, got.Failure.String(), unsaid, b.name)
+				} else {
+					assert.Contains(t, got.Failure.String(), want, b.name)
+				}
 			}
 		}
 	}
@@ -319,13 +332,97 @@ func TestSnapshots(t *testing.T) {
 	c.Update, c.Run = true, regexp.MustCompile("other")
 	run(t, c)
 	assert.FileExists(t, path, "a part of the tests says nothing of the others")
-	c.Run = nil
+	c.Run, c.Timeout = nil, time.Second
+	writeAll(t, c.Folder, map[string]string{"shelf.plan.test.ts": prelude + `test("a loop", () => { for (;;) {} });` + body})
+	run(t, c)
+	assert.FileExists(t, path, "the test did not run")
+	writeAll(t, c.Folder, map[string]string{"shelf.plan.test.ts": prelude + `test("other", () => {});`})
+	c.Timeout = 0
 	run(t, c)
 	assert.NoFileExists(t, path)
 
 	require.NoError(t, os.WriteFile(path, []byte("oops"), 0o644))
 	_, err = Run(t.Context(), c)
 	assert.ErrorContains(t, err, "shelf.plan.test.snap.json: invalid character")
+}
+
+// TestLimits: the time that a caller gives an endpoint, or each request, counts in tests. The service takes longer.
+func TestLimits(t *testing.T) {
+	const slow = `service("scores", (request) => { let n = 0; for (let i = 0; i < 100000; i++) { n += i } return { columns: { score: request.ids } } });`
+	for name, c := range map[string]struct {
+		body   string
+		change func(c *Config)
+	}{
+		"of an endpoint": {`expect(rank({ user_id: 1, plan: "remote" })).lacking("scores", { status: "failed" });`, func(c *Config) {
+			short := strings.Replace(tables["endpoints.prod.toml"], `bearer_token_file = "/no/such/file"
+policy.request_timeout_ms = 9000`, `bearer_token_file = "/no/such/file"
+policy.request_timeout_ms = 20`, 1)
+			writeAll(t, filepath.Dir(c.Folder), map[string]string{"registry/endpoints.prod.toml": short})
+		}},
+		"of a request": {`expect(failure({ user_id: 1, plan: "remote" }).error).equals("Request deadline exceeded");`, func(c *Config) { c.Engine.Timeout = 20 * time.Millisecond }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := newConfig(t, map[string]string{"a.plan.test.ts": prelude + `test("a", () => { ` + slow + c.body + ` });`})
+			c.change(&config)
+			report := run(t, config)
+			passed, _ := report.Counts()
+			assert.Equal(t, 1, passed, report.Text())
+			assert.GreaterOrEqual(t, report.Files[0].Tests[0].Elapsed, 20*time.Millisecond)
+		})
+	}
+}
+
+// TestServicesOfARequest: outside of a request, no service answers.
+func TestServicesOfARequest(t *testing.T) {
+	c := newConfig(t, nil)
+	tables, err := readTables(&c.Engine)
+	require.NoError(t, err)
+	plans := &onceEach{}
+	defer plans.compiler.Close()
+	w, err := openWorld(&c, tables, plans)
+	require.NoError(t, err)
+	defer w.close()
+	status := func() int {
+		reply := httptest.NewRecorder()
+		w.serve(reply, httptest.NewRequest(http.MethodPost, "/scores", nil))
+		return reply.Code
+	}
+	a := &asked{Request: map[string]json.RawMessage{"plan": []byte(`"remote"`), "user_id": []byte("1")}, Services: map[string][]json.RawMessage{"scores": nil}}
+	calls := 0
+	_, err = w.rank(t.Context(), a, &dataset{map[string]any{"shelf:1": []any{1}}}, func(string, []byte) ([]byte, error) {
+		calls++
+		return []byte(`{"columns": {"score": [1]}}`), nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 1, calls)
+	assert.Equal(t, http.StatusServiceUnavailable, status())
+	assert.Equal(t, 1, calls)
+}
+
+// TestApart: each step says the ranks of the row that should come first, and of the other one.
+func TestApart(t *testing.T) {
+	for want, steps := range map[string][][2]int{
+		"":   {{1, 2}, {1, 2}, {1, 2}},
+		"n0": {{2, 1}},
+		"n1": {{1, 2}, {2, 1}},
+		"n2": {{2, 1}, {2, 1}, {2, 1}},                 // The last sort decided, since it was wrong from the start.
+		"n3": {{1, 2}, {1, 2}, {1, 2}, {2, 1}, {2, 1}}, // It was right once, so n4 only left it as it was.
+		"n5": {{2, 1}, {2, 1}, {1, 2}, {1, 2}, {1, 2}, {2, 1}, {2, 1}},
+	} {
+		early, late := &explain.Row{ID: 1}, &explain.Row{ID: 2}
+		for i, ranks := range steps {
+			step := explain.Step{Node: "n" + strconv.Itoa(i), Op: "sort", Kind: task.Sorted, After: ranks[0]}
+			early.Steps = append(early.Steps, step)
+			step.After = ranks[1]
+			late.Steps = append(late.Steps, step)
+		}
+		said := apart(early, late)
+		if want == "" {
+			assert.Empty(t, said)
+		} else {
+			assert.Contains(t, said, "first apart at "+want+" (sort)")
+		}
+	}
 }
 
 // TestManyTests: a hundred tests in ten files take two seconds at most on an idle machine.
