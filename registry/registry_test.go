@@ -229,7 +229,11 @@ func TestLoadTypedKeysAndParams(t *testing.T) {
 			[[key]]
 			id = 7
 			name = "likes"
-			type = "int"`,
+			type = "int"
+			[[key]]
+			id = 8
+			name = "price"
+			type = "float"`,
 		"params.toml": `
 			[[param]]
 			id = 1
@@ -258,6 +262,7 @@ func TestLoadTypedKeysAndParams(t *testing.T) {
 		{ID: 5, Name: "author", Type: registry.String, Field: "größe: 1", Default: ""},
 		{ID: 6, Name: "tags", Type: registry.StringSet, Field: "tags", Default: []string{"a", "b"}},
 		{ID: 7, Name: "likes", Type: registry.Int, Field: "likes"},
+		{ID: 8, Name: "price", Type: registry.Float, Field: "price", Default: 0.0}, // as in the original engine
 	}, r.Keys())
 	assert.Equal(t, []*registry.Param{
 		{ID: 1, Name: "hour", Type: registry.Int, Context: true},
@@ -627,6 +632,60 @@ func TestWithRedisKeepsWhatTheServerDoesNotName(t *testing.T) {
 		assert.Equal(t, want.addr, e.Addr(), text)
 		assert.Equal(t, []any{want.user, want.password, want.database},
 			[]any{e.Policy.Username, e.Policy.Password.Reveal(), e.Policy.Database}, text)
+	}
+}
+
+// Settings for sentinels and for replicas go with the server that they were for.
+func TestWithRedisDropsWhatTheServerHasNot(t *testing.T) {
+	for _, from := range []string{"redis+sentinel://h/m?sentinel_username=s&sentinel_password=p", "redis+cluster://h?read_from=replica&replica_max_lag_bytes=5"} {
+		old := oneEndpoint(t, fmt.Sprintf("url = %q\n", from))
+		before, _ := old.Endpoint("ep_a")
+		require.True(t, before.Policy.Sentinel != registry.Sentinel{} || before.Policy.Replicas != registry.Replicas{}, from)
+		for to, keeps := range map[string]bool{"redis://h:1": false, from: true} {
+			s, err := registry.ParseServer(to)
+			require.NoError(t, err)
+			e, _ := old.WithRedis(s).Endpoint("ep_a")
+			assert.Equal(t, keeps, assert.ObjectsAreEqual(before.Policy.Sentinel, e.Policy.Sentinel) && e.Policy.Replicas == before.Policy.Replicas, "%s to %s", from, to)
+			if !keeps {
+				assert.Zero(t, e.Policy.Sentinel)
+				assert.Zero(t, e.Policy.Replicas)
+			}
+		}
+	}
+}
+
+// oneEndpoint returns a registry whose only endpoint is a Redis with these lines.
+func oneEndpoint(t *testing.T, lines string) *registry.Registry {
+	t.Helper()
+	endpoint := "[[endpoint]]\nid = \"ep_a\"\nname = \"a\"\nkind = \"redis\"\n" + lines
+	r, err := registry.Load(tables(map[string]string{"endpoints.dev.toml": endpoint, "endpoints.test.toml": endpoint, "endpoints.prod.toml": endpoint}), "test")
+	require.NoError(t, err)
+	return r
+}
+
+// An endpoint stays the same through a reload only if all of it does, wherever it stands. A new one needs its password.
+func TestEndpointsThatChange(t *testing.T) {
+	const plain = "url = \"redis://h:1\"\n"
+	old := oneEndpoint(t, plain)
+	for lines, same := range map[string]bool{
+		plain: true, "url = \"redis://h:1\"\npolicy.request_timeout_ms = 77\n": false, "url = \"redis://h:1\"\npolicy.connections = 7\n": false,
+		"url = \"redis://h:2\"\n": false, "url = \"redis://h:1/2\"\n": false, "url = \"rediss://h:1\"\n": false,
+		"url = \"redis://h:1\"\npolicy.cache = \"ttl\"\n": false, "url = \"redis://h:1\"\npolicy.password_env = \"RANKD_TEST_NONE\"\n": false,
+	} {
+		now := oneEndpoint(t, lines)
+		assert.Equal(t, same, now.Succeeds(old, "ep_a"), lines)
+		assert.False(t, now.Succeeds(old, "ep_b"))
+		place := func() int { return 5 }
+		adopted, err := now.Adopt(old, func(id string) bool { return now.Succeeds(old, id) }, place, true)
+		if strings.Contains(lines, "password_env") {
+			assert.EqualError(t, err, "endpoint ep_a: password_env RANKD_TEST_NONE: the environment has no such variable")
+			adopted, err = now.Adopt(old, func(string) bool { return false }, place, false)
+		}
+		require.NoError(t, err, lines)
+		e, _ := adopted.Endpoint("ep_a")
+		was, _ := old.Endpoint("ep_a")
+		assert.Equal(t, same, e == was, lines)
+		assert.Equal(t, !same, e.Index == 5, lines)
 	}
 }
 

@@ -61,6 +61,34 @@ func TestReadSecret(t *testing.T) {
 	}
 }
 
+// A password in a file is read again for each connection. An error names the setting.
+func TestLoginReadsTheFileAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pw")
+	for setting, login := range map[string]func(registry.Secret) func() (string, string, error){
+		"password_file": func(s registry.Secret) func() (string, string, error) {
+			return (&registry.Policy{Username: "u", Password: s}).Login()
+		},
+		"sentinel_password_file": func(s registry.Secret) func() (string, string, error) {
+			return (&registry.Sentinel{Username: "u", Password: s}).Login()
+		},
+	} {
+		assert.Nil(t, login(registry.NewSecret("fixed")))
+		require.NoError(t, os.WriteFile(path, []byte("first"), 0o600))
+		read, err := registry.Secret{File: path}.Read()
+		require.NoError(t, err)
+		ask := login(read)
+		for _, want := range []string{"second", "third"} {
+			require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
+			username, password, err := ask()
+			require.NoError(t, err)
+			assert.Equal(t, [2]string{"u", want}, [2]string{username, password})
+		}
+		require.NoError(t, os.Remove(path))
+		_, _, err = ask()
+		assert.EqualError(t, err, setting+" "+path+": no such file or directory")
+	}
+}
+
 // In whatever form an endpoint is printed, its password stays hidden.
 func TestSecretsAreHidden(t *testing.T) {
 	t.Setenv("RANKD_TEST_SECRET", canary)

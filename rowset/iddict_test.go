@@ -49,6 +49,13 @@ func TestIDDict(t *testing.T) {
 	}
 }
 
+func TestValidID(t *testing.T) {
+	for n, want := range map[int]bool{0: false, 1: true, 255: true, 256: true, 257: false} {
+		assert.Equal(t, want, rowset.ValidID(strings.Repeat("x", n)), n)
+		assert.Equal(t, want, rowset.ValidID(make([]byte, n)), n)
+	}
+}
+
 func TestIDDictIsBounded(t *testing.T) {
 	d, n := rowset.NewIDDict(), 0
 	number := func() error {

@@ -109,20 +109,27 @@ func TestDrainGivesUp(t *testing.T) {
 
 func TestLeave(t *testing.T) {
 	s := start(t)
-	before := dial(t, s.addr)
-	before.goesOn()
+	before, lost, curious := dial(t, s.addr), dial(t, s.addr), dial(t, s.addr)
+	for _, c := range []*client{before, lost, curious} {
+		c.goesOn()
+	}
 	running := dial(t, s.addr)
 	running.send(post("/v1/rank/held", `{"user_id": 1}`))
 	h := <-s.held
 	s.front.Leave()
 	h.answer()
-	for _, c := range []*client{running, before, dial(t, s.addr)} { // The front still accepts.
-		if c != running {
-			c.send(post("/v1/rank/one", `{"user_id": 1}`))
-		}
+	for _, c := range []struct {
+		*client
+		request string
+		status  int
+	}{
+		{running, "", 200}, {before, post("/v1/rank/one", `{"user_id": 1}`), 200}, {dial(t, s.addr), post("/v1/rank/one", `{"user_id": 1}`), 200}, // It still accepts.
+		{lost, post("/nowhere", "{}"), 404}, {curious, get("/v1/plans"), 200},
+	} {
+		c.send(c.request)
 		got := c.receive("POST")
-		assert.Equal(t, 200, got.StatusCode)
-		assert.True(t, got.Close)
+		assert.Equal(t, c.status, got.StatusCode, c.request)
+		require.True(t, got.Close, c.request)
 		c.ends()
 	}
 }

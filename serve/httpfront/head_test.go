@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -28,6 +29,10 @@ func TestFraming(t *testing.T) {
 		{"two lengths in one line", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 2, 2\r\n\r\n{}", string(faultLength)},
 		{"a negative length", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", string(faultLength)},
 		{"a signed length", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n{}", string(faultLength)},
+		{"a length in base 16", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 0x2\r\n\r\n{}", string(faultLength)},
+		{"a length in base 2", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 0b1\r\n\r\n{", string(faultLength)},
+		{"an underscore in a length", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 1_0\r\n\r\n1234567890", string(faultLength)},
+		{"two empty lines before it", "\r\n\r\nPOST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}", string(faultRequest)},
 		{"a huge length", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", string(faultLength)},
 		{"two codings", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", string(faultTwice)},
 		{"identity", "POST /v1/rank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n\r\n", string(faultEncoding)},
@@ -81,6 +86,8 @@ func TestABodyIsNotTheNextRequest(t *testing.T) {
 		{"a chunked body of a path that does not exist", strings.Replace(chunkedBatch(inner, 1000), "/v1/batch", "/nowhere", 1), 404, true},
 		{"a chunked body", strings.Replace(chunkedBatch(`{"user_id": 1}`, 3), "/v1/batch", "/v1/rank/one", 1) + inner, 200, false},
 		{"a trailer", "POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n{\"user_id\": 1}\r\n0\r\nX-T: y\r\n\r\n" + inner, 200, false},
+		{"a length with a zero before it", "POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nContent-Length: 014\r\n\r\n{\"user_id\": 1}", 200, false},
+		{"tabs around values", "POST /v1/rank/one HTTP/1.1\r\nHost:\tx\t\r\nContent-Length:\t14\t\r\n\r\n{\"user_id\": 1}", 200, false},
 		{"a broken batch", "POST /v1/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n" + inner, 200, true},
 		{"an expectation", post("/nowhere", inner, "Expect: 100-continue"), 404, true},
 	} {
@@ -138,13 +145,48 @@ func TestPipelining(t *testing.T) {
 	c := dial(t, s.addr)
 	var text strings.Builder
 	for i := 1; i <= 50; i++ {
-		text.WriteString(post("/v1/rank/one", fmt.Sprintf(`{"user_id": %d}`, i)))
+		text.WriteString([]string{"", "\r\n"}[i%2] + post("/v1/rank/one", fmt.Sprintf(`{"user_id": %d}`, i)))
 	}
 	c.send(text.String())
 	for i := 1; i <= 50; i++ {
 		assert.Contains(t, c.receive("POST").body, fmt.Sprintf(`"candidates":[{"id":%d}]`, i))
 	}
 	c.goesOn()
+}
+
+// A client of HTTP/1.0 knows no interim answers. It gets none, whether it waits for one or has stopped sending.
+func TestAnOldClientGetsItsAnswerAlone(t *testing.T) {
+	s := start(t)
+	old := func(text string) *client {
+		c := dial(t, s.addr)
+		c.send(strings.Replace(text, "HTTP/1.1", "HTTP/1.0", 1))
+		return c
+	}
+	alone := func(c *client) {
+		text, err := io.ReadAll(c.r)
+		require.NoError(t, err)
+		assert.Equal(t, 1, strings.Count(string(text), "HTTP/1.1 "), "%s", text)
+		assert.Contains(t, string(text), " 200 OK\r\n")
+	}
+	text := post("/v1/rank/one", strings.Repeat(" ", 20_000)+`{"user_id": 1}`, "Expect: 100-continue")
+	c := old(text[:10_000])
+	require.Eventually(t, func() bool { return s.unread(t) > 0 }, patience, time.Millisecond)
+	c.send(text[10_000:])
+	alone(c)
+
+	c = old(post("/v1/rank/held", `{"user_id": 1}`))
+	first := <-s.held
+	require.NoError(t, c.Conn.(*net.TCPConn).CloseWrite())
+	later := dial(t, s.addr)
+	later.send(post("/v1/rank/held", `{"user_id": 1}`))
+	second := <-s.held
+	require.NoError(t, later.Conn.(*net.TCPConn).CloseWrite())
+	line, err := later.r.ReadString('\n') // The front has seen both ends.
+	require.NoError(t, err)
+	assert.Equal(t, "HTTP/1.1 100 Continue\r\n", line)
+	first.answer()
+	second.answer()
+	alone(c)
 }
 
 func TestTraceParent(t *testing.T) {

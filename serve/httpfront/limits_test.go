@@ -24,6 +24,9 @@ const (
 
 func TestLimits(t *testing.T) {
 	pad := func(n int) string { return `{"user_id": 1, "x": "` + strings.Repeat("x", n) + `"}` }
+	chunked := func(body string) string {
+		return strings.Replace(chunkedBatch(body, 700), "/v1/batch", "/v1/rank/one", 1)
+	}
 	for _, c := range []struct {
 		name   string
 		change func(*setup)
@@ -37,6 +40,8 @@ func TestLimits(t *testing.T) {
 		{"a long body in chunks", func(o *setup) { o.front.MaxRequestBytes = 1000 },
 			"POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfff\r\n" + strings.Repeat("x", 0xfff) + "\r\n", 413, true, "longer"},
 		{"a body as long as allowed", func(o *setup) { o.front.MaxRequestBytes = len(pad(1000)) }, post("/v1/rank/one", pad(1000)), 200, false, ""},
+		{"chunks as long as allowed", func(o *setup) { o.front.MaxRequestBytes = len(pad(1000)) }, chunked(pad(1000)), 200, false, ""},
+		{"chunks of a byte more", func(o *setup) { o.front.MaxRequestBytes = len(pad(1000)) - 1 }, chunked(pad(1000)), 413, true, "longer than"},
 		{"long headers", func(o *setup) { o.front.MaxHeaderBytes = 1000 }, post("/v1/rank/one", "{}", "X-Long: "+strings.Repeat("x", 1000)), 431, true, "too long"},
 		{"a long path", nil, post("/v1/rank/"+strings.Repeat("x", 8<<10), "{}"), 431, true, "too long"},
 		{"all bodies together", func(o *setup) { o.front.MaxBodyBytes = 10_000 }, post("/v1/rank/one", pad(200_000))[:150_000], 503, true, "too many bytes"},
@@ -371,8 +376,10 @@ func TestEachLineOfABatchHasItsTime(t *testing.T) {
 // The bytes of a body that were counted are given back once.
 func TestABodyCountsOnce(t *testing.T) {
 	s := start(t)
+	c := dial(t, s.addr)
 	for range 3 {
-		got := s.do(t, post("/v1/rank/one", strings.Repeat(" ", 640<<10)+`{"user_id": 2}`))
+		c.send(post("/v1/rank/one", strings.Repeat(" ", 640<<10)+`{"user_id": 2}`))
+		got := c.receive("POST")
 		assert.Equal(t, 200, got.StatusCode)
 		assert.Zero(t, s.unread(t), "the front gives it back before it answers")
 	}
