@@ -9,7 +9,7 @@
 //
 // codec.go takes a request through its phases. head.go reads heads, and body.go finds the end of bodies, both by the
 // grammar of RFC 9112. batch.go runs batches, and rank.go has the lists. answer.go writes answers. routes.go has the
-// table of endpoints; openapi.go describes that table. front.go puts everything together.
+// table of endpoints; openapi.json describes that table, and a test writes it. front.go puts everything together.
 //
 // # Goroutines
 //

@@ -1,16 +1,27 @@
 package httpfront
 
 import (
+	_ "embed"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/session"
 )
+
+// openAPIText is the document of GET /openapi.json, but for the version. A test makes it from the tables.
+//
+//go:embed openapi.json
+var openAPIText string
+
+// versionMark stands in openAPIText in place of the version of rankd.
+const versionMark = "{version}"
 
 // Front serves HTTP. Any goroutine except the loop's.
 type Front struct {
@@ -29,7 +40,7 @@ func New(s *serve.Service, store *access.Store, r *reactor.Reactor, o Options) (
 	if err != nil {
 		return nil, fmt.Errorf("httpfront: options: %w", err)
 	}
-	f = &Front{service: s, store: store, options: o, openapi: openAPI()}
+	f = &Front{service: s, store: store, options: o, openapi: []byte(strings.Replace(openAPIText, versionMark, version.Read().Module, 1))}
 	f.Server, err = session.New(s, r, session.Protocol{Front: serve.HTTP, TurnAway: f.turnAway, NewCodecs: f.newCodecs}, o.sessions())
 	return f, err
 }

@@ -2,13 +2,17 @@ package httpfront
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
-	"github.com/rankd/rankd/internal/version"
+	"github.com/stretchr/testify/require"
+
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/request"
 )
@@ -196,7 +200,7 @@ func openAPI() []byte {
 	}
 	document, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
-		"info":    object{"title": "rankd", "version": version.Read().Module, "description": "A request is the document that `rankd` reads on stdin, and an answer is what it prints."},
+		"info":    object{"title": "rankd", "version": versionMark, "description": "A request is the document that `rankd` reads on stdin, and an answer is what it prints."},
 		"paths":   paths,
 		// The second alternative is for a server without tokens.
 		"security": []object{{"token": []string{}}, {}},
@@ -233,5 +237,17 @@ func openAPI() []byte {
 	if err != nil {
 		panic(fmt.Sprintf("httpfront: OpenAPI: %v", err)) // The tables are at fault.
 	}
-	return document
+	return append(document, '\n')
+}
+
+var update = flag.Bool("update", false, "write openapi.json")
+
+// TestOpenAPI: the file that the front serves is what the routes, the members of requests and the classes of outcomes say.
+func TestOpenAPI(t *testing.T) {
+	if *update {
+		require.NoError(t, os.WriteFile("openapi.json", openAPI(), 0o644))
+	}
+	file, err := os.ReadFile("openapi.json")
+	require.NoError(t, err)
+	require.Equal(t, string(openAPI()), string(file), "go test ./serve/httpfront -run TestOpenAPI -update writes it")
 }
