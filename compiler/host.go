@@ -31,7 +31,11 @@ func newHost(u *unit) *host {
 
 // install makes the sandbox: it removes what plans must not reach and adds the language.
 func (h *host) install() error {
-	mathNames := h.vm.GlobalObject().Get("Math").ToObject(h.vm).GetOwnPropertyNames()
+	mathObject := h.vm.GlobalObject().Get("Math").ToObject(h.vm)
+	if err := h.installMath(mathObject); err != nil {
+		return err
+	}
+	mathNames := mathObject.GetOwnPropertyNames()
 	slices.Sort(mathNames)
 	made, err := h.vm.RunProgram(prelude)
 	if err != nil {

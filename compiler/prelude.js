@@ -4,6 +4,7 @@
 (function (host, mathNames) {
   "use strict";
   const apply = Reflect.apply;
+  const pow = Math.pow;
   const token = (v) => typeof v === "object" && v !== null && host.isToken(v);
 
   const plain = {
@@ -12,7 +13,10 @@
     "*": (a, b) => a * b,
     "/": (a, b) => a / b,
     "%": (a, b) => a % b,
-    "**": (a, b) => a ** b,
+    "**": (a, b) => {
+      const x = -(-a), y = -(-b); // numbers, or big integers
+      return typeof x === "number" && typeof y === "number" ? pow(x, y) : x ** y;
+    },
     "&": (a, b) => a & b,
     "|": (a, b) => a | b,
     "^": (a, b) => a ^ b,

@@ -1,6 +1,10 @@
 package gbdt
 
-import "math"
+import (
+	"math"
+
+	"github.com/rankd/rankd/internal/elementary"
+)
 
 // objective says how a sum of leaves, the margin, becomes a prediction. The file states base_score as a prediction.
 type objective struct {
@@ -46,9 +50,9 @@ func objectiveByName(name string) (objective, bool) {
 func (l link) margin(prediction float32) float32 {
 	switch l {
 	case logistic:
-		return -float32(math.Log(float64(1/prediction - 1)))
+		return -float32(elementary.Log(float64(1/prediction - 1)))
 	case exponential:
-		return float32(math.Log(float64(prediction)))
+		return float32(elementary.Log(float64(prediction)))
 	default:
 		return prediction
 	}
@@ -59,16 +63,16 @@ func (o objective) apply(values []float64) {
 	switch o.link {
 	case logistic:
 		for i, margin := range values {
-			values[i] = 1 / (1 + math.Exp(-o.slope*margin))
+			values[i] = 1 / (1 + elementary.Exp(-o.slope*margin))
 		}
 	case exponential:
 		for i, margin := range values {
 			// A double may exceed float32; XGBoost would then return infinity.
-			values[i] = math.Exp(margin)
+			values[i] = elementary.Exp(margin)
 		}
 	case softplus:
 		for i, margin := range values {
-			values[i] = math.Log1p(math.Exp(margin))
+			values[i] = elementary.Log1p(elementary.Exp(margin))
 		}
 	case signedSquare:
 		for i, margin := range values {

@@ -120,7 +120,7 @@ func (p *planter) average(t fileTree, nodes []node, order []int32) {
 		if left+right > 0 {
 			share = left / (left + right)
 		}
-		means[at] = float32(share*float64(means[n.next-1]) + (1-share)*float64(means[n.next]))
+		means[at] = float32(float64(share*float64(means[n.next-1])) + float64((1-share)*float64(means[n.next])))
 	}
 }
 

@@ -12,8 +12,8 @@ const expressionsIntro = `<!-- ` + "`go test ./reference -update`" + ` writes th
 # Expressions
 
 An *expression* gives each row a number, a string or null. A *predicate* gives each row true or false. Plans in TypeScript write both with the
-operators and functions of JavaScript. Where all values are there and finite, JavaScript gives the same result. Artifacts hold
-trees of objects: expressions in ` + "`expr_table`" + `, predicates in ` + "`pred_table`" + `.
+operators and functions of JavaScript, which say the same where all values are there and finite; [Math](#math) says which last digits
+may differ. Artifacts hold trees of objects: expressions in ` + "`expr_table`" + `, predicates in ` + "`pred_table`" + `.
 
 ## Typed expressions
 
@@ -46,6 +46,18 @@ does ` + "`min`, `if` or `coalesce`" + ` of integers. TypeScript writes an exact
 - A typed operator is null if its result is an infinity or NaN: ` + "`x / 0`, `Math.log(0)`, `Math.sqrt(-1)`, `Math.exp(1000)`" + `. ` + "`coalesce`" + ` gives such a
   row a value.
 - ` + "`+`, `-`, `*`, `??`" + ` and the choice of ` + "`?:`" + ` pass an infinity or NaN on. A node that writes one into a column fails.
+
+## Math
+
+Exponentials, logarithms, powers, roots and functions of angles are defined so, in constants of plans and in rows:
+
+- The result is the double nearest to the true value or, rarely, its neighbor: the error is below 0.55 units in the last place.
+- It is exact where the true value is a double: ` + "`Math.log10(1000)`, `Math.log2(8)`, `Math.cbrt(27)`, `3 ** 4`" + `. ` + "`10 ** k`" + ` of an
+  integer k is the double of its literal: ` + "`10 ** -5 == 0.00001`" + `.
+- Special values are those of ECMAScript: ` + "`Math.atan2(0, -0)`" + ` is π, ` + "`1 ** NaN`" + ` is NaN.
+- The bits are the same on every processor.
+
+ECMAScript leaves last digits to each engine, so a program in JavaScript may have others.
 
 ## The unit of time
 

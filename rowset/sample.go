@@ -3,6 +3,7 @@ package rowset
 import (
 	"math"
 
+	"github.com/rankd/rankd/internal/elementary"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -27,7 +28,7 @@ func Sample(stop Stop, m *Memory, rs RowSet, weight registry.KeyID, random []flo
 		for pos := lo; pos < hi; pos++ {
 			race.Values[pos] = 0
 			if weights[pos] > 0 {
-				race.Values[pos] = -naturalLog(1-random[pos]) / weights[pos]
+				race.Values[pos] = -elementary.Log(1-random[pos]) / weights[pos]
 				race.Valid.Set(pos)
 			}
 		}
@@ -94,34 +95,4 @@ func weightsOf(stop Stop, m *Memory, rs RowSet, weight registry.KeyID) (weights 
 		}
 	})
 	return weights, err
-}
-
-// naturalLog is math.Log for numbers above 0, up to 1, with the same bits on every machine: the conversions keep
-// compilers from fusing a product and a sum. The algorithm is that of FreeBSD's e_log.c; its error is below one unit
-// in the last place.
-func naturalLog(x float64) float64 {
-	const (
-		ln2High = 6.93147180369123816490e-01
-		ln2Low  = 1.90821492927058770002e-10
-		l1      = 6.666666666666735130e-01
-		l2      = 3.999999999940941908e-01
-		l3      = 2.857142874366239149e-01
-		l4      = 2.222219843214978396e-01
-		l5      = 1.818357216161805012e-01
-		l6      = 1.531383769920937332e-01
-		l7      = 1.479819860511658591e-01
-	)
-	fraction, exponent := math.Frexp(x)
-	if fraction < math.Sqrt2/2 {
-		fraction *= 2
-		exponent--
-	}
-	f, k := fraction-1, float64(exponent)
-	s := f / (2 + f)
-	s2 := s * s
-	s4 := s2 * s2
-	odd := s2 * (l1 + float64(s4*(l3+float64(s4*(l5+float64(s4*l7))))))
-	even := s4 * (l2 + float64(s4*(l4+float64(s4*l6))))
-	half := float64(0.5 * f * f)
-	return float64(k*ln2High) - ((half - (float64(s*(half+(float64(odd)+float64(even)))) + float64(k*ln2Low))) - f)
 }

@@ -13,25 +13,6 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// The bits of logarithms never change. They equal those of math.Log without fused operations,
-// to one unit in the last place.
-func TestNaturalLog(t *testing.T) {
-	for x, want := range map[float64]uint64{
-		1: 0, 0.5: 0xbfe62e42fefa39ef, 0.1: 0xc0026bb1bbb55515, 0.75: 0xbfd269621134db92, 0x1p-53: 0xc0425e4f7b2737fa, 1 - 0x1p-53: 0xbca0000000000000,
-	} {
-		assert.Equal(t, want, math.Float64bits(naturalLog(x)), "%v: %#x", x, math.Float64bits(naturalLog(x)))
-	}
-	rng := rand.New(rand.NewPCG(26, 5))
-	for range 100_000 {
-		x := 1 - rng.Float64()
-		if rng.IntN(2) == 0 {
-			x = math.Ldexp(x, -rng.IntN(52))
-		}
-		want := math.Log(x)
-		require.LessOrEqual(t, math.Abs(naturalLog(x)-want), math.Abs(math.Nextafter(want, -math.MaxFloat64)-want), "%v", x)
-	}
-}
-
 // sampleRows returns rows with these weights, some of which are nil.
 func sampleRows(weights ...any) RowSet {
 	b := NewBuilder(nil, &registry.Key{ID: 9, Type: registry.Float}, len(weights)).(*FloatBuilder)

@@ -14,22 +14,27 @@ func Dot(x, y []float32) float64 {
 	i := 0
 	for ; i+4 <= len(x); i += 4 {
 		a, b := x[i:i+4:i+4], y[i:i+4:i+4]
-		s0 += float64(a[0]) * float64(b[0])
-		s1 += float64(a[1]) * float64(b[1])
-		s2 += float64(a[2]) * float64(b[2])
-		s3 += float64(a[3]) * float64(b[3])
+		s0 += exactly(a[0], b[0])
+		s1 += exactly(a[1], b[1])
+		s2 += exactly(a[2], b[2])
+		s3 += exactly(a[3], b[3])
 	}
 	switch len(x) - i {
 	case 3:
-		s2 += float64(x[i+2]) * float64(y[i+2])
+		s2 += exactly(x[i+2], y[i+2])
 		fallthrough
 	case 2:
-		s1 += float64(x[i+1]) * float64(y[i+1])
+		s1 += exactly(x[i+1], y[i+1])
 		fallthrough
 	case 1:
-		s0 += float64(x[i]) * float64(y[i])
+		s0 += exactly(x[i], y[i])
 	}
 	return (s0 + s1) + (s2 + s3)
+}
+
+// exactly returns the product of two numbers.
+func exactly(x, y float32) float64 {
+	return float64(x) * float64(y) // fusing changes nothing
 }
 
 // Norm returns the length of a vector: the square root of its Dot with itself.

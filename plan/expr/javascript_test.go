@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -9,41 +8,37 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/elementary/elementarytest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )
 
-// TestMathIsJavaScripts compares the functions of Math with a JavaScript engine, on numbers at
-// the edges of doubles. The language does not define the last bits of transcendental functions.
-// These may differ by a few units in the last place.
-func TestMathIsJavaScripts(t *testing.T) {
-	exact := map[string]bool{"Math.abs": true, "Math.floor": true, "Math.ceil": true, "Math.round": true, "Math.trunc": true,
-		"Math.sign": true, "Math.sqrt": true, "Math.min": true, "Math.max": true}
-	values := []float64{0, math.Copysign(0, -1), 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.49999999999999994, -0.49999999999999994, 0.2, -0.2, 1, -1, 3,
-		1e-9, -1e-9, 1 << 52, 1<<52 + 1, 1<<53 - 1, -(1<<52 + 1), 1e308, -1e308, math.SmallestNonzeroFloat64, 709.9, -745.2,
-		math.Inf(1), math.Inf(-1), math.NaN()}
-	vm := goja.New()
+// TestMath compares the functions of Math that expressions have with arithmetic of 200 bits.
+func TestMath(t *testing.T) {
+	golden := map[string]elementarytest.Function{}
+	for _, f := range elementarytest.Functions(t) {
+		golden["Math."+f.Name] = f
+	}
 	seen := 0
 	for _, o := range Operators() {
 		if !strings.HasPrefix(o.Function, "Math.") {
 			continue
 		}
 		seen++
-		value, err := vm.RunString(o.Function)
-		require.NoError(t, err, o.Function)
-		js, ok := goja.AssertFunction(value)
+		f, ok := golden[o.Function]
 		require.True(t, ok, o.Function)
-		for _, a := range values {
-			for _, b := range values {
-				answer, err := js(goja.Undefined(), vm.ToValue(a), vm.ToValue(b))
-				require.NoError(t, err)
-				want, got := answer.ToFloat(), o.row(a, b, 0)
-				same := math.Float64bits(want) == math.Float64bits(got) || math.IsNaN(want) && math.IsNaN(got)
-				if !exact[o.Function] {
-					same = same || math.Abs(want-got) <= math.Abs(want)*0x1p-50
-				}
-				assert.True(t, same, "%s(%v, %v): want %v, got %v", o.Function, a, b, want, got)
+		for i := range f.Nearest {
+			args := append(f.Case(i), 0)
+			off := f.Error(i, o.row(args[0], args[1], 0))
+			assert.Less(t, off, 0.55, "%s: row", f.String(i))
+			kernel := []float64{0}
+			if len(o.Operands) == 1 {
+				o.kernel.one(kernel, args[:1])
+			} else if o.kernel.two(kernel, args[:1], args[1:2]); o.kernel.scalar != nil {
+				assert.Equal(t, f.Error(i, kernel[0]), off, "%s: the kernel of two columns", f.String(i))
+				o.kernel.scalar(kernel, args[:1], args[1])
 			}
+			assert.Equal(t, f.Error(i, kernel[0]), off, "%s: the kernel", f.String(i))
 		}
 	}
 	assert.GreaterOrEqual(t, seen, 20)

@@ -3,13 +3,14 @@ package expr
 import (
 	"math"
 	"time"
+
+	"github.com/rankd/rankd/internal/elementary"
 )
 
 // The kernels of this file belong to operators of typed expressions. They follow the rules of kernels.go.
 //
-// exp, log, pow and decay take much longer than a multiplication: each calls a function of package math for each row,
-// and that package has no vectorized functions. mod divides, truncates and corrects. if is two operations, since its
-// condition is a test.
+// exp, log, pow and decay take much longer than a multiplication: each calls a function for each row. mod divides,
+// truncates and corrects. if is two operations, since its condition is a test.
 
 func divVector(dst, x, y []float64) {
 	dst, y = dst[:len(x)], y[:len(x)]
@@ -112,27 +113,23 @@ func squareRoot(dst, x []float64) {
 func exponential(dst, x []float64) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		dst[i] = math.Exp(v)
+		dst[i] = elementary.Exp(v)
 	}
 }
 
 func logarithm(dst, x []float64) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		dst[i] = math.Log(v)
+		dst[i] = elementary.Log(v)
 	}
 }
 
-// power is the ** of JavaScript, in which 1 to the power of NaN or of an infinity is NaN. The square is the power
-// that plans use most.
+// power is the ** of JavaScript. The square is the power that plans use most.
 func power(a, b float64) float64 {
 	if b == 2 {
 		return a * a
 	}
-	if !isFinite(b) && (a == 1 || a == -1) {
-		return math.NaN()
-	}
-	return math.Pow(a, b)
+	return elementary.Pow(a, b)
 }
 
 func powVector(dst, x, y []float64) {
@@ -158,17 +155,7 @@ func decay(x, halfLife float64) float64 {
 	if !(halfLife > 0) {
 		return math.NaN()
 	}
-	return exp2(-x / halfLife)
-}
-
-// exp2 is 2^x, exact for integral x. It is faster than math.Exp2, because it uses math.Exp, which is written in
-// assembly. The integral part of x becomes an exponent.
-func exp2(x float64) float64 {
-	n := math.RoundToEven(x)
-	if !(math.Abs(n) < 1022) {
-		return math.Exp2(x)
-	}
-	return math.Exp((x-n)*math.Ln2) * math.Float64frombits(uint64(int64(n)+1023)<<52)
+	return elementary.Exp2(-x / halfLife)
 }
 
 func decayVector(dst, x, y []float64) {
@@ -233,10 +220,10 @@ func geoDistance(lat1, lon1, lat2, lon2 float64) float64 {
 		return math.NaN()
 	}
 	const radius, radians = 6371008.8, math.Pi / 180
-	lat, lon := math.Sin((lat2-lat1)*(radians/2)), math.Sin((lon2-lon1)*(radians/2))
-	cos := math.Cos(lat1*radians) * math.Cos(lat2*radians)
+	lat, lon := elementary.Sin((lat2-lat1)*(radians/2)), elementary.Sin((lon2-lon1)*(radians/2))
+	cos := elementary.Cos(lat1*radians) * elementary.Cos(lat2*radians)
 	h := float64(lat*lat) + float64(cos*float64(lon*lon)) // the conversions forbid a fused multiply-add
-	return 2 * radius * math.Asin(math.Sqrt(min(h, 1)))
+	return 2 * radius * elementary.Asin(math.Sqrt(min(h, 1)))
 }
 
 // at returns what an operator with a clock says of a time, in seconds since 1970, in a zone.

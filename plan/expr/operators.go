@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rankd/rankd/internal/elementary"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -112,20 +113,20 @@ var operators = withKernels([]Operator{
 	mathFunction("trunc", "x without its fraction.", nullIfNot, "Math.trunc(Key.score)", func(x float64) float64 { return math.Trunc(x) }, nil),
 	mathFunction("sign", "1 where x is above zero, -1 where it is below, and zero where it is zero.", "Null if x is NaN.", "Math.sign(Key.score)", sign, nil),
 	mathFunction("sqrt", "The square root of x.", "Null if x is negative.", "Math.sqrt(Key.likes)", math.Sqrt, squareRoot),
-	mathFunction("exp", "e to the power of x.", "Null if the result overflows, from about x = 709.8 on.", "Math.exp(-Key.score)", math.Exp, exponential),
-	mathFunction("log", "The natural logarithm of x.", "Null if x is zero or negative.", "Math.log(1 + Key.likes)", math.Log, logarithm),
-	mathFunction("expm1", "e to the power of x, less 1; exact where x is small.", "Null if the result overflows, from about x = 709.8 on.", "Math.expm1(Key.score)", math.Expm1, nil),
-	mathFunction("log1p", "The natural logarithm of 1 + x; exact where x is small.", "Null if x is -1 or less.", "Math.log1p(Key.likes)", math.Log1p, nil),
-	mathFunction("log2", "The logarithm of x to base 2.", "Null if x is zero or negative.", "Math.log2(1 + Key.likes)", math.Log2, nil),
-	mathFunction("log10", "The logarithm of x to base 10.", "Null if x is zero or negative.", "Math.log10(1 + Key.likes)", math.Log10, nil),
-	mathFunction("sin", "The sine of x, an angle in radians.", "Null if x is not finite.", "Math.sin(Key.score)", math.Sin, nil),
-	mathFunction("cos", "The cosine of x, an angle in radians.", "Null if x is not finite.", "Math.cos(Key.score)", math.Cos, nil),
-	mathFunction("tanh", "The hyperbolic tangent of x, from -1 to 1.", nullIfNot, "Math.tanh(Key.score)", math.Tanh, nil),
+	mathFunction("exp", "e to the power of x.", "Null if the result overflows, from about x = 709.8 on.", "Math.exp(-Key.score)", elementary.Exp, exponential),
+	mathFunction("log", "The natural logarithm of x.", "Null if x is zero or negative.", "Math.log(1 + Key.likes)", elementary.Log, logarithm),
+	mathFunction("expm1", "e to the power of x, less 1; exact where x is small.", "Null if the result overflows, from about x = 709.8 on.", "Math.expm1(Key.score)", elementary.Expm1, nil),
+	mathFunction("log1p", "The natural logarithm of 1 + x; exact where x is small.", "Null if x is -1 or less.", "Math.log1p(Key.likes)", elementary.Log1p, nil),
+	mathFunction("log2", "The logarithm of x to base 2.", "Null if x is zero or negative.", "Math.log2(1 + Key.likes)", elementary.Log2, nil),
+	mathFunction("log10", "The logarithm of x to base 10.", "Null if x is zero or negative.", "Math.log10(1 + Key.likes)", elementary.Log10, nil),
+	mathFunction("sin", "The sine of x, an angle in radians.", "Null if x is not finite.", "Math.sin(Key.score)", elementary.Sin, nil),
+	mathFunction("cos", "The cosine of x, an angle in radians.", "Null if x is not finite.", "Math.cos(Key.score)", elementary.Cos, nil),
+	mathFunction("tanh", "The hyperbolic tangent of x, from -1 to 1.", nullIfNot, "Math.tanh(Key.score)", elementary.Tanh, nil),
 	{
 		Group: "Arithmetic", Name: "atan2", Operands: []Operand{{"y", TakesNumber}, {"x", TakesNumber}}, Makes: Number, Typed: true,
 		Doc:  "The angle in radians, from -π to π, between the x axis and the line from the origin to (x, y). y stands first, as in JavaScript.",
 		Null: nullIfAny, NonFinite: nullIfNot, Example: "Math.atan2(Key.score, 2)", Function: "Math.atan2", Builder: "E.atan2",
-		row: func(y, x, _ float64) float64 { return math.Atan2(y, x) },
+		row: func(y, x, _ float64) float64 { return elementary.Atan2(y, x) },
 	},
 	{
 		Group: "Arithmetic", Name: "pow", Operands: two, Makes: Number, Typed: true, Doc: "a to the power of b.", Null: nullIfAny,

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
 
+	"github.com/rankd/rankd/internal/elementary"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -158,9 +159,9 @@ func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, boo
 	case "sqrt":
 		return finite(math.Sqrt(x), xOK)
 	case "exp":
-		return finite(math.Exp(x), xOK)
+		return finite(elementary.Exp(x), xOK)
 	case "log":
-		return finite(math.Log(x), xOK)
+		return finite(elementary.Log(x), xOK)
 	case "round":
 		rounded := math.Floor(x)
 		if x-rounded >= 0.5 {
@@ -175,22 +176,22 @@ func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, boo
 		}
 		return math.Copysign(1, x), xOK
 	case "expm1":
-		return finite(math.Expm1(x), xOK)
+		return finite(elementary.Expm1(x), xOK)
 	case "log1p":
-		return finite(math.Log1p(x), xOK)
+		return finite(elementary.Log1p(x), xOK)
 	case "log2":
-		return finite(math.Log2(x), xOK)
+		return finite(elementary.Log2(x), xOK)
 	case "log10":
-		return finite(math.Log10(x), xOK)
+		return finite(elementary.Log10(x), xOK)
 	case "sin":
-		return finite(math.Sin(x), xOK)
+		return finite(elementary.Sin(x), xOK)
 	case "cos":
-		return finite(math.Cos(x), xOK)
+		return finite(elementary.Cos(x), xOK)
 	case "tanh":
-		return finite(math.Tanh(x), xOK)
+		return finite(elementary.Tanh(x), xOK)
 	case "atan2":
 		y, yOK := r.expr(v.Get("y"), row)
-		return finite(math.Atan2(y, x), xOK && yOK)
+		return finite(elementary.Atan2(y, x), xOK && yOK)
 	case "clamp":
 		low, lowOK := r.expr(v.Get("low"), row)
 		high, highOK := r.expr(v.Get("high"), row)
@@ -221,13 +222,10 @@ func (r reference) typedExpr(v *jsondoc.Value, row int, op string) (float64, boo
 	case "max":
 		return finite(math.Max(a, b), ok)
 	case "pow":
-		if !isFinite(b) {
-			ok = ok && a != 1 && a != -1 // as in JavaScript
-		}
 		if b == 2 {
 			return finite(a*a, ok)
 		}
-		return finite(math.Pow(a, b), ok)
+		return finite(elementary.Pow(a, b), ok)
 	}
 	panic("reference: op " + op)
 }

@@ -172,7 +172,7 @@ func decay(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
 		if !ok {
 			break // nulls come last
 		}
-		out.set(row, lower(v, floor+(1-floor)*kept[g]))
+		out.set(row, lower(v, floor+float64((1-floor)*kept[g])))
 		kept[g] *= factor
 	}
 	ranked, err = out.finish(ranked, outKey)

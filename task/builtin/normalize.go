@@ -98,7 +98,7 @@ func minMax(in rowset.RowSet, values numbers, desc bool, out *scores) {
 	if math.IsInf(greatest-least, 0) {
 		half = 0.5 // so that no difference is beyond the range of doubles
 	}
-	length := greatest*half - least*half
+	length := float64(greatest*half) - float64(least*half)
 	for i := range in.Len() {
 		row := in.Row(i)
 		v, ok := values.get(int(row))
@@ -107,9 +107,9 @@ func minMax(in rowset.RowSet, values numbers, desc bool, out *scores) {
 		case least == greatest:
 			out.set(row, 1)
 		case desc:
-			out.set(row, (v*half-least*half)/length)
+			out.set(row, (float64(v*half)-float64(least*half))/length)
 		default:
-			out.set(row, (greatest*half-v*half)/length)
+			out.set(row, (float64(greatest*half)-float64(v*half))/length)
 		}
 	}
 }
@@ -122,15 +122,15 @@ func zScore(in rowset.RowSet, values numbers, desc bool, out *scores) {
 	sum, n := 0.0, 0.0
 	for i := range in.Len() {
 		if v, ok := values.get(int(in.Row(i))); ok {
-			sum += v * scale
+			sum += float64(v * scale)
 			n++
 		}
 	}
 	mean, squares := sum/n, 0.0
 	for i := range in.Len() {
 		if v, ok := values.get(int(in.Row(i))); ok {
-			d := v*scale - mean
-			squares += d * d
+			d := float64(v*scale) - mean
+			squares += float64(d * d)
 		}
 	}
 	deviation := math.Sqrt(squares / n)
@@ -144,7 +144,7 @@ func zScore(in rowset.RowSet, values numbers, desc bool, out *scores) {
 		case least == greatest: // the mean may be off by a rounding
 			out.set(row, 0)
 		default:
-			out.set(row, (v*scale-mean)/deviation)
+			out.set(row, (float64(v*scale)-mean)/deviation)
 		}
 	}
 }

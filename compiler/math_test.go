@@ -1,0 +1,61 @@
+package compiler
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/dop251/goja"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/internal/elementary/elementarytest"
+)
+
+// TestMath compares Math of plan code with arithmetic of 200 bits.
+func TestMath(t *testing.T) {
+	h := &host{vm: goja.New()}
+	object := h.vm.GlobalObject().Get("Math").ToObject(h.vm)
+	require.NoError(t, h.installMath(object))
+	for _, f := range elementarytest.Functions(t) {
+		compute, ok := goja.AssertFunction(object.Get(f.Name))
+		require.True(t, ok, f.Name)
+		for i := range f.Nearest {
+			var args []goja.Value
+			for _, x := range f.Case(i) {
+				args = append(args, h.vm.ToValue(x))
+			}
+			got, err := compute(object, args...)
+			require.NoError(t, err)
+			assert.Less(t, f.Error(i, got.ToFloat()), 0.55, "%s is %v, not %v", f.String(i), got, f.Nearest[i])
+		}
+	}
+}
+
+// TestMathInPlans compiles constants that plans write with Math and **.
+func TestMathInPlans(t *testing.T) {
+	for code, want := range map[string]string{
+		"Math.exp(1.5)": "4.4816890703380645", "Math.exp(709.5)": "1.3549863193146328e+308", "1 / (1 + Math.exp(709.5))": "7.38014831401258e-309",
+		"Math.log(5e-324)": "-744.4400719213812", "5e-324 ** -0.49999999999999994": "4.4989137945430106e+161",
+		"Math.atan2(-4.8e-298, -1.6e35)": "-3.141592653589793", "Math.trunc(Math.log10(0.0001))": "-4", "Math.floor(Math.log10(1e15))": "15",
+		"10 ** -30": "1e-30", "Math.pow(10, 100)": "1e+100", "10 ** -5": "0.00001", "Math.cbrt(343)": "7", "Math.log2(2 ** -1060)": "-1060",
+		"(() => { let x = 10; x **= -30; return x })()": "1e-30", "({ valueOf: () => 10 }) ** '-30'": "1e-30", "String(2n ** 70n)": `"1180591620717411303424"`,
+		"(() => { try { return 2n ** 2 } catch (e) { return e instanceof TypeError } })()": "true", "Math.hypot(3, '4', { valueOf: () => 12 })": "13",
+		"[Math.hypot(), Math.exp(), Math.pow(2), 1 ** NaN, (-8) ** (1 / 3)]": "[0,null,null,null,null]", "undefined ** 0": "1", "null ** 2": "0",
+		"[1, 2, 3].map(Math.cbrt)": "[1,1.2599210498948732,1.4422495703074083]",
+	} {
+		a := compileText(t, fmt.Sprintf(`// @ts-nocheck
+import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "p", build: (ctx) => ctx.fixed_source({ trace: JSON.stringify(%s) }) });`, code))
+		if !assert.Empty(t, a.Errors, code) {
+			continue
+		}
+		var got struct {
+			Nodes []struct {
+				Params struct{ Trace string } `json:"params"`
+			} `json:"nodes"`
+		}
+		require.NoError(t, json.Unmarshal(a.Artifact, &got))
+		assert.Equal(t, want, got.Nodes[0].Params.Trace, code)
+	}
+}
