@@ -669,6 +669,7 @@ func TestEndpointsThatChange(t *testing.T) {
 	old := oneEndpoint(t, plain)
 	for lines, same := range map[string]bool{
 		plain: true, "url = \"redis://h:1\"\npolicy.request_timeout_ms = 77\n": false, "url = \"redis://h:1\"\npolicy.connections = 7\n": false,
+		"url = \"redis://h:1\"\npolicy.connect_timeout_ms = 77\n": false, "url = \"redis://h:1\"\npolicy.max_inflight = 7\n": false,
 		"url = \"redis://h:2\"\n": false, "url = \"redis://h:1/2\"\n": false, "url = \"rediss://h:1\"\n": false,
 		"url = \"redis://h:1\"\npolicy.cache = \"ttl\"\n": false, "url = \"redis://h:1\"\npolicy.password_env = \"RANKD_TEST_NONE\"\n": false,
 	} {

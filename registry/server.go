@@ -90,6 +90,7 @@ func (e *Endpoint) parseServer(text string) (map[*setting]bool, error) {
 	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "unix:") {
 		return nil, e.setHostPort(text)
 	}
+	defaults := *e
 	scheme, _, _ := strings.Cut(text, ":")
 	scheme = strings.ToLower(scheme)
 	if plain, secure := strings.CutPrefix(scheme, "rediss"); secure {
@@ -131,7 +132,7 @@ func (e *Endpoint) parseServer(text string) (map[*setting]bool, error) {
 	e.Policy.Username, e.Policy.Password = u.User.Username(), NewSecret(password)
 	given := make(map[*setting]bool)
 	for _, s := range settings {
-		given[s] = s.source == ownField && s.has(e)
+		given[s] = s.source == ownField && s.has(e) && !s.has(&defaults)
 	}
 	if err := e.setQuery(u, database, given); err != nil {
 		return nil, err
