@@ -158,6 +158,24 @@ func TestTscAcceptsGoodPlans(t *testing.T) {
 	}
 }
 
+// The examples have tables of their own. A folder as Init makes it, with such tables, takes their plans, helpers and tests as they are.
+func TestTscAcceptsTheExamples(t *testing.T) {
+	for _, tsc := range compilers(t) {
+		for _, example := range []string{"articles", "feed", "shop"} {
+			from := filepath.Join("../../examples", example)
+			reg, err := registry.Load(os.DirFS(filepath.Join(from, "registry")), "dev")
+			require.NoError(t, err)
+			tasks, err := task.NewCatalog(builtin.Specs()...)
+			require.NoError(t, err)
+			dir := t.TempDir()
+			require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(from, "plans"))))
+			require.NoError(t, Init(dir, compiler.NewLanguage(tasks, reg), func(string) {}))
+			places, output := complaints(t, tsc, dir)
+			assert.Empty(t, places, "%s of %s: %s", tsc, example, output)
+		}
+	}
+}
+
 // Each line with the comment "wrong" gets an error, and no other line does.
 func TestTscRefusesBadPlans(t *testing.T) {
 	want := make(map[string]bool)

@@ -1,8 +1,10 @@
+import type { CandidateSet } from "@ranking-dsl/runtime";
+
 export const redis = EP.redis.shop;
 export const day = 24 * 3600; // seconds
 
 // Leaves out what the user has or nobody can buy, and puts first what the user will click.
-export const rank = (products) =>
+export const rank = (products: CandidateSet) =>
   products
     .exclude({ endpoint: redis, key: "bought:{user}", failOpen: true })
     .lookup({

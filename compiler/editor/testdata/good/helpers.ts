@@ -1,4 +1,4 @@
-import type { CandidateSet } from "@ranking-dsl/runtime";
+import type { CandidateSet, Context } from "@ranking-dsl/runtime";
 
 const factor: number = 1.5;
 
@@ -9,3 +9,5 @@ export function boosted(rows: CandidateSet): CandidateSet {
 export function fromHome() {
   return Key.country == "US" || Key.country === "CA";
 }
+
+export const friends = (ctx: Context): CandidateSet => ctx.viewer({ endpoint: EP.redis.redis_default }).follow({ endpoint: EP.redis.redis_default });

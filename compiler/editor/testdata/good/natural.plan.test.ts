@@ -7,7 +7,7 @@ redis({ "user:1": { country: "US", age: 7, gone: null }, "follow:1": [2, 3], see
 const first = (answer: Answer): Row => answer.candidates[0];
 
 test("everything", () => {
-  const answer = rank({ user_id: 1, plan: "natural", param_overrides: { weight: 0.5 }, require: ["n1"], deadline_ms: 50, now: 5, plan_version: true });
+  const answer = rank({ user_id: 1, request_id: "visit-7", plan: "natural", param_overrides: { weight: 0.5 }, require: ["n1"], deadline_ms: 50, now: 5, plan_version: true });
   expect(answer.plan_version?.side).equals("a");
   expect(answer).ids(1, 2).ids([1, 2n, "sku"]).contains(1).lacks(2).before(1, 2).count(2).column("score", [1, null]).row(1, { country: "US", score: null });
   expect(answer).every((row) => (row.score ?? 0) > 0, "a score").sorted("score", "desc").shelves("home").complete().lacking("n1", { status: "late" }).snapshot();
