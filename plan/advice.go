@@ -176,6 +176,29 @@ func (g *Graph) unread(lookup *Node, between map[int]bool, later *Node, passes b
 	return keys
 }
 
+// Unread returns the columns of a lookup that nobody reads: no node, and not the answer, whose columns the plan names. Without them the
+// lookup keeps the same rows.
+func (g *Graph) Unread(lookup *Node) (keys []*registry.Key) {
+	if g.Returns == nil || lookup.Schema.ReadsAhead == nil || lookup.Schema.Writes == nil || !lookup.keepsRows() {
+		return nil
+	}
+	var read []registry.KeyID
+	for _, n := range g.Nodes {
+		for _, reads := range []ColumnsOf{n.Schema.Reads, n.Schema.RefReads} {
+			if reads != nil {
+				read = append(read, reads(n, g.Registry)...)
+			}
+		}
+	}
+	for _, id := range lookup.Schema.Writes(lookup, g.Registry) {
+		key, ok := g.Registry.Key(id)
+		if ok && !slices.Contains(read, id) && !slices.Contains(g.Returns, key) && key != lookup.Params.Key("timestamp") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // ShownInputs returns the columns that lookups read, that other nodes compute with, and that are in the answer only
 // because the plan does not say which columns are. They are in the registry's order.
 func (g *Graph) ShownInputs() (keys []*registry.Key) {

@@ -150,8 +150,11 @@ func (g *Graph) passEntity(n *Node) (bad string) {
 	return ""
 }
 
-// comparesTextIDs reports whether an expression or a predicate of the node compares the id with texts.
+// comparesTextIDs reports whether an expression or a predicate of the node compares the id with texts, or what the op has prepared.
 func (n *Node) comparesTextIDs() (compares bool) {
+	if own, ok := n.Prepared.(interface{ TextIDs() bool }); ok && own.TextIDs() {
+		return true
+	}
 	n.Params.each("", func(v *paramValue, _ string) {
 		if tree, ok := v.object.(interface{ TextIDs() bool }); ok {
 			compares = compares || tree.TextIDs()

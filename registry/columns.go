@@ -19,6 +19,11 @@ import (
 // fieldMax is the longest name of a Redis field, in bytes. A longer one is surely a mistake.
 const fieldMax = 256
 
+// ValidField reports whether a table takes a text as the name of a field of Redis: 1 to 256 bytes of UTF-8 without control characters.
+func ValidField(name string) bool {
+	return name != "" && len(name) <= fieldMax && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
 // keyRow is one [[key]], or a column in the table of an entity.
 type keyRow struct {
 	ID       *int64  `toml:"id"`
@@ -127,8 +132,7 @@ func (l *loader) field(file, label string, row *keyRow) string {
 		return row.Name
 	}
 	field := *row.Field
-	control := func(r rune) bool { return unicode.IsControl(r) }
-	if field == "" || len(field) > fieldMax || !utf8.ValidString(field) || strings.ContainsFunc(field, control) {
+	if !ValidField(field) {
 		l.problem(file, label, "field %s must be a name of 1 to %d bytes without control characters", errtext.Quote(field), fieldMax)
 	}
 	return field
@@ -261,7 +265,11 @@ func (l *loader) params(r *Registry) {
 		Param []paramRow               `toml:"param"`
 		Short map[string]shortParamRow `toml:"*"`
 	}
-	text, ok := l.decode(file, &table)
+	var text []byte
+	ok := true
+	if _, err := fs.Stat(l.tables, file); !errors.Is(err, fs.ErrNotExist) || len(l.lock.Params) > 0 { // A file that has been there must not go.
+		text, ok = l.decode(file, &table)
+	}
 	if !ok {
 		return
 	}

@@ -65,7 +65,7 @@ func DefaultTables() fs.FS {
 	return tables
 }
 
-// Load reads keys.toml, params.toml, endpoints.<env>.toml and, if they are there, entities.toml and params.<env>.toml from the folder tables. env is "dev",
+// Load reads keys.toml, endpoints.<env>.toml and, if they are there, params.toml, entities.toml and params.<env>.toml from the folder tables. env is "dev",
 // "test" or "prod". The error joins all problems, one per line, each with file and entry.
 func Load(tables fs.FS, env string) (*Registry, error) {
 	if !slices.Contains(environments[:], env) {

@@ -127,8 +127,12 @@ func TestLockErrors(t *testing.T) {
 	}
 	_, _, err := registry.Lock(tables(map[string]string{"keys.toml": id + "[[key]]\nid = 4294967295\nname = \"a\"\ntype = \"int\"\n[p]\nb = \"int\""}))
 	assert.EqualError(t, err, "keys.toml: p.b: id must be 1 to 4294967295")
-	_, _, err = registry.Lock(tables(map[string]string{"params.toml": ""}))
+	_, _, err = registry.Lock(tables(map[string]string{"keys.toml": ""}))
 	assert.ErrorIs(t, err, fs.ErrNotExist)
+	_, _, err = registry.Lock(tables(map[string]string{"params.toml": ""}))
+	assert.NoError(t, err, "a team has no parameters yet")
+	_, _, err = registry.Lock(tables(map[string]string{"params.toml": "", registry.LockFile: "[params]\nweight = 1\n"}))
+	assert.ErrorIs(t, err, fs.ErrNotExist, "the file has been there")
 }
 
 // FuzzLock locks tables. The result is sound, keeps each id of the old lock, and is stable.

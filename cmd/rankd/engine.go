@@ -23,6 +23,9 @@ type setting struct {
 // what the user did not ask for: a synthetic answer, an embedded Redis.
 func openEngine(o *options, with setting) (*rankd.Engine, error) {
 	asked := o.job()
+	if asked == jobPrintRegistry { // What rankd.toml names has no effect then.
+		o.PlansDir, o.ModelDir = "", ""
+	}
 	options, err := engineOptions(o)
 	if err != nil {
 		return nil, err

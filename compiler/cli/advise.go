@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rankd/rankd/compiler"
@@ -9,13 +10,25 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// advise reports, with --advise, the columns that a plan looks up for rows that it does not keep, and those in its
-// answer that it only computes with.
+// advise reports, with --advise, the columns that a plan looks up and nobody reads, those that it looks up for rows that it does not keep, and
+// those in its answer that it only computes with.
 func (k *checker) advise(path string, g *plan.Graph) {
 	if !k.options.advise {
 		return
 	}
+	for _, n := range g.Nodes {
+		if unread := g.Unread(n); len(unread) > 0 && n.Params.String("missing") != "fail" {
+			k.add(path, n.SourceSpan, compiler.Diagnostic{Severity: compiler.Advice, Code: "unread-column",
+				Message: fmt.Sprintf("node %q looks %s up, and nobody reads that: no node, and not returns", n.ID, names(unread)),
+				Hint:    "drop it from the lookup"})
+		}
+	}
 	for _, late := range g.LateLookups() {
+		unread := g.Unread(late.Node)
+		late.Columns = slices.DeleteFunc(late.Columns, func(key *registry.Key) bool { return slices.Contains(unread, key) })
+		if len(late.Columns) == 0 {
+			continue
+		}
 		if n := late.Node; n.Params.Given("timestamp") && len(late.Columns) < len(n.Params.Keys("fields")) {
 			continue // All values of a row need its timestamp.
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
@@ -40,20 +41,33 @@ func (s *sample) add(field, value string) {
 func (s *sample) writeTable(w io.Writer, entity string) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "[%s]\n", entity)
+	if bad := s.leaveOut(); len(s.fields) == 0 {
+		return fmt.Errorf("no field of the hashes has a name that a table takes: %d have others, such as %s", len(bad), shortly(bad[0]))
+	} else if len(bad) > 0 {
+		fmt.Fprintf(&out, "# Left out: %d fields with names that no table takes, such as %s.\n", len(bad), shortly(bad[0]))
+	}
 	taken := map[string]bool{"id": true} // the row id
 	for _, field := range slices.Sorted(maps.Keys(s.fields)) {
 		values := slices.Sorted(slices.Values(s.fields[field])) // SCAN has no order.
 		name := columnName(field, entity, taken)
 		taken[name] = true
-		typ, remark := guess(values)
-		line := fmt.Sprintf("%s = %q", name, typ.String())
+		guessed, remark := guess(values)
+		typ := guessed.String()
+		if n := vectorDims(values); n > 0 {
+			typ, remark = fmt.Sprintf("vector(%d)", n), ""
+		} else if slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+			remark = "not all values are text"
+		}
+		line := fmt.Sprintf("%s = %q", name, typ)
 		if name != field {
-			line = fmt.Sprintf("%s = {type = %q, field = %s}", name, typ.String(), basicString(field))
+			line = fmt.Sprintf("%s = {type = %q, field = %s}", name, typ, basicString(field))
 		}
 		share := fmt.Sprintf("null in %d of %d", s.hashes-len(values), s.hashes)
 		var shown []string
-		for _, v := range values[:min(len(values), examplesShown)] {
-			shown = append(shown, errtext.Quote(v))
+		for _, v := range slices.Compact(slices.Clone(values)) {
+			if shown = append(shown, shortly(v)); len(shown) == examplesShown {
+				break
+			}
 		}
 		remarks := []string{share}
 		if remark != "" {
@@ -65,9 +79,29 @@ func (s *sample) writeTable(w io.Writer, entity string) error {
 	return err
 }
 
-// basicString writes a field's name as TOML. A name that is longer than a table takes, or that has control characters, is refused there.
+// leaveOut removes the fields whose names no table can have, or not as they are, and returns them in order.
+func (s *sample) leaveOut() (bad []string) {
+	for field := range s.fields {
+		if !registry.ValidField(field) {
+			bad = append(bad, field)
+			delete(s.fields, field)
+		}
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+// shortly quotes a value for a comment. Of what is not text it shows the length.
+func shortly(v string) string {
+	if !utf8.ValidString(v) {
+		return fmt.Sprintf("%d bytes", len(v))
+	}
+	return errtext.Quote(v)
+}
+
+// basicString writes a field's name as TOML.
 func basicString(s string) string {
-	text, _ := json.Marshal(strings.ToValidUTF8(s, "�")) // A string always is JSON, and TOML reads the escapes of JSON.
+	text, _ := json.Marshal(s) // A string always is JSON, and TOML reads the escapes of JSON.
 	return string(text)
 }
 
@@ -80,6 +114,15 @@ func wordOf(text, other string) string {
 		word = "_" + word
 	}
 	return cmp.Or(word, other)
+}
+
+// entityName makes the name of an entity's table of a text. The table key would have columns in the long form.
+func entityName(text string) string {
+	name := wordOf(text, "row")
+	if name == "key" {
+		name = "key_row"
+	}
+	return name
 }
 
 // columnName returns the name of a field's column, which none has yet.
@@ -99,6 +142,27 @@ func columnName(field, entity string, taken map[string]bool) string {
 			return numbered
 		}
 	}
+}
+
+// vectorDims returns how many numbers each value has, if all have as many and may be vectors: lists with a fraction somewhere, or floats of 4 bytes
+// that are not text. Otherwise it returns 0.
+func vectorDims(values []string) int {
+	first := strings.Trim(values[0], "[]")
+	n := strings.Count(first, ",") + 1
+	may := slices.ContainsFunc(values, func(v string) bool { return strings.ContainsAny(v, ".eE") })
+	if slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+		n, may = len(values[0])/4, true
+	}
+	if !may || n < 2 || n > registry.VectorDimsMax {
+		return 0
+	}
+	b := rowset.NewVectorBuilder(registry.IDKey, n, len(values))
+	for _, v := range values {
+		if !b.AppendText([]byte(v)) {
+			return 0
+		}
+	}
+	return n
 }
 
 // guess returns the type that most of the values have, and what makes one doubt it.

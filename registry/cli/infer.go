@@ -237,5 +237,5 @@ func (f *finding) write(w io.Writer) error {
 	}
 	entity, _, _ := strings.Cut(f.pattern, ":")
 	entity, _, _ = strings.Cut(entity, "*")
-	return f.sample.writeTable(w, wordOf(entity, "row"))
+	return f.sample.writeTable(w, entityName(entity))
 }

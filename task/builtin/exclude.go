@@ -3,6 +3,7 @@ package builtin
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/rankd/rankd/internal/errtext"
@@ -48,7 +49,7 @@ func exclude() task.Spec {
 				Doc: "The type of the key."},
 			{Name: "max_age", Type: plan.Float, Source: plan.SourceRule{FloatMin: &now},
 				Doc: "The age in seconds beyond which a member of a sorted set no longer excludes. Without it every member does."},
-			{Name: "context", Type: plan.String, Doc: "The name of a list in the request's context: of integers, or of strings if `by` is a string column."},
+			{Name: "context", Type: plan.String, Doc: "The name of a list in the request's context: of integers, or of strings if `by` is a string column or the ids are strings."},
 			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.String}},
 				Doc: "The column whose value is looked for. Without it the id. Redis knows an integer by its decimal digits."},
 			{Name: "fail_open", Type: plan.Bool, Doc: "Whether a failure of Redis lets the rows pass."},
@@ -69,7 +70,7 @@ func exclude() task.Spec {
 // excludeReads returns the column of by, and the id if a list of integers is compared with it. Members of a set are texts, as ids may be.
 func excludeReads(n *plan.Node, _ *registry.Registry) []registry.KeyID {
 	e := n.Prepared.(*excludeNode)
-	if e.by == registry.IDKey && e.context == nil {
+	if e.by == registry.IDKey && (e.context == nil || e.TextIDs()) {
 		return nil
 	}
 	return []registry.KeyID{e.by}
@@ -85,14 +86,21 @@ type excludeNode struct {
 	context *registry.Param // nil: no list
 }
 
+// TextIDs reports whether a list of strings is compared with ids.
+func (e *excludeNode) TextIDs() bool {
+	return e.by == registry.IDKey && e.context != nil && e.context.Type == registry.StringList
+}
+
 func prepareExclude(n *plan.Node, reg *registry.Registry) (any, error) {
 	e := &excludeNode{by: registry.IDKey, key: n.Params.Template("key"), sorted: n.Params.String("kind") == "sorted_set",
 		aged: n.Params.Given("max_age"), maxAge: n.Params.Float("max_age")}
-	listType := registry.IntList
+	types := []registry.Type{registry.IntList, registry.StringList} // of a list of ids
 	if by := n.Params.Key("by"); by != nil {
-		e.by = by.ID
-		if by.Type == registry.String {
-			listType = registry.StringList
+		switch e.by = by.ID; {
+		case by.Type == registry.String:
+			types = types[1:]
+		case e.by != registry.IDKey:
+			types = types[:1]
 		}
 	}
 	context := n.Params.String("context")
@@ -115,8 +123,12 @@ func prepareExclude(n *plan.Node, reg *registry.Registry) (any, error) {
 	}
 	if context != "" {
 		list, ok := reg.ParamByName(context)
-		if !ok || !list.Context || list.Type != listType {
-			return nil, plan.ParamErrorf("context", "is %s, must be a field of the request's context of type %s", task.Quote(context), listType)
+		if !ok || !list.Context || !slices.Contains(types, list.Type) {
+			want := string(types[0])
+			if len(types) > 1 {
+				want += ", or " + string(types[1]) + " for ids that are strings"
+			}
+			return nil, plan.ParamErrorf("context", "is %s, must be a field of the request's context of type %s", task.Quote(context), want)
 		}
 		e.context = list
 	}
@@ -150,6 +162,9 @@ func (e *excludeNode) withoutList(c *task.Ctx, in rowset.RowSet) (rowset.RowSet,
 	if e.context == nil {
 		return in, nil
 	}
+	if e.TextIDs() {
+		return e.withoutTexts(c, in)
+	}
 	list := rowset.Side{Key: registry.IDKey}
 	if e.context.Type == registry.IntList {
 		ids, _ := c.Params.IntList(e.context.ID)
@@ -175,6 +190,32 @@ func (e *excludeNode) withoutList(c *task.Ctx, in rowset.RowSet) (rowset.RowSet,
 	}
 	return rowset.Where(c.Memory, in, keep), nil
 }
+
+// withoutTexts drops the rows whose ids, which are texts, the list of the context has.
+func (e *excludeNode) withoutTexts(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
+	texts, _ := c.Params.StringList(e.context.ID)
+	ids := c.IDTexts()
+	if len(texts) == 0 || ids == nil {
+		return in, nil
+	}
+	listed := make(map[string]bool, len(texts))
+	for _, text := range texts {
+		listed[text] = true
+	}
+	keep := rowset.NewBitmap(in.Len())
+	for pos := range in.Len() {
+		if pos%excludeBlock == 0 && c.Cancelled() {
+			return rowset.RowSet{}, rowset.ErrStopped
+		}
+		if !listed[ids[in.Batch.IDs[in.Row(pos)]]] {
+			keep.Set(pos)
+		}
+	}
+	return rowset.Where(c.Memory, in, keep), nil
+}
+
+// excludeBlock is how many rows are compared with a list between two checks whether to stop.
+const excludeBlock = 4096
 
 // withoutMembers drops the rows that the set in Redis has.
 func (e *excludeNode) withoutMembers(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/rowset/rowsettest"
 	"github.com/rankd/rankd/task"
 )
@@ -186,4 +187,39 @@ func TestExcludeFailsInOneLine(t *testing.T) {
 		require.ErrorContains(t, err, `SMISMEMBER seen:D\nE: `)
 		assert.NotContains(t, err.Error(), "\n")
 	}
+}
+
+// A list of strings of the request drops rows by ids that are strings. Those that the request lists and no row has change nothing.
+func TestExcludeStringIDs(t *testing.T) {
+	for name, c := range map[string]struct {
+		context map[string]any
+		want    []string
+	}{
+		"some":       {map[string]any{"muted": []string{"b", "d", "nobody", ""}}, []string{"a", "c"}},
+		"all":        {map[string]any{"muted": []string{"a", "b", "c", "d"}}, nil},
+		"none":       {map[string]any{"muted": []string{}}, []string{"a", "b", "c", "d"}},
+		"no list":    {nil, []string{"a", "b", "c", "d"}},
+		"by the key": {map[string]any{"muted": []string{"a"}}, []string{"b", "c", "d"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ids := rowset.NewIDDict()
+			rows, err := ids.Number(nil, []byte("a"), []byte("b"), []byte("c"), []byte("d"))
+			require.NoError(t, err)
+			params := map[string]any{"context": "muted"}
+			if name == "by the key" {
+				params["by"] = "id"
+			}
+			out, err := rankdtest.Run(specNamed(t, "core::exclude"), rankdtest.Case{Params: params, Inputs: rankdtest.Inputs(rankdtest.Rows(rows...)),
+				Registry: textRegistry(), UserIDText: "u", Entity: "product", IDs: ids, Context: c.context})
+			require.NoError(t, err)
+			var got []string
+			for _, id := range rankdtest.IDs(out) {
+				got = append(got, ids.Texts()[id])
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+	_, err := rankdtest.Run(specNamed(t, "core::exclude"), rankdtest.Case{Params: map[string]any{"context": "muted"}, Inputs: rankdtest.Inputs(rankdtest.Rows(1)),
+		Registry: textRegistry(), UserIDText: "u"})
+	assert.ErrorContains(t, err, "compares the id with strings")
 }

@@ -111,6 +111,8 @@ func TestRemoteRequestNamesTheUser(t *testing.T) {
 var textRegistry = sync.OnceValue(func() *registry.Registry {
 	tables := remoteTables.FS()
 	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n[[entity]]\nname = \"product\"\nid = \"string\"\n")}
+	params := strings.TrimSuffix(string(tables["params.toml"].Data), "]") + `, {id = 6, name = "muted", type = "string_list", context = true}]`
+	tables["params.toml"] = &fstest.MapFile{Data: []byte(params)}
 	reg, err := registry.Load(tables, "test")
 	if err != nil {
 		panic(err)
