@@ -146,3 +146,34 @@ func TestShownInputs(t *testing.T) {
 		})
 	}
 }
+
+// TestUnread: a column is unread if no node reads it and the plan does not return it.
+func TestUnread(t *testing.T) {
+	ops, reg := builtin.Catalog(), adviceRegistry(t)
+	look := func(more string) string {
+		return `{"node_id": "b", "op": "core::lookup", "inputs": ["a"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["title", "likes", "author"]` + more + `}},
+			{"node_id": "c", "op": "core::vm", "inputs": ["b"], "params": {"out_key": 13, "expr_id": "likes"}}`
+	}
+	for name, c := range map[string]struct {
+		look, returns string
+		want          []string
+	}{
+		"one":              {look(""), `"returns": [10], `, []string{"author"}},
+		"two":              {look(""), `"returns": [13], `, []string{"title", "author"}},
+		"all go out":       {look(""), ``, nil},
+		"the time of rows": {look(`, "timestamp": "author", "max_age": 5`), `"returns": [10], `, nil},
+		"rows may go":      {look(`, "missing": "drop"`), `"returns": [10], `, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := plan.Load("p", fmt.Appendf(nil, `{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.returns.v1"], %s
+				"nodes": [{"node_id": "a", "op": "core::candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "inbox:{user}"}}, %s],
+				"outputs": ["c"], "expr_table": {"likes": {"op": "key_ref", "key_id": 11}}}`, c.returns, c.look), ops, reg)
+			require.NoError(t, err)
+			var got []string
+			for _, key := range g.Unread(g.Nodes[1]) {
+				got = append(got, key.Name)
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}

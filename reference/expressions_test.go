@@ -36,6 +36,9 @@ lists it when a plan needs it. It brings three things:
 | string | string keys and parameters, constants, what the operators of strings make | no; ` + "`+`" + ` makes a longer string | ` + "`==` and `!=`" + ` with another string, by bytes |
 | set | string_set keys, string_list and int_list parameters | no | ` + "`includes`" + ` and null tests alone |
 
+` + "`hash`" + ` and the operators of strings take no bool. A choice between bools is a predicate in TypeScript, and no number:
+` + "`c ? (Key.b1 ? 1 : 0) : (Key.b2 ? 1 : 0)`" + ` is one. ` + "`Pred.cmp`" + ` compares numbers; ` + "`Key.id != \"7\"`" + ` compares ids that are strings.
+
 Arithmetic is that of doubles, as in JavaScript. An integer stays exact only where it is compared as it stands: by the six
 comparisons, ` + "`in` and `member`" + `. Every other operator turns it into a double first: ` + "`Key.id + 0 == Key.likes`" + ` compares doubles, and so
 does ` + "`min`, `if` or `coalesce`" + ` of integers. TypeScript writes an exact constant beyond 2^53 as ` + "`9007199254740993n`" + `.

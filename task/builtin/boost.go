@@ -48,7 +48,7 @@ func boost() task.Spec {
 			Nulls:      "A null score stays null until a rule gives it a value. A rule may give null. A null at the end fails the node if `out_key` is not nullable.",
 			Empty:      "No rows give no rows. A rule without a row evaluates nothing.",
 			Duplicates: "Each row counts for itself, also those with the same id.",
-			Failures:   "An expression that is not finite for a row of its rule fails the node, and so does a predicate that cannot be evaluated. The error names the rule.",
+			Failures:   "An expression that is not finite for a row of its rule fails the node, and so does a predicate that cannot be evaluated. The error names the rule. A plan does not load if `out_key` is the key of `score`, which keeps its values.",
 			Example: task.Example{
 				Plan: `ctx.viewer({ endpoint: redis }).follow({ endpoint: redis, fanout: 5 })
   .vm({ outKey: Key.score, expr: Key.id * 1 })

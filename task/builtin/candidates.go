@@ -92,7 +92,9 @@ func candidatesReference() task.Reference {
 		Duplicates: "Each entry becomes a row: an id that is there twice, in one key or in two, has two rows. Rows of the input with the same id each bring the entries of its key. " +
 			"[dedupe](dedupe.md) removes the duplicates.",
 		Failures: "The node fails if a key has another type than `kind` (with `on_error` `partial` such a key has no entries, and the row that asked counts as dropped), if a string of the context is too long for a key, if a bound of the range is null or not a number, or if Redis cannot be reached. An entry that is not an integer of 64 bits, or " +
-			"whose score is not finite, is dropped after the limit and counted: `malformed` of `--metrics`. The answer's `completeness` says how many were no such integers, with the first of them and its key.",
+			"whose score is not finite, is dropped and counted: `malformed` of `--metrics`. The answer's `completeness` says how many were no such integers, with the first of them and its key. " +
+			"In a list and a sorted set it takes a place of the limit. The limit of a set counts ids alone, and `of` in `completeness` counts all its members.\n\n" +
+			"A plan does not load if the node has an input and its `key` has no `{id}`, or the other way round, or if it names `score` beside `min_member` or `max_member`, whose members have one score.",
 		Example: task.Example{
 			Plan:  "ctx.candidates({ endpoint: redis, key: \"inbox:{user}\", kind: \"sorted_set\", min: 1, limit: 3, score: Key.score })",
 			Redis: []string{"ZADD inbox:1 0.5 11 2.25 12 1.5 13 0.25 14 3 draft"},
@@ -504,15 +506,18 @@ func (r *candidateReader) gatherTexts(reply resp.Reply) {
 		}
 		return
 	}
+	if r.kind == kindList && r.reverse {
+		for i := reply.Len() - 1; i >= 0; i-- {
+			add(reply.At(i).Bytes())
+		}
+		return
+	}
 	for entry := range reply.All() {
 		add(entry.Bytes())
 	}
-	switch {
-	case r.kind == kindSet:
+	if r.kind == kindSet {
 		slices.SortFunc(r.entryTexts, bytes.Compare)
 		r.entryTexts = r.entryTexts[:min(len(r.entryTexts), r.limit)]
-	case r.kind == kindList && r.reverse:
-		slices.Reverse(r.entryTexts)
 	}
 }
 

@@ -73,7 +73,7 @@ func diversify() task.Spec {
 				"A row whose `score` is null counts for nothing, stays null and stands last.",
 			Empty:      "No rows give no rows.",
 			Duplicates: "Each row counts, also those with the same id. `by: id` keeps them apart.",
-			Failures:   "A null score fails the node if `out_key` is not nullable. A plan does not load if it gives one method a parameter of the other.",
+			Failures:   "A null score fails the node if `out_key` is not nullable. A plan does not load if it gives one method a parameter of the other, or if `out_key` is the key of `score`, which keeps its values.",
 			Example: task.Example{
 				Plan: `ctx.viewer({ endpoint: redis }).follow({ endpoint: redis, fanout: 8 })
   .diversify({ by: Key.country, max: 1, window: 3 })`,

@@ -32,7 +32,7 @@ func join() task.Spec {
 				"`left` writes nulls also under keys that are not nullable, as concat does. The floats 0.0 and -0.0 are equal.",
 			Empty:      "Without rows on the left the result has none. Without rows in `right`, `left` and `anti` keep all rows, and `inner` keeps none.",
 			Duplicates: "Rows of the left side with the same id or key all stay, with the same match. Of such rows in `right` the first counts.",
-			Failures:   "The node does not fail.",
+			Failures:   "The node does not fail. A plan does not load if a left join has no `columns`, since it would change nothing, or an anti join has some.",
 			Example: task.Example{
 				Plan: "const me = ctx.viewer({ endpoint: redis });\n" +
 					"const scored = me.recommendation({ endpoint: redis, fanout: 100 }).vm({ outKey: Key.score, expr: Key.id * 2 });\n" +

@@ -78,7 +78,7 @@ func lookupReference() task.Reference {
 			"member, or a JSON pointer if it begins with `/`: `/author/name`, `/images/0`.\n\n" +
 			"The kinds `score`, `member` and `bit` ask one key for all rows, such as `seen:{user}`.\n\n" +
 			"The type says which texts are values: an int is a decimal integer of 64 bits; a float a finite decimal number; a bool `1`, `0`, `true` or `false`; a string any bytes. A string set is a " +
-			"list with commas between its members, or a JSON array of strings. A value of a JSON document has the JSON type for it: a number, a boolean, a string or an array of strings.\n\n" +
+			"list with commas between its members, or a JSON array of strings. A value of a JSON document has the JSON type for it: a number, a boolean, a string or an array of strings. There an int is any number whose value is an integer: `3.0` and `1e2` are 3 and 100.\n\n" +
 			"A value is missing if the key does not exist and the table does not say otherwise, if it lacks the field or the member, if its text is not such a value (as " +
 			"`nan`, `inf` and numbers out of range), or if the row is too old. A member of a JSON document that is null is missing, too. `missing` says what becomes of it; `drop` drops a row if one of its values is missing.\n\n" +
 			"`max_age` and `timestamp` leave out stale hashes and documents: a row is too old if its timestamp is more than `max_age` before the arrival of the request, and also if it has none. " +

@@ -49,7 +49,7 @@ func sample() task.Spec {
 			Nulls:      "A row is never drawn if its weight is null, 0, negative or not finite. If no column has the weights, no row is drawn.",
 			Empty:      "No rows give no rows. If fewer rows than `count` may be drawn, all of these are.",
 			Duplicates: "Each row is drawn for itself. Rows with the same id have different random numbers, by their order.",
-			Failures:   "The node does not fail.",
+			Failures:   "The node does not fail. A plan does not load if `propensity` is the key of `weight`, which keeps its values.",
 			Example: task.Example{
 				Plan: "return ctx.candidates({ endpoint: redis, key: \"inbox:{user}\" })\n" +
 					"  .lookup({ endpoint: redis, key: \"article:{id}\", fields: [Key.likes] })\n" +
