@@ -132,7 +132,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		OnUntracked: e.hearUntracked,
 		OnDenied:    func(d scheduler.Denied) { go d.Log(o.Logger) }, // The loop does not wait for a log.
 		OnPanic: func(recovered any, stack []byte) {
-			o.Logger.Error("panic on the loop", "panic", recovered, "stack", string(stack))
+			o.Logger.Error("panic in the engine", "panic", recovered, "stack", string(stack))
 		},
 	}
 	for _, ep := range cfg.Registry.Endpoints() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -173,6 +174,12 @@ func cancelled(id string, ctx context.Context) *Error {
 	return e
 }
 
+// faulty returns the *Error for a panic of rankd itself, which it logs.
+func (e *Engine) faulty(id, while string, recovered any) *Error {
+	e.options.Logger.Error("panic "+while, "request_id", errtext.Cut(id), "panic", recovered, "stack", string(debug.Stack()))
+	return runError(id, scheduler.ErrFault, nil)
+}
+
 // runError returns the *Error for an error of the scheduler. The text names the kind of failure; the detail describes
 // this one. graph is the plan that ran, nil if there was none.
 func runError(id string, err error, graph *plan.Graph) *Error {
@@ -187,8 +194,12 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 	}
 	e.Detail = oneLine(err.Error())
 	if param := (*expr.ParamError)(nil); graph != nil && errors.As(err, &param) {
-		e.Detail = paramDetail(graph.Registry, param)
-		e.Class, e.causes = outcome.BadRequest, append(e.causes, ErrInvalidRequest)
+		if p, ok := graph.Registry.Param(param.Param); ok {
+			e.Detail = paramDetail(p, param)
+			e.Class, e.causes = outcome.BadRequest, append(e.causes, ErrInvalidRequest)
+		} else {
+			e.Detail = fmt.Sprintf("%s: the plan reads the param with the id %d, which params.toml lacks: bring it back, or compile the plan without it", e.Detail, param.Param)
+		}
 	}
 	known := failureOf(err, e.Text)
 	if e.Class == outcome.BadRequest && known.kind == task.ErrInvalid {
@@ -204,8 +215,7 @@ func runError(id string, err error, graph *plan.Graph) *Error {
 }
 
 // paramDetail says which value of the request is at fault, and why.
-func paramDetail(reg *registry.Registry, e *expr.ParamError) string {
-	p, _ := reg.Param(e.Param) // a plan reads none that it lacks
+func paramDetail(p *registry.Param, e *expr.ParamError) string {
 	place := "param"
 	if p.Context {
 		place = "context member"

@@ -387,18 +387,29 @@ func synthetic() []rowset.RowSet {
 // deliver receives the scheduler's result.
 func (c *call) deliver(result *scheduler.Result) {
 	e, done := c.engine, c.done
+	a, err := c.outcome(result)
+	c.free()
+	e.deliver(done, a, err)
+}
+
+// outcome returns the answer or the *Error of a run that has ended. A panic is an *Error, too: the caller waits for one of the two.
+func (c *call) outcome(result *scheduler.Result) (a *Answer, err error) {
+	e := c.engine
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			a, err = nil, e.faulty(c.RequestID, "while an answer was made", recovered)
+		}
+	}()
 	recording, elapsed := c.recording(result), e.ended(result).Sub(c.Arrived)
 	if result.Err != nil {
 		failed := c.failed(result.Err)
 		failed.Elapsed, failed.QueueDelay, failed.recording = elapsed, result.QueueDelay, recording
-		c.free()
-		e.deliver(done, nil, failed)
-		return
+		return nil, failed
 	}
 	if c.Graph != nil {
 		e.logMalformed(c.Graph.Name, result)
 	}
-	a := &Answer{
+	a = &Answer{
 		RequestID: c.RequestID, Elapsed: elapsed, generation: c.generation, result: result, showDeltas: c.Deltas, recording: recording,
 	}
 	if c.Graph != nil {
@@ -407,8 +418,19 @@ func (c *call) deliver(result *scheduler.Result) {
 			a.explained = newExplained(&c.Execution, result, c.explain)
 		}
 	}
-	c.free()
-	e.deliver(done, a, nil)
+	return a, nil
+}
+
+// Contain calls fn, which makes a reply out of an answer, for a caller that owes a reply in any case. A panic is logged
+// and becomes an *Error.
+func (in Intake) Contain(requestID string, fn func()) (err error) {
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			err = in.engine.faulty(requestID, "while a reply was made", recovered)
+		}
+	}()
+	fn()
+	return nil
 }
 
 // failed returns the *Error for the error of a run.

@@ -368,11 +368,11 @@ func (r *running) part(ctx context.Context, part int) error {
 	defer failed.drop()
 	var answers interface {
 		open() error
-		write(*Entry)
+		write(*Entry) error // of an answer that cannot be written, for that user
 		failure() error
 		keep() error
 		drop()
-	} = &lineFile{output: newOutput(r.folder, partFile(part, kindAnswers)), format: r.Format}
+	} = &lineFile{output: newOutput(r.folder, partFile(part, kindAnswers)), engine: r.Engine, format: r.Format}
 	if r.lists != nil {
 		answers = r.lists
 	}
@@ -383,13 +383,14 @@ func (r *running) part(ctx context.Context, part int) error {
 	}
 	for p := line.Next(ctx, func() {}); p != nil; p = line.Next(ctx, func() {}) {
 		sum.Users++
+		if p.Err == nil {
+			p.Err = answers.write(p)
+		}
 		if p.Err != nil {
 			class, text := ClassOf(p.Err)
 			sum.Failed++
 			sum.fail(class, 1, text)
 			failed.write(append(p.Input, '\n'))
-		} else {
-			answers.write(p)
 		}
 		p.Empty()
 		line.Free(p)
@@ -551,13 +552,17 @@ func (o *output) keep(keeps bool) error {
 // A lineFile has the answers of a part, a line each. One goroutine.
 type lineFile struct {
 	*output
+	engine *rankd.Engine
 	format rankd.Format
 	buf    []byte
 }
 
-func (f *lineFile) write(p *Entry) {
-	f.buf = p.Answer.AppendJSON(f.buf[:0], f.format)
-	f.output.write(f.buf)
+func (f *lineFile) write(p *Entry) error {
+	err := f.engine.Intake().Contain(p.Answer.RequestID, func() { f.buf = p.Answer.AppendJSON(f.buf[:0], f.format) })
+	if err == nil {
+		f.output.write(f.buf)
+	}
+	return err
 }
 
 func (f *lineFile) failure() error { return f.err }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
@@ -50,6 +49,7 @@ type lists struct {
 	ctx     context.Context // of the job
 	batch   resp.Batch
 	key     []byte
+	ids     []string // of one user
 	err     error
 }
 
@@ -144,17 +144,26 @@ func (l *lists) open() error { return nil }
 func (l *lists) failure() error { return l.err }
 
 // write replaces the list of a user.
-func (l *lists) write(p *Entry) {
+func (l *lists) write(p *Entry) error {
+	l.ids = l.ids[:0]
+	err := l.running.Engine.Intake().Contain(p.Answer.RequestID, func() {
+		for c := range p.Answer.Candidates() {
+			l.ids = append(l.ids, c.IDText())
+		}
+	})
+	if err != nil {
+		return err
+	}
 	l.key = append(l.appendVersion(l.key[:0], l.Version), userOf(&p.Request)...)
 	l.batch.Begin(2)
 	l.batch.ArgString("DEL")
 	l.batch.ArgBytes(l.key)
-	if n := p.Answer.Len(); n > 0 {
+	if n := len(l.ids); n > 0 {
 		l.batch.Begin(2 + n)
 		l.batch.ArgString("RPUSH")
 		l.batch.ArgBytes(l.key)
-		for c := range p.Answer.Candidates() {
-			l.appendID(c)
+		for _, id := range l.ids {
+			l.batch.ArgString(id)
 		}
 		l.batch.Begin(3)
 		l.batch.ArgString("EXPIRE")
@@ -164,9 +173,8 @@ func (l *lists) write(p *Entry) {
 	if l.batch.Size() >= listsBytes {
 		l.err = l.flush(nil)
 	}
+	return nil
 }
-
-func (l *lists) appendID(c rankd.Candidate) { l.batch.ArgString(c.IDText()) }
 
 // appendVersion appends how the keys of a version begin.
 func (l *lists) appendVersion(dst []byte, version int64) []byte {

@@ -69,9 +69,13 @@ func (l *Loop) call(fn func()) (recovered any) {
 // around each, so that a panic in one does not harm the next. Loop only.
 func (l *Loop) Contain() {
 	if r := recover(); r != nil {
-		l.panicked(r)
+		l.Contained(r)
 	}
 }
+
+// Contained counts and reports a panic that a callback has recovered from by itself. Loop only, within the deferred
+// function that has recovered: the stack is that of the panic.
+func (l *Loop) Contained(recovered any) { l.panicked(recovered) }
 
 // panicked counts and reports a panic. Called before its stack is unwound.
 func (l *Loop) panicked(recovered any) {

@@ -173,14 +173,12 @@ func (e *Async) armGrace(grace time.Duration) {
 func (e *Async) giveUp() {
 	e.over = true
 	e.dropWaiting()
-	for r := e.runs.First(); r != nil; r = r.link.Next() {
-		r.State.Abort(-1, ErrShuttingDown)
-		r.giveUp(ErrShuttingDown)
-	}
-	for r := e.runs.First(); r != nil; {
-		next := r.link.Next()
-		r.pump()
-		r = next
+	for _, step := range [...]func(*run){(*run).shutDown, (*run).resume} {
+		for r := e.runs.First(); r != nil; {
+			next := r.link.Next()
+			step(r)
+			r = next
+		}
 	}
 }
 

@@ -45,6 +45,7 @@ type asyncJob struct {
 	begun   clock.Time // when it was handed over, as reported to its State
 	expiry  *loop.Timer
 	settled bool // first-wins guard
+	live    bool // the body has begun and not ended
 }
 
 func (e *Async) newAsyncJob(there where) *asyncJob {
@@ -110,6 +111,7 @@ func (j *asyncJob) begin() error {
 	if j.there == onPool {
 		return j.submit()
 	}
+	j.live = true
 	j.body.start()
 	return nil
 }
@@ -167,6 +169,7 @@ func (j *asyncJob) end(err error) {
 // expire is called when the deadline wins the race. The node fails now, and the later result of its body is dropped.
 // In a chain this is the running node, if its time is over.
 func (j *asyncJob) expire() {
+	defer j.run.contain(false)
 	now := j.engine.loop.Clock().Now()
 	if j.chained() {
 		j.advance()
@@ -195,6 +198,12 @@ func (j *asyncJob) orphan(err error) *run {
 	}
 	r := j.settle(err, 0)
 	r.orphaned = true
+	j.becomeOrphan(err)
+	return r
+}
+
+// becomeOrphan asks the body of a settled node to stop.
+func (j *asyncJob) becomeOrphan(err error) {
 	j.profile.live++
 	j.engine.orphans.Push(j, &j.link)
 	j.cancel.Cancel(err)
@@ -203,27 +212,27 @@ func (j *asyncJob) orphan(err error) *run {
 	} else {
 		j.body.cancel()
 	}
-	return r
 }
 
 // settle is the only way in which a node settles, whatever wins the race. A nil err means that the body's result
 // counts; otherwise a worker may still hold the result. The caller pumps the run.
 func (j *asyncJob) settle(err error, ended clock.Time) *run {
-	r := j.leave()
+	r := j.run
 	r.State.Tell(j.engine.loop.Now())
 	if err != nil {
 		r.Fail(j.node.Index, err, ended, j.engine.loop.Clock().Now())
 	} else {
 		r.Succeed(&j.Job)
 	}
-	return r
+	return j.leave()
 }
 
 // skip settles a node whose request had failed before the job began.
 func (j *asyncJob) skip() {
-	r := j.leave()
+	r := j.run
 	r.Journal.Unspawn(j.node.Index)
 	r.State.Skip(j.node.Index)
+	j.leave()
 	j.free()
 	r.pump()
 }

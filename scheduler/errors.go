@@ -34,6 +34,8 @@ var (
 	ErrOverloaded = errors.New("too many requests: the run limit and the queue are full")
 	// ErrShuttingDown: the request came after Close, or Close gave it up.
 	ErrShuttingDown = errors.New("shutting down")
+	// ErrFault: the engine itself has panicked while it worked for the request. Config.OnPanic has the panic.
+	ErrFault = errors.New("a fault of rankd itself: the log has the panic and its stack")
 )
 
 // NodeError is the failure of one node. Immutable.

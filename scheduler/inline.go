@@ -57,6 +57,12 @@ func (in *inliner) init(e *Async) {
 	in.job.Init(&e.outside, &e.given, nil)
 }
 
+// resume goes on with a run that has waited.
+func (r *run) resume() {
+	defer r.contain(false)
+	r.pump()
+}
+
 // hasBudget reports whether nodes may run inline in this iteration.
 func (in *inliner) hasBudget() bool {
 	if now := in.engine.loop.Iteration(); in.iteration != now {
@@ -182,6 +188,12 @@ func (in *inliner) measure() {
 	p.inlineTime.Add(took)
 }
 
+// abandon forgets a job that a panic has left in any state.
+func (in *inliner) abandon() {
+	in.job, in.try, in.run, in.ended = Job{}, try{}, nil, 0
+	in.job.Init(&in.engine.outside, &in.engine.given, nil)
+}
+
 // forget drops what the body that has ended would leave to the next one. The rows follow with the last one: runInline.
 func (in *inliner) forget() {
 	env := tasks.Env(&in.job.Ctx)
@@ -210,10 +222,12 @@ func (in *inliner) resumeParked() {
 		runs[i] = nil
 		r.kept.parked = false
 		if r.Req == nil {
-			in.engine.freeRuns.put(r) // It has ended meanwhile.
+			if !r.broken {
+				in.engine.freeRuns.put(r) // It has ended meanwhile.
+			}
 			continue
 		}
-		r.pump()
+		r.resume()
 	}
 	in.others = runs[:0]
 }

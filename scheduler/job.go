@@ -195,6 +195,9 @@ func (r *Run) Result() *Result {
 	return result
 }
 
+// Fault returns the outcome of a run that a panic of the engine has broken.
+func (r *Run) Fault() *Result { return &Result{Err: ErrFault, QueueDelay: r.Req.delay} }
+
 // Job runs a node, or the nodes of a chain one after the other. One goroutine at a time; nothing else on it uses the
 // Job meanwhile.
 type Job struct {

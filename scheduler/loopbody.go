@@ -60,6 +60,9 @@ func (b *loopBody) run() { b.job.Steps(nil) }
 // wake resumes the code after its wait.
 func (b *loopBody) wake() {
 	e := b.engine
+	if !b.job.settled {
+		defer b.job.run.contain(b.job.run.pumping)
+	}
 	e.left = 0
 	e.loop.CountIn(&b.job.profile.callbacks)
 	b.journal.Resume(b.index)
@@ -79,6 +82,7 @@ func (b *loopBody) slept() {
 
 func (b *loopBody) ended() {
 	j := b.job
+	j.live = false
 	took := b.engine.loop.Now().Sub(j.begun) // It may have begun later than the loop's time, by its own reading of the clock.
 	j.profile.countRun(&j.profile.nodes[b.index], max(took, 0), j.Ctx.Limit)
 	b.journal, b.cancelled = nil, false

@@ -94,6 +94,7 @@ func (j *asyncJob) submit() error {
 	if err := j.engine.cpu.Submit(&o.job); err != nil {
 		return err
 	}
+	j.live = true
 	j.run.Journal.Submit(o.head, o.job.Queued, len(o.steps))
 	return nil
 }
@@ -167,6 +168,10 @@ func (j *asyncJob) advance() {
 
 // handedBack is the end of the job, on the loop.
 func (j *asyncJob) handedBack(err error) {
+	j.live = false
+	if !j.settled {
+		defer j.run.contain(false)
+	}
 	o := j.offload
 	ran, last := j.Ended != 0, int(o.position.Load())
 	switch {

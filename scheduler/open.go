@@ -58,8 +58,7 @@ type Config struct {
 	Credentials func(ep *registry.Endpoint) (login func() (username, password string, err error))
 	// Clock tells the time to everything below the engine. Nil means a real clock.
 	Clock clock.Clock
-	// OnPanic receives a panic in a callback on the loop, which contains it. Nil logs it: see
-	// loop.Config.
+	// OnPanic receives a panic in a callback on the loop, or in a blocking engine, which contain it. Nil logs it.
 	OnPanic func(recovered any, stack []byte)
 	// OnStuck is called when one callback holds up the loop, and when that has ended, on a goroutine of the engine.
 	// Nil logs it with slog.Default().

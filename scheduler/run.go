@@ -22,11 +22,14 @@ type run struct {
 
 	orphaned bool // a node has left an orphan, which may still use Shared; otherwise the next request has it
 	pumping  bool // pump is on the stack
+	broken   bool // a panic has left it in any state
 }
 
 // begin starts a request that was admitted.
 func (e *Async) begin(x *Execution) {
 	r := e.newRun()
+	r.Req = x
+	defer r.contain(false)
 	if r.policy = &e.policy; x.Mode != "" {
 		own := e.placement.policy(x.Mode)
 		r.policy = &own
@@ -115,6 +118,13 @@ func (r *run) giveUp(err error) {
 	}
 }
 
+// shutDown settles all nodes that run, because the engine gives up. The caller resumes the run.
+func (r *run) shutDown() {
+	defer r.contain(false)
+	r.State.Abort(-1, ErrShuttingDown)
+	r.giveUp(ErrShuttingDown)
+}
+
 // finish delivers the result, once, and frees the run.
 func (r *run) finish() {
 	e := r.engine
@@ -124,17 +134,67 @@ func (r *run) finish() {
 	} else if result.Degraded() {
 		r.profile.counts.Degraded++
 	}
+	if !r.orphaned {
+		r.Shared.Memory.Release(result.Outputs)
+	}
 	e.runs.Remove(&r.link)
 	if e.admission.End() {
 		e.admitSoon()
-	}
-	if !r.orphaned {
-		r.Shared.Memory.Release(result.Outputs)
 	}
 	r.free()
 	e.deliver(x, result)
 	journal.Free()
 	e.checkDrained()
+}
+
+// contain, deferred directly by each callback that works for a run, ends a panic of the engine itself, and answers the
+// request. nested says that a callback below on the stack does so. What a panic leaves of a run may be broken, so
+// nobody uses it again; its bodies become orphans.
+func (r *run) contain(nested bool) {
+	if nested {
+		return
+	}
+	if recovered := recover(); recovered != nil {
+		r.engine.loop.Contained(recovered)
+		if r.Req != nil { // Otherwise it has been answered.
+			r.breakOff()
+		}
+	}
+}
+
+// breakOff answers a request whose run has panicked.
+func (r *run) breakOff() {
+	e, x, journal, fault := r.engine, r.Req, r.Journal, r.Fault()
+	r.Req, r.broken = nil, true
+	defer e.checkDrained()
+	defer e.contained(journal.Free)
+	defer e.deliver(x, fault)
+	if e.inliner.run == r {
+		e.inliner.abandon()
+	}
+	for j := r.active.First(); j != nil; j = r.active.First() {
+		if j.leave(); j.live {
+			e.contained(func() { j.becomeOrphan(ErrFault) })
+		} else {
+			j.close()
+		}
+	}
+	if r.link.In() {
+		e.runs.Remove(&r.link)
+	}
+	if r.profile != nil {
+		r.profile.counts.Failed++
+		e.endLive(r.profile)
+	}
+	if e.admission.End() {
+		e.admitSoon()
+	}
+}
+
+// contained runs fn, whose panic must not keep its caller from going on.
+func (e *Async) contained(fn func()) {
+	defer e.loop.Contain()
+	fn()
 }
 
 // deliver calls done with the result. A done that panics must not unwind its caller, which has

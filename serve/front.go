@@ -27,6 +27,7 @@ const (
 	CutProtocol             // the client breaks the protocol
 	CutRevoked              // the token of the client was revoked
 	CutUnsent               // all connections together have too many answers unread, and this client has taken nothing for longest
+	CutFault                // rankd itself has panicked while it worked for the connection
 
 	cuts int = iota
 )
@@ -35,7 +36,7 @@ const (
 func (c Cut) String() string {
 	return [...]string{
 		CutLimit: "limit", CutIdle: "idle", CutSlowRead: "slow_read", CutSlowWrite: "slow_write", CutProtocol: "protocol", CutRevoked: "revoked",
-		CutUnsent: "unsent",
+		CutUnsent: "unsent", CutFault: "fault",
 	}[c]
 }
 

@@ -134,18 +134,27 @@ func (q *Query) start() error {
 // finish takes the outcome of a request that the engine has started.
 func (q *Query) finish(a *rankd.Answer, err error) {
 	q.Caller.End()
+	if err == nil {
+		if fault := q.service.engine.Intake().Contain(q.request.ID, func() { err = q.take(a) }); fault != nil {
+			err = fault
+		}
+	}
 	if err != nil {
 		q.fail(err)
 		return
 	}
+	q.done(q)
+}
+
+// take makes an answer the reply, or returns why it cannot be.
+func (q *Query) take(a *rankd.Answer) error {
 	q.ran(a.Plan)
 	bytes := a.Size()
 	if q.Outbox != nil && bytes >= OutboxStep {
 		if !q.Outbox.hold(bytes) {
 			refused := refusal(outcome.Overloaded, a.RequestID, "answers that the client has not taken leave no room for this one")
 			refused.Elapsed, refused.QueueDelay = a.Elapsed, a.QueueDelay()
-			q.fail(refused)
-			return
+			return refused
 		}
 		q.held = bytes
 	}
@@ -156,7 +165,7 @@ func (q *Query) finish(a *rankd.Answer, err error) {
 	if a.Degraded() {
 		m.degraded.Inc()
 	}
-	q.done(q)
+	return nil
 }
 
 // fail ends the request with an error, an *rankd.Error: Intake's methods and a request's callback promise that.

@@ -193,5 +193,14 @@ func (s *Service) refused(f Front, err *rankd.Error) Reply {
 	return Reply{Class: err.Class, RequestID: err.RequestID, bytes: err.Size(), err: err}
 }
 
+// Contain has a front encode what its client gets for an answer. If encode panics, that is counted and logged, and Contain
+// returns the reply that says so. Any goroutine.
+func (s *Service) Contain(f Front, requestID string, encode func()) (instead Reply, ok bool) {
+	if err := s.engine.Intake().Contain(requestID, encode); err != nil {
+		return s.Fail(f, err), false
+	}
+	return Reply{}, true
+}
+
 // FlushLog waits until the logger has the lines of all failed requests, or ctx ends.
 func (s *Service) FlushLog(ctx context.Context) { _ = s.log.lines.Flush(ctx) }

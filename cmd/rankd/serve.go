@@ -75,8 +75,8 @@ func (s *server) write(ctx context.Context, stdout io.Writer) error {
 	failed := false
 	flush := func() { _ = out.Flush() } // before each wait, so that no answer is held back
 	for p := s.line.Next(ctx, flush); p != nil; p = s.line.Next(ctx, flush) {
-		failed = failed || p.Err != nil
 		buf = s.appendAnswer(buf[:0], p)
+		failed = failed || p.Err != nil
 		p.Empty()             // before the write, which waits for the reader of stdout
 		_, _ = out.Write(buf) // an error stays, for the last Flush to report
 		if cap(buf) > answerBytesKept {
@@ -107,11 +107,16 @@ func (h *failureHook) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// appendAnswer appends the line that answers p.
+// appendAnswer appends the line that answers p. It sets the Err of an answer that cannot be encoded.
 func (s *server) appendAnswer(dst []byte, p *batch.Entry) []byte {
 	var failed *rankd.Error
 	if errors.As(p.Err, &failed) {
 		return failed.AppendJSON(dst)
 	}
-	return p.Answer.AppendJSON(dst, s.format)
+	doc := dst
+	p.Err = s.engine.Intake().Contain(p.Answer.RequestID, func() { doc = p.Answer.AppendJSON(dst, s.format) })
+	if errors.As(p.Err, &failed) {
+		return failed.AppendJSON(dst)
+	}
+	return doc
 }

@@ -2,6 +2,8 @@ package blocking
 
 import (
 	"context"
+	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -266,7 +268,24 @@ func (e *engine) turnAway(x *scheduler.Execution, err error) {
 	e.mu.Lock()
 	result := x.TurnedAway(err, e.given.Clock.Now())
 	e.mu.Unlock()
+	defer e.contain()
 	x.Deliver(result)
+}
+
+// contain, deferred directly, reports and ends a panic of a request's caller.
+func (e *engine) contain() {
+	if recovered := recover(); recovered != nil {
+		e.panicked(recovered)
+	}
+}
+
+// panicked reports a panic that was recovered from.
+func (e *engine) panicked(recovered any) {
+	if e.cfg.OnPanic == nil {
+		slog.Error("panic in an engine, contained", "panic", recovered, "stack", string(debug.Stack()))
+		return
+	}
+	e.cfg.OnPanic(recovered, debug.Stack())
 }
 
 func (e *engine) countDegraded(plan string) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alitto/pond/v2"
@@ -27,9 +28,10 @@ type run struct {
 	shared scheduler.Shared
 
 	mu       sync.Mutex
-	changed  sync.Cond // on mu: a node has settled
-	optional []*job    // spawned optional nodes, settled ones among them
-	returned []int     // recorded nodes that have settled since dispatch last looked
+	changed  sync.Cond   // on mu: a node has settled
+	spawned  []*job      // nodes that workers run, settled ones among them
+	fault    atomic.Bool // the engine itself has panicked, and the state may be broken
+	returned []int       // recorded nodes that have settled since dispatch last looked
 }
 
 // run runs a request that was admitted, on its goroutine. It delivers the result even if a body ends the goroutine by runtime.Goexit.
@@ -41,15 +43,62 @@ func (e *engine) run(x *scheduler.Execution) {
 	r.Record(e.journals, e.model, "")
 	r.Journal.Enter()
 	defer func() {
-		result := r.Result()
-		if result.Err == nil && result.Degraded() {
-			e.countDegraded(x.Graph.Name)
-		}
+		result := r.result()
 		e.admitNext()
+		defer e.contain()
 		x.Deliver(result)
 		r.Journal.Free()
 	}()
-	r.dispatch()
+	r.contained(r.dispatch)
+	if r.fault.Load() {
+		r.breakOff()
+	}
+}
+
+// result returns the answer of a run that has ended. A panic of the engine is one, too.
+func (r *run) result() (result *scheduler.Result) {
+	r.contained(func() {
+		if r.fault.Load() {
+			return
+		}
+		result = r.Result()
+		if result.Err == nil && result.Degraded() {
+			r.engine.countDegraded(r.Req.Graph.Name)
+		}
+	})
+	if r.fault.Load() {
+		return r.Fault()
+	}
+	return result
+}
+
+// contained calls a step of the engine, and notes its panic.
+func (r *run) contained(step func()) {
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			r.panicked(recovered)
+		}
+	}()
+	step()
+}
+
+func (r *run) panicked(recovered any) {
+	r.fault.Store(true)
+	r.engine.panicked(recovered)
+}
+
+// breakOff asks all bodies to stop, and waits for them: they use what the request's caller gets back.
+func (r *run) breakOff() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, j := range r.spawned {
+		j.cancel.Cancel(scheduler.ErrFault)
+	}
+	for _, j := range r.spawned {
+		for !j.settled {
+			r.changed.Wait()
+		}
+	}
 }
 
 // dispatch hands out ready nodes and
@@ -57,7 +106,7 @@ func (e *engine) run(x *scheduler.Execution) {
 func (r *run) dispatch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for {
+	for !r.fault.Load() {
 		now := r.engine.given.Clock.Now()
 		if i, ok := r.Next(now); ok {
 			r.spawn(i, now)
@@ -136,7 +185,6 @@ func (r *run) spawn(i int, start clock.Time) {
 		return
 	}
 	if node.Optional {
-		r.optional = append(r.optional, j)
 		e.mu.Lock()
 		e.enter(r.Req.Graph)
 		e.mu.Unlock()
@@ -148,19 +196,19 @@ func (r *run) spawn(i int, start clock.Time) {
 		}
 		j.work()
 	})
+	r.spawned = append(r.spawned, j)
 }
 
 // giveUpOptional settles the optional nodes that run. Their bodies are asked to stop, and nobody waits for them. mu is held.
 func (r *run) giveUpOptional(now clock.Time) {
 	r.Proceed(now) // Past the deadline of the request that is the error.
-	for _, j := range r.optional {
-		if !j.settled {
+	for _, j := range r.spawned {
+		if !j.settled && j.Ctx.Node.Optional {
 			j.settled = true
 			j.cancel.Cancel(scheduler.ErrGivenUp)
 			r.Fail(j.Ctx.Node.Index, scheduler.ErrGivenUp, now, now)
 		}
 	}
-	r.optional = nil
 }
 
 // job is one run of a node, on a goroutine that blocks where the body waits. One goroutine at a time, except that any
@@ -225,7 +273,7 @@ func (j *job) invoke(w *waiter) {
 
 // settle settles the node, unless it was given up.
 func (j *job) settle() {
-	r := j.run
+	r, recovered := j.run, recover()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if j.settled {
@@ -233,6 +281,18 @@ func (j *job) settle() {
 		return
 	}
 	j.settled = true
+	defer r.changed.Signal()
+	if recovered != nil {
+		r.panicked(recovered)
+	}
+	if !r.fault.Load() {
+		r.contained(j.report)
+	}
+}
+
+// report gives the outcome of the node to the run. run.mu is held.
+func (j *job) report() {
+	r := j.run
 	if j.workers != nil && j.waits != nil {
 		r.Journal.Merge(j.Ctx.Node.Index, j.waits)
 		r.returned = append(r.returned, j.Ctx.Node.Index)
@@ -242,5 +302,4 @@ func (j *job) settle() {
 	} else {
 		r.Succeed(&j.Job)
 	}
-	r.changed.Signal()
 }

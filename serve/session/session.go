@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/outcome"
@@ -464,6 +465,15 @@ func (s *Session) CutOff(why serve.Cut) {
 
 // ErrCutOff is the reason of a connection that the server has closed at once.
 var ErrCutOff = errors.New("cut off")
+
+// contain, deferred directly by what the engine and goroutines call, ends a panic and the connection: its client must not
+// wait for a reply that never comes.
+func (s *Session) contain() {
+	if recovered := recover(); recovered != nil {
+		s.server.panicked(recovered, debug.Stack())
+		s.CutOff(serve.CutFault)
+	}
+}
 
 // count counts the session among those that were cut off, once.
 func (s *Session) count(why serve.Cut) {

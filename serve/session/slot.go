@@ -85,6 +85,7 @@ func (p *slot) request() *serve.Query {
 // answered sends the reply when its turn comes. It is called once the service has the reply, inside ask or later.
 func (p *slot) answered() {
 	s := p.session
+	defer s.contain()
 	if s.closed {
 		p.server.free.put(p)
 		return
@@ -108,14 +109,25 @@ func (p *slot) encode() {
 	p.encoding = true
 	last := p.session.ends(p)
 	go func() {
-		text, _ := p.session.codec.Encode(nil, &p.query.Reply, p.note, last)
+		text, _ := p.make(nil, last)
 		p.server.loop.Post(func() { p.encoded(text) })
 	}()
+}
+
+// make encodes the reply. If that panics, the client is told so. Any goroutine, one at a time.
+func (p *slot) make(buf []byte, last bool) (text, memory []byte) {
+	reply, codec := &p.query.Reply, p.session.codec
+	instead, ok := p.server.service.Contain(p.server.protocol.Front, reply.RequestID, func() { text, memory = codec.Encode(buf, reply, p.note, last) })
+	if !ok {
+		text, memory = codec.Encode(nil, &instead, p.note, last)
+	}
+	return text, memory
 }
 
 // encoded sends the answer, which is text now.
 func (p *slot) encoded(text []byte) {
 	s := p.session
+	defer s.contain()
 	p.encoding = false
 	if s.closed { // The answer has taken memory until now.
 		s.outbox.Close()
@@ -134,6 +146,6 @@ func (p *slot) reply(last bool) (text []byte) {
 	if len(p.text) > 0 {
 		return p.text
 	}
-	text, p.server.encoded = p.session.codec.Encode(p.server.encoded, &p.query.Reply, p.note, last)
+	text, p.server.encoded = p.make(p.server.encoded, last)
 	return text
 }
