@@ -19,6 +19,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -282,4 +283,25 @@ func FuzzUsers(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestAnswersThatCannotBeEncodedFail: rankd itself panics while it encodes the answers of even users, which fail alone.
+func TestAnswersThatCannotBeEncodedFail(t *testing.T) {
+	broken := &testworld.BrokenRows{Rows: 3}
+	e, err := rankd.Open(rankd.Options{
+		Plan: "p", Redis: "127.0.0.1:1" /* not used */, Logger: slog.New(slog.DiscardHandler), TraceSink: broken, TraceSample: 1, Tasks: []task.Spec{broken.Task()},
+		Plans: fstest.MapFS{"p.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "p", "outputs": ["out"],
+			"nodes": [{"node_id": "out", "op": "test::broken", "inputs": []}]}`)}},
+	})
+	require.NoError(t, err)
+	defer e.Close()
+	out := filepath.Join(t.TempDir(), "out.jsonl")
+	sum, err := (&world{Engine: e}).job(t, numbers(20), out).Run(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 20, sum.Users)
+	assert.Equal(t, 10, sum.Failed)
+	text, err := os.ReadFile(out)
+	require.NoError(t, err)
+	assert.Equal(t, 10, strings.Count(string(text), `"candidates":[{"id":1}`))
+	assert.Equal(t, 10, strings.Count(string(text), "\n"))
 }
