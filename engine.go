@@ -44,6 +44,7 @@ type Engine struct {
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 
 	malformed malformedLog
+	faults    faultLog
 	untracked untracked
 }
 
@@ -131,9 +132,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		OnStuck:     func(s scheduler.Stuck) { s.Log(o.Logger) },
 		OnUntracked: e.hearUntracked,
 		OnDenied:    func(d scheduler.Denied) { go d.Log(o.Logger) }, // The loop does not wait for a log.
-		OnPanic: func(recovered any, stack []byte) {
-			o.Logger.Error("panic in the engine", "panic", recovered, "stack", string(stack))
-		},
+		OnPanic: func(recovered any, stack []byte) { e.faults.add(o.Logger, "in the engine", "", recovered, stack) },
 	}
 	for _, ep := range cfg.Registry.Endpoints() {
 		if err := ep.ClusterProblem(); err != nil {
@@ -488,6 +487,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		e.kept.Close()
 		e.scheduler.Close(scheduler.Forever)
 		e.kept.StopServer()
+		e.faults.flush()
 	}()
 	select {
 	case <-ended:

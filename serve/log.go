@@ -16,6 +16,15 @@ import (
 	"github.com/rankd/rankd/serve/access"
 )
 
+// line is what a stranger has caused: a request that failed, or else anything. Immutable.
+type line struct {
+	failure
+	level   slog.Level
+	message string // empty: the request failed
+	attrs   []slog.Attr
+	silent  int // lines before it that were left out
+}
+
 // failure is a request that failed, for the log. Immutable.
 type failure struct {
 	front  Front
@@ -23,7 +32,6 @@ type failure struct {
 	plan   string         // of the library; empty: none
 	caller *access.Caller // nil: unknown
 	trace  traceID
-	silent int // failures before it that have no line
 }
 
 // defaultLogPerSecond is how many lines a second the log gets unless told otherwise.
@@ -32,34 +40,36 @@ const defaultLogPerSecond = 10
 // lineQueueMax bounds the lines that wait for the log to be written.
 const lineQueueMax = 64
 
-// failureLog writes a line for each failed request, but only so many a second, because strangers can make requests
-// fail. The lines go through a queue: a logger may wait for its reader, but the loop must not. Any goroutine.
-type failureLog struct {
+// boundedLog writes the lines that strangers can cause, most of them of failed requests, but only so many a second. The
+// lines go through a queue: a logger may wait for its reader, but the loop must not. Any goroutine.
+type boundedLog struct {
 	limiter *rate.Limiter
 	clock   clock.Clock
 	dropped prometheus.Counter
-	lines   *fileio.Queue[failure]
+	lines   *fileio.Queue[line]
 
 	mu     sync.Mutex
-	silent int // failures without a line since the latest line; guarded by mu
+	silent int // lines left out since the latest line; guarded by mu
 }
 
-func newFailureLog(logger *slog.Logger, perSecond int, c clock.Clock, dropped prometheus.Counter) *failureLog {
+func newBoundedLog(logger *slog.Logger, perSecond int, c clock.Clock, dropped prometheus.Counter) *boundedLog {
 	if perSecond <= 0 {
 		perSecond = defaultLogPerSecond
 	}
-	return &failureLog{
+	return &boundedLog{
 		limiter: rate.NewLimiter(rate.Limit(perSecond), perSecond), clock: c, dropped: dropped,
-		lines: fileio.NewQueue(lineQueueMax, func(f failure) { f.log(logger) }),
+		lines: fileio.NewQueue(lineQueueMax, func(l line) { l.write(logger) }),
 	}
 }
 
-// add logs a failure, unless there are too many.
-func (l *failureLog) add(f failure) {
+// add writes the line of a failure, unless there are too many.
+func (l *boundedLog) add(f failure) { l.put(line{failure: f}) }
+
+func (l *boundedLog) put(one line) {
 	allowed := l.limiter.AllowN(time.Unix(0, int64(l.clock.Now())), 1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if allowed && l.lines.Add(1, func() failure { f.silent = l.silent; return f }) {
+	if allowed && l.lines.Add(1, func() line { one.silent = l.silent; return one }) {
 		l.silent = 0
 		return
 	}
@@ -67,8 +77,20 @@ func (l *failureLog) add(f failure) {
 	l.dropped.Inc()
 }
 
-// log writes one line.
-func (f *failure) log(logger *slog.Logger) {
+// write writes l.
+func (l *line) write(logger *slog.Logger) {
+	level, message, attrs := l.level, l.message, l.attrs
+	if message == "" {
+		level, message, attrs = l.err.Class.Level(), "request failed", l.failure.attrs()
+	}
+	if l.silent > 0 {
+		attrs = append(attrs, slog.Int("unlogged", l.silent))
+	}
+	logger.LogAttrs(context.Background(), level, message, attrs...)
+}
+
+// attrs returns what the line of a failure says.
+func (f *failure) attrs() []slog.Attr {
 	attrs := make([]slog.Attr, 0, 12)
 	add := func(name, value string) {
 		if value != "" {
@@ -96,10 +118,7 @@ func (f *failure) log(logger *slog.Logger) {
 	if f.err.Elapsed > 0 {
 		attrs = append(attrs, slog.Duration("elapsed", f.err.Elapsed))
 	}
-	if f.silent > 0 {
-		attrs = append(attrs, slog.Int("unlogged", f.silent))
-	}
-	logger.LogAttrs(context.Background(), f.err.Class.Level(), "request failed", attrs...)
+	return attrs
 }
 
 // traceID is the trace id of a traceparent, as text. The zero value is none.

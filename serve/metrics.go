@@ -44,7 +44,7 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 		queueDelay: histogram("rankd_request_queue_delay_seconds", "Time that requests waited for admission, for those that waited.", "plan"),
 		shed:       counter("rankd_requests_shed_total", "Requests that were refused at once since the queue was full, or whose deadline passed in it.", "plan", "reason"),
 		degraded:   counter("rankd_answers_degraded_total", "Answers with something missing.", "plan", "front"),
-		unlogged:   prometheus.NewCounter(prometheus.CounterOpts{Name: "rankd_log_lines_dropped_total", Help: "Failed requests without a line in the log, because of its rate limit."}),
+		unlogged:   prometheus.NewCounter(prometheus.CounterOpts{Name: "rankd_log_lines_dropped_total", Help: "Failed requests and connections without a line in the log, because of its rate limit."}),
 	}
 	connections := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rankd_connections", Help: "Connections of clients."}, []string{"front"})
 	opened := counter("rankd_connections_opened_total", "Connections of clients that were accepted.", "front")

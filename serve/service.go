@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// Format says how answers show the columns of a candidate.
 	Format rankd.Format
-	// Logger receives a line per failed request. Nil means slog.Default().
+	// Logger receives a line per failed request, and what else strangers cause. Nil means slog.Default().
 	Logger *slog.Logger
 	// LogPerSecond bounds these lines. Zero means 10.
 	LogPerSecond int
@@ -44,7 +44,7 @@ type Service struct {
 	busy    chan struct{} // has a value while offer is replaced
 	unknown plan          // counts requests for plans that the engine does not have
 	metrics *metrics
-	log     *failureLog
+	log     *boundedLog
 	unsent  unsent
 
 	unknownMembers request.Unknown // never changes
@@ -92,7 +92,7 @@ func New(e *rankd.Engine, o Options) (*Service, error) {
 		s.unknownMembers = request.RefuseUnknown
 	}
 	s.metrics = newMetrics(o.Registerer, s.Unsent)
-	s.log = newFailureLog(o.Logger, o.LogPerSecond, o.Clock, s.metrics.unlogged)
+	s.log = newBoundedLog(o.Logger, o.LogPerSecond, o.Clock, s.metrics.unlogged)
 	s.offer.Store(new(offer))
 	return s, s.follow()
 }
@@ -202,5 +202,10 @@ func (s *Service) Contain(f Front, requestID string, encode func()) (instead Rep
 	return Reply{}, true
 }
 
-// FlushLog waits until the logger has the lines of all failed requests, or ctx ends.
+// Log writes a line that strangers can cause, unless LogPerSecond is reached. It never waits. Any goroutine.
+func (s *Service) Log(f Front, level slog.Level, message string, attrs ...slog.Attr) {
+	s.log.put(line{level: level, message: message, attrs: append([]slog.Attr{slog.String("front", f.String())}, attrs...)})
+}
+
+// FlushLog waits until the logger has all lines, or ctx ends.
 func (s *Service) FlushLog(ctx context.Context) { _ = s.log.lines.Flush(ctx) }

@@ -110,7 +110,7 @@ func (s *server) build(o *options) (err error) {
 		front := o.http
 		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
 		front.ReadTimeout, front.WriteTimeout, front.Loops = o.readTimeout, o.writeTimeout, o.frontLoops
-		front.Hosts, front.Logger = hosts, s.log
+		front.Hosts = hosts
 		s.http, err = httpfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
 		if err != nil {
 			return err
@@ -121,7 +121,6 @@ func (s *server) build(o *options) (err error) {
 		front := o.respOptions
 		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
 		front.ReadTimeout, front.WriteTimeout, front.Loops = o.readTimeout, o.writeTimeout, o.frontLoops
-		front.Logger = s.log
 		s.resp, err = respfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
 		if err != nil {
 			return err

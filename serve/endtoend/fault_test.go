@@ -21,7 +21,6 @@ import (
 	"github.com/rankd/rankd/serve/httpfront"
 	"github.com/rankd/rankd/serve/respfront"
 	"github.com/rankd/rankd/serve/servetest"
-	"github.com/rankd/rankd/serve/session"
 	"github.com/rankd/rankd/task"
 )
 
@@ -42,9 +41,9 @@ func TestAnAnswerThatCannotBeEncodedIsAnError(t *testing.T) {
 				require.NoError(t, err)
 				anyone, err := access.NewCaller(access.Rules{Name: access.Anonymous, Plans: []string{"*"}})
 				require.NoError(t, err)
-				resp, err := respfront.New(s, access.Anyone(anyone), e.Intake().Reactor(), respfront.Options{Options: session.Options{Logger: logger}})
+				resp, err := respfront.New(s, access.Anyone(anyone), e.Intake().Reactor(), respfront.Options{})
 				require.NoError(t, err)
-				web, err := httpfront.New(s, access.Anyone(anyone), e.Intake().Reactor(), httpfront.Options{Logger: logger})
+				web, err := httpfront.New(s, access.Anyone(anyone), e.Intake().Reactor(), httpfront.Options{})
 				require.NoError(t, err)
 				served := make(chan error, 2)
 				listen := func(serve func(net.Listener) error) string {

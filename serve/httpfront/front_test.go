@@ -147,7 +147,7 @@ func start(t testing.TB, changes ...func(*setup)) *server {
 				}},
 			},
 		},
-		front:  Options{Logger: logger},
+		front:  Options{},
 		store:  everything(t),
 		listen: func(l net.Listener) net.Listener { return l },
 	}

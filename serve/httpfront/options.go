@@ -3,7 +3,6 @@ package httpfront
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/rankd/rankd/serve/access"
@@ -50,8 +49,6 @@ type Options struct {
 	// Hosts are the names that clients may ask for. Nil: all. Another one: 403.
 	Hosts *access.Hosts
 
-	// Logger gets what no answer reports. Nil means slog.Default().
-	Logger *slog.Logger
 }
 
 // backlogBytes is how many bytes that a client has sent ahead a connection holds, besides an incomplete head.
@@ -66,7 +63,7 @@ func (o *Options) sessions() session.Options {
 		MaxConnections: o.MaxConnections, MaxRequestBytes: o.MaxRequestBytes, MaxUnreadBytes: o.MaxBodyBytes,
 		MaxBacklogBytes: backlogBytes + 4*o.MaxHeaderBytes, HoldBack: true,
 		IdleTimeout: o.IdleTimeout, FirstTimeout: o.ReadTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, PieceBytes: pieceBytes,
-		Loops: o.Loops, Logger: o.Logger,
+		Loops: o.Loops,
 	}
 }
 
@@ -103,9 +100,6 @@ func (o Options) withDefaults() (Options, error) {
 		case *d.value == 0:
 			*d.value = d.fallback
 		}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
 	}
 	return o, errors.Join(problems...)
 }

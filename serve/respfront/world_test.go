@@ -135,7 +135,6 @@ func newServiceWorld(t testing.TB, store *access.Store, o Options, so serve.Opti
 	so.Logger = options.Logger
 	service, err := serve.New(engine, so)
 	require.NoError(t, err)
-	o.Logger = options.Logger
 	front, err := New(service, store, engine.Intake().Reactor(), o)
 	require.NoError(t, err)
 	w := &world{Front: front, engine: engine, gate: g}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"syscall"
@@ -38,8 +39,16 @@ func (v *Server) Serve(l net.Listener) error {
 		nc, err := l.Accept()
 		switch {
 		case err == nil:
-			pause = pauseFirst
-			v.admit(nc)
+			if err = v.admit(nc); err == nil {
+				pause = pauseFirst
+				continue
+			}
+			v.service.ConnCut(v.protocol.Front, serve.CutLimit)
+			v.log("cannot take a connection", err)
+			if mayPass(err) {
+				v.wait(pause)
+				pause = min(2*pause, pauseMost)
+			}
 		case v.stopping.Err() != nil:
 			return nil
 		case !mayPass(err):
@@ -47,12 +56,16 @@ func (v *Server) Serve(l net.Listener) error {
 			return fmt.Errorf("accepting connections: %w", err)
 		default:
 			if pause == pauseFirst {
-				v.options.Logger.Warn("cannot accept connections, waiting", "front", v.protocol.Front.String(), "error", err)
+				v.log("cannot accept connections, waiting", err)
 			}
 			v.wait(pause)
 			pause = min(2*pause, pauseMost)
 		}
 	}
+}
+
+func (v *Server) log(message string, err error) {
+	v.service.Log(v.protocol.Front, slog.LevelWarn, message, slog.Any("error", err))
 }
 
 // mayPass reports whether accepting may succeed later.
@@ -102,12 +115,13 @@ func (v *Server) stopAccepting() {
 	v.accepting.Wait()
 }
 
-// admit hands a connection to the loop, if there is room for it.
-func (v *Server) admit(nc net.Conn) {
+// admit hands a connection to the loop, or turns it away if there are too many. An error means that the loop cannot
+// take it.
+func (v *Server) admit(nc net.Conn) error {
 	if v.connections.Add(1) > int64(v.options.MaxConnections) {
 		v.connections.Add(-1)
 		v.turnAway(nc)
-		return
+		return nil
 	}
 	remote := nc.RemoteAddr().String()
 	switch nc.(type) {
@@ -115,7 +129,7 @@ func (v *Server) admit(nc net.Conn) {
 	default:
 		v.streams.Add(1)
 		go v.lane().serveStream(nc, remote)
-		return
+		return nil
 	}
 	entered := false
 	l := v.lane()
@@ -129,9 +143,10 @@ func (v *Server) admit(nc net.Conn) {
 	if !entered {
 		v.connections.Add(-1)
 	}
-	if err != nil && !errors.Is(err, loop.ErrStopped) {
-		v.options.Logger.Warn("cannot take a connection", "front", v.protocol.Front.String(), "error", err)
+	if errors.Is(err, loop.ErrStopped) {
+		return nil
 	}
+	return err
 }
 
 // streamReadBytes is how much a stream reads at a time. Each stream has a buffer of that size.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"log/slog"
 	"time"
 )
 
@@ -53,8 +52,6 @@ type Options struct {
 	CancelAtEOF bool
 	// Loops is the number of loops that the sessions have to themselves, from 1 to 64. Zero: they run on the engine's.
 	Loops int
-	// Logger receives what no reply reports, such as that descriptors have run out. Nil means slog.Default().
-	Logger *slog.Logger
 }
 
 // requestBytesMost is the most that MaxRequestBytes may be, as in Redis.
@@ -84,9 +81,6 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.WriteTimeout <= 0 {
 		o.WriteTimeout = DefaultWriteTimeout
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
 	}
 	return o
 }

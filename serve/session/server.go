@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -85,7 +86,7 @@ func (v *Server) lane() *lane { return v.lanes[v.next.Add(1)%uint64(len(v.lanes)
 
 // panicked reports a panic on a loop of the server's own. Its connection is closed.
 func (v *Server) panicked(recovered any, stack []byte) {
-	v.options.Logger.Error("panic on the loop of a front", "front", v.protocol.Front.String(), "panic", recovered, "stack", string(stack))
+	v.service.Log(v.protocol.Front, slog.LevelError, "panic on the loop of a front", slog.Any("panic", recovered), slog.String("stack", string(stack)))
 }
 
 // Loop returns the loop of the sessions; of several, the first.

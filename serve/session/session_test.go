@@ -46,7 +46,6 @@ func newWorld(t *testing.T, o Options) *world {
 	service, err := serve.New(engine, serve.Options{Logger: logger})
 	require.NoError(t, err)
 	w := &world{engine: engine, caller: caller}
-	o.Logger = logger
 	w.Server, err = New(service, engine.Intake().Reactor(), Protocol{
 		Front: serve.RESP, NewCodecs: func() func(*Session) Codec {
 			return func(s *Session) Codec { return &lines{Session: s, caller: caller} }
