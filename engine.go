@@ -131,8 +131,9 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		Credentials: func(ep *registry.Endpoint) func() (string, string, error) { return o.Credentials[ep.ID] },
 		OnStuck:     func(s scheduler.Stuck) { s.Log(o.Logger) },
 		OnUntracked: e.hearUntracked,
+		OnTurn:      func(t scheduler.Turn) { go t.Log(o.Logger) },
 		OnDenied:    func(d scheduler.Denied) { go d.Log(o.Logger) }, // The loop does not wait for a log.
-		OnPanic: func(recovered any, stack []byte) { e.faults.add(o.Logger, "in the engine", "", recovered, stack) },
+		OnPanic:     func(recovered any, stack []byte) { e.faults.add(o.Logger, "in the engine", "", recovered, stack) },
 	}
 	for _, ep := range cfg.Registry.Endpoints() {
 		if err := ep.ClusterProblem(); err != nil {

@@ -91,6 +91,9 @@ type Options struct {
 	// one command.
 	NoCoalesceReads bool
 
+	// OnTurn is called when all masters of a Redis Cluster have changed, or when a node answers for another cluster. The
+	// client calls it on the loop, or on some goroutine, and it must not wait. Nil: nobody is told.
+	OnTurn func(ClusterTurn)
 	// OnDenied is called when a server denies what the client needs beside its calls: READONLY and INFO of nodes that may
 	// be read in place of a master, SUBSCRIBE of sentinels. No call fails for it. err, whose ServerError is Denied, is
 	// told once for each server until the server has done it. It is called on the loop, or on some goroutine, and must not wait.
@@ -132,6 +135,9 @@ func (o Options) WithDefaults() Options {
 	setDefault(&o.MaxReplyBytes, DefaultMaxReplyBytes)
 	o.MaxReplyBytes = min(o.MaxReplyBytes, MaxReplyBytesLimit)
 	o.Limits = o.Limits.withDefaults()
+	if o.OnTurn == nil {
+		o.OnTurn = func(ClusterTurn) {}
+	}
 	if o.OnDenied == nil {
 		o.OnDenied = func(string, error) {}
 	}
@@ -162,3 +168,10 @@ func (o *Options) partCommands() int { return max(1, o.MaxInflight/16) }
 
 // bulkCommands bounds the commands that all large calls together have in flight.
 func (o *Options) bulkCommands() int { return max(1, o.MaxInflight/2) }
+
+// A ClusterTurn is a map of a Redis Cluster that shares no master with the last one. Immutable; any goroutine.
+type ClusterTurn struct {
+	Asked   string   // the address of the node that has answered it
+	Masters []string // their addresses
+	Refused bool     // the last map stays: neither a node that the user has named nor most nodes say so
+}

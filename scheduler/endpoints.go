@@ -105,6 +105,26 @@ func (d Denied) Log(l *slog.Logger) {
 	l.Warn(text, "endpoint", d.Endpoint.Name, "address", d.Addr, "error", d.Err)
 }
 
+// Turn says that the masters of a Redis Cluster are all others than before, or that a node said so and was not
+// believed. Immutable; any goroutine.
+type Turn struct {
+	Endpoint *registry.Endpoint
+	resp.ClusterTurn
+}
+
+// Log writes a line.
+func (t Turn) Log(l *slog.Logger) {
+	text := "all masters of a Redis Cluster have changed"
+	if t.Refused {
+		text = "a node answers for another Redis Cluster: the last masters stay, since neither a node of the endpoint's addresses nor most nodes say so"
+	}
+	masters := t.Masters[:min(len(t.Masters), turnMastersShown)]
+	l.Warn(text, "endpoint", t.Endpoint.Name, "asked", t.Asked, "masters", masters, "of", len(t.Masters))
+}
+
+// turnMastersShown bounds the addresses in a line.
+const turnMastersShown = 8
+
 // Connect implements Engine.
 func (e *Async) Connect(endpoints []*registry.Endpoint) {
 	done := make(chan struct{})

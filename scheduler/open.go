@@ -66,6 +66,9 @@ type Config struct {
 	// OnUntracked is called when a Redis with registry.CacheBroadcast or CacheTrack refuses to report changes, and
 	// when it no longer refuses. It is called on the loop and must not wait. Nil means a line in slog.Default.
 	OnUntracked func(Untracked)
+	// OnTurn is called when all masters of a Redis Cluster have changed, or a node of it answers for another cluster: see
+	// resp.Options.OnTurn. It must not wait. Nil means a line in slog.Default.
+	OnTurn func(Turn)
 	// OnDenied is called when a Redis denies the user what an engine needs beside the commands of tasks: see
 	// resp.Options.OnDenied. It must not wait. Nil means a line in slog.Default.
 	OnDenied func(Denied)
@@ -88,6 +91,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.OnUntracked == nil {
 		c.OnUntracked = func(u Untracked) { go u.Log(slog.Default()) } // The loop does not wait for a log.
+	}
+	if c.OnTurn == nil {
+		c.OnTurn = func(t Turn) { go t.Log(slog.Default()) } // The loop does not wait for a log.
 	}
 	if c.OnDenied == nil {
 		c.OnDenied = func(d Denied) { go d.Log(slog.Default()) } // The loop does not wait for a log.
@@ -169,6 +175,7 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 		MaxReplyBytes:   c.MaxReplyBytes,
 		NoCoalesceReads: c.NoCoalesceReads,
 		Seed:            uint64(time.Now().UnixNano()),
+		OnTurn:          func(t resp.ClusterTurn) { c.OnTurn(Turn{ep, t}) },
 		OnDenied:        func(addr string, err error) { c.OnDenied(Denied{ep, addr, err}) },
 	}
 }

@@ -33,6 +33,10 @@ type simCluster struct {
 	former   [clustertest.Spans]int // Owner at the beginning
 	changes  int                    // that make the clients' knowledge stale: moves begun and ended, failovers, wrong answers
 
+	stranger int        // the node whose answer to CLUSTER SLOTS is of another cluster from some time on; 0: none
+	strange  bool       // that time has come
+	whims    *rand.Rand // for what the stranger answers
+
 	asks     commandCounts // commands that were redirected
 	met      map[string]int
 	promoted int // the next node to take over
@@ -67,6 +71,10 @@ func (w *simWorld) drawCluster() {
 	if rng.Float64() < 0.3 {
 		c.tryAgain = 0.3 * rng.Float64()
 	}
+	c.whims = rand.New(rand.NewPCG(w.seed, 0x737472616e676572))
+	if c.whims.Float64() < 0.3 {
+		c.stranger = simMasters - 1 // which no user has named
+	}
 	if w.cfg.redisTrouble() && rng.Float64() < 0.5 {
 		c.deaths = 1 + rng.IntN(simDeathsMax)
 	}
@@ -85,6 +93,14 @@ func (c *simCluster) open(o resp.Options) *clusterclient.Client {
 	for node := range c.nodes {
 		c.w.net.Listen(simNodeAddr(node), func(p *simPeer) { c.w.accept(p).node = node })
 	}
+	c.w.net.Listen(simElsewhere, func(p *simPeer) {
+		p.OnData = func(data []byte) int {
+			p.Close(nil)
+			return len(data)
+		}
+		c.met["elsewhere"]++
+		c.w.check(c.w.cfg.redisTrouble(), "a client has gone to another cluster although a node that was named answers")
+	})
 	o.Addr, o.Database = simNodeAddr(0)+","+simNodeAddr(1), 0
 	return clusterclient.New(c.w.sim.Loop, c.w.net, o)
 }
@@ -95,6 +111,9 @@ func (c *simCluster) populate() {
 		return
 	}
 	spread := c.w.cfg.spread
+	if c.stranger > 0 {
+		c.w.sim.After(time.Duration(c.whims.Int64N(int64(spread)+1)), func() { c.strange = true })
+	}
 	for range c.rng.IntN(6) {
 		span, to := c.rng.IntN(clustertest.Spans), c.rng.IntN(simMasters)
 		from := c.between(0, spread)
@@ -163,7 +182,7 @@ func (c *simCluster) answer(s *simServer, args [][]byte, command []byte) string 
 		s.asking = true
 		return "+OK\r\n"
 	case "CLUSTER":
-		return c.slots()
+		return c.slots(s.node)
 	}
 	if own(args) {
 		return ""
@@ -199,10 +218,22 @@ func (c *simCluster) redirected(args [][]byte, command []byte, how string) {
 		args[0], args[1], *times, *asked, c.changes)
 }
 
-// slots is the answer to CLUSTER SLOTS, which may be wrong.
-func (c *simCluster) slots() string {
+// simElsewhere is the address of the nodes of another cluster.
+const simElsewhere = "elsewhere:7000"
+
+// slots is the answer of a node to CLUSTER SLOTS, which may be wrong.
+func (c *simCluster) slots(node int) string {
 	c.met["maps"]++
 	told := c.Cluster
+	if c.strange && node == c.stranger {
+		c.met["maps of another cluster"]++
+		told.Addr = func(int) string { return simElsewhere }
+		told.ID = func(int) string { return "foreign" }
+		if c.whims.Float64() < 0.5 {
+			return told.Slots(nil)
+		}
+		return told.Slots(func(int) bool { return c.whims.Float64() < 0.3 })
+	}
 	if c.rng.Float64() < c.stale {
 		c.met["stale maps"]++
 		c.changes++

@@ -46,6 +46,7 @@ func NewCluster(clk clock.Clock, o resp.Options) *Cluster {
 	o.MaxInflight = max(o.MaxInflight, 2) // ASKING and its command leave together.
 	c := &Cluster{clock: clk, opts: o, spare: make(spareBuffers, buffersKeep), state: cluster.NewState(strings.Split(o.Addr, ","), o.Seed)}
 	c.state.ReadFrom(o.ReadFrom, o.ReplicaMaxLagBytes)
+	c.state.OnTurn(o.OnTurn)
 	c.life, c.end = context.WithCancel(context.Background())
 	return c
 }

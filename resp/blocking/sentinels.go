@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,15 +33,22 @@ const (
 	sentinelSilence  = 2 * time.Second        // after which a sentinel that reports switches gets a ping; after another one it is given up
 	sentinelPause    = 500 * time.Millisecond // between two attempts to hear of masters
 	sentinelMaxBytes = 1 << 16                // of one reply
+	sentinelsMore    = 32                     // that others have told of
 )
 
 // Sentinels find the master of a name, and learn when another server becomes master. From the first Master on, a
 // goroutine holds a connection to one of them (SUBSCRIBE +switch-master). Each call of Master begins with another
 // sentinel, so that a sentinel that is cut off from the others does no harm. Of all answers so far, the one with the
-// highest config-epoch counts. Any goroutine.
+// highest config-epoch counts.
+//
+// Each answer also tells of further sentinels. They are asked once no sentinel that the user has named answers, and
+// count only if most of those that answer name the same master: an address may belong to somebody else by then. Any
+// goroutine.
 type Sentinels struct {
 	name     string
-	asked    []*Client         // a sentinel each
+	clock    clock.Clock
+	each     resp.Options      // of a sentinel, but for its address
+	asked    []*Client         // a sentinel each that the user has named
 	switched func(addr string) // may be nil
 	onDenied func(addr string, err error)
 	life     context.Context // ends with Close
@@ -49,7 +58,8 @@ type Sentinels struct {
 	mu     sync.Mutex
 	turn   int // of asked: who is asked next
 	master string
-	epoch  int64 // of the master's config; a sentinel with a lower one does not know of the latest switch
+	epoch  int64     // of the master's config; a sentinel with a lower one does not know of the latest switch
+	more   []*Client // sentinels that others have told of
 }
 
 // NewSentinels returns sentinels that were not asked yet. o.Addr lists them, and o.Master is the name of the master.
@@ -57,7 +67,7 @@ type Sentinels struct {
 // including the first; nil: nobody needs it.
 func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *Sentinels {
 	o = o.WithDefaults()
-	s := &Sentinels{name: o.Master, switched: switched, onDenied: o.OnDenied}
+	s := &Sentinels{name: o.Master, clock: clk, switched: switched, onDenied: o.OnDenied}
 	each := resp.Options{
 		ClientName: o.ClientName, ConnectTimeout: min(o.ConnectTimeout, sentinelsEach), RequestTimeout: min(o.RequestTimeout, sentinelsEach), Seed: o.Seed,
 		MaxReplyBytes: sentinelMaxBytes, Sentinel: true,
@@ -67,6 +77,7 @@ func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *
 		each.Addr = addr
 		s.asked = append(s.asked, NewClient(clk, each))
 	}
+	s.each = each
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -74,8 +85,45 @@ func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *
 // Close ends all calls and the goroutine, and does not wait for that. A second Close does nothing.
 func (s *Sentinels) Close() {
 	s.end()
-	for _, c := range s.asked {
+	for _, c := range s.all() {
 		c.Close()
+	}
+}
+
+// all returns the sentinels that are known, those that the user has named first.
+func (s *Sentinels) all() []*Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Concat(s.asked, s.more)
+}
+
+// meet notes the sentinels that others have told of, and forgets those that they no longer tell of.
+func (s *Sentinels) meet(addrs []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var more []*Client
+	for _, addr := range addrs {
+		at := func(c *Client) bool { return c.Addr() == addr }
+		if len(more) == sentinelsMore || slices.ContainsFunc(s.asked, at) || slices.ContainsFunc(more, at) {
+			continue
+		}
+		if i := slices.IndexFunc(s.more, at); i >= 0 {
+			more = append(more, s.more[i])
+			continue
+		}
+		each := s.each
+		each.Addr = addr
+		more = append(more, NewClient(s.clock, each))
+	}
+	for _, c := range s.more {
+		if !slices.Contains(more, c) {
+			c.Close()
+		}
+	}
+	if s.more = more; s.life.Err() != nil {
+		for _, c := range more {
+			c.Close()
+		}
 	}
 }
 
@@ -94,15 +142,55 @@ func (s *Sentinels) Master(ctx context.Context) (addr string, err error) {
 		}
 		limit := sentinelsEach
 		if by, ok := ctx.Deadline(); ok {
-			limit = min(limit, time.Until(by)/time.Duration(len(s.asked)-i))
+			limit = min(limit, time.Until(by)/time.Duration(len(s.asked)-i+1))
 		}
-		addr, err := s.ask(c, limit)
+		n, err := s.ask(c, limit)
 		if err == nil {
-			return addr, nil
+			return s.learn(n), nil
 		}
-		failed = append(failed, fmt.Errorf("sentinel %s: %w", c.Addr(), err))
+		failed = append(failed, err)
 	}
-	return "", answers(failed)
+	n, errs := s.askMore(ctx)
+	if n == nil {
+		return "", answers(append(failed, errs...))
+	}
+	return s.learn(n), nil
+}
+
+var errSentinelsDisagree = errors.New("sentinels that others have told of do not agree on the master")
+
+// askMore asks all sentinels that others have told of. It returns what most of those say that answer.
+func (s *Sentinels) askMore(ctx context.Context) (n *naming, failed []error) {
+	s.mu.Lock()
+	more := s.more
+	s.mu.Unlock()
+	limit := sentinelsEach
+	if by, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(by))
+	}
+	said, errs := make([]*naming, len(more)), make([]error, len(more))
+	var group sync.WaitGroup
+	for i, c := range more {
+		group.Go(func() { said[i], errs[i] = s.ask(c, limit) })
+	}
+	group.Wait()
+	said = slices.DeleteFunc(said, func(n *naming) bool { return n == nil })
+	for _, n := range said {
+		votes := 0
+		for _, other := range said {
+			if n.addr == other.addr {
+				votes++
+			}
+		}
+		if votes > len(said)/2 {
+			return n, nil
+		}
+	}
+	failed = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(said) > 0 {
+		failed = append(failed, errSentinelsDisagree)
+	}
+	return nil, failed
 }
 
 // answers are those of sentinels that have not named the master, none nil.
@@ -120,18 +208,36 @@ func (a answers) Error() string {
 // Unwrap returns all answers.
 func (a answers) Unwrap() []error { return a }
 
+// naming is what a sentinel says. Immutable.
+type naming struct {
+	addr   string // of the master
+	epoch  int64
+	others []string // further sentinels, and the one that says so
+}
+
 // ask asks one sentinel.
-func (s *Sentinels) ask(c *Client, limit time.Duration) (addr string, err error) {
+func (s *Sentinels) ask(c *Client, limit time.Duration) (*naming, error) {
 	var b resp.Batch
 	b.Cmd("SENTINEL", "MASTER", s.name)
-	err = c.Do(&b, c.clock.Now().Add(limit), func(replies resp.Replies) error {
-		named, epoch, err := parseMaster(replies.At(0))
-		if err == nil {
-			addr = s.learn(named, epoch)
+	b.Cmd("SENTINEL", "SENTINELS", s.name)
+	n := &naming{others: []string{c.Addr()}}
+	err := c.Do(&b, c.clock.Now().Add(limit), func(replies resp.Replies) (err error) {
+		if n.addr, n.epoch, err = parseMaster(replies.At(0)); err != nil {
+			return err
 		}
-		return err
+		if list := replies.At(1); list.Kind() == resp.Array { // Otherwise it denies that: those that were named are enough.
+			for other := range list.All() {
+				if addr, _, err := parseMaster(other); err == nil {
+					n.others = append(n.others, addr)
+				}
+			}
+		}
+		return nil
 	})
-	return addr, err
+	if err != nil {
+		return nil, fmt.Errorf("sentinel %s: %w", c.Addr(), err)
+	}
+	return n, nil
 }
 
 // refusalOf returns the error of a sentinel's reply, or nil.
@@ -169,14 +275,15 @@ func parseMaster(reply resp.Reply) (addr string, epoch int64, err error) {
 }
 
 // learn takes what a sentinel says, and returns the address of the master as known now.
-func (s *Sentinels) learn(addr string, epoch int64) string {
+func (s *Sentinels) learn(n *naming) string {
+	s.meet(n.others)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.master != "" && epoch < s.epoch {
+	if s.master != "" && n.epoch < s.epoch {
 		return s.master
 	}
-	s.epoch = epoch
-	if addr != s.master {
+	s.epoch = n.epoch
+	if addr := n.addr; addr != s.master {
 		s.master = addr
 		if s.switched != nil {
 			s.switched(addr)
@@ -194,10 +301,17 @@ func (s *Sentinels) isMaster(addr string) bool {
 
 // hear listens to one sentinel after the other. One that denies it is passed over for a while.
 func (s *Sentinels) hear() {
-	denials := make([]resp.Denial, len(s.asked))
+	denials := make(map[*Client]*resp.Denial)
 	for turn := 0; s.life.Err() == nil; turn++ {
-		i := turn % len(s.asked)
-		if c, denial := s.asked[i], &denials[i]; !denial.Pauses(c.clock.Now()) {
+		all := s.all()
+		c := all[turn%len(all)]
+		maps.DeleteFunc(denials, func(c *Client, _ *resp.Denial) bool { return !slices.Contains(all, c) })
+		denial := denials[c]
+		if denial == nil {
+			denial = new(resp.Denial)
+			denials[c] = denial
+		}
+		if !denial.Pauses(c.clock.Now()) {
 			heard, err := s.listen(c) // If it fails, the next one may answer.
 			if heard {
 				denial.Note(nil, c.clock.Now())
@@ -211,6 +325,21 @@ func (s *Sentinels) hear() {
 		case <-s.life.Done():
 		}
 	}
+}
+
+// askAgain asks for the master, because a sentinel reports a switch.
+func (s *Sentinels) askAgain(c *Client) error {
+	if !slices.Contains(s.asked, c) {
+		ctx, cancel := context.WithTimeout(s.life, time.Second)
+		defer cancel()
+		_, err := s.Master(ctx)
+		return err
+	}
+	n, err := s.ask(c, sentinelsEach)
+	if err == nil {
+		s.learn(n)
+	}
+	return err
 }
 
 // listen asks a sentinel for the master first, and then whenever it reports a switch. It returns when the sentinel no
@@ -262,7 +391,7 @@ func (s *Sentinels) listen(c *Client) (heard bool, err error) {
 		}
 		heard = true
 		if message.Kind() == resp.Array && message.Len() == 3 && string(message.At(0).Bytes()) != "pong" {
-			if _, err := s.ask(c, sentinelsEach); err != nil {
+			if err := s.askAgain(c); err != nil {
 				return heard, err
 			}
 		}

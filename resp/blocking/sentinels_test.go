@@ -27,6 +27,20 @@ type fakeSentinel struct {
 	asked  int
 	denied int // times that it has denied to tell
 	denies bool
+	others []string // further sentinels of which it tells
+}
+
+// tells encodes the answer to SENTINEL SENTINELS.
+func (f *fakeSentinel) tells() []byte {
+	out := redcon.AppendArray(nil, len(f.others))
+	for _, addr := range f.others {
+		host, port, _ := net.SplitHostPort(addr)
+		out = redcon.AppendArray(out, 4)
+		for _, field := range []string{"ip", host, "port", port} {
+			out = redcon.AppendBulkString(out, field)
+		}
+	}
+	return out
 }
 
 func startSentinel(t testing.TB) *fakeSentinel {
@@ -46,6 +60,10 @@ func startSentinel(t testing.TB) *fakeSentinel {
 			case "PING":
 				_, _ = s.Write([]byte("*2\r\n$4\r\npong\r\n$0\r\n\r\n"))
 			case "SENTINEL":
+				if args[1] == "SENTINELS" {
+					_, _ = s.Write(f.tells())
+					break
+				}
 				f.asked++
 				_, _ = s.Write([]byte(f.answer))
 			default: // a name
@@ -256,4 +274,48 @@ func FuzzParseMaster(f *testing.F) {
 			require.NoError(t, err)
 		}
 	})
+}
+
+// All sentinels that the user has named are replaced. Those of which they told name the master, if most agree.
+func TestSentinelsOfWhichOthersTell(t *testing.T) {
+	named, b, c, d := startSentinel(t), startSentinel(t), startSentinel(t), startSentinel(t)
+	named.others = []string{b.addr(), c.addr(), d.addr(), named.addr(), "127.0.0.1:1"}
+	for _, f := range []*fakeSentinel{named, b, c, d} {
+		f.names("10.0.0.1:6379", 1)
+		f.others = named.others
+	}
+	s := NewSentinels(clock.NewReal(), resp.Options{Addr: named.addr(), Master: "m"}, nil)
+	defer s.Close()
+	check := func(want string) {
+		t.Helper()
+		got, err := ask(s)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	check("10.0.0.1:6379")
+	b.names("10.9.9.9:6379", 7) // It belongs to somebody else, and the one that was named answers.
+	check("10.0.0.1:6379")
+	assert.Equal(t, 1, named.count()/2, "it was asked, and nobody else")
+	named.close()
+	check("10.0.0.1:6379")
+	c.names("10.0.0.2:6379", 2)
+	d.names("10.0.0.2:6379", 2)
+	check("10.0.0.2:6379")
+	d.names("10.0.0.3:6379", 3)
+	_, err := ask(s)
+	require.ErrorContains(t, err, "do not agree on the master")
+	e := startSentinel(t) // All those of which the user's sentinel told are replaced, too.
+	c.mu.Lock()
+	c.others = []string{e.addr()}
+	c.mu.Unlock()
+	d.mu.Lock()
+	d.others = c.others
+	d.mu.Unlock()
+	d.names("10.0.0.2:6379", 3)
+	e.names("10.0.0.2:6379", 3)
+	check("10.0.0.2:6379")
+	for _, f := range []*fakeSentinel{b, c, d} {
+		f.close()
+	}
+	check("10.0.0.2:6379")
 }

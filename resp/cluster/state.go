@@ -21,6 +21,7 @@ const (
 	refreshPartial = time.Second            // after a map that lacks slots
 	refreshBackoff = 5 * time.Second        // at most, after refreshes to which nobody answered
 	refreshAsks    = 3                      // nodes asked by one refresh
+	refreshVoters  = 32                     // nodes asked by one that finds another cluster
 
 	timeoutBurst  = 3 // timeouts within timeoutWindow are a burst
 	timeoutWindow = time.Second
@@ -54,8 +55,16 @@ type State struct {
 
 	asking string   // the address that is asked; "": no refresh is under way
 	toAsk  []string // by the same refresh, if asking gives no complete map
+	asked  []string // by the same refresh
 	best   *Map     // of those that it has
 	hinted bool     // something has changed since it began
+
+	masters   members                // of the last map
+	strangers []stranger             // the maps of the same refresh that share no master with it
+	voting    bool                   // the same refresh asks all nodes
+	turned    func(resp.ClusterTurn) // see OnTurn
+	refused   bool                   // a turn was refused since the last map was taken
+	unsure    bool                   // the last map came from another cluster than that before, without the word of a node that was named
 
 	timeouts   int
 	timeoutsBy clock.Time // when the window ends in which they are counted
@@ -79,7 +88,7 @@ type server struct {
 // choice of the nodes to ask, and jitter.
 func NewState(startup []string, seed uint64) *State {
 	return &State{
-		startup: startup, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[server]int), due: clock.First, probeDue: clock.First, every: refreshEvery, moved: func(int) {},
+		startup: startup, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[server]int), due: clock.First, probeDue: clock.First, every: refreshEvery, moved: func(int) {}, turned: func(resp.ClusterTurn) {},
 	}
 }
 
@@ -184,13 +193,14 @@ func (s *State) Ask(now clock.Time) (addr string, ok bool) {
 		return "", false
 	}
 	s.began, s.hinted, s.best = now, false, nil
-	s.toAsk = s.choose()
+	s.asked, s.strangers, s.voting = s.asked[:0], nil, false
+	s.toAsk = s.choose(refreshAsks)
 	return s.next()
 }
 
 // choose returns whom a refresh asks: nodes that were known, at random, and at last one that the user has named. Names of
 // users are resolved at each connection, so they find a cluster whose nodes have all moved.
-func (s *State) choose() []string {
+func (s *State) choose(most int) []string {
 	known := slices.DeleteFunc(slices.Concat(s.nodes, s.replicas), func(addr string) bool { return addr == "" })
 	slices.Sort(known)
 	known = slices.Compact(known)
@@ -201,8 +211,12 @@ func (s *State) choose() []string {
 	startup := slices.Clone(s.startup)
 	shuffle(startup)
 	var chosen []string
-	for _, addr := range slices.Concat(known[:min(len(known), refreshAsks-1)], startup, known) {
-		if len(chosen) < refreshAsks && !slices.Contains(chosen, addr) {
+	first := known[:min(len(known), most-1)]
+	if s.unsure {
+		first = nil
+	}
+	for _, addr := range slices.Concat(first, startup, known) {
+		if len(chosen) < most && !slices.Contains(chosen, addr) && !slices.Contains(s.asked, addr) {
 			chosen = append(chosen, addr)
 		}
 	}
@@ -213,6 +227,7 @@ func (s *State) choose() []string {
 func (s *State) next() (addr string, ok bool) {
 	if s.asking = ""; len(s.toAsk) > 0 {
 		s.asking, s.toAsk = s.toAsk[0], s.toAsk[1:]
+		s.asked = append(s.asked, s.asking)
 	}
 	return s.asking, s.asking != ""
 }
@@ -220,11 +235,14 @@ func (s *State) next() (addr string, ok bool) {
 // Answered takes what the asked node answered: a map, or why there is none. ok says that its owner has to ask addr next;
 // otherwise the refresh has ended.
 func (s *State) Answered(m *Map, err error, now clock.Time) (addr string, ok bool) {
-	if m != nil && (s.best == nil || m.missing < s.best.missing) {
-		s.best = m
-	}
+	s.hear(m, slices.Contains(s.startup, s.asking))
 	if s.best == nil || s.best.missing > 0 {
 		if addr, ok = s.next(); ok {
+			return addr, true
+		}
+	}
+	if len(s.strangers) > 0 && (s.best == nil || s.best.missing == Slots) {
+		if addr, ok = s.vote(); ok {
 			return addr, true
 		}
 	}
@@ -237,6 +255,9 @@ func (s *State) Answered(m *Map, err error, now clock.Time) (addr string, ok boo
 		if s.err = err; best != nil {
 			s.err = errNoSlots
 		}
+		if len(s.strangers) > 0 {
+			s.err = errStrangers
+		}
 	default:
 		s.failures, s.err = 0, nil
 		s.install(best)
@@ -244,7 +265,7 @@ func (s *State) Answered(m *Map, err error, now clock.Time) (addr string, ok boo
 			wait = refreshPartial
 		}
 	}
-	s.best = nil
+	s.best, s.strangers = nil, nil
 	s.due = max(now.Add(wait-time.Duration(s.rng.Int64N(int64(wait/4)))), s.began.Add(refreshApart))
 	if s.hinted {
 		s.Suspect(now)
@@ -264,7 +285,8 @@ func (s *State) install(m *Map) {
 		}
 	}
 	s.follow(m, numbers)
-	s.mapped = true
+	s.masters.set(m)
+	s.mapped, s.refused = true, false
 }
 
 // Suspect has the map asked for soon, because something says that it has changed: a connect that failed, for instance.

@@ -16,11 +16,13 @@ const (
 	replicasMax = 1 << 10 // of one range
 	serversMax  = 1 << 12 // addresses in a map, and addresses that a State knows
 	hostMax     = 253     // bytes
+	idMax       = 64      // bytes; Redis's ids have 40
 )
 
 // A Map says which server has each slot, as one node of the cluster sees it. Immutable once built; any goroutine.
 type Map struct {
 	masters  []string      // addresses
+	ids      []string      // of the masters; "": it has told none
 	replicas [][]string    // addresses, by the position of their master
 	owner    [Slots]uint16 // the position in masters plus 1; 0: nobody
 	missing  int
@@ -40,7 +42,9 @@ func (m *Map) Master(slot int) string {
 // ParseSlots reads a reply to CLUSTER SLOTS of the server at the address asked ("host:port"). A host that is null, empty or ?
 // is the asked one, because a node says so that does not know its own address. Any other deviation from the form is an error:
 //
-//	[ [first, last, [host, port, …], [replica's host, port, …]…]… ]
+//	[ [first, last, [host, port, id, …], [replica's host, port, …]…]… ]
+//
+// The id of a node may lack.
 func ParseSlots(reply resp.Reply, asked string) (*Map, error) {
 	if err := reply.Err(); err != nil {
 		return nil, err
@@ -98,7 +102,7 @@ func (p *slotsParser) entry(entry resp.Reply) error {
 				return fmt.Errorf("server %d: %w", i-2, err)
 			}
 			if i == 2 {
-				owner, err = p.master(addr)
+				owner, err = p.master(addr, idOf(part))
 			} else {
 				err = p.replica(follower{owner, addr})
 			}
@@ -122,17 +126,29 @@ func (p *slotsParser) entry(entry resp.Reply) error {
 }
 
 // master returns the number of a master.
-func (p *slotsParser) master(addr string) (uint16, error) {
+func (p *slotsParser) master(addr, id string) (uint16, error) {
 	at, ok := p.at[addr]
 	if !ok {
 		if len(p.m.masters) >= serversMax {
 			return 0, fmt.Errorf("more than %d masters", serversMax)
 		}
-		p.m.masters, p.m.replicas = append(p.m.masters, addr), append(p.m.replicas, nil)
+		p.m.masters, p.m.ids, p.m.replicas = append(p.m.masters, addr), append(p.m.ids, id), append(p.m.replicas, nil)
 		at = uint16(len(p.m.masters))
 		p.at[addr] = at
 	}
 	return at, nil
+}
+
+// idOf returns the id of a server; "" if there is none.
+func idOf(server resp.Reply) string {
+	if server.Len() < 3 {
+		return ""
+	}
+	id := server.At(2)
+	if k := id.Kind(); k != resp.Bulk && k != resp.SimpleString || len(id.Bytes()) > idMax {
+		return ""
+	}
+	return string(id.Bytes())
 }
 
 // replica notes a replica.

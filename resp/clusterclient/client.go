@@ -52,6 +52,7 @@ func New(l *loop.Loop, d transport.Dialer, o resp.Options) *Client {
 	c.deliverFn = c.deliverSettled
 	c.timer = l.NewTimer(c.tick)
 	c.state.ReadFrom(o.ReadFrom, o.ReplicaMaxLagBytes)
+	c.state.OnTurn(o.OnTurn)
 	c.question.Done, c.question.MaxReplyBytes = c.answered, mapMaxBytes
 	return c
 }

@@ -29,7 +29,12 @@ type onRedis struct {
 
 func startRedis(t *testing.T, o resp.Options) *onRedis {
 	t.Helper()
-	b := &onRedis{t: t, cluster: testworld.StartRedisCluster(t, 3)}
+	return startRedisOf(t, o, 3)
+}
+
+func startRedisOf(t *testing.T, o resp.Options, masters int) *onRedis {
+	t.Helper()
+	b := &onRedis{t: t, cluster: testworld.StartRedisCluster(t, masters)}
 	b.reactor = reactor.New(reactor.Config{OnPanic: func(recovered any, stack []byte) { t.Errorf("panic: %v\n%s", recovered, stack) }})
 	require.NoError(t, b.reactor.Start())
 	o.Addr = strings.TrimPrefix(b.cluster.Addr(), "redis+cluster://")
@@ -478,4 +483,49 @@ func replicasAreRead(t *testing.T, from resp.ReadFrom) {
 	require.True(t, b.reactor.Loop().Post(func() { counted <- b.client.Stats() }))
 	stats := <-counted
 	t.Logf("%d commands for replicas, %d sent again", stats.ReplicaReads, stats.Redirected)
+}
+
+// A replica is reset, and becomes a cluster of its own at the same address. Whomever a refresh asks first, the client stays with the
+// cluster that the user has named. Then the named master dies, whose other replica takes over: the client follows.
+func TestAReplicaOfARealClusterBelongsElsewhere(t *testing.T) {
+	var turns atomic.Int32
+	b := startRedisOf(t, resp.Options{Seed: uint64(time.Now().UnixNano()), OnTurn: func(resp.ClusterTurn) { turns.Add(1) }}, 1)
+	b.cluster.AddReplica(t, 0)
+	b.cluster.AddReplica(t, 0)
+	_, err := b.do(all("SET", "ours")...)
+	require.NoError(t, err)
+	refreshed := func() {
+		b.reactor.Loop().Post(func() {
+			b.client.state.Suspect(b.reactor.Loop().Now())
+			b.client.schedule(b.client.state.Due())
+		})
+		require.Eventually(t, func() bool {
+			over := make(chan bool)
+			b.reactor.Loop().Post(func() { over <- !b.client.state.Suspects() && b.client.state.Asked() == "" })
+			return <-over
+		}, 10*time.Second, 10*time.Millisecond)
+	}
+	right := func() bool {
+		replies, err := b.do(all("GET")...)
+		return err == nil && !slices.ContainsFunc(replies, func(text string) bool { return text != "ours" })
+	}
+	for range 3 { // The client learns of the replicas.
+		refreshed()
+		require.True(t, right())
+	}
+	id := b.cluster.Do(t, 1, "CLUSTER", "MYID")
+	b.cluster.Do(t, 1, "CLUSTER", "RESET", "HARD")
+	for _, node := range []int{0, 2} {
+		b.cluster.Do(t, node, "CLUSTER", "FORGET", id)
+	}
+	b.cluster.Do(t, 1, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	for range 20 {
+		refreshed()
+		require.True(t, right())
+	}
+	assert.Zero(t, turns.Load())
+	b.cluster.Nodes[0].Kill()
+	b.cluster.Do(t, 2, "CLUSTER", "FAILOVER", "TAKEOVER")
+	require.Eventually(t, right, 20*time.Second, 50*time.Millisecond)
+	assert.NotZero(t, turns.Load())
 }

@@ -48,7 +48,6 @@ type Options struct {
 
 	// Hosts are the names that clients may ask for. Nil: all. Another one: 403.
 	Hosts *access.Hosts
-
 }
 
 // backlogBytes is how many bytes that a client has sent ahead a connection holds, besides an incomplete head.

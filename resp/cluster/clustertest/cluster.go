@@ -24,6 +24,8 @@ type Cluster struct {
 	Addr func(node int) string
 	// Replicas returns the replicas of a master. Nil: there are none.
 	Replicas func(master int) []int
+	// ID returns the id of a node. Nil: "id" and its number.
+	ID func(node int) string
 }
 
 // New returns a cluster whose spans are dealt out to so many masters.
@@ -75,7 +77,11 @@ func (c *Cluster) Slots(lacks func(span int) bool) string {
 			if err != nil {
 				panic(err)
 			}
-			fmt.Fprintf(&out, "*3\r\n$%d\r\n%s\r\n:%s\r\n$2\r\nid\r\n", len(host), host, port)
+			id := fmt.Sprint("id", node)
+			if c.ID != nil {
+				id = c.ID(node)
+			}
+			fmt.Fprintf(&out, "*3\r\n$%d\r\n%s\r\n:%s\r\n$%d\r\n%s\r\n", len(host), host, port, len(id), id)
 		}
 	}
 	return fmt.Sprintf("*%d\r\n", spans) + out.String()
