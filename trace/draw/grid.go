@@ -80,7 +80,7 @@ func (d *drawing) layColumns() {
 		case r.kind == trace.RedisTrack || r.kind == trace.HTTPTrack || r.kind == sleepRow:
 		case len(r.spans) > 0 || k == 1:
 			d.column[k] = len(d.columns)
-			c := column{name: clip(r.name, d.names)}
+			c := column{name: fitTrack(r.name, d.names)}
 			if r.kind == trace.CPUTrack || r.kind == trace.IOTrack {
 				c.lanes = 1
 			}

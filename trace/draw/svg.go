@@ -9,6 +9,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -83,6 +84,18 @@ func fit(name string, cells int) string {
 		return ""
 	}
 	return clip(name, cells)
+}
+
+// fitTrack is fit for the name of a track: of "endpoint #2 lane 1" the end stays, which tells the lanes of a connection apart.
+func fitTrack(name string, cells int) string {
+	at := strings.LastIndex(name, " #")
+	if at < 0 || uniseg.StringWidth(name) <= cells {
+		return fit(name, cells)
+	}
+	if short := fit(name[:at], cells-uniseg.StringWidth(name[at:])); short != "" {
+		return short + errtext.Text(name[at:])
+	}
+	return fit(name, cells)
 }
 
 // critClass returns " crit" for what is on the critical path.

@@ -56,7 +56,7 @@ func (s *scene) timeline(until time.Duration) string {
 		y := axisHeight + p.y(k)
 		p.add(`<rect class="track" x="%d" y="%v" width="%v" height="%v"/>`+"\n", gutterWidth, y, plotWidth, p.height)
 		if p.height >= textSize || s.rows[k].kind != s.rows[k-1].kind {
-			p.text(gutterWidth-8, y+p.height/2+4, "", "end", fit(s.rows[k].name, cells(gutterWidth-8, textSize)))
+			p.text(gutterWidth-8, y+p.height/2+4, "", "end", fitTrack(s.rows[k].name, cells(gutterWidth-8, textSize)))
 		}
 	}
 	p.add(`<svg class="plot" x="%d" y="%d" width="%[3]d" height="%[4]v" viewBox="0 0 %[3]d %[4]v" preserveAspectRatio="none" data-total="%[5]d">`+"\n",

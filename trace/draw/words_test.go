@@ -110,3 +110,13 @@ func TestSleeps(t *testing.T) {
 		}
 	}
 }
+
+// The names of the lanes of a connection differ where they are cut.
+func TestTracksKeepTheirEnds(t *testing.T) {
+	for name, want := range map[string]string{
+		"Loop": "Loop", "ep_market #0 lane 1": "ep_mar… #0 lane 1", "ep_market #0 lane 12": "ep_ma… #0 lane 12", "ep_market #0": "ep_market #0",
+		"a_very_long_endpoint #1": "a_very_long_e… #1", "a_very_long_endpoint": "a_very_long_endp…", "x\n #1234567890123456": "x\\n #12345678901…",
+	} {
+		assert.Equal(t, want, fitTrack(name, 17), name)
+	}
+}
