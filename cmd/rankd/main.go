@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,6 +14,8 @@ import (
 
 func main() {
 	compiler.Main() // returns unless this process is to compile plans for another
+	log.SetFlags(0) // Libraries write lines of their own, which then look as those of rankd.
+	log.SetPrefix("rankd: ")
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2) // has room for both that count
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -26,6 +26,8 @@ const tracesPatience = time.Second
 func (p *Program) serve(ctx context.Context, o *options) (failure error) {
 	signal.Ignore(syscall.SIGPIPE) // Without this, the next line of the log would end the server once stderr has no reader.
 	log := p.logger(o.log)
+	libraries := newLibraryLog(log, o.logPerSecond)
+	defer libraries.takeOver()()
 	store, err := o.store()
 	if err != nil {
 		return err
@@ -59,7 +61,7 @@ func (p *Program) serve(ctx context.Context, o *options) (failure error) {
 	if err != nil {
 		return err
 	}
-	s := &server{log: log, engine: engine, store: store, certificates: certificates, outputs: map[string]admin.Output{"log": p.Stderr}}
+	s := &server{log: log, libraries: libraries, engine: engine, store: store, certificates: certificates, outputs: map[string]admin.Output{"log": p.Stderr}}
 	if traces != nil {
 		s.outputs["trace_file"] = traces
 	}

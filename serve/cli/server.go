@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -44,6 +45,7 @@ type entrance struct {
 // server is the parts of a running server. One goroutine.
 type server struct {
 	log          *slog.Logger
+	libraries    *libraryLog // what libraries log themselves
 	engine       *rankd.Engine
 	service      *serve.Service
 	store        *access.Store
@@ -142,7 +144,7 @@ func (s *server) build(o *options) (err error) {
 			},
 		}),
 		ReadHeaderTimeout: adminHeaderTimeout, IdleTimeout: adminIdleTimeout, MaxHeaderBytes: adminHeaderBytes,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ErrorLog: stdlog.New(s.libraries, "", 0),
 	}
 	return nil
 }
