@@ -170,6 +170,8 @@ func (h *host) in(t *value, list goja.Value, at, start int) goja.Value {
 			return h.broken
 		case texts && goja.IsString(item):
 			items[i] = item.String()
+		case !texts && t.tree.whole && !h.exact(item, at):
+			return h.broken
 		case !texts && goja.IsNumber(item) && !math.IsNaN(item.ToFloat()) && !math.IsInf(item.ToFloat(), 0):
 			items[i] = item.ToFloat()
 		case !texts && t.tree.whole && isInt64(item):
@@ -208,6 +210,9 @@ func (h *host) member(of *value, x goja.Value, at, start int) goja.Value {
 	case t == nil && isInt64(x) && of.elements == number:
 		element = constWhole(x.String())
 	case t == nil && goja.IsNumber(x) && of.elements == number:
+		if !h.exact(x, at) {
+			return h.broken
+		}
 		element = h.tree(x, number, false, at, ".includes")
 	default:
 		want, example := "a number", "write "+short(of)+".includes(Key.id)"

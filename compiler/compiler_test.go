@@ -639,7 +639,7 @@ func TestNewerParameters(t *testing.T) {
 		`{ to: Key.country }`:                           {"key", "to must be a key of type float"},
 		`{ columns: [Key.id, "x"] }`:                    {"type", "columns[1] must be a key"},
 		`{ pattern: [1e300] }`:                          {"type", "pattern[0] must be an integer of 64 bits, not 1e+300"},
-		`{ pattern: [2 ** 60] }`:                        {"type", "pattern[0] must be an integer from -2^53 to 2^53"},
+		`{ pattern: [2 ** 60] }`:                        {"type", "pattern[0] must be an integer above -2^53 and below 2^53"},
 		`{ how: "last" }`:                               {"enum", `how must be "fair" or "first"`},
 		`{ service: EP.redis.redis_default }`:           {"type", "service must be an endpoint of kind http"},
 		`{ refs: [1] }`:                                 {"type", "refs[0] must be a candidate set"},

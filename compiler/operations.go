@@ -2,7 +2,9 @@ package compiler
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -166,6 +168,9 @@ func (h *host) combine(o *expr.Operator, what string, operands []goja.Value, pla
 			args[i] = constWhole(operand.String())
 			continue
 		}
+		if o.Cmp != "" && isWhole(operands[1-i]) && !h.exact(operand, places[i]) {
+			return h.broken
+		}
 		if args[i] = h.tree(operand, want, takes == expr.TakesNullable || o.Cmp != "", places[i], what); args[i] == nil {
 			return h.broken
 		}
@@ -197,6 +202,21 @@ func (h *host) combine(o *expr.Operator, what string, operands []goja.Value, pla
 func isText(v goja.Value) bool {
 	t := tokenOf(v)
 	return t == nil && goja.IsString(v) || t != nil && t.kind.isText()
+}
+
+// exact reports an integer of plan code, to compare with another one, that a double may not have.
+func (h *host) exact(v goja.Value, at int) bool {
+	if tokenOf(v) != nil || !goja.IsNumber(v) {
+		return true
+	}
+	x := v.ToFloat()
+	if !(math.Abs(x) >= 1<<53 && math.Abs(x) < 1<<63) {
+		return true
+	}
+	digits := strconv.FormatFloat(x, 'f', 0, 64)
+	h.u.failAt(at, "precision", "the number "+digits+" may be another one in the source: numbers of JavaScript from 2^53 on are rounded",
+		"write its digits with n behind them, as in 9007199254740993n")
+	return false
 }
 
 // isWhole reports whether a value is a key or a parameter with integers.

@@ -211,13 +211,13 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 			o.members(option.Fields, object, name, path, name+".", fields)
 			return fields
 		}
-	case goja.IsNumber(v) && option.Type == plan.Int && math.Abs(v.ToFloat()) > 1<<53 && math.Abs(v.ToFloat()) < 1<<63: // which a double may not have exactly
-		o.wrong(name, "an integer from -2^53 to 2^53", v, "write "+name+": "+o.host.u.language.optionExample(option))
+	case goja.IsNumber(v) && option.Type == plan.Int && math.Abs(v.ToFloat()) >= 1<<53 && math.Abs(v.ToFloat()) < 1<<63: // which a double may not have exactly
+		o.wrong(name, "an integer above -2^53 and below 2^53", v, "write "+name+": "+o.host.u.language.optionExample(option))
 		return o.broken(path)
 	case goja.IsString(v):
 		return v.String()
 	case goja.IsNumber(v) && !math.IsNaN(v.ToFloat()) && !math.IsInf(v.ToFloat(), 0):
-		if f := v.ToFloat(); option.Type == plan.Int && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+		if f := v.ToFloat(); option.Type == plan.Int && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 			return int64(f) // -0 is 0
 		}
 		return v.ToFloat()

@@ -3,6 +3,7 @@ package compiler
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"strings"
 
@@ -283,6 +284,9 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 		hint = "strings are for == on a string key, .in and regex"
 	case goja.IsBigInt(v):
 		hint = "write the number without n"
+		if f, exact := new(big.Float).SetString(v.String()); !exact || f.MinPrec() > 53 {
+			hint = "arithmetic is that of doubles, which do not have this integer: compare with it, as in Key.id == " + v.String() + "n"
+		}
 	case want == predicate:
 		hint = "write a comparison, .in, regex or true or false"
 	}

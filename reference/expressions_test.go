@@ -60,7 +60,38 @@ Exponentials, logarithms, powers, roots and functions of angles are defined so, 
 - Special values are those of ECMAScript: ` + "`Math.atan2(0, -0)`" + ` is π, ` + "`1 ** NaN`" + ` is NaN.
 - The bits are the same on every processor.
 
-ECMAScript leaves last digits to each engine, so a program in JavaScript may have others.
+ECMAScript leaves last digits to each engine, so a program in JavaScript may have others. This is the greatest error of each function
+among 10,000 arguments, by arithmetic of 200 bits, and how often the result is not the nearest double. A fifth of the arguments
+was chosen because they are hard: the true value is near the middle of two doubles.[^math]
+
+| function | greatest error, in units in the last place | not the nearest double | that of Node 24.21 is not |
+|---|---|---|---|
+| ` + "`" + `acos` + "`" + ` | 0.500 | 0 | 9.10 % |
+| ` + "`" + `acosh` + "`" + ` | 0.500 | 0 | 12.20 % |
+| ` + "`" + `asin` + "`" + ` | 0.500 | 0 | 7.09 % |
+| ` + "`" + `asinh` + "`" + ` | 0.500 | 0 | 18.50 % |
+| ` + "`" + `atan` + "`" + ` | 0.500 | 0 | 9.17 % |
+| ` + "`" + `atan2` + "`" + ` | 0.500 | 0.02 % | 15.35 % |
+| ` + "`" + `atanh` + "`" + ` | 0.500 | 0 | 18.05 % |
+| ` + "`" + `cbrt` + "`" + ` | 0.500 | 0 | 14.19 % |
+| ` + "`" + `cos` + "`" + ` | 0.500 | 0.01 % | 5.73 % |
+| ` + "`" + `cosh` + "`" + ` | 0.502 | 0.10 % | 14.68 % |
+| ` + "`" + `exp` + "`" + ` | 0.507 | 0.37 % | 11.53 % |
+| ` + "`" + `expm1` + "`" + ` | 0.501 | 0.01 % | 11.53 % |
+| ` + "`" + `hypot` + "`" + ` | 0.500 | 0 | 26.14 % |
+| ` + "`" + `log` + "`" + ` | 0.500 | 0 | 7.54 % |
+| ` + "`" + `log10` + "`" + ` | 0.500 | 0 | 7.93 % |
+| ` + "`" + `log1p` + "`" + ` | 0.502 | 0.02 % | 10.09 % |
+| ` + "`" + `log2` + "`" + ` | 0.500 | 0 | 0.81 % |
+| ` + "`" + `pow` + "`" + ` | 0.505 | 0.59 % | 0.53 % |
+| ` + "`" + `sin` + "`" + ` | 0.500 | 0.02 % | 5.68 % |
+| ` + "`" + `sinh` + "`" + ` | 0.502 | 0.06 % | 17.95 % |
+| ` + "`" + `tan` + "`" + ` | 0.501 | 0.03 % | 6.76 % |
+| ` + "`" + `tanh` + "`" + ` | 0.500 | 0 | 17.46 % |
+
+` + "`abs`, `ceil`, `floor`, `fround`, `max`, `min`, `round`, `sign`, `sqrt` and `trunc`" + ` are exact or the nearest double.
+
+[^math]: ` + "`.ci/long math`" + ` measures it, and fails where this table says something else.
 
 ## The unit of time
 

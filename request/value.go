@@ -20,9 +20,6 @@ const (
 	TextBytesMax = 1 << 20
 )
 
-// exactMax is the largest magnitude up to which every integer is a double: 2^53.
-const exactMax = 1 << 53
-
 // A setter says who sets parameters: the context of a request or its param_overrides. Immutable.
 type setter struct {
 	member string // of the request
@@ -184,8 +181,7 @@ func setList(params *expr.Params, p *registry.Param, v *jsondoc.Value) error {
 	return nil
 }
 
-// integer returns the value of an integral number exactly. A number with a fraction or an exponent counts up
-// to 2^53 only: beyond, the double is not what was written.
+// integer returns the value of an integral number exactly. See jsondoc.Whole for one with a point or an exponent.
 func integer(v *jsondoc.Value) (int64, bool) {
 	switch v.Kind {
 	case jsondoc.Uint:
@@ -193,7 +189,7 @@ func integer(v *jsondoc.Value) (int64, bool) {
 	case jsondoc.Int:
 		return v.Int, true
 	case jsondoc.Float:
-		return int64(v.Float), v.Float == math.Trunc(v.Float) && math.Abs(v.Float) <= exactMax
+		return int64(v.Float), v.Whole
 	}
 	return 0, false
 }
@@ -223,10 +219,11 @@ func documentValue(value any) (jsondoc.Value, error) {
 	case v.CanUint():
 		return jsondoc.Value{Kind: jsondoc.Uint, Uint: v.Uint(), Float: float64(v.Uint())}, nil
 	case v.CanFloat():
-		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+		f := v.Float()
+		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return jsondoc.Value{}, fmt.Errorf("must be a finite number, got %v", f)
 		}
-		return jsondoc.Value{Kind: jsondoc.Float, Float: v.Float()}, nil
+		return jsondoc.Value{Kind: jsondoc.Float, Float: f, Whole: f == math.Trunc(f) && math.Abs(f) < 1<<53}, nil
 	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
 		list := jsondoc.Value{Kind: jsondoc.Array}
 		for i := range min(v.Len(), ListItemsMax+1) {

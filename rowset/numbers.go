@@ -223,8 +223,8 @@ func (b *IntBuilder) AppendText(text []byte) bool {
 	return ok
 }
 
-// AppendJSON implements Builder. It takes an integer of 64 bits. One that is written with a fraction or an exponent counts up
-// to 2^53: beyond, the double is not what was written.
+// AppendJSON implements Builder. It takes an integer of 64 bits. One that is written with a point or an exponent counts if its digits
+// make an integer below 2^53.
 func (b *IntBuilder) AppendJSON(value []byte) bool {
 	v, ok := ParseJSONInt(value)
 	if ok {
@@ -242,7 +242,7 @@ func ParseJSONInt(value []byte) (_ int64, ok bool) {
 		return v, true
 	}
 	v, ok := ParseFloat(value)
-	return int64(v), ok && v == math.Trunc(v) && math.Abs(v) <= 1<<53
+	return int64(v), ok && jsondoc.Whole(value, v)
 }
 
 // AppendBinary implements Builder.

@@ -32,9 +32,9 @@ func Dot(x, y []float32) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// exactly returns the product of two numbers.
+// exactly returns the product of two numbers. A double has it, so a compiler may fuse it with a sum (.ci/fused).
 func exactly(x, y float32) float64 {
-	return float64(x) * float64(y) // fusing changes nothing
+	return float64(x) * float64(y)
 }
 
 // Norm returns the length of a vector: the square root of its Dot with itself.

@@ -30,6 +30,7 @@ type Value struct {
 	Uint    uint64   // if Kind is Uint
 	Int     int64    // if Kind is Int
 	Float   float64  // if Kind is Float, Uint or Int: the value as a double
+	Whole   bool     // if Kind is Float: Whole says so of the literal
 	Str     string   // if Kind is String
 	Items   []Value  // if Kind is Array
 	Members []Member // if Kind is Object, in order of appearance, duplicates kept
@@ -54,6 +55,32 @@ func (v *Value) Get(name string) *Value {
 		}
 	}
 	return nil
+}
+
+// Whole reports whether a number is an integer below 2^53 although its literal has a point or an exponent, as 5.0 and 5e3 have. The
+// digits decide, not the double nearest to them: 1.000000000000000005 and 9007199254740993.0 are none.
+func Whole[T string | []byte](literal T, value float64) bool {
+	exponent, fraction, zeros, points, zero := 0, 0, 0, false, true
+	for i := 0; i < len(literal); i++ {
+		switch c := literal[i]; {
+		case c == 'e' || c == 'E':
+			var err error
+			if exponent, err = strconv.Atoi(string(literal[i+1:])); err != nil {
+				return zero
+			}
+			i = len(literal)
+		case c == '.':
+			points = true
+		case '0' <= c && c <= '9':
+			if zeros++; c != '0' {
+				zeros, zero = 0, false
+			}
+			if points {
+				fraction++
+			}
+		}
+	}
+	return math.Abs(value) < 1<<53 && (zero || exponent+zeros >= fraction)
 }
 
 // IsNumber reports whether v is a number of any kind.

@@ -231,7 +231,7 @@ func (p *Parser) number(offset int, raw string) (Value, error) {
 	if err != nil {
 		return Value{}, p.fail(offset, "number beyond the range of a double")
 	}
-	return Value{Kind: Float, Float: f, Offset: offset}, nil
+	return Value{Kind: Float, Float: f, Whole: Whole(raw, f), Offset: offset}, nil
 }
 
 // end checks that only white space follows the document.

@@ -28,9 +28,9 @@ func TestParseNumbersKeepTheirLiteralKind(t *testing.T) {
 		{"-5", Value{Kind: Int, Int: -5, Float: -5}},
 		{"-9223372036854775808", Value{Kind: Int, Int: math.MinInt64, Float: math.MinInt64}},
 		{"-9223372036854775809", Value{Kind: Float, Float: math.MinInt64}},
-		{"1.0", Value{Kind: Float, Float: 1}},
-		{"0.3E1", Value{Kind: Float, Float: 3}},
-		{"4e0", Value{Kind: Float, Float: 4}},
+		{"1.0", Value{Kind: Float, Float: 1, Whole: true}},
+		{"0.3E1", Value{Kind: Float, Float: 3, Whole: true}},
+		{"4e0", Value{Kind: Float, Float: 4, Whole: true}},
 		{"1.7976931348623157e308", Value{Kind: Float, Float: math.MaxFloat64}},
 		{"1e-400", Value{Kind: Float}},
 	}
@@ -320,5 +320,19 @@ func BenchmarkParseStandardRequest(b *testing.B) {
 		if err := json.Unmarshal(doc, &v); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestWhole(t *testing.T) {
+	for literal, want := range map[string]bool{
+		"5.0": true, "5e3": true, "-0.0": true, "0e-7": true, "0E99999999999999999999": true, "1.50e1": true, "12e-1": false, "120e-1": true, "1.000000000000000005": false,
+		"9007199254740991.0": true, "-9007199254740991.000": true, "9007199254740992.0": false, "9007199254740993.0": false, "9.007199254740993e15": false,
+		"9007199254740990.5": false, "9007199254740990.999999999": false, "1e-400": false, "10e-400": false, "1e-99999999999999999999": false,
+		"1e15": true, "1e16": false, "18446744073709551616": false, "0.1e1": true, "100000000000000000000e-20": true, "1e300": false,
+	} {
+		v, err := Parse([]byte(literal))
+		require.NoError(t, err, literal)
+		assert.Equal(t, want, v.Whole, literal)
+		assert.Equal(t, want, Whole([]byte(literal), v.Float), literal)
 	}
 }
