@@ -125,15 +125,15 @@ func (k *Keeper) Reload(ctx context.Context) (*Generation, error) { return k.cha
 
 // Back makes requests begin with the former generation. The rest is as for Reload.
 func (k *Keeper) Back(ctx context.Context) (*Generation, error) {
-	return k.change(ctx, func(context.Context, *Generation) (*Generation, error) {
+	return k.change(ctx, func(ctx context.Context, _ *Generation) (*Generation, error) {
 		if former := k.former.Load(); former != nil {
-			return former, nil
+			return former, context.Cause(ctx)
 		}
 		return nil, ErrNoFormer
 	})
 }
 
-// change makes requests begin with the generation that to returns.
+// change makes requests begin with the generation that to returns. to fails if ctx has ended.
 func (k *Keeper) change(ctx context.Context, to func(ctx context.Context, present *Generation) (*Generation, error)) (*Generation, error) {
 	select {
 	case k.busy <- struct{}{}:
@@ -150,9 +150,6 @@ func (k *Keeper) change(ctx context.Context, to func(ctx context.Context, presen
 	defer context.AfterFunc(k.running, func() { cancel(scheduler.ErrShuttingDown) })() // Close does not wait for plans to warm up.
 	present := k.present.Load()
 	next, err := to(ctx, present)
-	if err == nil {
-		err = context.Cause(ctx)
-	}
 	k.ended(err)
 	if err != nil {
 		return present, err
@@ -222,11 +219,16 @@ func (k *Keeper) next(ctx context.Context, present *Generation) (*Generation, er
 		return nil, err
 	}
 	if before := present.digest.Load(); before != nil && *before == *g.digest.Load() && g.works(present) {
-		return present, nil
+		return present, context.Cause(ctx)
 	}
 	err = k.connect(ctx, g, present)
 	if err == nil {
 		err = k.settle(ctx, g, present)
+	}
+	if err == nil {
+		g.Number = max(k.last, 1) + 1
+		k.warm(ctx, g, present)
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		former := k.former.Load()
@@ -234,9 +236,7 @@ func (k *Keeper) next(ctx context.Context, present *Generation) (*Generation, er
 		k.keepOnly(present, former)
 		return nil, err
 	}
-	k.last = max(k.last, 1) + 1
-	g.Number = k.last
-	k.warm(ctx, g, present)
+	k.last = g.Number
 	return g, nil
 }
 
