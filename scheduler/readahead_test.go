@@ -383,6 +383,8 @@ func TestWhatIsReadAhead(t *testing.T) {
 			commands: 3, calls: 1, alone: 6, callsOf: 2},
 		"it fails for its values, which passes": {chain: []string{lookup("item:{id}", title, `, "missing": "fail"}, "on_error": "skip"`),
 			lookup("item:{id}", likes, `}, "on_error": "skip"`)}, commands: 6, calls: 2},
+		"it may fail for its values, which passes": {chain: []string{lookup("item:{id}", author, `, "missing": "fail"}, "on_error": "skip"`),
+			lookup("item:{id}", likes, `}, "on_error": "skip"`)}, commands: 6, calls: 2},
 		"another timeout": {chain: []string{lookup("item:{id}", title, `}, "timeout_ms": 9000`), lookup("item:{id}", likes, `}`)},
 			commands: 6, calls: 2},
 		"the same timeout": {chain: []string{lookup("item:{id}", title, `}, "timeout_ms": 9000`), lookup("item:{id}", likes, `}, "timeout_ms": 9000`)},
