@@ -298,11 +298,11 @@ var failures = [...]failure{
 	{scheduler.ErrGivenUp, outcome.Internal, "Given up", nil}, // of an optional node, in an answer
 
 	// An error of Redis matches task.ErrRedis too, and may have another of these as its cause.
+	{resp.ErrProtocol, outcome.Unavailable, "Redis protocol error", nil}, // before the loss of the connection that follows
 	{resp.ErrConnectionLost, outcome.Unavailable, "Redis connection lost", nil},
 	{resp.ErrTimeout, outcome.Unavailable, "Redis timeout", nil},
 	{resp.ErrConnect, outcome.Unavailable, "Redis connection failed", nil},
 	{resp.ErrQueueFull, outcome.Overloaded, "Redis in-flight limit exceeded", ErrBusy},
-	{resp.ErrProtocol, outcome.Unavailable, "Redis protocol error", nil},
 	{task.ErrRedis, outcome.Unavailable, "Redis error", nil},
 
 	// The same for a service behind an endpoint of kind http.

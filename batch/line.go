@@ -18,6 +18,7 @@ import (
 type Line struct {
 	engine *rankd.Engine
 	free   chan *Entry // not in use
+	made   int         // entries so far; of the goroutine that reads
 	line   chan *Entry // in use, in input order; has room for all
 
 	mu      sync.Mutex
@@ -39,22 +40,38 @@ type Entry struct {
 // NewLine returns a line on which so many requests run at a time.
 func NewLine(e *rankd.Engine, inFlight int) *Line {
 	l := &Line{engine: e, free: make(chan *Entry, inFlight), line: make(chan *Entry, inFlight)}
-	for range inFlight {
+	return l
+}
+
+// entry returns a free entry. It makes one if none is free and there may be more, so that memory follows the requests in
+// flight. Otherwise it waits, or returns nil.
+func (l *Line) entry(wait bool) *Entry {
+	select {
+	case p := <-l.free:
+		return p
+	default:
+	}
+	switch {
+	case l.made < cap(l.free):
+		l.made++
 		p := &Entry{done: make(chan struct{}, 1)}
 		p.finish = func(a *rankd.Answer, err error) {
 			p.Answer, p.Err = a, err
 			p.done <- struct{}{} // has room: one outcome per request
 		}
-		l.free <- p
+		return p
+	case wait:
+		return <-l.free
 	}
-	return l
+	return nil
 }
 
 // Read calls next to fill in one entry after the other. It starts the request of each entry without an Err. It returns when next returns false,
 // with or without a last entry that has joined, or once the line is stopped.
 func (l *Line) Read(next func(*Entry) (join, more bool)) {
 	defer close(l.line)
-	for p := range l.free {
+	for {
+		p := l.entry(true)
 		join, more := next(p)
 		if !join || !l.Join(p) || !more {
 			return
@@ -64,12 +81,7 @@ func (l *Line) Read(next func(*Entry) (join, more bool)) {
 
 // Take returns a free entry, or nil. It is for a caller that reads and writes on one goroutine, without Read: at nil it calls Next.
 func (l *Line) Take() *Entry {
-	select {
-	case p := <-l.free:
-		return p
-	default:
-		return nil
-	}
+	return l.entry(false)
 }
 
 // Waiting returns how many entries are in line. Only the goroutine that calls Next may call it.

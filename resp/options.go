@@ -152,13 +152,21 @@ func setDefault[T int | time.Duration](field *T, value T) {
 }
 
 func (o *Options) dialOptions() transport.DialOptions {
+	timeout := o.ConnectTimeout
+	if o.Secure != nil {
+		// The attempt ends before the calls that wait for it, because only the attempt knows how far the handshake came.
+		timeout -= timeout / handshakeShare
+	}
 	return transport.DialOptions{
-		ConnectTimeout: o.ConnectTimeout,
+		ConnectTimeout: timeout,
 		UnsentMaxBytes: o.UnsentMaxBytes,
 		UnreadMaxBytes: math.MaxInt, // The client bounds replies by call.
 		Secure:         o.Secure,
 	}
 }
+
+// handshakeShare is the part of ConnectTimeout by which an attempt with TLS ends earlier.
+const handshakeShare = 10
 
 // wholeCommands is the largest number of commands that leave in one part.
 func (o *Options) wholeCommands() int { return min(o.MaxInflight, max(firstPart, o.MaxInflight/4)) }

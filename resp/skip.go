@@ -11,11 +11,17 @@ func (d *Decoder) skipNext() {
 // finds the end, and nothing else.
 func (d *Decoder) skip(data []byte) (consumed int, err error) {
 	if d.skipLeft > 0 {
-		consumed = min(d.skipLeft, len(data))
+		consumed = min(d.skipLeft-len("\r\n"), len(data))
 		d.skipLeft -= consumed
-		if d.skipLeft > 0 {
+		rest := data[consumed:]
+		if d.skipLeft > len("\r\n") || len(rest) < len("\r\n") {
 			return consumed, nil
 		}
+		if rest[0] != '\r' || rest[1] != '\n' {
+			return 0, d.malformed("a bulk string that is not kept does not end where its length says")
+		}
+		consumed += len("\r\n")
+		d.skipLeft = 0
 		d.closeValue()
 	}
 	d.pos, d.need, d.scanned, d.bulkEnd = consumed, 0, 0, 0
@@ -25,8 +31,8 @@ func (d *Decoder) skip(data []byte) (consumed int, err error) {
 	ended := d.left == d.until
 	consumed = d.pos
 	if !ended && d.bulkEnd > 0 {
-		d.skipLeft = d.bulkEnd - len(data)
-		consumed = len(data)
+		consumed = min(len(data), d.bulkEnd-len("\r\n")) // The end of the line is looked at when all of it is there.
+		d.skipLeft = d.bulkEnd - consumed
 	}
 	d.vals, d.roots = d.vals[:0], d.roots[:0]
 	switch {
