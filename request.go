@@ -534,7 +534,11 @@ func (l *malformedLog) due(n malformedNode, now clock.Time) bool {
 func (e *Engine) logMalformed(plan string, result *scheduler.Result) {
 	for _, c := range result.Completeness() {
 		if m := c.Malformed; m != nil && e.malformed.due(malformedNode{plan, c.Node.ID}, e.clock.Now()) {
-			e.options.Logger.Warn("entries are not ids", "plan", plan, "node", c.Node.ID, "op", c.Node.Op, "label", c.Node.Trace,
+			what := "entries are not ids"
+			if m.Values {
+				what = "values are not of their type"
+			}
+			e.options.Logger.Warn(what, "plan", plan, "node", c.Node.ID, "op", c.Node.Op, "label", c.Node.Trace,
 				"malformed", m.Count, "of", m.Of, "first", m.First, "key", m.Key)
 		}
 	}

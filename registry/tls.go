@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"syscall"
 
 	"github.com/rankd/rankd/internal/errtext"
@@ -89,22 +88,21 @@ func (t *TLS) config(addr string) (*tls.Config, error) {
 		}
 	}
 	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		cert, err := fileio.ReadPath(t.Cert, maxPEMBytes)
 		if err != nil {
-			return nil, fmt.Errorf("tls_cert %s: %w", errtext.Name(t.Cert), withoutPath(err))
+			return nil, fmt.Errorf("tls_cert %s: %w", errtext.Name(t.Cert), err)
+		}
+		key, err := fileio.ReadPath(t.Key, maxPEMBytes)
+		if err != nil {
+			return nil, fmt.Errorf("tls_key %s: %w", errtext.Name(t.Key), err)
+		}
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("tls_cert %s: %w", errtext.Name(t.Cert), err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
-}
-
-// withoutPath returns the cause of an error about a file whose name was mentioned already.
-func withoutPath(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) && path.Op == "open" {
-		return fmt.Errorf("%s: %w", errtext.Name(path.Path), path.Err)
-	}
-	return err
 }
 
 // errKeyPair: only one of both files is given.

@@ -46,7 +46,7 @@ type NodeCompleteness struct {
 	Dropped  int    // rows left out because their keys failed
 	Reason   string // one of a few known sentences, as rankd.Error.Text; empty if Status is NodeOK
 	Err      error  // why the node, or the first key, failed; nil if Status is NodeOK
-	// Malformed says which ids the node could not read; nil: none. It does not affect the status.
+	// Malformed says which ids or values the node could not read; nil: none. It does not affect the status.
 	Malformed *task.MalformedIDs
 	Cached    rowcache.Use // which of what the node read was in memory
 }

@@ -183,7 +183,10 @@ func (b *StringBuilder) AppendJSON(value []byte) bool {
 		return false
 	}
 	var few [64]byte
-	text, _ := jsontext.AppendUnquote(few[:0], value) // The syntax was checked.
+	text, err := jsontext.AppendUnquote(few[:0], value) // An error: the string is no text in UTF-8.
+	if err != nil {
+		return false
+	}
 	b.Append(text)
 	return true
 }

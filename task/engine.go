@@ -131,7 +131,7 @@ func (engine) GiveBack(c *Ctx) {
 	if rows := c.env.rows(); rows != nil {
 		rows.GiveBack(c.counted)
 	}
-	if told := c.env.Rare().shortfall.Malformed; told != nil && c.env.Outside != nil {
+	if told := c.env.Rare().shortfall.Malformed; told != nil && !told.Values && c.env.Outside != nil {
 		c.env.Outside.add("id", Values{Malformed: -uint64(told.Count)}) // The sum wraps around to what it was.
 	}
 }

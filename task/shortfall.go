@@ -12,14 +12,16 @@ import (
 type Shortfall struct {
 	Dropped int   // rows left out because their keys failed
 	Err     error // the first failure; nil: the result is whole
-	// Malformed says which ids the node could not read; nil: none. They do not fail the node.
+	// Malformed says which ids or values the node could not read; nil: none. They do not fail the node.
 	Malformed *MalformedIDs
 }
 
-// MalformedIDs says which entries of Redis keys a node left out because they are not ids. Immutable once reported.
+// MalformedIDs says which entries of Redis keys a node left out because they are not ids, or which values it took for
+// missing because they are none of their column. Immutable once reported.
 type MalformedIDs struct {
 	Count, Of  int    // entries that are not ids, and all entries that the node has read
-	First, Key string // an excerpt of the first such entry, and of the key that has it
+	First, Key string // an excerpt of the first such entry, and of the key that has it; of a value, the column's name
+	Values     bool   // they are values, which the body has counted for their columns
 }
 
 // Shortfall returns what the body has reported so far.
@@ -56,11 +58,13 @@ func (c *Ctx) DropKey(r Redis, reply resp.Reply, want resp.Kind, command, prefix
 func (c *Ctx) FailOpen(why error) { c.note(why) }
 
 // DropIDs notes that the body leaves out entries because they are not ids. It counts them for the key "id". The
-// answer's completeness and the engine's log report them. The node does not fail, and its result is not partial,
+// answer's completeness and the engine's log report them. Values are told of in the same way. The node does not fail, and its result is not partial,
 // because reading again would not help.
 func (c *Ctx) DropIDs(m MalformedIDs) {
 	if m.Count > 0 {
-		c.CountMalformed("id", m.Count)
+		if !m.Values {
+			c.CountMalformed("id", m.Count)
+		}
 		told := m // so that only this branch allocates
 		c.env.Keep().shortfall.Malformed = &told
 	}

@@ -1,6 +1,7 @@
 package fileio
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,7 @@ import (
 	"os"
 )
 
-// Read returns the content of the file of that name in folder, without the file's name in its errors. errors.Is recognizes errors of
+// Read returns the content of the file of that name in folder, without a byte order mark at its beginning, and without the file's name in its errors. errors.Is recognizes errors of
 // the file system. It refuses a file that is
 // not regular without opening it, because opening a named pipe waits for a writer. It
 // follows symbolic links. It refuses a file of more than maxBytes.
@@ -29,7 +30,7 @@ func Read(folder fs.FS, name string, maxBytes int64) ([]byte, error) {
 }
 
 // ReadPath returns the content of the file at path, which a user chose. The file may be of
-// any kind; ReadPath waits for the writer of a pipe. It refuses a file of more than maxBytes.
+// any kind; ReadPath waits for the writer of a pipe. It refuses a file of more than maxBytes. A byte order mark goes.
 func ReadPath(path string, maxBytes int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,7 +40,10 @@ func ReadPath(path string, maxBytes int64) ([]byte, error) {
 	return readAll(f, maxBytes)
 }
 
-// readAll reads at most one byte past the limit.
+// byteOrderMark is what editors of Windows put before a text in UTF-8.
+const byteOrderMark = "\ufeff"
+
+// readAll reads at most one byte past the limit. A byte order mark is no content.
 func readAll(r io.Reader, maxBytes int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	switch {
@@ -48,7 +52,7 @@ func readAll(r io.Reader, maxBytes int64) ([]byte, error) {
 	case int64(len(text)) > maxBytes:
 		return nil, fmt.Errorf("larger than %d bytes", maxBytes)
 	}
-	return text, nil
+	return bytes.TrimPrefix(text, []byte(byteOrderMark)), nil
 }
 
 // cause returns err without the name of the file.

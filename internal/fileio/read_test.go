@@ -23,6 +23,7 @@ func TestRead(t *testing.T) {
 	require.NoError(t, os.Symlink("file", at("link")))
 	require.NoError(t, os.Symlink("/dev/zero", at("device")))
 	require.NoError(t, os.Symlink("nothing", at("dangling")))
+	require.NoError(t, os.WriteFile(at("marked"), []byte("\ufeff12345678"), 0o600))
 	require.NoError(t, os.Mkdir(at("folder"), 0o700))
 	require.NoError(t, syscall.Mkfifo(at("pipe"), 0o600))
 	require.NoError(t, os.Symlink("pipe", at("link to pipe")))
@@ -52,6 +53,12 @@ func TestRead(t *testing.T) {
 			assert.Nil(t, text)
 		})
 	}
+	text, err := fileio.Read(os.DirFS(dir), "marked", 11)
+	require.NoError(t, err)
+	assert.Equal(t, "12345678", string(text), "a byte order mark is no content")
+	text, err = fileio.ReadPath(at("marked"), 11)
+	require.NoError(t, err)
+	assert.Equal(t, "12345678", string(text))
 	_, err = fileio.Read(os.DirFS(dir), "missing", 8)
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 }

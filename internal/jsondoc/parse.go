@@ -52,7 +52,7 @@ func (p *Parser) parse(doc []byte, maxValues int) (Value, error) {
 	defer p.release()
 	p.text, p.left, p.maxValues = string(doc), maxValues, maxValues
 	p.pending = p.room[:0]
-	body := bytes.TrimPrefix(doc, []byte(byteOrderMark))
+	body := WithoutMark(doc)
 	p.base = len(doc) - len(body)
 	// The decoder reads the bytes of a bytes.Buffer in place.
 	p.body = *bytes.NewBuffer(body)

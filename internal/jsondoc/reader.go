@@ -15,20 +15,35 @@ type Faults interface {
 	Wrong(path, want string) error
 }
 
-// A Reader pulls values out of one strict document, for documents too large for a tree. A type of document embeds it. No name may
-// come twice in an object. One goroutine at a time.
+// A Reader pulls values out of one document, for documents too large for a tree. A type of document embeds it. It
+// passes over a byte order mark. One goroutine at a time.
 type Reader struct {
 	*jsontext.Decoder
-	faults Faults
+	faults  Faults
+	options []jsontext.Options
 }
 
-// NewReader returns a reader of text, which must not change while it is read.
-func NewReader(text []byte, faults Faults) Reader {
-	return Reader{jsontext.NewDecoder(bytes.NewBuffer(text)), faults}
+// NewReader returns a reader of text, which must not change while it is read. It is strict: no name may come twice in
+// an object, and strings are UTF-8.
+func NewReader(text []byte, faults Faults) Reader { return newReader(text, faults) }
+
+// NewLenientReader is NewReader for documents of which as much as possible counts: a name may come twice, and its last
+// value counts if member sees to that; a string may hold what is no text, such as half of a pair of surrogates.
+func NewLenientReader(text []byte, faults Faults) Reader {
+	return newReader(text, faults, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// Begin goes on with another document, as NewReader begins with its first.
-func (r *Reader) Begin(text []byte) { r.Decoder.Reset(bytes.NewBuffer(text)) }
+func newReader(text []byte, faults Faults, options ...jsontext.Options) Reader {
+	return Reader{jsontext.NewDecoder(bytes.NewBuffer(WithoutMark(text)), options...), faults, options}
+}
+
+// Begin goes on with another document, in the way in which the Reader was made.
+func (r *Reader) Begin(text []byte) {
+	r.Decoder.Reset(bytes.NewBuffer(WithoutMark(text)), r.options...)
+}
+
+// WithoutMark returns text without the byte order mark that it may begin with. Offsets of a Reader count from there.
+func WithoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte(byteOrderMark)) }
 
 // Object reads an object and calls member for each name. member reads or skips the value.
 func (r *Reader) Object(path string, member func(name string) error) error {

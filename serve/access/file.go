@@ -165,7 +165,7 @@ func readFile(path string, refused fs.FileMode) ([]byte, error) {
 	if len(text) > fileMaxBytes {
 		return nil, fileError(path, fmt.Errorf("is larger than %d bytes", fileMaxBytes))
 	}
-	return text, nil
+	return bytes.TrimPrefix(text, []byte("\ufeff")), nil // without a byte order mark
 }
 
 // fileError puts the name of a file before each line of an error.

@@ -81,7 +81,7 @@ func lookupReference() task.Reference {
 			"list with commas between its members, or a JSON array of strings. A value of a JSON document has the JSON type for it: a number, a boolean, a string or an array of strings. There an int is any number whose value is an integer: `3.0` and `1e2` are 3 and 100.\n\n" +
 			"A value is missing if the key does not exist and the table does not say otherwise, if it lacks the field or the member, if its text is not such a value (as " +
 			"`nan`, `inf` and numbers out of range), or if the row is too old. A member of a JSON document that is null is missing, too. `missing` says what becomes of it; `drop` drops a row if one of its values is missing.\n\n" +
-			"`max_age` and `timestamp` leave out stale hashes and documents: a row is too old if its timestamp is more than `max_age` before the arrival of the request, and also if it has none. " +
+			"`max_age` and `timestamp` leave out stale hashes and documents: a row is too old if its timestamp is more than `max_age` before the arrival of the request, and also if it has none. A timestamp that is no value of its key, such as 1.5 for an integer, or that lies more than a day ahead of the request, as milliseconds do, counts as none. It is counted as malformed, and told of in the answer. " +
 			"All its values are then missing.\n\n" +
 			"A `key` holds the marks of [candidates](candidates.md), and besides them columns of the row that are ints or strings: `stat:{user}:{category}` reads what is known of the user and the " +
 			"category of each row. `{category}` is the field of the context, if there is one of that name; `{Key.category}` is always the column. A `key` with neither `{id}` nor a " +
@@ -95,7 +95,7 @@ func lookupReference() task.Reference {
 		Empty:      "The result of an input without rows has none, and Redis is asked nothing.",
 		Duplicates: "Rows with the same key, or the same member of a collection, read it once and get the same values.",
 		Failures: "The node fails if a key has another type than `kind` says (`on_error` `partial` drops the rows of that key and counts them), if the server is too old, if the request lacks a field of the context in the key, if Redis cannot be reached, and with `missing` `fail` at the first missing value, whose key and field the error names. " +
-			"Otherwise a text that does not parse does not fail the node, nor a string that is not a JSON document. It is counted: `malformed` of `--metrics`.",
+			"Otherwise a text that does not parse does not fail the node, nor a string that is not a JSON document. A document counts member by member: one with half a pair of surrogates, or with bytes that are no UTF-8, costs no other member. Of a name that stands twice the last value counts. What does not parse is counted: `malformed` of `--metrics`.",
 		Example: task.Example{
 			Plan: "ctx.candidates({ endpoint: redis, key: \"inbox:{user}\" })\n" +
 				"  .lookup({ endpoint: redis, key: \"article:{id}\", fields: [Key.title, Key.likes], missing: \"drop\" })",

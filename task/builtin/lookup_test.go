@@ -260,11 +260,12 @@ func (r *refLookup) values(hash map[string]string, name string) []any {
 	}
 	if r.maxAge > 0 {
 		text, ok := hash[r.keys[r.at].field]
-		at, parsed := refParse("float", text).(float64)
-		if ok && !parsed {
+		at, parsed := refParse("int", text).(int64)
+		sound := parsed && float64(at)-r.now <= 24*60*60
+		if ok && !sound {
 			reject()
 		}
-		if !parsed || r.now-at > r.maxAge {
+		if !sound || r.now-float64(at) > r.maxAge {
 			return values
 		}
 	}
@@ -600,6 +601,7 @@ func TestLookupFailures(t *testing.T) {
 		{map[string]any{"fields": fields, "missing": fail}, []any{"x", "1"}, task.ErrInvalid, `field "likes" of "item:7" is "x", which is not of type int`},
 		{map[string]any{"value": "likes", "missing": fail}, nil, task.ErrInvalid, `"item:7" is missing`},
 		{map[string]any{"fields": []any{"at"}, "missing": fail, "max_age": 5, "timestamp": "at"}, []any{"94"}, task.ErrInvalid, `field "c_ts" of "item:7" is too old`},
+		{map[string]any{"fields": []any{"at"}, "missing": fail, "max_age": 5, "timestamp": "at"}, []any{"94.5"}, task.ErrInvalid, `field "c_ts" of "item:7" is too old: its timestamp "94.5" is none`},
 		{map[string]any{"fields": fields}, errors.New("WRONGTYPE a list"), task.ErrRedis, `HMGET "item:7": WRONGTYPE a list`},
 		{map[string]any{"value": "likes"}, errors.New("WRONGTYPE a list"), task.ErrRedis, `GET "item:7": WRONGTYPE a list`},
 		{map[string]any{"fields": fields}, []any{"1"}, task.ErrRedis, `HMGET "item:7": reply is array of 1, want array of 2`},
@@ -626,17 +628,24 @@ func TestLookupFailures(t *testing.T) {
 	assert.ErrorIs(t, err, task.ErrCancelled)
 }
 
-// A row exactly at the age limit is not too old.
+// A row exactly at the age limit is not too old. A timestamp that is no value of its key, or lies more than a day ahead,
+// is counted and told of, and its row is too old.
 func TestLookupAges(t *testing.T) {
-	c := lookupCase(map[string]any{"fields": []any{"likes", "at"}, "max_age": 0.5, "timestamp": "at", "missing": "drop"}, 1, 2, 3, 4, 5)
+	c := lookupCase(map[string]any{"fields": []any{"likes", "at"}, "max_age": 0.5, "timestamp": "at", "missing": "drop"}, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	var shortfall task.Shortfall
+	c.Shortfall, c.Outside = &shortfall, new(task.Outside)
 	c.Arrival = time.Unix(100, 500_000_000)
 	c.Redis = rankdtest.Replies(map[string]any{
 		"HMGET item:1 likes c_ts": []any{"1", "100"}, "HMGET item:2 likes c_ts": []any{"1", "99"}, "HMGET item:3 likes c_ts": []any{"1", "200"},
 		"HMGET item:4 likes c_ts": []any{"1", nil}, "HMGET item:5 likes c_ts": []any{"1", "soon"},
+		"HMGET item:6 likes c_ts": []any{"1", "9223372036854775808"}, "HMGET item:7 likes c_ts": []any{"1", "100.5"},
+		"HMGET item:8 likes c_ts": []any{"1", "86500"}, "HMGET item:9 likes c_ts": []any{"1", "100000"},
 	})
 	out, err := runLookup(t, c)
 	require.NoError(t, err)
-	assert.Equal(t, []int64{1, 3}, rankdtest.IDs(out))
+	assert.Equal(t, []int64{1, 3, 8}, rankdtest.IDs(out))
+	assert.Equal(t, &task.MalformedIDs{Count: 4, Of: 9, First: "soon", Key: "at", Values: true}, shortfall.Malformed)
+	assert.Equal(t, uint64(4), c.Outside.ByKey()["timestamp"].Malformed)
 }
 
 // Hostile parameters are refused when the plan is loaded.

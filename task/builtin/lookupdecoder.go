@@ -5,7 +5,9 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
@@ -21,11 +23,13 @@ type lookupDecoder struct {
 	command *resp.Template
 	columns []rowset.Builder // in the order of keys; one value per id that was read
 	oldest  float64          // timestamps below it are too old
+	newest  float64          // timestamps above it are malformed
 
 	rows    int           // read so far
 	dropped rowset.Bitmap // of the ids whose rows are dropped; nil: none
 	ids     int           // that will be read, and one more for rows without an id
-	stamps  int           // timestamps that do not parse
+	stamps  int           // timestamps that are malformed
+	stamp   string        // an excerpt of the first of them
 	lacking []lacking     // by column; nil: nothing lacks
 
 	failed  rowset.Bitmap // of the ids whose keys failed; nil: none
@@ -67,7 +71,9 @@ func (d *lookupDecoder) count() {
 		d.c.CountRead(key.Name, d.rows, n.missing)
 		d.c.CountMalformed(key.Name, n.malformed)
 	}
-	d.c.CountMalformed("timestamp", d.stamps)
+	if d.c.CountMalformed("timestamp", d.stamps); d.stamps > 0 {
+		d.c.DropIDs(task.MalformedIDs{Count: d.stamps, Of: d.rows, First: d.stamp, Key: d.keys[d.ageAt].Name, Values: true})
+	}
 }
 
 func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int) (*lookupDecoder, error) {
@@ -86,7 +92,7 @@ func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int
 		if !ok {
 			return nil, task.Invalidf("max_age needs the time of the request, which is unknown")
 		}
-		d.oldest = now - l.maxAge
+		d.oldest, d.newest = now-l.maxAge, now+stampAhead
 	}
 	return d, nil
 }
@@ -160,7 +166,10 @@ func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 func (d *lookupDecoder) takeKept(value []byte, id int64) error {
 	if d.maxAge > 0 {
 		stamp := math.Float64frombits(binary.LittleEndian.Uint64(value))
-		if value = value[8:]; stamp < d.oldest {
+		if stamp > d.newest { // This request says that it arrives earlier.
+			d.badStamp(strconv.AppendFloat(nil, stamp, 'f', -1, 64))
+		}
+		if value = value[8:]; stamp < d.oldest || stamp > d.newest {
 			return d.tooOld(id)
 		}
 	}
@@ -203,10 +212,14 @@ func (d *lookupDecoder) keep(columns []rowset.Column) {
 	}
 }
 
-// tooOld takes the row of an id whose timestamp is too old.
+// tooOld takes the row of an id whose timestamp is too old, or malformed.
 func (d *lookupDecoder) tooOld(id int64) error {
+	why := "is too old"
+	if d.missing == missingFail && d.stamps > 0 { // The first row that lacks something fails the node.
+		why = "is too old: its timestamp " + task.Quote(d.stamp) + " is none, or lies more than a day ahead"
+	}
 	for i := range d.columns {
-		if err := d.missed(i, id, "is too old"); err != nil {
+		if err := d.missed(i, id, why); err != nil {
 			return err
 		}
 	}
@@ -303,10 +316,14 @@ func (d *lookupDecoder) takeDocument(reply resp.Reply, id int64) error {
 	if d.maxAge > 0 {
 		var fresh bool
 		if err != nil {
-			d.stamps++
+			d.badStamp(reply.Bytes())
 			return d.tooOld(id)
 		}
-		if kept.stamp, fresh = d.fresh(d.document.values[d.ageAt]); !fresh {
+		value := d.document.values[d.ageAt]
+		if value != nil && value[0] == 'n' {
+			value = nil
+		}
+		if kept.stamp, fresh = d.fresh(value); !fresh {
 			return d.tooOld(id)
 		}
 	}
@@ -338,16 +355,36 @@ func textOf(reply resp.Reply) []byte {
 	return reply.Bytes()
 }
 
-// fresh returns a timestamp, and reports whether it exists and is young enough. A nil text means none.
+// stampAhead is how many seconds a timestamp may lie ahead of the request. One in milliseconds lies ahead further.
+const stampAhead = 86400
+
+// fresh returns a timestamp, and reports whether it exists and is young enough. A nil text means none. One that is no
+// value of its key, or too far ahead, is malformed and counts as none.
 func (d *lookupDecoder) fresh(text []byte) (at float64, ok bool) {
 	if text == nil {
 		return 0, false
 	}
-	at, ok = rowset.ParseFloat(text)
-	if !ok {
-		d.stamps++
+	if d.keys[d.ageAt].Type == registry.Int {
+		var n int64
+		if n, ok = rowset.ParseInt(text); !ok && d.paths != nil {
+			n, ok = rowset.ParseJSONInt(text)
+		}
+		at = float64(n)
+	} else {
+		at, ok = rowset.ParseFloat(text)
 	}
-	return at, ok && at >= d.oldest
+	if !ok || at > d.newest {
+		d.badStamp(text)
+		return 0, false
+	}
+	return at, at >= d.oldest
+}
+
+// badStamp notes a timestamp that is malformed.
+func (d *lookupDecoder) badStamp(text []byte) {
+	if d.stamps++; d.stamps == 1 {
+		d.stamp = errtext.Text(string(text))
+	}
 }
 
 // value appends a value to column i.

@@ -78,12 +78,13 @@ type documentReader struct {
 	values [][]byte // by column, as the document has them; nil: it has none
 }
 
-// read reads a document. The values are views of text.
+// read reads a document. The values are views of text. What is wrong inside of one value costs no other one: see
+// jsondoc.NewLenientReader. Of a name that stands twice the last value counts.
 func (r *documentReader) read(text []byte, paths *documentPath) error {
 	clear(r.values)
-	r.text = text
+	r.text = jsondoc.WithoutMark(text)
 	if r.Decoder == nil {
-		r.Reader = jsondoc.NewReader(text, r)
+		r.Reader = jsondoc.NewLenientReader(text, r)
 	} else {
 		r.Begin(text)
 	}
@@ -114,11 +115,27 @@ func (r *documentReader) take(at *documentPath) error {
 		}
 		return nil
 	case kind == jsontext.KindBeginObject:
-		return r.Object("", func(name string) error { return r.take(at.next[name]) })
+		return r.Object("", func(name string) error {
+			r.forget(at.next[name])
+			return r.take(at.next[name])
+		})
 	case kind == jsontext.KindBeginArray:
 		return r.Array("", func(i int) error { return r.take(at.next[strconv.Itoa(i)]) })
 	}
 	return r.Skip()
+}
+
+// forget drops the values at a place and inside of it.
+func (r *documentReader) forget(at *documentPath) {
+	if at == nil {
+		return
+	}
+	for _, column := range at.columns {
+		r.values[column] = nil
+	}
+	for _, next := range at.next {
+		r.forget(next)
+	}
 }
 
 // Syntax implements jsondoc.Faults.

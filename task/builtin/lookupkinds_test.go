@@ -153,17 +153,50 @@ func TestLookupOfMembersPartial(t *testing.T) {
 
 // Documents can be too old, as hashes can.
 func TestLookupOfOldDocuments(t *testing.T) {
-	c := lookupCase(map[string]any{"kind": "json", "fields": []any{"likes", "at"}, "max_age": 0.5, "timestamp": "at", "missing": "drop"}, 1, 2, 3, 4, 5, 6)
+	c := lookupCase(map[string]any{"kind": "json", "fields": []any{"likes", "at"}, "max_age": 0.5, "timestamp": "at", "missing": "drop"}, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 	c.Arrival = time.Unix(100, 500_000_000)
 	c.Redis = rankdtest.Replies(map[string]any{
 		"GET item:1": `{"likes": 1, "c_ts": 100}`, "GET item:2": `{"likes": 1, "c_ts": 99}`, "GET item:3": `{"c_ts": 2e2, "likes": 1}`,
 		"GET item:4": `{"likes": 1}`, "GET item:5": `{"likes": 1, "c_ts": "soon"}`, "GET item:6": `{"likes": 1, "c_ts": 100`,
+		"GET item:7": `{"likes": 1, "c_ts": 100.5}`, "GET item:8": `{"likes": 1, "c_ts": 100000}`, "GET item:9": `{"likes": 1, "c_ts": null}`,
 	})
 	c.Outside = new(task.Outside)
 	out, err := runLookup(t, c)
 	require.NoError(t, err)
 	assert.Equal(t, []int64{1, 3}, rankdtest.IDs(out))
-	assert.Equal(t, int64(2), c.Outside.Malformed())
+	assert.Equal(t, int64(4), c.Outside.Malformed())
+}
+
+// What is wrong with one member of a document costs no other one, and is counted for that one alone. Of a name that
+// stands twice the last value counts, as in requests.
+func TestDocumentsKeepWhatIsSound(t *testing.T) {
+	for document, want := range map[string]struct {
+		likes, title any
+		malformed    map[string]uint64
+	}{
+		`{"likes": 5, "ti": "Sale \ud83c"}`:                          {int64(5), nil, map[string]uint64{"title": 1}},
+		`{"likes": 5, "more": "\ud83c", "ti": "ok"}`:                 {int64(5), "ok", nil},
+		"{\"likes\": 5, \"ti\": \"\xff\"}":                           {int64(5), nil, map[string]uint64{"title": 1}},
+		"{\"likes\": 5, \"\xff\": {\"a\": 1}, \"ti\": \"ok\"}":       {int64(5), "ok", nil},
+		`{"likes": 5, "ti": "a", "likes": 6}`:                        {int64(6), "a", nil},
+		`{"likes": 5, "ti": "a", "likes": "x"}`:                      {nil, "a", map[string]uint64{"likes": 1}},
+		`{"likes": 5, "ti": "a", "ti": null}`:                        {int64(5), nil, nil},
+		`{"likes": 9, "zz": {"a": 1, "a": 2}, "ti": "\ud83c\udf89"}`: {int64(9), "🎉", nil},
+		"\ufeff" + `{"likes": 5, "ti": "a"}`:                         {int64(5), "a", nil},
+		`{"likes": 5, "ti": "a"`:                                     {nil, nil, map[string]uint64{"likes": 1, "title": 1}},
+		`{"likes": 5, "ti": "a"} x`:                                  {nil, nil, map[string]uint64{"likes": 1, "title": 1}},
+	} {
+		c := lookupCase(map[string]any{"kind": "json", "fields": []any{"likes", "title"}}, 7)
+		c.Redis = func([]string) any { return document }
+		c.Outside = new(task.Outside)
+		out, err := runLookup(t, c)
+		require.NoError(t, err, document)
+		assert.Equal(t, []any{want.likes}, rankdtest.Values(out, 6001), document)
+		assert.Equal(t, []any{want.title}, rankdtest.Values(out, 6003), document)
+		for key, values := range c.Outside.ByKey() {
+			assert.Equal(t, want.malformed[key], values.Malformed, "%s of %s", key, document)
+		}
+	}
 }
 
 // A column's values can be looked up in a collection.

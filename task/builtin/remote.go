@@ -30,7 +30,7 @@ const remoteText = "The node posts one JSON document to the service, with all ac
 
 const remoteFailures = "The node fails if the service cannot be reached, answers too late or with a status other than 2xx, or if the request or " +
 	"the answer is larger than the endpoint allows. It fails, too, if the answer is not such a document, lacks one of the columns, or has a column of the " +
-	"wrong length. A single value of another type than its key's counts as missing. So does a number that the type cannot hold, such as 1.5 or 1e30 for an integer."
+	"wrong length. The same holds for a column in which no value is of its key's type, and some value is of another one. Otherwise a value of another type counts as missing, and the answer's completeness tells of it. So does a number that the type cannot hold, such as 1.5 or 1e30 for an integer."
 
 // remoteColumns writes columns that a service computes for the rows.
 func remoteColumns() task.Spec {

@@ -223,26 +223,55 @@ func TestRemoteValues(t *testing.T) {
 // Answers that are refused, each with a text that says why.
 func TestRemoteAnswersThatAreRefused(t *testing.T) {
 	for answer, want := range map[string]string{
-		``:                                    "not JSON: the body is empty",
-		` `:                                   "not JSON: the body is empty",
-		`{`:                                   "not JSON: the body ends in the middle of a document",
-		`<html>`:                              "not JSON",
-		`null`:                                "the answer is \"null\", must be an object",
-		`{"columns":[1]}`:                     "columns is \"[1]\", must be an object",
-		`{"columns":{"f1":3}}`:                "columns.f1 is \"3\", must be an array",
-		`{"columns":{"f1":[1]}}`:              "columns.f1 has 1 values, must have 2",
-		`{"columns":{"f1":[1,2,3]}}`:          "columns.f1 has more than 2 values",
-		`{"columns":{}}`:                      "columns.f1 is missing",
-		`{}`:                                  "columns.f1 is missing",
-		`{"columns":{"f1":[1,2],"f1":[1,2]}}`: "not JSON",
-		`{"columns":{"f1":[1,2]}} x`:          "something follows the JSON document",
-		`{"columns":{"f1":[1,NaN]}}`:          "not JSON",
+		``:                                      "not JSON: the body is empty",
+		` `:                                     "not JSON: the body is empty",
+		`{`:                                     "not JSON: the body ends in the middle of a document",
+		`<html>`:                                "not JSON",
+		`null`:                                  "the answer is \"null\", must be an object",
+		`{"columns":[1]}`:                       "columns is \"[1]\", must be an object",
+		`{"columns":{"f1":3}}`:                  "columns.f1 is \"3\", must be an array",
+		`{"columns":{"f1":[1]}}`:                "columns.f1 has 1 values, must have 2",
+		`{"columns":{"f1":[1,2,3]}}`:            "columns.f1 has more than 2 values",
+		`{"columns":{}}`:                        "columns.f1 is missing",
+		`{}`:                                    "columns.f1 is missing",
+		`{"columns":{"f1":[[0.5],[0.25]]}}`:     "columns.f1 has no value of type float: [0.5] is none",
+		`{"columns":{"f1":[null,"0.25"]}}`:      `columns.f1 has no value of type float: "0.25" is none`,
+		`{"columns":{"f1":[1,2],"f1":[1]}}`:     "columns.f1 has 1 values, must have 2",
+		`{"columns":{"f1":[1,2]},"columns":{}}`: "columns.f1 is missing",
+		`{"columns":{"f1":[1,2]}} x`:            "something follows the JSON document",
+		`{"columns":{"f1":[1,NaN]}}`:            "not JSON",
 		`{"columns":{"f1":[1,` + strings.Repeat("[", 20000): "not JSON",
 	} {
 		_, err := rankdtest.Run(specNamed(t, "remote"), remoteCase(map[string]any{"columns": []any{"f1"}}, answer, rankdtest.Rows(1, 2)))
 		require.ErrorContains(t, err, want, answer)
 		assert.Less(t, len(err.Error()), 500)
 	}
+}
+
+// TestRemoteAnswersOfAnotherType: values of another type are told of, as long as some are of the column's. Nulls are
+// not, even if all are. Of a name that stands twice the last value counts.
+func TestRemoteAnswersOfAnotherType(t *testing.T) {
+	for answer, want := range map[string]struct {
+		values []any
+		told   *task.MalformedIDs
+	}{
+		`{"columns":{"f1":[1,"x"],"b1":[true,false]}}`:                                                     {[]any{1.0, nil}, &task.MalformedIDs{Count: 1, Of: 4, First: `"x"`, Key: "f1", Values: true}},
+		`{"columns":{"f1":[1,[2]],"b1":[1,true]}}`:                                                         {[]any{1.0, nil}, &task.MalformedIDs{Count: 2, Of: 4, First: `[2]`, Key: "f1", Values: true}},
+		`{"columns":{"f1":[null,null],"b1":[null,null]}}`:                                                  {[]any{nil, nil}, nil},
+		`{"columns":{"f1":["x","y"],"b1":[null,null],"f1":[1,2]},"more":"\ud83c"}`:                         {[]any{1.0, 2.0}, nil},
+		"\ufeff" + `{"columns":{"f1":["x","y"],"b1":[true,true]},"columns":{"f1":[3,4],"b1":[true,true]}}`: {[]any{3.0, 4.0}, nil},
+	} {
+		c := remoteCase(map[string]any{"columns": []any{"f1", "b1"}}, answer, rankdtest.Rows(1, 2))
+		var shortfall task.Shortfall
+		c.Shortfall = &shortfall
+		out, err := rankdtest.Run(specNamed(t, "remote"), c)
+		require.NoError(t, err, answer)
+		assert.Equal(t, want.values, rankdtest.Values(out, 1001), answer)
+		assert.Equal(t, want.told, shortfall.Malformed, answer)
+	}
+	out, err := rankdtest.Run(specNamed(t, "remote_candidates"), remoteCase(map[string]any{}, `{"ids":[1,2],"ids":[3]}`, rankdtest.Rows(9)))
+	require.NoError(t, err)
+	assert.Equal(t, []int64{3}, rankdtest.IDs(out))
 }
 
 func TestRemoteCandidates(t *testing.T) {

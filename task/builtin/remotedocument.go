@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -128,17 +129,25 @@ type answerColumns []answerColumn
 type answerColumn struct {
 	key     *registry.Key
 	missing string
-	read    bool // the answer has it
-	values  int  // that the answer has, including those beyond the limit
-	bad     int  // of these, the ones of another type than the key's
+	read    bool   // the answer has it
+	values  int    // that the answer has, including those beyond the limit
+	sound   int    // of these, the ones of the key's type, as far as they are kept
+	bad     int    // of these, the ones of another type than the key's
+	first   string // an excerpt of the first of bad
 	builder rowset.Builder
+}
+
+// begin makes the column empty, with room for so many rows.
+func (b *answerColumn) begin(rows int) {
+	*b = answerColumn{key: b.key, missing: b.missing, builder: rowset.NewBuilder(nil, b.key, rows)}
 }
 
 // builders returns empty columns with room for so many rows.
 func (r *remoteNode) builders(rows int) answerColumns {
 	columns := make(answerColumns, len(r.columns))
 	for i, key := range r.columns {
-		columns[i] = answerColumn{key: key, missing: r.missing, builder: rowset.NewBuilder(nil, key, rows)}
+		columns[i] = answerColumn{key: key, missing: r.missing}
+		columns[i].begin(rows)
 	}
 	return columns
 }
@@ -152,14 +161,22 @@ func (a answerColumns) columns() []rowset.Column {
 	return columns
 }
 
-// countMalformed counts the values of another type than their key's.
+// countMalformed counts the values of another type than their key's, and tells of them.
 func (a answerColumns) countMalformed(c *task.Ctx) {
+	told := task.MalformedIDs{Values: true}
 	for i := range a {
-		c.CountMalformed(a[i].key.Name, a[i].bad)
+		b := &a[i]
+		c.CountMalformed(b.key.Name, b.bad)
+		if told.Count == 0 && b.bad > 0 {
+			told.First, told.Key = b.first, b.key.Name
+		}
+		told.Count += b.bad
+		told.Of += b.builder.Len()
 	}
+	c.DropIDs(told)
 }
 
-// named returns the column of that name, or nil if the answer has had it already.
+// named returns the column of that name, or nil if the node has none.
 func (a answerColumns) named(name string) *answerColumn {
 	for i := range a {
 		if a[i].key.Name == name {
@@ -172,10 +189,13 @@ func (a answerColumns) named(name string) *answerColumn {
 // append takes one value of the answer. The error says that it is missing, and must not be.
 func (b *answerColumn) append(value jsontext.Value) error {
 	if b.builder.AppendJSON(value) {
+		b.sound++
 		return nil
 	}
 	if value.Kind() != jsontext.KindNull {
-		b.bad++
+		if b.bad++; b.bad == 1 {
+			b.first = errtext.Text(string(value))
+		}
 	}
 	switch b.missing {
 	case missingFail:
@@ -261,6 +281,7 @@ func readCandidates(body []byte, columns answerColumns, ids *answerIDs, limit in
 			return r.readColumns()
 		case "ids":
 			hasIDs = true
+			*ids = answerIDs{text: ids.text} // Of a name that stands twice the last value counts.
 			return r.Values("ids", func(i int, value jsontext.Value) error { return ids.take(i, value, limit) })
 		default:
 			return r.Skip()
@@ -284,6 +305,8 @@ func (a answerColumns) check(rows int) error {
 			return task.Malformedf("columns.%s is missing", b.key.Name)
 		case b.values != rows:
 			return task.Malformedf("columns.%s has %d values, must have %d", b.key.Name, b.values, rows)
+		case b.bad > 0 && b.sound == 0:
+			return task.Malformedf("columns.%s has no value of type %s: %s is none", b.key.Name, b.key.TypeName(), b.first)
 		}
 	}
 	return nil
@@ -291,10 +314,18 @@ func (a answerColumns) check(rows int) error {
 
 // readColumns reads the member columns.
 func (r *answerReader) readColumns() error {
+	for i := range r.columns {
+		if r.columns[i].read {
+			r.columns[i].begin(0)
+		}
+	}
 	return r.Object("columns", func(name string) error {
 		column := r.columns.named(name)
 		if column == nil {
 			return r.Skip()
+		}
+		if column.read {
+			column.begin(0) // Of a name that stands twice the last value counts.
 		}
 		column.read = true
 		return r.Values("columns."+name, func(i int, value jsontext.Value) error {
@@ -338,7 +369,7 @@ func (*answerReader) Syntax(err error) error {
 
 // document reads the answer, an object. Nothing may follow it.
 func (r *answerReader) document(body []byte, member func(name string) error) error {
-	r.Reader = jsondoc.NewReader(body, r)
+	r.Reader = jsondoc.NewLenientReader(body, r)
 	if err := r.Object("", member); err != nil {
 		return err
 	}
