@@ -289,7 +289,9 @@ type Generation struct {
 	// until all plans of the folder have been loaded, as Plans and Reload do.
 	Digest string
 	Loaded time.Time
-	Plans  []PlanVersion // that are loaded, by name
+	// Parts are what Digest covers: the digest of each, by kind and name ("tables", "plan home", "model ctr"). Nil while Digest is empty; must not be changed.
+	Parts map[string]string
+	Plans []PlanVersion // that are loaded, by name
 	// Aliases are the second names of plans, by name.
 	Aliases []Alias
 }
@@ -311,7 +313,7 @@ func describe(g *generation.Generation) Generation {
 	if g == nil {
 		return Generation{}
 	}
-	d := Generation{Number: g.Number, Digest: g.Digest(), Loaded: g.Loaded}
+	d := Generation{Number: g.Number, Digest: g.Digest(), Parts: g.Parts(), Loaded: g.Loaded}
 	for _, a := range g.Aliases {
 		d.Aliases = append(d.Aliases, *a)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -21,40 +22,74 @@ import (
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/testworld"
 	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
-func TestMain(m *testing.M) { looptest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(killEnv) != "" {
+		runToTheKill()
+	}
+	looptest.Main(m)
+}
 
 // world is an engine whose plan gives a row with the user as its id, and fails for some users.
 type world struct {
 	*rankd.Engine
 	fails atomic.Int64 // users that are multiples of it fail; 0: none
+	empty atomic.Int64 // users that are multiples of it have no rows
+	flaky atomic.Int64 // the node fails for users that are multiples of it, the first time or always, by turns
+	seen  sync.Map     // users for which it has failed
 	ran   atomic.Int64
 	stop  func(user int64) // is called for each user that runs
 }
 
 func newWorld(t *testing.T) *world {
+	w, err := openWorld("")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, w.Close()) })
+	return w
+}
+
+// openWorld opens a world whose plan has further members.
+func openWorld(members string) (*world, error) {
 	w := &world{stop: func(int64) {}}
+	tables := registrytest.BuiltIn()
+	tables.Params += registrytest.Param(99, "country", "string", registrytest.Nullable, "context = true")
 	var err error
 	w.Engine, err = rankd.Open(rankd.Options{
-		Plan: "one", Redis: "127.0.0.1:1" /* not used */, Logger: slog.New(slog.DiscardHandler),
-		Plans: fstest.MapFS{"one.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "one", "outputs": ["out"],
-			"nodes": [{"node_id": "out", "op": "test::one", "inputs": []}]}`)}},
+		Registry: tables.FS(),
+		Plan:     "one", Redis: "127.0.0.1:1" /* not used */, Logger: slog.New(slog.DiscardHandler),
+		Plans: fstest.MapFS{"one.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "one", "outputs": ["out"], ` + members + `
+			"capabilities_required": ["cap.rankd.on_error.v1"], "nodes": [{"node_id": "out", "op": "test::one", "inputs": [], "on_error": {"fallback": "instead"}},
+			{"node_id": "instead", "op": "test::instead", "inputs": []}]}`)}},
 		Tasks: []task.Spec{{Op: "test::one", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			w.ran.Add(1)
 			w.stop(c.UserID)
 			if n := w.fails.Load(); n > 0 && c.UserID%n == 0 {
 				return rowset.RowSet{}, errors.New("as it is meant to be")
 			}
+			if n := w.flaky.Load(); n > 0 && c.UserID%n == 0 {
+				if _, seen := w.seen.Swap(c.UserID, true); !seen || c.UserID%(2*n) == 0 {
+					return rowset.RowSet{}, errFlaky
+				}
+			}
+			if n := w.empty.Load(); n > 0 && c.UserID%n == 0 {
+				return rowset.Dense(&rowset.Batch{}), nil
+			}
+			return rowset.Dense(&rowset.Batch{IDs: []int64{c.UserID}}), nil
+		}}, {Op: "test::instead", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
+			if n := w.fails.Load(); n > 0 && c.UserID%n == 0 {
+				return rowset.RowSet{}, errors.New("as it is meant to be")
+			}
 			return rowset.Dense(&rowset.Batch{IDs: []int64{c.UserID}}), nil
 		}}},
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, w.Close()) })
-	return w
+	return w, err
 }
+
+var errFlaky = errors.New("this time")
 
 // numbers returns users 1 to n, one per line.
 func numbers(n int) string {
@@ -65,11 +100,11 @@ func numbers(n int) string {
 	return b.String()
 }
 
-// job returns a job for these users, in parts of ten.
+// job returns a job for these users, with a checkpoint after every ten.
 func (w *world) job(t *testing.T, users, out string) *Job {
 	u, err := NewUsers(strings.NewReader(users), "", w.Registry())
 	require.NoError(t, err)
-	return &Job{Engine: w.Engine, Users: u, InFlight: 4, PartUsers: 10, Out: out, Name: "test"}
+	return &Job{Engine: w.Engine, Users: u, InFlight: 4, CheckpointUsers: 10, Out: out}
 }
 
 // answered returns the users of a file of answers.
@@ -79,7 +114,9 @@ func answered(t *testing.T, path string) (users []string) {
 	for line := range strings.Lines(string(text)) {
 		id, _, found := strings.Cut(strings.TrimPrefix(line, `{"request_id":"`), `"`)
 		require.True(t, found)
-		assert.Contains(t, line, `"candidates":[{"id":`+id+`}]`)
+		if !strings.Contains(line, `"candidates":[]`) {
+			assert.Contains(t, line, `"candidates":[{"id":`+id+`}]`)
+		}
 		users = append(users, id)
 	}
 	return users
@@ -99,8 +136,7 @@ func TestAJobAnswersEachUserInOrder(t *testing.T) {
 	}
 }
 
-// A job that is interrupted at any user goes on after its last whole part. Its output is the
-// same.
+// A job that is interrupted at any user goes on behind what it has answered. Its output is the same.
 func TestAJobGoesOn(t *testing.T) {
 	const users = 57
 	for at := int64(1); at <= users; at += 4 {
@@ -125,7 +161,7 @@ func TestAJobGoesOn(t *testing.T) {
 			assert.Equal(t, users/7, f.Count, class)
 			assert.Contains(t, f.Example, "as it is meant to be")
 		}
-		assert.LessOrEqual(t, (at-1)/10*10-10, int64(sum.Kept))
+		assert.GreaterOrEqual(t, int64(sum.Kept), at-4)
 		assert.EqualValues(t, users-sum.Kept, w.ran.Load(), "a kept user does not run again")
 		var want []string
 		for i := range users {
@@ -144,25 +180,10 @@ func TestAJobGoesOn(t *testing.T) {
 		assert.Equal(t, users/7, sum.Users)
 		assert.Equal(t, "7", answered(t, again)[0])
 		assert.NoFileExists(t, FailedFile(again))
+		_, err = w.job(t, numbers(users), out).Run(t.Context())
+		require.NoError(t, err)
+		assert.NoFileExists(t, FailedFile(out), "the file of the job before")
 	}
-}
-
-func TestPartsOfAnotherJobAreRefused(t *testing.T) {
-	w, out := newWorld(t), t.TempDir()+"/"
-	_, err := w.job(t, numbers(25), out).Run(t.Context())
-	require.NoError(t, err)
-	assert.Len(t, answered(t, filepath.Join(out, "part-000002.jsonl")), 5, "a folder keeps its parts")
-	for _, change := range []func(*Job){
-		func(j *Job) { j.PartUsers = 11 }, func(j *Job) { j.Shards = 2 }, func(j *Job) { j.Name = "other" },
-	} {
-		j := w.job(t, numbers(25), out)
-		change(j)
-		_, err := j.Run(t.Context())
-		assert.ErrorContains(t, err, "parts of another job")
-	}
-	sum, err := w.job(t, numbers(25), out).Run(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, 25, sum.Kept)
 }
 
 func TestShardsShareTheUsers(t *testing.T) {
@@ -199,12 +220,10 @@ func TestUsers(t *testing.T) {
 		fails string
 	}{
 		"lines":          {in: "1\n\n 2 \r\nsku-3", want: []string{`{"user_id": "1"}`, `{"user_id": "2"}`, `{"user_id": "sku-3"}`}},
-		"a long line":    {in: "1\n" + strings.Repeat("x", 2<<20), want: []string{`{"user_id": "1"}`}, fails: "longer than"},
 		"requests":       {in: "{\"user_id\": 1}\n{\"user_id\": 2, \"context\": {}}\n", want: []string{`{"user_id": 1}`, `{"user_id": 2, "context": {}}`}},
 		"a csv":          {in: "country,user_id\nDE,1\n,2\n\"a, \"\"b\"\"\",3\n", form: CSV, want: []string{`{"user_id": "1", "context": {"country":"DE"}}`, `{"user_id": "2"}`, `{"user_id": "3", "context": {"country":"a, \"b\""}}`}},
 		"a mark":         {in: "\ufeffuser_id\n1\n", form: CSV, want: []string{`{"user_id": "1"}`}},
 		"a csv of users": {in: "id\n1\n", form: CSV, fails: "no column user_id"},
-		"a broken row":   {in: "user_id,a\n1\n", form: CSV, fails: "wrong number of fields"},
 		"nothing":        {in: ""},
 		"an empty csv":   {in: "", form: CSV, fails: "EOF"},
 	} {
@@ -213,7 +232,7 @@ func TestUsers(t *testing.T) {
 			var docs []string
 			for err == nil {
 				var doc []byte
-				if doc, err = u.Next(); err == nil {
+				if doc, _, err = u.Next(); err == nil {
 					docs = append(docs, string(doc))
 				}
 			}
@@ -277,7 +296,7 @@ func FuzzUsers(f *testing.F) {
 		u, err := NewUsers(strings.NewReader(in), [...]Form{"", CSV, Lines, JSONL}[form%4], e.Registry())
 		for n := 0; err == nil; n++ {
 			var doc []byte
-			if doc, err = u.Next(); err == nil {
+			if doc, _, err = u.Next(); err == nil {
 				assert.False(t, bytes.ContainsAny(doc, "\n"), "%q", doc)
 				require.LessOrEqual(t, n, len(in))
 			}

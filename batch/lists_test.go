@@ -20,8 +20,9 @@ import (
 // lists returns a job that writes lists of a version.
 func (w *world) lists(t *testing.T, users, redis, dir string, version int64) *Job {
 	j := w.job(t, users, "")
-	j.Parts, j.Failed = filepath.Join(dir, "home.parts"), filepath.Join(dir, "home.failed.jsonl")
-	j.Lists = &Lists{Redis: redis, Key: "home*", Version: version, TTL: time.Hour, MaxFailed: 20}
+	j.Checkpoints, j.Failed = filepath.Join(dir, "home.checkpoints"), filepath.Join(dir, "home.failed.jsonl")
+	j.Lists = &Lists{Redis: redis, Key: "home*", Version: version, TTL: time.Hour}
+	j.Bounds = &Bounds{Failed: 20, Degraded: 1, Empty: 100}
 	return j
 }
 
@@ -124,20 +125,20 @@ func TestThePointerStays(t *testing.T) {
 	w.fails.Store(3)
 	for range 2 { // the second time, everything is kept
 		sum, err := w.lists(t, numbers(30), redis, dir, 1).Run(t.Context())
-		require.ErrorIs(t, err, ErrTooManyFailed)
+		require.ErrorIs(t, err, ErrTooMany)
 		assert.Equal(t, 10, sum.Failed)
 		assert.False(t, sum.Current)
 		assert.Empty(t, ask(t, redis, "ZREVRANGE", "home*", "0", "-1"))
 	}
 	j := w.lists(t, numbers(30), redis, dir, 1)
-	j.Lists.MaxFailed = 50
+	j.Bounds = &Bounds{50, 1, 100}
 	sum, err := j.Run(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 30, sum.Kept)
 	assert.True(t, sum.Current)
 
 	_, err = w.lists(t, "", redis, dir, 2).Run(t.Context())
-	require.ErrorIs(t, err, ErrTooManyFailed, "nobody was ranked")
+	require.ErrorIs(t, err, ErrTooMany, "nobody was ranked")
 }
 
 // The pointer moves when the last share is done.
@@ -176,7 +177,7 @@ func TestListsThatRedisRefuses(t *testing.T) {
 	s.Restart(t) // Redis has lost everything.
 	w.stop = func(int64) {}
 	_, err = w.lists(t, numbers(40), redis, dir, 1).Run(t.Context())
-	require.ErrorContains(t, err, "the lists of version 1 have gone")
+	require.ErrorContains(t, err, "Redis has lost lists of version 1 of home*")
 	dir = t.TempDir()
 	w.stop = func(user int64) {
 		if user == 25 {
@@ -201,7 +202,7 @@ func TestListsOfARealCluster(t *testing.T) {
 	w := newWorld(t)
 	for version := int64(1); version <= 3; version++ {
 		j := w.lists(t, numbers(users), c.Addr(), t.TempDir(), version)
-		j.PartUsers = 100
+		j.CheckpointUsers = 100
 		sum, err := j.Run(t.Context())
 		require.NoError(t, err)
 		assert.True(t, sum.Current)
@@ -216,5 +217,5 @@ func TestListsOfARealCluster(t *testing.T) {
 		assert.Greater(t, n, users/3)
 		keys += n
 	}
-	assert.Equal(t, 2*users+3, keys)
+	assert.Equal(t, 2*users+2*clusterCopies+1, keys)
 }

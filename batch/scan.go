@@ -24,15 +24,15 @@ import (
 )
 
 const (
-	usersFile   = "users.jsonl" // in the folder of parts: the users that a Scan has found
-	scanCount   = 1000          // keys that one SCAN looks at
-	scanTries   = 5             // of a cluster whose slots move
-	sortedUsers = 1 << 18       // are sorted in memory at once
+	scanCount   = 1000    // keys that one SCAN looks at
+	scanTries   = 5       // of a cluster whose slots move
+	sortedUsers = 1 << 18 // are sorted in memory at once
 )
 
 // A Scan finds users by keys of a Redis. Immutable.
 type Scan struct {
 	redis         string
+	text          string // as it was given
 	before, after string // {user}
 }
 
@@ -43,7 +43,7 @@ func NewScan(redis, template string, e *rankd.Engine) (*Scan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the key of the users %w", err)
 	}
-	s, users := &Scan{redis: redis}, 0
+	s, users := &Scan{redis: redis, text: template}, 0
 	text := &s.before
 	for _, part := range t.Before { // The others are there only with {id}.
 		switch {
@@ -70,13 +70,13 @@ func globText(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
 
-// find writes the users to a file of the folder, unless the file is there. The file has each user once. Shorter ids come
+// find writes the users to a file, unless the file is there: then it reports false. The file has each user once. Shorter ids come
 // first, and ids of one length are in the order of their bytes, as numbers are.
-func (s *Scan) find(ctx context.Context, folder string, e *rankd.Engine, asked func(found int)) (skipped int, err error) {
-	if _, err := os.Stat(filepath.Join(folder, usersFile)); err == nil {
-		return 0, nil
+func (s *Scan) find(ctx context.Context, d disk, path string, e *rankd.Engine, asked func(found int)) (skipped int, found bool, err error) {
+	if _, err := os.Stat(path); err == nil {
+		return 0, false, nil
 	}
-	list := sortedList{folder: folder}
+	list := sortedList{disk: d, path: path}
 	defer list.drop()
 	for range scanTries {
 		skipped = 0
@@ -99,9 +99,9 @@ func (s *Scan) find(ctx context.Context, folder string, e *rankd.Engine, asked f
 		}
 	}
 	if err == nil {
-		err = list.write(usersFile)
+		err = list.write()
 	}
-	return skipped, err
+	return skipped, true, err
 }
 
 // user returns the document of the user of a key. It reports false if the text is not a user's id.
@@ -119,10 +119,11 @@ func (s *Scan) user(key []byte, e *rankd.Engine) (doc []byte, ok bool) {
 
 // A sortedList writes many lines to a file, each once and in order. It keeps some of them in memory, and the others in sorted files, the runs. One goroutine.
 type sortedList struct {
-	folder string
-	lines  [][]byte
-	runs   []*os.File
-	added  int // with duplicates
+	disk  disk
+	path  string
+	lines [][]byte
+	runs  []*os.File // without a name: they go with the process
+	added int        // with duplicates
 }
 
 func byLength(a, b []byte) int { return cmp.Or(cmp.Compare(len(a), len(b)), bytes.Compare(a, b)) }
@@ -144,11 +145,14 @@ func (l *sortedList) sorted() [][]byte {
 
 // spill writes a run.
 func (l *sortedList) spill() error {
-	f, err := os.CreateTemp(l.folder, "."+usersFile+".*")
+	f, err := os.CreateTemp(filepath.Dir(l.path), ".users.*")
 	if err != nil {
 		return err
 	}
 	l.runs = append(l.runs, f)
+	if err := os.Remove(f.Name()); err != nil {
+		return err
+	}
 	w := bufio.NewWriterSize(f, 1<<20)
 	for _, line := range l.sorted() {
 		_, _ = w.Write(line) // Flush has the error.
@@ -164,12 +168,12 @@ func (l *sortedList) spill() error {
 }
 
 // write writes the list.
-func (l *sortedList) write(name string) error {
-	out := newOutput(l.folder, name)
-	defer out.drop()
-	if err := out.open(); err != nil {
+func (l *sortedList) write() error {
+	out, err := openOutput(l.disk, l.path, 0)
+	if err != nil {
 		return err
 	}
+	defer out.close()
 	merge := mergedRuns{{lines: l.sorted()}}
 	for _, f := range l.runs {
 		merge = append(merge, &run{rest: bufio.NewScanner(f)})
@@ -191,7 +195,9 @@ func (l *sortedList) write(name string) error {
 		first := merge[0]
 		if !bytes.Equal(first.line, last) {
 			last = append(last[:0], first.line...)
-			out.write(append(last, '\n'))
+			if err := out.write(append(last, '\n')); err != nil {
+				return err
+			}
 		}
 		more, err := first.next()
 		switch {
@@ -203,14 +209,19 @@ func (l *sortedList) write(name string) error {
 			heap.Pop(&merge)
 		}
 	}
-	return out.keep(true)
+	if err := out.sync(); err != nil {
+		return err
+	}
+	if err := l.disk.keep(l.path, out.bytes); err != nil {
+		return err
+	}
+	return l.disk.syncFolder(l.path)
 }
 
 // drop removes the runs.
 func (l *sortedList) drop() {
 	for _, f := range l.runs {
 		_ = f.Close()
-		_ = os.Remove(f.Name())
 	}
 }
 

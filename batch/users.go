@@ -26,8 +26,11 @@ const (
 	JSONL Form = "jsonl" // a request a line, as on stdin
 )
 
-// lineBytesMost bounds a line of users.
+// lineBytesMost bounds a line of users, and a row of a CSV.
 const lineBytesMost = 1 << 20
+
+// byteOrderMark is what some programs write before a text.
+const byteOrderMark = "\ufeff"
 
 // Users reads users one by one, each as a document. One goroutine.
 type Users struct {
@@ -36,10 +39,17 @@ type Users struct {
 	reg  *registry.Registry
 
 	rows  *csv.Reader
+	row   rowText      // what rows reads
 	names []string     // of the columns of a CSV
 	user  int          // the column of the user
 	read  atomic.Int64 // bytes so far
 	file  *os.File     // nil: they come from elsewhere
+	asWas *source      // the file as it was at first
+
+	back []byte // lines to be read again, before those of in
+	long []byte // the beginning of a line that is too long, to be read again behind those
+	line int    // lines so far
+	at   int    // the line where the last user began
 }
 
 // NewUsers returns the users that in has. An empty form means that the first line decides: JSONL if it begins with a brace, otherwise Lines. The
@@ -47,7 +57,13 @@ type Users struct {
 func NewUsers(in io.Reader, form Form, reg *registry.Registry) (*Users, error) {
 	u := &Users{form: form, reg: reg}
 	u.file, _ = in.(*os.File)
+	u.asWas = u.source()
 	u.in = bufio.NewReaderSize(&counted{in, &u.read}, lineBytesMost)
+	if first, _ := u.in.Peek(1); string(first) == byteOrderMark[:1] { // More bytes may come late.
+		if mark, _ := u.in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+			_, _ = u.in.Discard(len(mark)) // It is in the buffer.
+		}
+	}
 	if form == "" {
 		u.form = Lines
 		if first, _ := u.in.Peek(1); len(first) == 1 && first[0] == '{' {
@@ -57,15 +73,15 @@ func NewUsers(in io.Reader, form Form, reg *registry.Registry) (*Users, error) {
 	if u.form != CSV {
 		return u, nil
 	}
-	u.rows = csv.NewReader(u.in)
+	u.rows = csv.NewReader(&u.row)
 	u.rows.ReuseRecord = true
-	head, err := u.rows.Read()
-	if err != nil {
+	head, broken, err := u.nextRow()
+	if err = errors.Join(err, broken); err != nil {
 		return nil, fmt.Errorf("the head of the users: %w", err)
 	}
 	u.user = -1
 	for i, name := range head {
-		name = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
+		name = strings.TrimSpace(name)
 		if u.names = append(u.names, name); name == "user_id" {
 			u.user = i
 		}
@@ -93,13 +109,31 @@ func (u *Users) Read() int64 { return u.read.Load() }
 
 // Size returns how many bytes there are. Zero means unknown.
 func (u *Users) Size() int64 {
-	if u.file == nil {
-		return 0
-	}
-	if info, err := u.file.Stat(); err == nil && info.Mode().IsRegular() {
-		return info.Size()
+	if now := u.source(); now != nil {
+		return now.Size
 	}
 	return 0
+}
+
+// source describes the file of the users now; nil: there is none. Any goroutine.
+func (u *Users) source() *source {
+	if u == nil || u.file == nil {
+		return nil
+	}
+	info, err := u.file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return &source{info.Size(), info.ModTime()}
+}
+
+// changed returns an error if the file of the users has changed since it was opened. Any goroutine.
+func (u *Users) changed() error {
+	was, now := u.asWas, u.source()
+	if was == nil || now != nil && was.Size == now.Size && was.ModTime.Equal(now.ModTime) {
+		return nil
+	}
+	return fmt.Errorf("%s has changed while it was read: it had %v, and has %v. The same command goes on if the users so far are as they were", u.name(), was, now)
 }
 
 // Close closes the file of the users, if they come from one.
@@ -109,26 +143,98 @@ func (u *Users) Close() {
 	}
 }
 
-// Next returns the document of the next user, which is the caller's. The error is io.EOF at the end.
-func (u *Users) Next() ([]byte, error) {
-	if u.rows != nil {
-		return u.nextRow()
+func (u *Users) name() string {
+	if u.file != nil {
+		return u.file.Name()
 	}
+	return "users"
+}
+
+// Place says where the last user is: file and line.
+func (u *Users) Place() string { return fmt.Sprintf("%s, line %d", u.name(), u.at) }
+
+// errLong is the error of a line that is too long.
+var errLong = fmt.Errorf("longer than %d bytes", lineBytesMost)
+
+// nextLine returns the next line, with its end. It is valid until the next call. Of a line that is too long it returns the beginning, and errLong.
+func (u *Users) nextLine() (line []byte, err error) {
+	if len(u.back) > 0 {
+		u.line++
+		n := bytes.IndexByte(u.back, '\n') + 1
+		if n == 0 {
+			n = len(u.back)
+		}
+		line, u.back = u.back[:n], u.back[n:]
+		return line, nil
+	}
+	if line = u.long; line != nil {
+		u.line, u.long = u.line+1, nil
+		return line, errLong
+	}
+	line, err = u.in.ReadSlice('\n')
+	if err == nil || len(line) > 0 {
+		u.line++
+	}
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line = bytes.Clone(line[:shownMost])
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = u.in.ReadSlice('\n')
+		}
+		if err == nil || errors.Is(err, io.EOF) {
+			err = errLong
+		}
+	} else if len(line) > 0 && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return line, err
+}
+
+// shownMost is how many bytes of a broken line are kept.
+const shownMost = 200
+
+// broken returns the document and the error of a user that cannot be read. The document fails again wherever it is read.
+func (u *Users) broken(line []byte, why error) (doc []byte, refused error) {
+	refused = fmt.Errorf("%s: %w", u.Place(), why)
+	line = bytes.TrimSpace(line)
+	doc, _ = json.Marshal(map[string]string{"broken": strings.ToValidUTF8(string(line[:min(len(line), shownMost)]), "?"), "error": refused.Error()}) // Strings have a JSON form.
+	return doc, refused
+}
+
+// Next returns the document of the next user, which is the caller's, or why that user is broken, with a document that is broken, too. The
+// error is io.EOF at the end.
+func (u *Users) Next() (doc []byte, refused, err error) {
 	for {
-		line, err := u.in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			return nil, fmt.Errorf("a line of the users is longer than %d bytes", lineBytesMost)
+		if u.rows != nil {
+			row, refused, err := u.nextRow()
+			switch {
+			case err != nil:
+				return nil, nil, err
+			case refused != nil:
+				doc, refused = u.broken(u.row.text, refused)
+			default:
+				doc, err = u.rowDocument(row)
+			}
+			return doc, refused, err
+		}
+		line, err := u.nextLine()
+		u.at = u.line
+		if err != nil && !errors.Is(err, errLong) {
+			return nil, nil, err
 		}
 		line = bytes.TrimSpace(line)
 		switch {
-		case len(line) == 0 && err != nil:
-			return nil, err
+		case err != nil:
+			doc, refused = u.broken(line, err)
 		case len(line) == 0:
 			continue
+		case u.form == JSONL && line[0] != '{':
+			doc, refused = u.broken(line, errors.New("a request begins with a brace"))
 		case u.form == JSONL:
-			return bytes.Clone(line), nil
+			doc = bytes.Clone(line)
+		default:
+			doc = appendUser(nil, string(line))
 		}
-		return appendUser(nil, string(line)), nil
+		return doc, refused, nil
 	}
 }
 
@@ -147,12 +253,65 @@ func appendUser(dst []byte, id string) []byte {
 	return append(append(append(dst, `{"user_id": `...), text...), '}')
 }
 
-// nextRow returns the document of the next row of a CSV. An empty cell is a value that the user does not have.
-func (u *Users) nextRow() ([]byte, error) {
-	row, err := u.rows.Read()
-	if err != nil {
-		return nil, err
+// A rowText is the text of one row. To the reader of rows it is all that there is. One goroutine.
+type rowText struct{ text, rest []byte }
+
+// Read implements io.Reader.
+func (t *rowText) Read(p []byte) (int, error) {
+	if len(t.rest) == 0 {
+		return 0, io.EOF
 	}
+	n := copy(p, t.rest)
+	t.rest = t.rest[n:]
+	return n, nil
+}
+
+// nextRow returns the next row of a CSV, which is valid until the next call, or why it is broken. A row goes on over lines until its quotes are even. If it is broken then, only
+// its first line is, and the others are rows of their own: one quote too many takes no further user with it.
+func (u *Users) nextRow() (row []string, broken, err error) {
+	for blank := true; blank; blank = len(bytes.TrimSpace(u.row.text)) == 0 {
+		line, err := u.nextLine()
+		u.at, u.row.text = u.line, append(u.row.text[:0], line...)
+		switch {
+		case errors.Is(err, errLong):
+			return nil, err, nil
+		case err != nil:
+			return nil, nil, err
+		}
+	}
+	first := len(u.row.text)
+	for bytes.Count(u.row.text, []byte{'"'})%2 == 1 {
+		line, err := u.nextLine()
+		if errors.Is(err, errLong) {
+			u.long = line
+		} else if err != nil && !errors.Is(err, io.EOF) {
+			return nil, nil, err
+		}
+		if err != nil {
+			break
+		}
+		if u.row.text = append(u.row.text, line...); len(u.row.text) > lineBytesMost {
+			break
+		}
+	}
+	u.row.rest = u.row.text
+	if row, err = u.rows.Read(); err == nil {
+		return row, nil, nil
+	}
+	for _, left := u.rows.Read(); !errors.Is(left, io.EOF); _, left = u.rows.Read() { // what the reader has of this row
+	}
+	var at *csv.ParseError
+	if errors.As(err, &at) {
+		err = at.Err // Its line is that of the row.
+	}
+	u.back = append(bytes.Clone(u.row.text[first:]), u.back...)
+	u.line = u.at
+	u.row.text = u.row.text[:first]
+	return nil, err, nil
+}
+
+// rowDocument returns the document of a row. An empty cell is a value that the user does not have.
+func (u *Users) rowDocument(row []string) ([]byte, error) {
 	doc := appendUser(nil, row[u.user])
 	context := map[string]any{}
 	for i, cell := range row {

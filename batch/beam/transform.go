@@ -11,7 +11,7 @@ import (
 	"github.com/rankd/rankd/batch"
 )
 
-// Namespace has all counters: users, failed, failed_<class> by class of error, and engines, which counts the engines that workers have opened.
+// Namespace has all counters: users, failed, failed_<class> by class of error, degraded and empty by what answers lack, and engines, which counts the engines that workers have opened.
 const Namespace = "rankd"
 
 // Failed is a user that failed: a dead letter. Immutable.
@@ -63,14 +63,15 @@ type rankFn struct {
 
 // counts are the counters of a rankFn. One goroutine.
 type counts struct {
-	users, failed, engines beam.Counter
-	classes                map[string]beam.Counter
+	users, failed, degraded, empty, engines beam.Counter
+	classes                                 map[string]beam.Counter
 }
 
 // Setup opens the engine of the process, unless another copy has opened it.
 func (f *rankFn) Setup(ctx context.Context) (err error) {
 	f.counts = counts{
-		users: beam.NewCounter(Namespace, "users"), failed: beam.NewCounter(Namespace, "failed"), engines: beam.NewCounter(Namespace, "engines"),
+		users: beam.NewCounter(Namespace, "users"), failed: beam.NewCounter(Namespace, "failed"),
+		degraded: beam.NewCounter(Namespace, "degraded"), empty: beam.NewCounter(Namespace, "empty"), engines: beam.NewCounter(Namespace, "engines"),
 		classes: make(map[string]beam.Counter),
 	}
 	f.engine, f.opened, err = acquire(&f.Config)
@@ -121,6 +122,12 @@ func (f *rankFn) next(ctx context.Context, answer func(string), failed func(Fail
 	if p.Err == nil {
 		f.text = p.Answer.AppendJSON(f.text[:0], f.Config.Format)
 		answer(string(f.text[:len(f.text)-1]))
+		if p.Answer.Degraded() {
+			f.counts.degraded.Inc(ctx, 1)
+		}
+		if p.Answer.Len() == 0 {
+			f.counts.empty.Inc(ctx, 1)
+		}
 	} else {
 		class, text := batch.ClassOf(p.Err)
 		f.counts.fail(ctx, class)

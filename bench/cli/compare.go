@@ -295,11 +295,11 @@ func (o *compareOptions) readUsers(reg *registry.Registry) error {
 		}
 		var documents [][]byte
 		for {
-			doc, err := users.Next()
+			doc, refused, err := users.Next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
+			if err = errors.Join(err, refused); err != nil {
 				return err
 			}
 			if documents = append(documents, doc); len(documents) > load.UsersMax {

@@ -27,14 +27,14 @@ import (
 
 const batchLong = `Rank many users, and write an answer a line, in their order.
 
-Parts of the answers are written to a folder beside the output, and joined at the end. Killed at any point, the same
-command goes on with the part that it was at: no user is lost, and none is there twice. Users that failed go to a file
-that can be run again. stdout has a summary.`
+The answers grow in a file beside the output, which gets the name of the output at the end. Killed at any point, the
+same command goes on from its last checkpoint: no user is lost, and none is there twice. Users that failed go to a file
+that can be run again. stdout has a summary, which counts answers that lack something, too.`
 
 const batchExamples = `  rankd batch --users users.txt --plan_name complex_dag --out answers.jsonl
   rankd batch --users users.csv --plan plans/home.plan.ts --redis 10.0.0.5:6379 --max_commands_per_second 50000 --out answers.jsonl
   rankd batch --users answers.failed.jsonl --plan_name complex_dag --out again.jsonl   # those that failed
-  rankd batch --users users.txt --plan_name complex_dag --shard 3/8 --out parts/       # an eighth of them, in parts
+  rankd batch --users users.txt --plan_name complex_dag --shard 3/8 --out 3.jsonl      # an eighth of them
   rankd batch --users 'redis:user:{user}' --plan_name complex_dag --redis 10.0.0.5:6379 --out redis://10.0.0.6:6379 --out_key home`
 
 const batchUsageTemplate = `Usage:
@@ -58,14 +58,17 @@ type batchOptions struct {
 
 	users, form, out  string
 	inFlight          int
-	partUsers         int
+	checkpointUsers   int
 	commandsPerSecond int
 	shardText         string
 	shard, shards     int
 
-	usersRedis, parts string
-	lists             batch.Lists
-	version           int
+	usersRedis, checkpoints string
+	lists                   batch.Lists
+	version                 int
+	bounds                  batch.Bounds
+	restart, retryDegraded  bool
+	settingsGiven           map[string]string // on which answers depend
 }
 
 // scans returns the template of the keys by which users are found in Redis.
@@ -96,14 +99,21 @@ func (o *batchOptions) settings() []cmdline.Setting {
 		{Name: "users_redis", To: &o.usersRedis, Shown: "--redis", Idle: o.withoutScan, Help: "look for keys of users in the Redis at this `address`, on every master of a Redis Cluster"},
 		{Name: "users_form", To: &o.form, OneOf: []string{"", string(batch.Lines), string(batch.CSV), string(batch.JSONL)}, Shown: "by the file",
 			Help: "`form` of the users: lines (an id each), csv (a head with user_id, and context in further columns) or jsonl (requests as on stdin)"},
-		{Name: "out", To: &o.out, Help: "write the answers to this `file`; with / at its end keep the parts in this folder; redis://host:port/db writes lists of ids to Redis"},
+		{Name: "out", To: &o.out, Help: "write the answers to this `file`; a device or a named pipe gets them as they come; redis://host:port/db writes lists of ids to Redis"},
 		{Name: "out_key", To: &o.lists.Key, Default: batch.DefaultKey, Idle: o.withoutLists, Help: "begin the keys of lists with this `text`: TEXT:version:user. TEXT itself is a sorted set, whose highest member is the version to read"},
 		{Name: "out_version", To: &o.version, Least: 0, Most: math.MaxInt, Idle: o.withoutLists, Shown: "the time in milliseconds", Help: "write lists of this version, a `number` above those that are there; all shares of a batch need the same one"},
 		{Name: "out_ttl_hours", To: cmdline.Duration(&o.lists.TTL, time.Hour), Default: int(batch.DefaultTTL / time.Hour), Least: 1, Most: 24 * 366, Idle: o.withoutLists, Help: "let lists expire after this `number` of hours"},
-		{Name: "max_failed", To: &o.lists.MaxFailed, Default: batch.DefaultMaxFailed, Least: 0, Most: 100, Idle: o.withoutLists, Help: "leave plans at the last version if more than this `number` in a hundred users fail"},
-		{Name: "parts", To: &o.parts, Shown: "beside the output", Help: "keep the parts of a batch that is under way in this `folder`"},
-		{Name: "in_flight", To: &o.inFlight, Default: batch.DefaultInFlight, Least: 1, Most: 1 << 16, Help: "rank this `number` of users at the same time"},
-		{Name: "part_users", To: &o.partUsers, Default: batch.DefaultPartUsers, Least: 1, Most: 1 << 30, Help: "write the answers of this `number` of users at once: a batch that was killed loses no more"},
+		{Name: "max_failed", To: &o.bounds.Failed, Default: batch.NoBounds.Failed, Most: 100, Shown: "10 for lists in Redis, else 100",
+			Help: "keep the output back, or leave plans at the last version, if more than this `number` in a hundred users fail"},
+		{Name: "max_degraded", To: &o.bounds.Degraded, Default: batch.NoBounds.Degraded, Most: 100, Shown: "1 for lists in Redis, else 100",
+			Help: "the same if more than this `number` in a hundred have degraded answers, in which something is missing"},
+		{Name: "max_empty", To: &o.bounds.Empty, Default: batch.NoBounds.Empty, Most: 100, Help: "the same if more than this `number` in a hundred have answers without rows"},
+		{Name: "retry_degraded", To: &o.retryDegraded, Help: "rank users with degraded answers again at the end, fewer at a time; those that stay degraded have failed"},
+		{Name: "restart", To: &o.restart, Help: "rank all again, whatever is there of a batch that has not ended"},
+		{Name: "checkpoints", To: &o.checkpoints, Shown: "beside the output", Help: "say in this `file` how far a batch is that is under way"},
+		{Name: "in_flight", To: &o.inFlight, Default: batch.DefaultInFlight, Least: 1, Most: 1 << 16, Help: "rank this `number` of users at the same time, and fewer while nodes run out of time"},
+		{Name: "checkpoint_users", To: &o.checkpointUsers, Default: batch.DefaultCheckpointUsers, Least: 1, Most: 1 << 30,
+			Help: "write a checkpoint after this `number` of users: a batch that was killed ranks no more of them again"},
 		{Name: "max_commands_per_second", To: &o.commandsPerSecond, Most: 1 << 30,
 			Help: "give Redis at most this `number` of commands a second, apart from those of users that are under way (0: no limit)"},
 		{Name: "shard", To: &o.shardText, Default: "0/1", Help: "rank one `share` of the users, such as 3/8: the fourth of eight, by a hash of the user"},
@@ -151,15 +161,25 @@ func (o *batchOptions) check(given *pflag.FlagSet) error {
 	if errors.Join(first, second) != nil || o.shard < 0 || o.shard >= o.shards {
 		problems = append(problems, fmt.Errorf("--shard is i/n, such as 0/8 to 7/8, not %s", errtext.Quote(o.shardText)))
 	}
-	if o.parts != "" && strings.HasSuffix(o.out, "/") {
-		problems = append(problems, errors.New("--parts has no effect with a folder as --out"))
-	}
 	if o.writesLists() {
 		if _, err := registry.ParseServer(o.out); err != nil {
 			problems = append(problems, fmt.Errorf("--out: %w", err))
 		}
 		if o.shards > 1 && o.version == 0 {
 			problems = append(problems, errors.New("--shard needs --out_version with lists in Redis: all shares write the same version"))
+		}
+		for flag, bound := range map[string][2]*int{
+			"max_failed": {&o.bounds.Failed, &batch.DefaultBounds.Failed}, "max_degraded": {&o.bounds.Degraded, &batch.DefaultBounds.Degraded},
+		} {
+			if !given.Changed(flag) {
+				*bound[0] = *bound[1]
+			}
+		}
+	}
+	o.settingsGiven = make(map[string]string)
+	for _, flag := range []string{"env", "now", "deadline_ms", "node_timeout_ms", "max_rows", "max_reply_bytes"} {
+		if given.Changed(flag) {
+			o.settingsGiven["--"+flag] = given.Lookup(flag).Value.String()
 		}
 	}
 	return errors.Join(problems...)
@@ -168,15 +188,15 @@ func (o *batchOptions) check(given *pflag.FlagSet) error {
 // job returns the batch that the flags ask for, but for its users.
 func (o *batchOptions) job(e *rankd.Engine) *batch.Job {
 	job := &batch.Job{
-		Engine: e, Format: o.Format(), InFlight: o.inFlight, CommandsPerSecond: o.commandsPerSecond, Shard: o.shard, Shards: o.shards,
-		Out: o.out, PartUsers: o.partUsers, Parts: o.parts, Failed: batch.FailedFile(o.out), Name: "users of " + o.users,
+		Engine: e, Format: o.Format(), InFlight: o.inFlight, CommandsPerSecond: o.commandsPerSecond, Shard: o.shard, Shards: o.shards, Out: o.out,
+		CheckpointUsers: o.checkpointUsers, Checkpoints: o.checkpoints, Restart: o.restart, RetryDegraded: o.retryDegraded, Bounds: &o.bounds, Settings: o.settingsGiven,
 	}
 	if o.writesLists() {
 		lists := o.lists
 		lists.Redis, lists.Version = o.out, int64(o.version)
-		const others = ".parts"
-		job.Lists, job.Out, job.Parts = &lists, "", cmp.Or(o.parts, strings.ReplaceAll(lists.Key, "/", "_")+others)
-		job.Failed = batch.FailedFile(strings.TrimSuffix(filepath.Clean(job.Parts), others))
+		const end = ".checkpoints"
+		job.Lists, job.Out, job.Checkpoints = &lists, "", cmp.Or(o.checkpoints, strings.ReplaceAll(lists.Key, "/", "_")+end)
+		job.Failed = batch.FailedFile(strings.TrimSuffix(filepath.Clean(job.Checkpoints), end))
 	}
 	return job
 }
@@ -196,25 +216,31 @@ func (p *program) rankBatch(ctx context.Context, o *batchOptions) error {
 		return err
 	}
 	job.Progress = newProgressLine(p.stderr).show
+	job.Warn = func(text string) { fmt.Fprintf(p.stderr, "rankd: %s\n", text) }
 	sum, err := job.Run(ctx)
 	if sum.Skipped > 0 {
-		fmt.Fprintf(p.stderr, "rankd: %d keys that match %s have no user's id in their place\n", sum.Skipped, errtext.Quote(o.users))
+		job.Warn(fmt.Sprintf("%d keys that match %s have no user's id in their place", sum.Skipped, errtext.Quote(o.users)))
+	}
+	if lacking := sum.Lacking(); lacking != "" {
+		job.Warn(lacking)
 	}
 	text, _ := json.Marshal(sum)
 	fmt.Fprintf(p.stdout, "%s\n", text)
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil && sum.GoesOn:
 		return &cmdline.RuntimeError{Err: errors.New("interrupted; the same command goes on")}
-	case errors.Is(err, batch.ErrTooManyFailed):
-		return &cmdline.RuntimeError{Err: fmt.Errorf("%w: see %s. Remove %s to rank all again, or raise --max_failed", err, job.Failed, job.Parts)}
+	case errors.Is(err, batch.ErrTooMany) && sum.GoesOn:
+		err = fmt.Errorf("%w. The same command with a higher bound keeps the output, and --restart ranks all again", err)
+		if sum.FailedFile != "" {
+			err = fmt.Errorf("%w. Users that failed: %s", err, sum.FailedFile)
+		}
+		return &cmdline.RuntimeError{Err: err}
 	case err != nil:
 		return &cmdline.RuntimeError{Err: err}
+	case sum.FailedFile != "":
+		job.Warn(fmt.Sprintf("users that failed: %d; --users %s runs them again", sum.Failed, sum.FailedFile))
+		fallthrough
 	case sum.Failed > 0:
-		failed := job.Failed
-		if job.KeepsParts() {
-			failed = filepath.Join(o.out, "part-*.failed.jsonl")
-		}
-		fmt.Fprintf(p.stderr, "rankd: users that failed: %d; --users %s runs them again\n", sum.Failed, failed)
 		return cmdline.ErrFailed
 	}
 	return nil

@@ -92,7 +92,7 @@ port = %d
 	}
 	everybody := func() {
 		r := run(t, strings.NewReader(""), "batch", "--plan", inbox, "--registry_dir", tables, "--users", "redis:inbox:{user}", "--users_redis", serving.Addr(),
-			"--out", "redis://"+answers.Addr(), "--out_key", "home", "--parts", filepath.Join(dir, "home.parts"))
+			"--out", "redis://"+answers.Addr(), "--out_key", "home", "--checkpoints", filepath.Join(dir, "home.checkpoints"))
 		require.Equal(t, exitOK, r.status, r.stderr)
 		var sum batch.Summary
 		require.NoError(t, json.Unmarshal([]byte(r.stdout), &sum))

@@ -48,7 +48,7 @@ func TestABatchOfMany(t *testing.T) {
 	}
 	run := func(name string, args ...string) (sum batch.Summary, resident []int) {
 		cmd := exec.Command(os.Args[0], append([]string{"batch", "--plan_name", "concat_plan", "--redis", server.Addr, "--out", "redis://" + server.Addr,
-			"--out_key", name, "--parts", filepath.Join(dir, name+".parts")}, args...)...)
+			"--out_key", name, "--checkpoints", filepath.Join(dir, name+".checkpoints")}, args...)...)
 		cmd.Env = append(os.Environ(), "RANKD_TEST_RUN_MAIN=1")
 		cmd.Stderr = os.Stderr
 		said, err := cmd.StdoutPipe()

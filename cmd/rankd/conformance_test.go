@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func TestAnAnswerThatCannotBeEncodedIsAnError(t *testing.T) {
 	defer e.Close()
 	var stdout bytes.Buffer
 	o := &options{input: inputJSON, maxInflight: 2, maxRequestBytes: request.DefaultMaxBytes}
-	require.ErrorIs(t, serve(context.Background(), e, o, strings.NewReader(requests(4)), &stdout), cmdline.ErrFailed)
+	require.ErrorIs(t, serve(context.Background(), e, o, strings.NewReader(requests(4)), &stdout, io.Discard), cmdline.ErrFailed)
 	for i, line := range strings.Split(strings.TrimSpace(stdout.String()), "\n") {
 		a := decode(t, line)
 		assert.Equal(t, fmt.Sprint("r", i+1), a.RequestID)

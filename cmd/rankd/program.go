@@ -242,7 +242,7 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 		}()
 	}
 	if asked == jobServe {
-		return serve(ctx, e, o, p.stdin, p.stdout)
+		return serve(ctx, e, o, p.stdin, p.stdout, p.stderr)
 	}
 	info, err := e.PlanInfo("")
 	if err != nil {

@@ -114,5 +114,5 @@ func (p *program) answerOnce(ctx context.Context, o *options, redis *cmdline.Emb
 	}
 	defer e.Close()
 	defer shutDownAfter(ctx, e, o)()
-	return serve(ctx, e, o, requests, p.stdout)
+	return serve(ctx, e, o, requests, p.stdout, p.stderr)
 }

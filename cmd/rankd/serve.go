@@ -14,15 +14,19 @@ import (
 )
 
 // serve answers the requests on stdin until they end or ctx does. The error is
-// cmdline.ErrFailed if a request failed.
-func serve(ctx context.Context, e *rankd.Engine, o *options, stdin io.Reader, stdout io.Writer) error {
+// cmdline.ErrFailed if a request failed. stderr gets a line at the end if something is missing in answers.
+func serve(ctx context.Context, e *rankd.Engine, o *options, stdin io.Reader, stdout, stderr io.Writer) error {
 	s := newServer(e, o)
 	newStream := request.NewStream
 	if o.input == inputLines {
 		newStream = request.NewLineStream
 	}
 	go s.read(newStream(stdin, o.maxRequestBytes))
-	return s.write(ctx, stdout)
+	err := s.write(ctx, stdout)
+	if lacking := s.answers.Lacking(); lacking != "" {
+		fmt.Fprintf(stderr, "rankd: %s\n", lacking)
+	}
+	return err
 }
 
 // server answers the requests of a stream, in their order. The length of its line bounds it.
@@ -31,6 +35,8 @@ type server struct {
 	format rankd.Format
 	deltas bool
 	line   *batch.Line
+
+	answers batch.Summary // so far; the writer's
 }
 
 // answerBytesKept bounds the buffer that one answer leaves to the next. Thousands of
@@ -76,7 +82,10 @@ func (s *server) write(ctx context.Context, stdout io.Writer) error {
 	flush := func() { _ = out.Flush() } // before each wait, so that no answer is held back
 	for p := s.line.Next(ctx, flush); p != nil; p = s.line.Next(ctx, flush) {
 		buf = s.appendAnswer(buf[:0], p)
-		failed = failed || p.Err != nil
+		if failed = failed || p.Err != nil; p.Err == nil {
+			s.answers.Users++
+			s.answers.Add(p.Answer)
+		}
 		p.Empty()             // before the write, which waits for the reader of stdout
 		_, _ = out.Write(buf) // an error stays, for the last Flush to report
 		if cap(buf) > answerBytesKept {

@@ -82,7 +82,9 @@ func TestAnswersComeInInputOrder(t *testing.T) {
 	inFlight := make(map[int64]heldRequest)
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
-	go func() { served <- serve(context.Background(), e.Engine, o, strings.NewReader(requests(n)), &stdout) }()
+	go func() {
+		served <- serve(context.Background(), e.Engine, o, strings.NewReader(requests(n)), &stdout, io.Discard)
+	}()
 	for range n {
 		r := <-e.submitted
 		inFlight[r.UserID] = r
@@ -104,7 +106,9 @@ func TestInflightIsBoundedAfterASlowRequest(t *testing.T) {
 	const bound, n = 4, 20
 	o, e := held(t, bound)
 	served := make(chan error, 1)
-	go func() { served <- serve(context.Background(), e.Engine, o, strings.NewReader(requests(n)), io.Discard) }()
+	go func() {
+		served <- serve(context.Background(), e.Engine, o, strings.NewReader(requests(n)), io.Discard, io.Discard)
+	}()
 	var slow heldRequest
 	for range bound {
 		if r := <-e.submitted; r.UserID == 1 {
@@ -130,7 +134,7 @@ func TestAnAnswerIsNotHeldBack(t *testing.T) {
 	stdin, in := io.Pipe()
 	out, stdout := io.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- serve(context.Background(), e.Engine, o, stdin, stdout) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, stdin, stdout, io.Discard) }()
 	lines := bufio.NewScanner(out)
 	for i := range 3 { // a dialogue: the next request comes after the answer
 		_, err := fmt.Fprintf(in, "{\"user_id\": %d}\n", i+1)
@@ -150,7 +154,7 @@ func TestCancelAnswersWhatIsInFlight(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
-	go func() { served <- serve(ctx, e.Engine, o, stdin, &stdout) }()
+	go func() { served <- serve(ctx, e.Engine, o, stdin, &stdout, io.Discard) }()
 	_, err := io.WriteString(in, requests(2))
 	require.NoError(t, err)
 	first, second := <-e.submitted, <-e.submitted
@@ -171,7 +175,7 @@ func TestCancelWhileIdle(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout bytes.Buffer
-	assert.NoError(t, serve(ctx, e.Engine, o, stdin, &stdout))
+	assert.NoError(t, serve(ctx, e.Engine, o, stdin, &stdout, io.Discard))
 	assert.Empty(t, stdout.String())
 }
 
@@ -182,7 +186,7 @@ func TestCancelRacesWithReading(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var stdout bytes.Buffer
 		served := make(chan error, 1)
-		go func() { served <- serve(ctx, e.Engine, o, strings.NewReader(requests(20)), &stdout) }()
+		go func() { served <- serve(ctx, e.Engine, o, strings.NewReader(requests(20)), &stdout, io.Discard) }()
 		go cancel()
 		submitted := 0
 		for done := false; !done; {
@@ -205,7 +209,7 @@ func TestBrokenStdoutEndsTheRun(t *testing.T) {
 	stdin, in := io.Pipe()
 	defer in.Close() // stdin is endless
 	served := make(chan error, 1)
-	go func() { served <- serve(context.Background(), e.Engine, o, stdin, brokenWriter{}) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, stdin, brokenWriter{}, io.Discard) }()
 	_, err := io.WriteString(in, requests(2))
 	require.NoError(t, err)
 	first, second := <-e.submitted, <-e.submitted // before the run ends, which the first answer causes
@@ -228,7 +232,7 @@ func TestBrokenStdinIsAnswered(t *testing.T) {
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
 	stdin := io.MultiReader(strings.NewReader(requests(1)), brokenReader{})
-	go func() { served <- serve(context.Background(), e.Engine, o, stdin, &stdout) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, stdin, &stdout, io.Discard) }()
 	(<-e.submitted).succeed()
 	assert.ErrorIs(t, <-served, cmdline.ErrFailed)
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
@@ -246,7 +250,7 @@ func TestRequestsReachTheEngineAsAsked(t *testing.T) {
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
 	stdin := strings.NewReader(`{"user_id": "77", "param_overrides": {"weight": 0.5}}` + "\n" + `{"user_id": 1, "request_id": "r"}`)
-	go func() { served <- serve(context.Background(), e.Engine, o, stdin, &stdout) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, stdin, &stdout, io.Discard) }()
 	first := <-e.submitted
 	assert.EqualValues(t, 77, first.UserID)
 	weight, ok := first.Params.Float(4)
@@ -274,7 +278,9 @@ func TestManyRequestsThroughFewSlots(t *testing.T) {
 	o, e := held(t, 7)
 	var stdout bytes.Buffer
 	served := make(chan error, 1)
-	go func() { served <- serve(context.Background(), e.Engine, o, strings.NewReader(requests(n)), &stdout) }()
+	go func() {
+		served <- serve(context.Background(), e.Engine, o, strings.NewReader(requests(n)), &stdout, io.Discard)
+	}()
 	var workers sync.WaitGroup
 	work := make(chan heldRequest)
 	for range 3 {
@@ -326,7 +332,7 @@ func TestNoSlotKeepsAResult(t *testing.T) {
 	stdin, in := io.Pipe()
 	stdout := lineCounter{make(chan struct{})}
 	served := make(chan error, 1)
-	go func() { served <- serve(context.Background(), e.Engine, o, stdin, stdout) }()
+	go func() { served <- serve(context.Background(), e.Engine, o, stdin, stdout, io.Discard) }()
 
 	before := servetest.LiveHeap()
 	var results []weak.Pointer[rowset.Batch]

@@ -39,18 +39,33 @@ type Generation struct {
 	Encoders  [2]*request.Encoder // by request.Format
 	residents residents
 
-	digest atomic.Pointer[string] // nil until all plans have been loaded
+	digests atomic.Pointer[digests] // nil until all plans have been loaded
 }
 
 // ErrNoPlan: a request does not name a plan, and the engine has no default.
 var ErrNoPlan = errors.New("plan is missing, and the engine has none of its own")
 
+// digests are those of a generation. Immutable.
+type digests struct {
+	all   string
+	parts map[string]string
+}
+
 // Digest returns the hex SHA-256 of what the tables, the models and the plans say, "" until all plans have been loaded.
 func (g *Generation) Digest() string {
-	if digest := g.digest.Load(); digest != nil {
-		return *digest
+	if d := g.digests.Load(); d != nil {
+		return d.all
 	}
 	return ""
+}
+
+// Parts returns what Digest covers: the digest of each part, by its kind and name. It is nil until all plans have been loaded. The caller
+// must not change the map.
+func (g *Generation) Parts() map[string]string {
+	if d := g.digests.Load(); d != nil {
+		return d.parts
+	}
+	return nil
 }
 
 // Own returns the name of the plan, or of the alias, for requests that do not name one; "": there is none.
@@ -108,34 +123,34 @@ func (g *Generation) List(last *Generation) (listing []plan.Listing, err error) 
 	if err == nil && g.planName != "" && g.plan == nil && g.Aliases[g.planName] == nil {
 		g.plan, err = g.Library.Get(g.planName)
 	}
-	if err == nil && g.digest.Load() == nil {
-		digest := g.digestWith(listing)
-		g.digest.Store(&digest)
+	if err == nil && g.digests.Load() == nil {
+		g.digests.Store(g.digestsWith(listing))
 	}
 	return listing, err
 }
 
-// digestWith returns the digest of a generation that has these plans.
-func (g *Generation) digestWith(listing []plan.Listing) string {
-	hash := sha256.New()
-	fmt.Fprintln(hash, "registry", g.tables.Digest())
-	models := g.models.Digests()
-	for _, name := range slices.Sorted(maps.Keys(models)) {
-		fmt.Fprintf(hash, "model %q %s\n", name, models[name])
+// digestsWith returns the digests of a generation that has these plans.
+func (g *Generation) digestsWith(listing []plan.Listing) *digests {
+	parts := map[string]string{"tables": g.tables.Digest()}
+	for name, digest := range g.models.Digests() {
+		parts["model "+name] = digest
 	}
-	for _, name := range slices.Sorted(maps.Keys(g.Aliases)) {
-		a := g.Aliases[name]
-		fmt.Fprintf(hash, "alias %q %q %q %v %q\n", name, a.A, a.B, a.BShare, a.Salt)
+	for name, a := range g.Aliases {
+		parts["alias "+name] = fmt.Sprintf("%q %q %v %q", a.A, a.B, a.BShare, a.Salt)
 	}
 	if g.plan != nil {
-		fmt.Fprintf(hash, "own plan %q %s\n", g.plan.Name, g.plan.Digest)
+		parts["own plan"] = g.plan.Name + " " + g.plan.Digest
 	}
 	for _, l := range listing {
 		if l.Err == nil {
-			fmt.Fprintf(hash, "plan %q %s\n", l.Name, l.Graph.Digest)
+			parts["plan "+l.Name] = l.Graph.Digest
 		}
 	}
-	return hex.EncodeToString(hash.Sum(nil))
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		fmt.Fprintf(hash, "%q %q\n", name, parts[name])
+	}
+	return &digests{hex.EncodeToString(hash.Sum(nil)), parts}
 }
 
 // Alias returns the alias of a name, or of the plan for requests that name none; nil: the name is not an alias.

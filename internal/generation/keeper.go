@@ -218,7 +218,7 @@ func (k *Keeper) next(ctx context.Context, present *Generation) (*Generation, er
 	}); err != nil {
 		return nil, err
 	}
-	if before := present.digest.Load(); before != nil && *before == *g.digest.Load() && g.works(present) {
+	if before := present.Digest(); before != "" && before == g.Digest() && g.works(present) {
 		return present, context.Cause(ctx)
 	}
 	err = k.connect(ctx, g, present)

@@ -1,0 +1,187 @@
+package batch
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+)
+
+// A job counts what answers lack, and keeps its output back if that is too much.
+func TestBounds(t *testing.T) {
+	w, out := newWorld(t), filepath.Join(t.TempDir(), "answers.jsonl")
+	w.flaky.Store(4)  // 10 of 40 are degraded
+	w.empty.Store(10) // 4 of 40 are empty, and 2 of these are degraded, whose rows another node gives
+	w.fails.Store(39) // 1 of 40 fails
+	for bounds, want := range map[Bounds]string{
+		{100, 24, 100}: "10 of 40 degraded, and --max_degraded is 24 in a hundred",
+		{100, 100, 4}:  "2 of 40 empty, and --max_empty is 4 in a hundred",
+		{2, 0, 100}:    "1 of 40 failed, and --max_failed is 2 in a hundred; 10 of 40 degraded",
+	} {
+		w.seen.Clear()
+		j := w.job(t, numbers(40), out)
+		j.Restart, j.Bounds = true, &bounds
+		sum, err := j.Run(t.Context())
+		require.ErrorIs(t, err, ErrTooMany)
+		assert.ErrorContains(t, err, want)
+		require.NoFileExists(t, out)
+		assert.Equal(t, "of 40 that were ranked: 10 degraded (one/out fallback 10), 2 without rows", sum.Lacking())
+	}
+	w.ran.Store(0)
+	j := w.job(t, numbers(40), out)
+	j.Bounds = &Bounds{3, 25, 5}
+	sum, err := j.Run(t.Context())
+	require.NoError(t, err)
+	assert.Zero(t, w.ran.Load(), "nobody is ranked again")
+	assert.Equal(t, map[string]Missing{"one/out": {"fallback": 10}}, sum.Nodes)
+	assert.Len(t, answered(t, out), 39)
+	assert.Equal(t, FailedFile(out), sum.FailedFile)
+}
+
+// Degraded users run again at the end. Their answers come in their place.
+func TestDegradedUsersRunAgain(t *testing.T) {
+	w, out := newWorld(t), filepath.Join(t.TempDir(), "answers.jsonl")
+	w.flaky.Store(3) // of the 13 users 6, 12 … are degraded again
+	w.fails.Store(10)
+	j := w.job(t, numbers(40), out)
+	j.RetryDegraded = true
+	sum, err := j.Run(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 12, sum.Retried, "all but 30, who fails")
+	assert.Equal(t, 5, sum.Degraded)
+	assert.Equal(t, 5, sum.Errors["degraded"].Count)
+	assert.Equal(t, 9, sum.Failed)
+	assert.Equal(t, 40, sum.Users)
+	users := answered(t, out)
+	assert.Len(t, users, 31)
+	last := 0
+	for _, user := range users {
+		id, err := strconv.Atoi(user)
+		require.NoError(t, err)
+		require.Greater(t, id, last)
+		last = id
+	}
+	text, err := os.ReadFile(FailedFile(out))
+	require.NoError(t, err)
+	assert.Equal(t, 9, strings.Count(string(text), "\n"))
+	left, err := os.ReadDir(filepath.Dir(out))
+	require.NoError(t, err)
+	assert.Len(t, left, 2)
+}
+
+// slowRedis answers commands one after the other, each after a pause. More than a few at a time are late.
+func slowRedis(t *testing.T, pause time.Duration) (addr string) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var conns sync.WaitGroup
+	var turn sync.Mutex
+	var open sync.Map
+	t.Cleanup(func() {
+		_ = server.Close()
+		open.Range(func(c, _ any) bool { _ = c.(net.Conn).Close(); return true })
+		conns.Wait()
+	})
+	conns.Go(func() {
+		for {
+			c, err := server.Accept()
+			if err != nil {
+				return
+			}
+			open.Store(c, true)
+			conns.Go(func() {
+				in := bufio.NewReader(c)
+				for {
+					var words []string
+					line, err := in.ReadString('\n')
+					if err != nil {
+						return
+					}
+					n := 0
+					for _, digit := range strings.TrimSpace(line[1:]) {
+						n = 10*n + int(digit-'0')
+					}
+					for range n {
+						_, _ = in.ReadString('\n') // the length
+						word, err := in.ReadString('\n')
+						if err != nil {
+							return
+						}
+						words = append(words, strings.TrimSpace(word))
+					}
+					reply := "+OK\r\n"
+					switch words[0] {
+					case "LRANGE":
+						turn.Lock()
+						time.Sleep(pause) // the work of this server
+						turn.Unlock()
+						reply = "*1\r\n$1\r\n7\r\n"
+					case "HELLO":
+						reply = "-ERR unknown command\r\n"
+					}
+					if _, err := io.WriteString(c, reply); err != nil {
+						return
+					}
+				}
+			})
+		}
+	})
+	return server.Addr().String()
+}
+
+// With a Redis that bears some users at a time, a batch comes down to their number.
+func TestARedisThatSlowsDown(t *testing.T) {
+	const users, pause, timeout = 1500, 2 * time.Millisecond, "40"
+	plan := `{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.on_error.v1"], "outputs": ["rows"], "nodes": [
+		{"node_id": "rows", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "inbox:{user}", "limit": 9}, "on_error": "empty", "timeout_ms": ` + timeout + `}]}`
+	run := func(fixed bool, users int) Summary {
+		e, err := rankd.Open(rankd.Options{Plan: "p", Plans: fstest.MapFS{"p.plan.json": {Data: []byte(plan)}}, Redis: slowRedis(t, pause), Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		defer e.Close()
+		u, err := NewUsers(strings.NewReader(numbers(users)), "", e.Registry())
+		require.NoError(t, err)
+		j := &Job{Engine: e, Users: u, Out: filepath.Join(t.TempDir(), "answers.jsonl")}
+		j.fixed = fixed
+		sum, err := j.Run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, users, sum.Users)
+		return sum
+	}
+	all := run(true, 500)
+	t.Logf("64 at a time: %s", all.Lacking())
+	few := run(false, users)
+	t.Logf("a window: %s", few.Lacking())
+	assert.Greater(t, all.Degraded, all.Users*9/10)
+	assert.LessOrEqual(t, few.Degraded, users/20)
+	assert.Equal(t, few.Degraded, few.Nodes["p/rows"]["timeout"])
+}
+
+// If users run out of time alone, too, the window opens, and looks again later.
+func TestAWindowThatDoesNotHelp(t *testing.T) {
+	w := &window{most: 64}
+	w.limit, w.holding = windowFirst, windowBlind
+	at64, n := 0, 20_000
+	for range n {
+		if w.limit == 64 {
+			at64++
+		}
+		w.saw(true)
+	}
+	assert.Greater(t, at64, n*9/10)
+	for range 100_000 {
+		w.saw(false)
+	}
+	assert.Equal(t, 64, w.limit)
+}
