@@ -379,6 +379,82 @@ func (h *host) iterate(v goja.Value, at int) {
 	}
 }
 
+// looks says what to write in place of functions and operators of JavaScript that look at a value.
+var looks = map[string]string{
+	"typeof": typeHint, "instanceof": typeHint, "Array.isArray": typeHint, "Number.isInteger": "write x == Math.floor(x)", "Number.isSafeInteger": "write x == Math.floor(x)",
+	"Number.isFinite": "a result that is not finite is null: write x != null", "Number.isNaN": "a result that is not a number is null: write x == null",
+	"Object.is": "write ==", "Boolean": "write the predicate itself, or x != 0",
+	"Array.prototype.indexOf": `write ["US", "CA"].includes(Key.country)`, "Array.prototype.lastIndexOf": `write ["US", "CA"].includes(Key.country)`,
+	"Array.prototype.includes": "write Key.a == x || Key.b == x", "Set.prototype.has": "write Key.a == x || Key.b == x",
+	"Map.prototype.get": tableHint, "Map.prototype.has": tableHint, "Map.prototype.set": tableHint, "JSON.stringify": "a template writes values of a row: `${Key.title}!`",
+}
+
+const (
+	typeHint  = "the registry says which type it has; x == null tests whether it is missing"
+	tableHint = "write table(Key.category, { shoes: 2, hats: 3 }, 1)"
+)
+
+// look reports that JavaScript's own code looks at a token: c has what looks, the token or nothing, and perhaps the offset.
+func (h *host) look(c goja.FunctionCall) goja.Value {
+	what, t := c.Argument(0).String(), tokenOf(c.Argument(1))
+	if t != nil && t.kind == broken {
+		return h.broken
+	}
+	h.lookAt(what, t, h.lookPlace(c))
+	return h.broken
+}
+
+func (h *host) lookPlace(c goja.FunctionCall) int {
+	if at := c.Argument(2); goja.IsNumber(at) {
+		return int(at.ToInteger())
+	}
+	return h.site()
+}
+
+// lookAt reports that JavaScript's own code looks at t; nil is a token that is not at hand.
+func (h *host) lookAt(what string, t *value, at int) {
+	seen := "a value that"
+	if t != nil {
+		seen = t.describe() + ", which"
+	}
+	hint := looks[what]
+	if hint == "" {
+		hint = "plan code may hold it in arrays and objects and pass it on, and cannot look at it"
+	}
+	h.u.failAt(at, "look", fmt.Sprintf("%s looks at %s has a value only when the plan runs", what, seen), hint)
+}
+
+// replaceAdder replaces the method by which a collection takes a member, which JavaScript's constructor calls, too. The
+// function sees the collection and the first argument before.
+func (h *host) replaceAdder(c goja.FunctionCall) goja.Value {
+	prototype, name := c.Argument(0).ToObject(h.vm), c.Argument(1).String()
+	original, _ := goja.AssertFunction(prototype.Get(name))
+	see, _ := goja.AssertFunction(c.Argument(2))
+	made := func(c goja.FunctionCall) goja.Value {
+		args := make([]goja.Value, max(2, len(c.Arguments)))
+		for i := range args {
+			if args[i] = c.Argument(i); args[i] == nil { // a hole of an array
+				args[i] = goja.Undefined()
+			}
+		}
+		if tokenOf(args[0]) != nil {
+			if _, err := see(goja.Undefined(), c.This, args[0]); err != nil {
+				panic(err)
+			}
+		}
+		v, err := original(c.This, args...)
+		if err != nil {
+			panic(err)
+		}
+		return v
+	}
+	function := h.vm.ToValue(made).ToObject(h.vm)
+	_ = function.DefineDataProperty("name", h.vm.ToValue(name), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	_ = function.DefineDataProperty("length", prototype.Get(name).ToObject(h.vm).Get("length"), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	_ = prototype.DefineDataProperty(name, function, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	return goja.Undefined()
+}
+
 // convertObject is the implicit conversion of what the host made.
 func (h *host) convertObject(v goja.Value, hint string) goja.Value {
 	if t := tokenOf(v); t != nil {

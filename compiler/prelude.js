@@ -7,6 +7,10 @@
   const pow = Math.pow;
   const token = (v) => typeof v === "object" && v !== null && host.isToken(v);
 
+  // The engine takes 0 for the low 32 bits of a number from 2^63 on.
+  const fold = (v) => (typeof v === "number" && (v >= 2 ** 63 || v < -(2 ** 63)) ? v % 2 ** 32 : v);
+  const bits = (v) => fold(-(-v)); // which makes a number or a BigInt of v
+
   const plain = {
     "+": (a, b) => a + b,
     "-": (a, b) => a - b,
@@ -17,12 +21,12 @@
       const x = -(-a), y = -(-b); // numbers, or big integers
       return typeof x === "number" && typeof y === "number" ? pow(x, y) : x ** y;
     },
-    "&": (a, b) => a & b,
-    "|": (a, b) => a | b,
-    "^": (a, b) => a ^ b,
-    "<<": (a, b) => a << b,
-    ">>": (a, b) => a >> b,
-    ">>>": (a, b) => a >>> b,
+    "&": (a, b) => bits(a) & bits(b),
+    "|": (a, b) => bits(a) | bits(b),
+    "^": (a, b) => bits(a) ^ bits(b),
+    "<<": (a, b) => bits(a) << bits(b),
+    ">>": (a, b) => bits(a) >> bits(b),
+    ">>>": (a, b) => bits(a) >>> bits(b),
     "==": (a, b) => a == b,
     "!=": (a, b) => a != b,
     "===": (a, b) => a === b,
@@ -36,7 +40,7 @@
   const plainPrefix = {
     "-": (a) => -a,
     "+": (a) => +a,
-    "~": (a) => ~a,
+    "~": (a) => ~bits(a),
     "!": (a) => !a,
   };
 
@@ -44,41 +48,196 @@
     token(a) || token(b) ? host.infix(op, a, b, site) : plain[op](a, b);
 
   // A name of an object that host functions answer for. Its symbols make a token that reaches an
-  // implicit conversion or a loop an error.
-  const prototype = Object.freeze(Object.create(null, {
+  // implicit conversion or a loop an error, and its own prototype makes it one to ask for the class.
+  const prototype = new Proxy(Object.freeze(Object.create(null, {
     [Symbol.toPrimitive]: { value(hint) { return host.convert(this, hint); } },
     [Symbol.iterator]: { get() { return host.iterate(this); } },
-  }));
+  })), { getPrototypeOf() { host.look("instanceof"); return null; } });
 
-  // The callbacks of these methods answer with a condition.
-  for (const name of ["filter", "some", "every", "find", "findIndex", "findLast", "findLastIndex"]) {
-    const original = Array.prototype[name];
-    if (original === undefined) continue;
-    const method = {
-      [name](callback, self) {
-        if (typeof callback !== "function") return apply(original, this, [callback, self]);
-        return apply(original, this, [(...args) => host.condition(apply(callback, self, args))]);
-      },
-    }[name];
-    Object.defineProperty(Array.prototype, name, { value: method, writable: true, configurable: true });
+  // JavaScript's own code may carry a token and may not look at one. Most functions that look ask an object for its
+  // value, which the prototype refuses. The others are replaced: replace calls make with the original.
+  const replace = (object, name, make) => {
+    const d = Object.getOwnPropertyDescriptor(object, name);
+    if (d === undefined) return;
+    const field = d.get === undefined ? "value" : "get";
+    const original = d[field];
+    if (typeof original !== "function") return;
+    const made = make(original);
+    for (const about of ["name", "length"]) Object.defineProperty(made, about, Object.getOwnPropertyDescriptor(original, about));
+    Object.defineProperty(object, name, { ...d, [field]: made });
+  };
+  // first returns the first token among the values, or undefined.
+  const first = (values) => {
+    for (let i = 0; i < values.length; i++) if (token(values[i])) return values[i];
+  };
+  // guard refuses tokens as the receiver and as arguments, save those from carried to the one before end.
+  const guard = (what, object, names, carried = 0, end = 0, check) => {
+    for (const name of names) {
+      const label = what + (typeof name === "symbol" ? "[" + name.description + "]" : "." + name);
+      replace(object, name, (original) => ({
+        method(...args) {
+          let seen = token(this) ? this : undefined;
+          for (let i = 0; i < args.length && seen === undefined; i++) if ((i < carried || i >= end) && token(args[i])) seen = args[i];
+          if (seen === undefined && check !== undefined) seen = check(this, args);
+          return seen === undefined ? apply(original, this, args) : host.look(label, seen);
+        },
+      }).method);
+    }
+  };
+  const all = (object) => Reflect.ownKeys(object).filter((name) => name !== "constructor");
+
+  // A descriptor carries a value; its other members are conditions.
+  const inDescriptor = (d) => (typeof d === "object" && d !== null ? first([d.enumerable, d.configurable, d.writable]) : undefined);
+  const inDescriptors = (all) => (typeof all === "object" && all !== null ? first(Object.values(all).map(inDescriptor)) : undefined);
+  guard("Object", Object, ["defineProperty"], 0, 0, (_, args) => inDescriptor(args[2]));
+  guard("Object", Object, ["defineProperties", "create"], 0, 0, (_, args) => inDescriptors(args[1]));
+  guard("Reflect", Reflect, ["defineProperty"], 0, 0, (_, args) => inDescriptor(args[2]));
+  guard("Object", Object, all(Object).filter((name) => !["defineProperty", "defineProperties", "create"].includes(name)));
+  guard("Reflect", Reflect, ["set"], 2, 3);
+  guard("Reflect", Reflect, all(Reflect).filter((name) => !["set", "defineProperty", "apply", "construct"].includes(name)));
+  guard("Object.prototype", Object.prototype, all(Object.prototype));
+  guard("Array", Array, ["isArray"]);
+  for (const made of [Number, Boolean, BigInt, Symbol]) {
+    guard(made.name, made, all(made));
+    guard(made.name + ".prototype", made.prototype, all(made.prototype));
   }
-  const arrayIncludes = Array.prototype.includes;
-  const { includes } = {
-    includes(x) {
-      return token(x) ? host.includes(this, x) : apply(arrayIncludes, this, arguments);
+  guard("ArrayBuffer", ArrayBuffer, ["isView"]);
+  guard("DataView.prototype", DataView.prototype, all(DataView.prototype));
+  guard("String.prototype", String.prototype, ["toString", "valueOf"]);
+  guard("Proxy", Proxy, ["revocable"]);
+  guard("RegExp.prototype", RegExp.prototype, all(RegExp.prototype).filter((name) => typeof name === "symbol"));
+  guard("Error.prototype", Error.prototype, ["toString"]);
+
+  // An array with tokens answers about plain values only if these come first.
+  const holds = (array, before) => {
+    if (typeof array !== "object" || array === null) return;
+    const to = before < 0 ? array.length : before;
+    for (let i = 0; i < to; i++) if (token(array[i])) return array[i];
+  };
+  const typedArray = Object.getPrototypeOf(Int8Array.prototype);
+  guard("TypedArray.prototype", typedArray, ["includes", "indexOf", "lastIndexOf"]);
+  for (const name of ["indexOf", "lastIndexOf"]) {
+    replace(Array.prototype, name, (original) => ({
+      method(...args) {
+        let seen = token(this) ? this : first(args);
+        if (seen === undefined) {
+          const at = apply(original, this, args);
+          if (args[0] === undefined || typeof args[0] === "object" && args[0] !== null) return at;
+          seen = holds(this, name === "indexOf" ? at : -1);
+          if (seen === undefined) return at;
+        }
+        return host.look("Array.prototype." + name, seen);
+      },
+    }).method);
+  }
+  const slice = Array.prototype.slice;
+  replace(Array.prototype, "includes", (original) => ({
+    method(...args) {
+      let seen = token(this) ? this : token(args[1]) ? args[1] : undefined;
+      if (seen === undefined) {
+        if (token(args[0])) return host.includes(args.length < 2 ? this : apply(slice, this, [args[1]]), args[0]);
+        if (apply(original, this, args)) return true;
+        if (args[0] === undefined || typeof args[0] === "object" && args[0] !== null) return false;
+        seen = holds(this, -1);
+        if (seen === undefined) return false;
+      }
+      return host.look("Array.prototype.includes", seen);
+    },
+  }).method);
+
+  // A set holds tokens as what they are, so it answers no more about the values. Keys of maps are looked at at once.
+  const holders = new WeakSet();
+  const holder = { add: WeakSet.prototype.add, has: WeakSet.prototype.has };
+  const holdsTokens = (v) => typeof v === "object" && v !== null && apply(holder.has, holders, [v]);
+  const { values, has, size } = Object.getOwnPropertyDescriptors(Set.prototype);
+  host.replaceAdder(Set.prototype, "add", (set, v) => {
+    if (token(v)) apply(holder.add, holders, [set]);
+  });
+  host.replaceAdder(Map.prototype, "set", (_, key) => { if (token(key)) host.look("Map.prototype.set", key); });
+  const inSet = (set, args) => {
+    for (const v of [set, ...args]) {
+      if (holdsTokens(v)) for (const member of apply(values.value, v, [])) if (token(member)) return member;
+    }
+  };
+  replace(Set.prototype, "has", (original) => ({
+    method(v) {
+      const seen = token(this) ? this : inSet(this, []);
+      if (seen === undefined) return token(v) ? host.includes([...apply(values.value, this, [])], v) : apply(original, this, [v]);
+      return apply(original, this, [v]) && !token(v) ? true : host.look("Set.prototype.has", seen);
+    },
+  }).method);
+  guard("Set.prototype", Set.prototype, all(Set.prototype).filter((name) => !["add", "has", "clear", "values", "keys", "entries", "forEach", Symbol.iterator].includes(name)), 0, 0, inSet);
+  guard("Map.prototype", Map.prototype, ["get", "has", "delete"]);
+  guard("WeakMap.prototype", WeakMap.prototype, ["set"], 1, 2);
+  guard("WeakMap.prototype", WeakMap.prototype, ["get", "has", "delete"]);
+  guard("WeakSet.prototype", WeakSet.prototype, ["add", "has", "delete"]);
+
+  // A replacer may answer with a token, which JSON.stringify then takes for an object.
+  replace(JSON, "stringify", (original) => ({
+    stringify(value, replacer, space) {
+      const seen = first([value, replacer, space]);
+      if (seen !== undefined) return host.look("JSON.stringify", seen);
+      if (typeof replacer !== "function") return apply(original, JSON, [value, replacer, space]);
+      return apply(original, JSON, [value, function (...args) {
+        const v = apply(replacer, this, args);
+        return token(v) ? host.look("JSON.stringify", v) : v;
+      }, space]);
+    },
+  }).stringify);
+
+  // Traps of these names answer with a condition.
+  const conditions = ["has", "deleteProperty", "defineProperty", "set", "isExtensible", "preventExtensions"];
+  const proxy = Proxy;
+  const traps = {
+    get(handler, name, receiver) {
+      const trap = Reflect.get(handler, name, receiver);
+      if (typeof trap !== "function" || !conditions.includes(name)) return trap;
+      return (...args) => host.condition(apply(trap, handler, args));
     },
   };
-  Object.defineProperty(Array.prototype, "includes", { value: includes, writable: true, configurable: true });
-  for (const name of mathNames) {
-    const original = Math[name];
-    if (typeof original !== "function") continue;
-    const method = {
-      [name](...args) {
-        for (let i = 0; i < args.length; i++) if (token(args[i])) return host.math(name, args);
-        return apply(original, Math, args);
+  const originalOf = (f) => { for (let i = 0; i < originals.length; i++) if (originals[i][0] === f) return originals[i][1]; return f; };
+  const originals = []; // of proxies, which the engine does not take behind instanceof
+  for (const name of ["Boolean", "Object", "Array", "Proxy"]) {
+    const original = globalThis[name];
+    const refuse = (args) => (token(args[0]) && (name !== "Array" || args.length === 1) ? args[0] : name === "Proxy" ? first(args) : undefined);
+    const change = (args) => {
+      if (name !== "Proxy" || typeof args[1] !== "object" || args[1] === null) return args;
+      return [args[0], new proxy(args[1], traps)];
+    };
+    const made = new proxy(original, {
+      apply(f, self, args) {
+        const seen = refuse(args);
+        return seen === undefined ? apply(f, self, args) : host.look(name, seen);
       },
-    }[name];
-    Object.defineProperty(Math, name, { value: method, writable: true, configurable: true });
+      construct(f, args, target) {
+        const seen = refuse(args);
+        if (seen !== undefined) return Object(host.look(name, seen));
+        return Reflect.construct(f, change(args), target);
+      },
+    });
+    originals[originals.length] = [made, original];
+    Object.defineProperty(globalThis, name, { value: made });
+    if (original.prototype) Object.defineProperty(original.prototype, "constructor", { value: made });
+  }
+
+  // The callbacks of these methods answer with a condition.
+  for (const object of [Array.prototype, typedArray]) {
+    for (const name of ["filter", "some", "every", "find", "findIndex", "findLast", "findLastIndex"]) {
+      replace(object, name, (original) => ({
+        method(callback, self) {
+          if (typeof callback !== "function") return apply(original, this, [callback, self]);
+          return apply(original, this, [(...args) => host.condition(apply(callback, self, args))]);
+        },
+      }).method);
+    }
+  }
+  for (const name of mathNames) {
+    replace(Math, name, (original) => ({
+      method(...args) {
+        if (first(args) !== undefined) return host.math(name, args);
+        return apply(original, Math, name === "imul" || name === "clz32" ? args.map(bits) : args);
+      },
+    }).method);
   }
 
   // Of the parts of a template every second one is a string of the plan.
@@ -142,6 +301,9 @@
         (object[key] = lazy[op] ? lazy[op](object[key], value, site) : infix(op, object[key], value(), site)),
       test: (a, site) => (token(a) ? host.test(a, site) : a),
       choose: (a, then, other, site) => (token(a) ? host.choose(a, then(), other(), site) : a ? then() : other()),
+      typed: (a, site) => (token(a) ? host.look("typeof", a, site) : typeof a),
+      instance: (a, b, site) => (token(a) ? host.look("instanceof", a, site) : a instanceof (originalOf(b))),
+      put: (object, key, value) => (object[key] = ArrayBuffer.isView(object) ? fold(value) : value),
       value: (a, site) => (token(a) ? host.value(a, site) : a),
       each: (a, site) => (token(a) ? host.each(a, site) : a),
       at: host.at,

@@ -321,7 +321,7 @@ func (r *rewriter) template(n *ast.TemplateLiteral) {
 var lazy = map[token.Token]string{token.LOGICAL_AND: "and", token.LOGICAL_OR: "or", token.COALESCE: "nullish"}
 
 func (r *rewriter) binary(n *ast.BinaryExpression) {
-	if _, private := n.Left.(*ast.PrivateIdentifier); private || n.Operator == token.INSTANCEOF {
+	if _, private := n.Left.(*ast.PrivateIdentifier); private {
 		r.parts(n)
 		return
 	}
@@ -334,6 +334,12 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 		right = r.after(to, kept)
 	}
 	switch {
+	case n.Operator == token.INSTANCEOF:
+		r.insert(left.from, "%s", call("instance"))
+		r.walk(n.Left)
+		r.replace(at, to, ",")
+		r.walk(n.Right)
+		r.insert(right.to, ", %d)", left.from)
 	case isLazy && suspends(n.Right):
 		// A function around the right side would capture its yield or await.
 		r.insert(left.from, "%s", call("value"))
@@ -390,6 +396,10 @@ func (r *rewriter) conditional(n *ast.ConditionalExpression) {
 
 func (r *rewriter) unary(n *ast.UnaryExpression) {
 	written := n.Operator.String()
+	if n.Operator == token.TYPEOF {
+		r.typeOf(n)
+		return
+	}
 	if n.Postfix || n.Operator != token.MINUS && n.Operator != token.PLUS && n.Operator != token.NOT && n.Operator != token.BITWISE_NOT {
 		r.parts(n)
 		return
@@ -401,12 +411,30 @@ func (r *rewriter) unary(n *ast.UnaryExpression) {
 	r.insert(operand.to, ", %d)", at)
 }
 
+// typeOf rewrites typeof, which may ask for a name that does not exist.
+func (r *rewriter) typeOf(n *ast.UnaryExpression) {
+	at := offset(n.Idx)
+	operand := r.after(at+len("typeof"), n.Operand)
+	if name, ok := n.Operand.(*ast.Identifier); ok {
+		r.replace(at, operand.to, fmt.Sprintf(`(typeof %s === "object" ? %s%[1]s, %[3]d) : typeof %[1]s)`, r.script[operand.from:operand.to], call("typed"), at))
+		_ = name
+		return
+	}
+	r.replace(at, at+len("typeof"), call("typed"))
+	r.walk(n.Operand)
+	r.insert(operand.to, ", %d)", at)
+}
+
 // plainTarget matches the left side of an assignment that may be evaluated twice.
 var plainTarget = regexp.MustCompile(`^[\w$.#]+$`)
 
 // assign rewrites "x += y" to "x = x + y" in terms of the prelude.
 func (r *rewriter) assign(n *ast.AssignExpression) {
 	if n.Operator == token.ASSIGN {
+		if target, ok := n.Left.(*ast.BracketExpression); ok {
+			r.put(target, n.Right)
+			return
+		}
 		r.parts(n)
 		return
 	}
@@ -452,6 +480,25 @@ func (r *rewriter) assign(n *ast.AssignExpression) {
 	r.replace(at, to, ", () => (")
 	r.walk(n.Right)
 	r.insert(right.to, "), %d)", left.from)
+}
+
+// put rewrites "x[i] = y".
+func (r *rewriter) put(target *ast.BracketExpression, value ast.Expression) {
+	if _, super := target.Left.(*ast.SuperExpression); super || suspends(target.Left) || suspends(target.Member) || suspends(value) {
+		r.parts(target)
+		r.walk(value)
+		return
+	}
+	left, right, at := r.around(target, value, "=")
+	r.insert(left.from, "%s", call("put"))
+	r.walk(target.Left)
+	bracket := offset(target.LeftBracket)
+	r.replace(bracket, bracket+1, ", (")
+	r.walk(target.Member)
+	r.replace(offset(target.RightBracket), offset(target.RightBracket)+1, ")")
+	r.replace(at, at+1, ",")
+	r.walk(value)
+	r.insert(right.to, ")")
 }
 
 // callSite notes where the parts of a call are.

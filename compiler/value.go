@@ -63,8 +63,13 @@ func (v *value) Get(name string) goja.Value {
 				return h.member(v, call.Argument(0), site.arg(0), site.start)
 			})
 		}
-	case "then", "constructor", "toJSON":
+	case "then": // of a promise
 		return nil
+	case "constructor":
+		h.lookAt("constructor", v, h.u.hereName(name))
+		return h.brokenCall
+	case "toJSON": // JSON.stringify asks for it first
+		return h.vm.ToValue(func(goja.FunctionCall) goja.Value { h.lookAt("JSON.stringify", v, h.site()); return h.vm.ToValue("") })
 	case "toString", "toLocaleString", "valueOf", "toFixed":
 		return h.vm.ToValue(func(goja.FunctionCall) goja.Value { return h.convert(v, "string") })
 	}
@@ -89,8 +94,13 @@ func (v *value) Has(name string) bool { return name == "in" }
 // Delete implements goja.DynamicObject.
 func (v *value) Delete(string) bool { return false }
 
-// Keys implements goja.DynamicObject.
-func (v *value) Keys() []string { return nil }
+// Keys implements goja.DynamicObject. Who asks for the members looks at the token.
+func (v *value) Keys() []string {
+	if v.kind != broken {
+		v.host.lookAt("a list of members", v, v.host.u.here())
+	}
+	return nil
+}
 
 // refuseSet reports an assignment to a member of what the host owns.
 func (h *host) refuseSet(what string) bool {
