@@ -469,8 +469,8 @@ func TestHostileValues(t *testing.T) {
 		`return ctx.fixed_source(new Proxy({}, { ownKeys() { throw new Error("no") } }));`:                      "exception",
 		`return ctx.fixed_source({ trace: { toString() { throw new Error("no") } } });`:                         "type",
 		`return ctx.fixed_source(ctx);`:                                                                         "type",
-		`return ctx.fixed_source(Object.create(Key.id));`:                                                       "",
-		`return ctx.fixed_source().filter({ pred: Object.create(Key.id > 1) });`:                                "type",
+		`return ctx.fixed_source(Object.create(Key.id));`:                                                       "look",
+		`return ctx.fixed_source().filter({ pred: Object.create(Key.id > 1) });`:                                "look",
 		`const p: any = { valueOf() { throw new Error("no") } }; return ctx.fixed_source({ rowCount: p * 2 });`: "exception",
 	} {
 		with := c

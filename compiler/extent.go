@@ -61,6 +61,10 @@ func (r *rewriter) measure(e ast.Expression) span {
 	case *ast.SpreadElement:
 		return r.extent(n.Expression)
 	}
+	if n, ok := e.(*ast.MetaProperty); ok { // new.target, whose first position the tree lacks
+		property := offset(n.Property.Idx)
+		return span{strings.LastIndex(r.script[:property], "new"), r.nameEnd(property)}
+	}
 	// All others start with a token of their own, so their first position is exact.
 	from := offset(e.Idx0())
 	switch n := e.(type) {
@@ -84,8 +88,6 @@ func (r *rewriter) measure(e ast.Expression) span {
 		return span{from, offset(n.Body.Idx1())}
 	case *ast.Identifier:
 		return span{from, r.nameEnd(from)}
-	case *ast.MetaProperty:
-		return span{from, r.nameEnd(offset(n.Property.Idx))}
 	}
 	return span{from, offset(e.Idx1())} // exact for literals
 }

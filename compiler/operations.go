@@ -400,7 +400,9 @@ func (h *host) look(c goja.FunctionCall) goja.Value {
 	if t != nil && t.kind == broken {
 		return h.broken
 	}
-	h.lookAt(what, t, h.lookPlace(c))
+	if _, inPlan := h.u.offset(h.vm.CaptureCallStack(0, nil)); inPlan || t != nil { // The engine asks for the class of an exception, too.
+		h.lookAt(what, t, h.lookPlace(c))
+	}
 	return h.broken
 }
 

@@ -11,6 +11,9 @@
   const fold = (v) => (typeof v === "number" && (v >= 2 ** 63 || v < -(2 ** 63)) ? v % 2 ** 32 : v);
   const bits = (v) => fold(-(-v)); // which makes a number or a BigInt of v
 
+  const { isView } = ArrayBuffer;
+  const integers = Object.freeze(["Int8Array", "Uint8Array", "Int16Array", "Uint16Array", "Int32Array", "Uint32Array"]);
+
   const plain = {
     "+": (a, b) => a + b,
     "-": (a, b) => a - b,
@@ -98,9 +101,15 @@
   guard("Object.prototype", Object.prototype, all(Object.prototype));
   guard("Array", Array, ["isArray"]);
   for (const made of [Number, Boolean, BigInt, Symbol]) {
-    guard(made.name, made, all(made));
+    guard(made.name, made, all(made).filter((name) => made[name] !== globalThis[name]));
     guard(made.name + ".prototype", made.prototype, all(made.prototype));
   }
+  // The engine drops the sign of fractions.
+  replace(Number.prototype, "toString", (original) => ({
+    method(...args) {
+      return typeof this === "number" && this < 0 && args[0] !== undefined ? "-" + apply(original, -this, args) : apply(original, this, args);
+    },
+  }).method);
   guard("ArrayBuffer", ArrayBuffer, ["isView"]);
   guard("DataView.prototype", DataView.prototype, all(DataView.prototype));
   guard("String.prototype", String.prototype, ["toString", "valueOf"]);
@@ -130,13 +139,13 @@
       },
     }).method);
   }
-  const slice = Array.prototype.slice;
+  const { slice, indexOf } = Array.prototype;
   replace(Array.prototype, "includes", (original) => ({
     method(...args) {
       let seen = token(this) ? this : token(args[1]) ? args[1] : undefined;
       if (seen === undefined) {
         if (token(args[0])) return host.includes(args.length < 2 ? this : apply(slice, this, [args[1]]), args[0]);
-        if (apply(original, this, args)) return true;
+        if (apply(original, this, args) || (args[0] === 0 && apply(indexOf, this, args) >= 0)) return true; // The engine finds no -0 so.
         if (args[0] === undefined || typeof args[0] === "object" && args[0] !== null) return false;
         seen = holds(this, -1);
         if (seen === undefined) return false;
@@ -188,6 +197,19 @@
   // Traps of these names answer with a condition.
   const conditions = ["has", "deleteProperty", "defineProperty", "set", "isExtensible", "preventExtensions"];
   const proxy = Proxy;
+  // The engine takes no proxy and no object with a method behind instanceof.
+  const hasInstance = Function.prototype[Symbol.hasInstance], getPrototypeOf = Object.getPrototypeOf;
+  const instance = (a, b) => {
+    if ((typeof b !== "object" || b === null) && typeof b !== "function") return a instanceof b;
+    const method = b[Symbol.hasInstance];
+    if (method !== undefined && method !== null && method !== hasInstance) return !!apply(method, b, [a]);
+    if (typeof b !== "function" || !("prototype" in b)) return a instanceof b;
+    if ((typeof a !== "object" || a === null) && typeof a !== "function") return false;
+    const { prototype } = b;
+    if ((typeof prototype !== "object" || prototype === null) && typeof prototype !== "function") throw new TypeError("Function has non-object prototype in instanceof check");
+    for (let up = getPrototypeOf(a); up !== null; up = getPrototypeOf(up)) if (up === prototype) return true;
+    return false;
+  };
   const traps = {
     get(handler, name, receiver) {
       const trap = Reflect.get(handler, name, receiver);
@@ -195,27 +217,25 @@
       return (...args) => host.condition(apply(trap, handler, args));
     },
   };
-  const originalOf = (f) => { for (let i = 0; i < originals.length; i++) if (originals[i][0] === f) return originals[i][1]; return f; };
-  const originals = []; // of proxies, which the engine does not take behind instanceof
-  for (const name of ["Boolean", "Object", "Array", "Proxy"]) {
+  for (const name of ["Boolean", "Object", "Array", "Proxy", "Number"]) {
     const original = globalThis[name];
-    const refuse = (args) => (token(args[0]) && (name !== "Array" || args.length === 1) ? args[0] : name === "Proxy" ? first(args) : undefined);
+    const refuse = (args) => (name === "Number" ? undefined : token(args[0]) && (name !== "Array" || args.length === 1) ? args[0] : name === "Proxy" ? first(args) : undefined);
     const change = (args) => {
+      if (name === "Number" && typeof args[0] === "bigint") return [`${args[0]}`]; // The engine takes 64 bits only.
       if (name !== "Proxy" || typeof args[1] !== "object" || args[1] === null) return args;
       return [args[0], new proxy(args[1], traps)];
     };
     const made = new proxy(original, {
       apply(f, self, args) {
         const seen = refuse(args);
-        return seen === undefined ? apply(f, self, args) : host.look(name, seen);
+        return seen === undefined ? apply(f, self, name === "Number" ? change(args) : args) : host.look(name, seen);
       },
       construct(f, args, target) {
         const seen = refuse(args);
         if (seen !== undefined) return Object(host.look(name, seen));
-        return Reflect.construct(f, change(args), target);
+        return Reflect.construct(f, change(args), target === made ? f : target);
       },
     });
-    originals[originals.length] = [made, original];
     Object.defineProperty(globalThis, name, { value: made });
     if (original.prototype) Object.defineProperty(original.prototype, "constructor", { value: made });
   }
@@ -250,6 +270,11 @@
   const and = (a, b, site) => (token(a) ? host.infix("&&", a, b(), site) : a && b());
   const or = (a, b, site) => (token(a) ? host.infix("||", a, b(), site) : a || b());
   const nullish = (a, b, site) => (token(a) ? host.infix("??", a, b(), site) : a ?? b());
+  // x op= y assigns only if it takes y. put assigns what a token makes of it.
+  const logical = (op, a, assign, put, site) => {
+    if (token(a)) return put(host.infix(op, a, assign(), site));
+    return op === "&&" ? a && assign() : op === "||" ? a || assign() : a ?? assign();
+  };
   const lazy = { "&&": and, "||": or, "??": nullish };
 
   // Modules are linked as ECMAScript wants it: each has its exports and imports before the body of any runs, and a body
@@ -270,8 +295,22 @@
         return instantiate(to);
       }, m);
       m.body.next();
+      named(m);
+      if (m.exports.__esModule) m.exports = sorted(m.exports);
     }
     return m.exports;
+  };
+  const sorted = (exports) => {
+    const made = {};
+    for (const name of Object.getOwnPropertyNames(exports).sort()) Object.defineProperty(made, name, Object.getOwnPropertyDescriptor(exports, name));
+    return made;
+  };
+  // A default export without a name is called default.
+  const named = (m) => {
+    try {
+      const { default: f } = m.exports;
+      if (typeof f === "function" && f.name === "stdin_default") Object.defineProperty(f, "name", { value: "default", configurable: true });
+    } catch {} // It has no value yet.
   };
   const run = (name) => {
     const m = modules[name];
@@ -279,6 +318,7 @@
     m.ran = true;
     for (let i = 0; i < m.imports.length; i++) run(m.imports[i]);
     m.body.next();
+    named(m);
   };
   const link = () => {
     const exports = instantiate(entry);
@@ -297,13 +337,22 @@
       or,
       nullish,
       prefix: (op, a, site) => (token(a) ? host.prefix(op, a, site) : plainPrefix[op](a)),
-      assign: (op, object, key, value, site) =>
-        (object[key] = lazy[op] ? lazy[op](object[key], value, site) : infix(op, object[key], value(), site)),
+      assign: (op, object, key, value, site) => {
+        const old = object[key];
+        if (lazy[op] === undefined) return (object[key] = infix(op, old, value(), site));
+        return logical(op, old, () => (object[key] = value()), (v) => (object[key] = v), site);
+      },
+      logical,
       test: (a, site) => (token(a) ? host.test(a, site) : a),
       choose: (a, then, other, site) => (token(a) ? host.choose(a, then(), other(), site) : a ? then() : other()),
       typed: (a, site) => (token(a) ? host.look("typeof", a, site) : typeof a),
-      instance: (a, b, site) => (token(a) ? host.look("instanceof", a, site) : a instanceof (originalOf(b))),
-      put: (object, key, value) => (object[key] = ArrayBuffer.isView(object) ? fold(value) : value),
+      instance: (a, b, site) => (token(a) ? host.look("instanceof", a, site) : instance(a, b)),
+      put: (object, key, value) => {
+        // The whole value is that of the expression.
+        const whole = typeof value === "number" && fold(value) !== value && isView(object) && integers.includes(object[Symbol.toStringTag]);
+        object[key] = whole ? fold(value) : value;
+        return value;
+      },
       value: (a, site) => (token(a) ? host.value(a, site) : a),
       each: (a, site) => (token(a) ? host.each(a, site) : a),
       at: host.at,

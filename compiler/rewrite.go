@@ -34,8 +34,12 @@ type rewriter struct {
 	extents map[ast.Expression]span
 	calls   map[int]*callSite // by the offset of the opening parenthesis
 	refused []int             // offsets of assignments that cannot be rewritten
-	members map[string][]int  // offsets of the names after a dot
-	json    bool              // the present module is a document
+	// arguments are offsets of functions that use their arguments in their parameters.
+	arguments []int
+	members   map[string][]int // offsets of the names after a dot
+	json      bool             // the present module is a document
+	// defaults are the parts x = y of patterns.
+	defaults map[*ast.AssignExpression]bool
 }
 
 // callSite says where the parts of a call are, for diagnostics.
@@ -56,11 +60,13 @@ type rewritten struct {
 	members map[string][]int // offsets of the names after a dot, ascending
 	// refused are the offsets of assignments with a yield or an await on the right side.
 	refused []int
+	// arguments are the offsets of functions that use arguments in their parameters.
+	arguments []int
 }
 
 // rewrite rewrites the script of a bundle.
 func rewrite(script string, program *ast.Program) *rewritten {
-	r := &rewriter{script: script, extents: make(map[ast.Expression]span), calls: make(map[int]*callSite), members: make(map[string][]int)}
+	r := &rewriter{script: script, extents: make(map[ast.Expression]span), calls: make(map[int]*callSite), members: make(map[string][]int), defaults: make(map[*ast.AssignExpression]bool)}
 	for _, statement := range program.Body {
 		module := statement.(*ast.ExpressionStatement).Expression.(*ast.CallExpression)
 		r.json = strings.HasSuffix(module.ArgumentList[0].(*ast.StringLiteral).Value.String(), ".json")
@@ -68,7 +74,7 @@ func rewrite(script string, program *ast.Program) *rewritten {
 	}
 	slices.SortStableFunc(r.edits, func(a, b edit) int { return a.from - b.from })
 	var b strings.Builder
-	out := &rewritten{edits: r.edits, calls: r.calls, refused: r.refused, members: r.members}
+	out := &rewritten{edits: r.edits, calls: r.calls, refused: r.refused, arguments: r.arguments, members: r.members}
 	for _, places := range r.members {
 		slices.Sort(places)
 	}
@@ -242,6 +248,27 @@ func (r *rewriter) walk(node ast.Node) {
 		}
 	case *ast.BlockStatement:
 		r.statements(n.List)
+	case *ast.FunctionLiteral:
+		if n.Body != nil && namesArguments(n) {
+			// The engine mistakes arguments in an arrow function, which operators become, unless the function itself has them.
+			r.insert(offset(n.Body.LeftBrace)+1, "arguments;")
+			if n.ParameterList != nil && namesArguments(n.ParameterList) {
+				r.arguments = append(r.arguments, offset(n.Idx0()))
+			}
+		}
+		r.parts(n)
+	case *ast.ObjectPattern:
+		for _, property := range n.Properties {
+			if keyed, ok := property.(*ast.PropertyKeyed); ok {
+				r.targets(keyed.Value)
+			}
+		}
+		r.parts(n)
+	case *ast.ArrayPattern:
+		for _, element := range n.Elements {
+			r.targets(element)
+		}
+		r.parts(n)
 	case *ast.DotExpression:
 		name := n.Identifier.Name.String()
 		r.members[name] = append(r.members[name], offset(n.Identifier.Idx))
@@ -253,6 +280,13 @@ func (r *rewriter) walk(node ast.Node) {
 		r.parts(n)
 	default:
 		r.parts(node)
+	}
+}
+
+// targets notes a target of a destructuring with a default, x[i] = y, which is no assignment.
+func (r *rewriter) targets(target ast.Expression) {
+	if assign, ok := target.(*ast.AssignExpression); ok {
+		r.defaults[assign] = true
 	}
 }
 
@@ -325,6 +359,7 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 		r.parts(n)
 		return
 	}
+	r.associate(n)
 	left, right, at := r.around(n.Left, n.Right, n.Operator.String())
 	to := at + len(n.Operator.String())
 	function, isLazy := lazy[n.Operator]
@@ -359,6 +394,23 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 		r.replace(at, to, ",")
 		r.walk(n.Right)
 		r.insert(right.to, ", %d)", left.from)
+	}
+}
+
+var relational = []token.Token{token.LESS, token.LESS_OR_EQUAL, token.GREATER, token.GREATER_OR_EQUAL, token.IN, token.INSTANCEOF}
+
+// associate makes (a < b) < c of a < (b < c), which the parser makes of a < b < c.
+func (r *rewriter) associate(n *ast.BinaryExpression) {
+	for slices.Contains(relational, n.Operator) {
+		right, ok := n.Right.(*ast.BinaryExpression)
+		if !ok || !slices.Contains(relational, right.Operator) {
+			return
+		}
+		if _, around, _ := r.around(n.Left, right, n.Operator.String()); around != r.extent(right) {
+			return // It has parentheses.
+		}
+		n.Left = &ast.BinaryExpression{Operator: n.Operator, Left: n.Left, Right: right.Left}
+		n.Operator, n.Right = right.Operator, right.Right
 	}
 }
 
@@ -431,7 +483,7 @@ var plainTarget = regexp.MustCompile(`^[\w$.#]+$`)
 // assign rewrites "x += y" to "x = x + y" in terms of the prelude.
 func (r *rewriter) assign(n *ast.AssignExpression) {
 	if n.Operator == token.ASSIGN {
-		if target, ok := n.Left.(*ast.BracketExpression); ok {
+		if target, ok := n.Left.(*ast.BracketExpression); ok && !r.defaults[n] {
 			r.put(target, n.Right)
 			return
 		}
@@ -442,16 +494,17 @@ func (r *rewriter) assign(n *ast.AssignExpression) {
 	left, right, at := r.around(n.Left, n.Right, written+"=")
 	to := at + len(written) + 1
 	target := r.script[left.from:left.to]
-	function, isLazy := lazy[n.Operator]
+	_, isLazy := lazy[n.Operator]
 	switch {
 	case suspends(n.Right):
 		r.refused = append(r.refused, at)
 		r.parts(n)
 		return
 	case plainTarget.MatchString(target) && isLazy:
-		r.replace(at, to, "= "+call(function)+target+", () => (")
+		// JavaScript assigns only if it takes the right side.
+		r.replace(left.from, to, fmt.Sprintf("%s%q, %s, () => (%[3]s =", call("logical"), written, target))
 		r.walk(n.Right)
-		r.insert(right.to, "), %d)", left.from)
+		r.insert(right.to, "), (v) => (%s = v), %d)", target, left.from)
 		return
 	case plainTarget.MatchString(target):
 		r.replace(at, to, "= "+call("infix")+strconv.Quote(written)+", "+target+",")
@@ -552,6 +605,25 @@ func suspends(e ast.Expression) bool {
 		}
 	}
 	look(e)
+	return found
+}
+
+// namesArguments reports whether a function or its parameters, or an arrow function inside, use its arguments.
+func namesArguments(part ast.Node) bool {
+	found := false
+	var look func(ast.Node)
+	look = func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.Identifier:
+			found = found || n.Name == "arguments"
+		case *ast.FunctionLiteral:
+		default:
+			if !found {
+				eachPart(n, look)
+			}
+		}
+	}
+	eachPart(part, look)
 	return found
 }
 

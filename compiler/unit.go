@@ -102,10 +102,16 @@ func (u *unit) compile() {
 }
 
 // read bundles and rewrites the sources. It returns false after it has reported errors.
-func (u *unit) read() bool {
+func (u *unit) read() (read bool) {
 	if u.bundle = u.buildBundle(); u.bundle == nil {
 		return false
 	}
+	defer func() {
+		if why := recover(); why != nil { // The parser of the engine, or the rewriter behind it, does not know some syntax.
+			u.fail("syntax", u.folder.entry, 1, 1, fmt.Sprint("plan code cannot use the syntax of this file or of an import: ", why), noSyntax)
+			read = false
+		}
+	}()
 	program, err := parser.ParseFile(nil, "", u.bundle.script, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		u.failParse(err)
@@ -115,6 +121,9 @@ func (u *unit) read() bool {
 	u.rewritten = rewrite(u.bundle.script, program)
 	for _, at := range u.rewritten.refused {
 		u.failAt(at, "syntax", "plan code cannot assign and wait in one expression", "give the yield or await a statement of its own")
+	}
+	for _, at := range u.rewritten.arguments {
+		u.failAt(at, "syntax", "plan code cannot use arguments in the parameters of a function", "write (...args)")
 	}
 	return true
 }

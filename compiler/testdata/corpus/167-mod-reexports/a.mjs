@@ -1,0 +1,3 @@
+export const circle = (r) => 3 * r * r;
+export const clash = 'a', winner = 'a';
+export default 'a default is not re-exported';

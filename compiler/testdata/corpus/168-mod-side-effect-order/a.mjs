@@ -1,0 +1,4 @@
+import { log } from './log.mjs';
+import './c.mjs';
+log.push('a body');
+export const a = log.length;

@@ -1,0 +1,2 @@
+import { log } from './log.mjs';
+log.push('d body');

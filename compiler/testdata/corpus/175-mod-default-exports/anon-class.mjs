@@ -1,0 +1,1 @@
+export default class { v = 'anon'; static self() { return this.name; } }

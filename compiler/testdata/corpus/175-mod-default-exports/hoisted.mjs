@@ -1,0 +1,2 @@
+export const early = later();
+export default function later() { return 'hoisted default'; }

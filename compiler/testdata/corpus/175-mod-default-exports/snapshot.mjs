@@ -1,0 +1,3 @@
+let v = 1;
+export default v;
+export const bump = () => { v++; };

@@ -1,0 +1,2 @@
+export let total = 1;
+export const add = (n) => { total += n; };

@@ -1,0 +1,3 @@
+import { register } from '../registry.mjs';
+import { tally } from '../util/tally.mjs';
+register('count', tally);

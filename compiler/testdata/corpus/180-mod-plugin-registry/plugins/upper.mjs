@@ -1,0 +1,2 @@
+import { register } from '../registry.mjs';
+export default register('upper', (s) => s.toUpperCase());

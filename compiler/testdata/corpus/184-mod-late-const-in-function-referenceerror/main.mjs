@@ -1,0 +1,4 @@
+import { setup } from './setup.mjs';
+export default function () {
+  return setup;
+}

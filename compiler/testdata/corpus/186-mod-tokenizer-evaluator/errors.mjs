@@ -1,0 +1,1 @@
+export class LispError extends Error { name = 'LispError'; }

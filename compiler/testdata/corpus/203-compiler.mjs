@@ -1,0 +1,3 @@
+export default function () {
+return 2 ** 3 ** 2 + (-2) ** 2
+}

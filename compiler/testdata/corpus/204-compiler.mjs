@@ -1,0 +1,3 @@
+export default function () {
+return "a" + 1 + 2 + ("b" + (1 + 2))
+}

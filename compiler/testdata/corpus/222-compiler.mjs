@@ -1,0 +1,3 @@
+export default function () {
+return (x => ({ y: x + 1 }))(2).y + (x => (x, x + 1))(3)
+}

@@ -1,0 +1,3 @@
+export default function () {
+try { throw new Error("a" + "b") } catch (e) { return e.message + "!" } finally { 1 + 1 }
+}

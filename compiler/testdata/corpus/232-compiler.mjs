@@ -1,0 +1,3 @@
+export default function () {
+try { try { null.x } finally { 1 } } catch ({ name }) { return name }
+}

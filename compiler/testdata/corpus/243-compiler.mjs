@@ -1,0 +1,3 @@
+export default function () {
+return 1 ? 2 ? 3 : 4 : 5
+}

@@ -1,0 +1,3 @@
+export default function () {
+return [/a+b/.test("aab"), "x/y".split("/").length / 2, /[/]/.source + 1]
+}

@@ -1,0 +1,3 @@
+export default function () {
+return "ü" + "\u{1F600}" + "日本".length + "\x41"
+}

@@ -1,0 +1,3 @@
+export default function () {
+return typeof typeof (1 + 1) + (typeof (() => 1) === "function")
+}

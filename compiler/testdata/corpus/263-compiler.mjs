@@ -1,0 +1,3 @@
+export default function () {
+return (function () { "use strict"; return this === undefined })()
+}

@@ -1,0 +1,3 @@
+export default function () {
+let x = 1; const r = [x++ + ++x, x-- - --x, x += x++, x]; return r
+}

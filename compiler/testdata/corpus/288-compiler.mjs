@@ -1,0 +1,3 @@
+export default function () {
+class A { static [Symbol.hasInstance](x) { return x === 5 } } return [5 instanceof A, {} instanceof A, new A() instanceof A]
+}

@@ -1,0 +1,3 @@
+export default function () {
+const { length, [length - 1]: last, ...rest } = "abc"; return [length, last, rest]
+}

@@ -1,0 +1,3 @@
+export default function () {
+return [..."aXbX".matchAll(/([a-z])(X)/g)].map((m) => [m[0], m[1], m.index])
+}

@@ -1,0 +1,3 @@
+export default function () {
+return [].reduce((a, b) => a + b)
+}

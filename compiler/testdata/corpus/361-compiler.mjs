@@ -1,0 +1,3 @@
+export default function () {
+const c = 1; return (() => { "use strict"; undefinedVariable = 5 })()
+}

@@ -1,0 +1,3 @@
+export default function () {
+return new (class { constructor() { return this.missing.call() } })()
+}
