@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,6 +104,9 @@ func (u *unit) buildBundle() *bundle {
 		line += strings.Count(code, "\n") + 3
 		b.modules = append(b.modules, m)
 	}
+	if len(u.answer.Errors) > 0 {
+		return nil
+	}
 	b.script = script.String()
 	b.lines = lineOffsets(b.script)
 	return b
@@ -128,6 +132,15 @@ func (u *unit) transform(file *sourceFile, m *module) string {
 			Charset: api.CharsetASCII, LegalComments: api.LegalCommentsNone, TreeShaking: api.TreeShakingFalse,
 			Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, TsconfigRaw: "{}", LogLevel: api.LogLevelSilent,
 		})
+		if len(result.Errors) > 0 { // A bundle has none of these.
+			for i := range result.Errors {
+				if at := result.Errors[i].Location; at != nil {
+					at.File, at.Line = file.name, at.Line-1
+				}
+				u.reportMessage(&result.Errors[i])
+			}
+			return ""
+		}
 		var folded []*api.Location
 		for i := range result.Warnings {
 			if w := &result.Warnings[i]; w.ID == foldsNullish && w.Location != nil {
@@ -283,6 +296,9 @@ func (f *folder) existing(name string) string {
 	return base + ".ts"
 }
 
+// notInTarget matches what esbuild says of syntax that goja lacks and esbuild cannot write in another way.
+var notInTarget = regexp.MustCompile(`^(?:(.*) (?:is|are) (?:not available in the configured|currently not supported with the)|Transforming (.*) to the configured)`)
+
 // reportMessage turns an error of esbuild into a diagnostic.
 func (u *unit) reportMessage(m *api.Message) {
 	code, hint, text := "syntax", "the source has to be TypeScript: tsc --noEmit says more", m.Text
@@ -299,6 +315,12 @@ func (u *unit) reportMessage(m *api.Message) {
 			hint = "it exports " + strings.Join(runtimeExports, ", ") + "; Key, P, EP, coalesce and regex are global"
 		case strings.Contains(text, testModule):
 			hint = "it exports " + strings.Join(testExports, ", ")
+		}
+	}
+	if match := notInTarget.FindStringSubmatch(m.Text); match != nil && !ours {
+		text, hint = "plan code cannot use this syntax: "+lowerFirst(match[1]+match[2]), noSyntax
+		if match[1] == "Top-level await" {
+			text, hint = "plan code cannot wait at the top of a file", "build runs once, from start to end, when the plan is compiled: leave out await"
 		}
 	}
 	if m.Location == nil {

@@ -87,7 +87,7 @@ func TestModules(t *testing.T) {
 			files: first + "import * as ns from \"./b\";\nimport d, { n as n2, next } from \"./b\";\nimport doc from \"./d.json\";\nimport { k } from \"./d.json\";\nnext();\nexport { n } from \"./b\";\nexport * from \"./c\";\n" +
 				"const shown = [ns.n, n2, d, doc.k, k, Object.keys(ns), ns.default];\n" + plan +
 				"-- b.ts --\nexport * from \"./c\";\nexport let n = 1;\nexport function next() { n++; }\nexport default \"d\";\n-- c.ts --\nexport const c = 1;\n-- d.json --\n{\"k\": 3}\n",
-			want: "2,2,d,3,3,default,n,next,c,d",
+			want: "2,2,d,3,3,c,default,n,next,d",
 		},
 		"names that esbuild has": {
 			files: first + "const require = 1, module = 2, stdin_default = 3, stdin_exports = 4, __export = 5, import_b = 6;\nimport { b } from \"./b\";\n" +

@@ -15,6 +15,10 @@ An *expression* gives each row a number, a string or null. A *predicate* gives e
 operators and functions of JavaScript, which say the same where all values are there and finite; [Math](#math) says which last digits
 may differ. Artifacts hold trees of objects: expressions in ` + "`expr_table`" + `, predicates in ` + "`pred_table`" + `.
 
+Code of a plan may carry an expression: ` + "`[Key.a, Key.b].map((k) => k * 0.5)`" + `, ` + "`new Map([[\"x\", Key.x]]).get(\"x\")`" + `. It may not
+look at one: ` + "`Number.isFinite(Key.a)`" + `, ` + "`typeof Key.a`" + `, ` + "`[Key.a].includes(\"US\")`" + ` and ` + "`JSON.stringify(Key.a)`" + ` are
+errors. A list or a set of constants has its meaning per row: ` + "`[\"US\"].includes(Key.a)`" + `, ` + "`new Set([\"US\"]).has(Key.a)`" + `.
+
 ## Typed expressions
 
 An artifact lists the capability ` + "`" + expr.Capability + "`" + ` in ` + "`capabilities_required`" + ` to have *typed expressions*. The compiler
