@@ -53,7 +53,7 @@ func (s Secret) read(name string) (Secret, error) {
 	case s.text != nil:
 		return s, nil
 	case s.File != "":
-		content, err := fileio.ReadPath(s.File, secretMaxBytes)
+		content, err := fileio.ReadRegular(s.File, secretMaxBytes)
 		if err != nil {
 			return s, fmt.Errorf("%s_file %s: %w", name, errtext.Name(s.File), err)
 		}

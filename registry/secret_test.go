@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -19,6 +20,8 @@ import (
 
 func TestReadSecret(t *testing.T) {
 	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	file := func(content string) string {
 		path := filepath.Join(dir, fmt.Sprintf("pw%x%d", content[:min(len(content), 9)], len(content)))
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
@@ -41,8 +44,9 @@ func TestReadSecret(t *testing.T) {
 		{"empty file", registry.Secret{File: file("")}, "", "the password is empty"},
 		{"file with a line end only", registry.Secret{File: file("\n")}, "", "the password is empty"},
 		{"huge file", registry.Secret{File: file(canary + string(make([]byte, 1<<20)))}, "", "larger than 4096 bytes"},
+		{"named pipe without a writer", registry.Secret{File: pipe}, "", "is a named pipe, must be a regular file"},
 		{"no such file", registry.Secret{File: filepath.Join(dir, "none")}, "", "no such file"},
-		{"a folder", registry.Secret{File: dir}, "", "is a directory"},
+		{"a folder", registry.Secret{File: dir}, "", "is a folder, must be a regular file"},
 		{"environment", registry.Secret{Env: "RANKD_TEST_SECRET"}, canary, ""},
 		{"empty variable", registry.Secret{Env: "RANKD_TEST_EMPTY"}, "", "the password is empty"},
 		{"no such variable", registry.Secret{Env: "RANKD_TEST_NONE"}, "", "RANKD_TEST_NONE: the environment has no such variable"},

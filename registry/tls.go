@@ -78,7 +78,7 @@ func (t *TLS) config(addr string) (*tls.Config, error) {
 		c.ServerName, _, _ = net.SplitHostPort(addr)
 	}
 	if t.CA != "" {
-		text, err := fileio.ReadPath(t.CA, maxPEMBytes)
+		text, err := fileio.ReadRegular(t.CA, maxPEMBytes)
 		if err != nil {
 			return nil, fmt.Errorf("tls_ca %s: %w", errtext.Name(t.CA), err)
 		}
@@ -88,11 +88,11 @@ func (t *TLS) config(addr string) (*tls.Config, error) {
 		}
 	}
 	if t.Cert != "" {
-		cert, err := fileio.ReadPath(t.Cert, maxPEMBytes)
+		cert, err := fileio.ReadRegular(t.Cert, maxPEMBytes)
 		if err != nil {
 			return nil, fmt.Errorf("tls_cert %s: %w", errtext.Name(t.Cert), err)
 		}
-		key, err := fileio.ReadPath(t.Key, maxPEMBytes)
+		key, err := fileio.ReadRegular(t.Key, maxPEMBytes)
 		if err != nil {
 			return nil, fmt.Errorf("tls_key %s: %w", errtext.Name(t.Key), err)
 		}

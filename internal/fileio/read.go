@@ -7,12 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
-// Read returns the content of the file of that name in folder, without a byte order mark at its beginning, and without the file's name in its errors. errors.Is recognizes errors of
-// the file system. It refuses a file that is
-// not regular without opening it, because opening a named pipe waits for a writer. It
-// follows symbolic links. It refuses a file of more than maxBytes.
+// Read returns the content of the file of that name in folder, without a byte order mark at its beginning, and without
+// the file's name in its errors. errors.Is recognizes errors of the file system. It refuses a file that is not regular
+// without opening it, because opening a named pipe waits for a writer. It follows symbolic links. It refuses a file of
+// more than maxBytes.
 func Read(folder fs.FS, name string, maxBytes int64) ([]byte, error) {
 	info, err := fs.Stat(folder, name)
 	if err != nil {
@@ -27,6 +28,12 @@ func Read(folder fs.FS, name string, maxBytes int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return readAll(f, maxBytes)
+}
+
+// ReadRegular is Read for a path. Files that tables name are read so: a process may read them again, and must not wait
+// for the writer of a pipe.
+func ReadRegular(path string, maxBytes int64) ([]byte, error) {
+	return Read(os.DirFS(filepath.Dir(path)), filepath.Base(path), maxBytes)
 }
 
 // ReadPath returns the content of the file at path, which a user chose. The file may be of
