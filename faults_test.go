@@ -27,31 +27,31 @@ const faultWait = 20 * time.Second
 var breaks = []struct {
 	name  string
 	uses  bool // there are several uses
-	plant func(c *task.Ctx, bug *testworld.Bug, use int) (rowset.RowSet, error, func())
+	plant func(c *task.Ctx, bug *testworld.Bug, use int) (rowset.RowSet, func(), error)
 }{
-	{"an error", true, func(_ *task.Ctx, bug *testworld.Bug, use int) (rowset.RowSet, error, func()) {
-		return rowset.RowSet{}, bug.Arm(use), func() {}
+	{"an error", true, func(_ *task.Ctx, bug *testworld.Bug, use int) (rowset.RowSet, func(), error) {
+		return rowset.RowSet{}, func() {}, bug.Arm(use)
 	}},
-	{"the context", true, func(_ *task.Ctx, bug *testworld.Bug, use int) (rowset.RowSet, error, func()) {
+	{"the context", true, func(_ *task.Ctx, bug *testworld.Bug, use int) (rowset.RowSet, func(), error) {
 		bug.Arm(use)
-		return rankdtest.Rows(1, 2, 3), nil, func() {}
+		return rankdtest.Rows(1, 2, 3), func() {}, nil
 	}},
-	{"the context of a failed node", true, func(_ *task.Ctx, bug *testworld.Bug, use int) (rowset.RowSet, error, func()) {
+	{"the context of a failed node", true, func(_ *task.Ctx, bug *testworld.Bug, use int) (rowset.RowSet, func(), error) {
 		bug.Arm(use)
-		return rowset.RowSet{}, task.ErrInvalid, func() {}
+		return rowset.RowSet{}, func() {}, task.ErrInvalid
 	}},
-	{"the index of the node", false, func(c *task.Ctx, _ *testworld.Bug, _ int) (rowset.RowSet, error, func()) {
+	{"the index of the node", false, func(c *task.Ctx, _ *testworld.Bug, _ int) (rowset.RowSet, func(), error) {
 		node, index := c.Node, c.Node.Index
 		node.Index += 1000
-		return rankdtest.Rows(1, 2, 3), nil, func() { node.Index = index }
+		return rankdtest.Rows(1, 2, 3), func() { node.Index = index }, nil
 	}},
-	{"the dependents of the node", false, func(c *task.Ctx, _ *testworld.Bug, _ int) (rowset.RowSet, error, func()) {
+	{"the dependents of the node", false, func(c *task.Ctx, _ *testworld.Bug, _ int) (rowset.RowSet, func(), error) {
 		node, dependents := c.Node, c.Node.Succs
 		node.Succs = []int{1000}
-		return rankdtest.Rows(1, 2, 3), nil, func() { node.Succs = dependents }
+		return rankdtest.Rows(1, 2, 3), func() { node.Succs = dependents }, nil
 	}},
-	{"the trace sink", false, func(*task.Ctx, *testworld.Bug, int) (rowset.RowSet, error, func()) {
-		return rankdtest.Rows(1, 2, 3), nil, func() {}
+	{"the trace sink", false, func(*task.Ctx, *testworld.Bug, int) (rowset.RowSet, func(), error) {
+		return rankdtest.Rows(1, 2, 3), func() {}, nil
 	}},
 }
 
@@ -78,7 +78,7 @@ func TestAPanicStillAnswers(t *testing.T) {
 							if n == 0 {
 								return rankdtest.Rows(1, 2, 3), nil
 							}
-							out, err, undo := b.plant(c, bug, int(n))
+							out, undo, err := b.plant(c, bug, int(n))
 							mend = undo
 							return out, err
 						}}

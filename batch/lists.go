@@ -133,7 +133,7 @@ func (l *lists) there() error {
 		return fmt.Errorf("share %s of version %d of %s is that of another batch now: %s", l.running.share(), l.Version, l.Key, other)
 	case lost:
 		l.cmd("ZREM", l.Key, strconv.FormatInt(l.Version, 10))
-		return errors.Join(fmt.Errorf("Redis has lost lists of version %d of %s; --restart ranks all again", l.Version, l.Key), l.flush(nil))
+		return errors.Join(fmt.Errorf("lists of version %d of %s are lost in Redis; --restart ranks all again", l.Version, l.Key), l.flush(nil))
 	}
 	return nil
 }

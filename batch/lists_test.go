@@ -177,7 +177,7 @@ func TestListsThatRedisRefuses(t *testing.T) {
 	s.Restart(t) // Redis has lost everything.
 	w.stop = func(int64) {}
 	_, err = w.lists(t, numbers(40), redis, dir, 1).Run(t.Context())
-	require.ErrorContains(t, err, "Redis has lost lists of version 1 of home*")
+	require.ErrorContains(t, err, "lists of version 1 of home* are lost in Redis")
 	dir = t.TempDir()
 	w.stop = func(user int64) {
 		if user == 25 {

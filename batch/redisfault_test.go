@@ -141,7 +141,7 @@ func TestListsThatRedisLoses(t *testing.T) {
 		} else if err != nil {
 			failed++
 			require.NotContains(t, versions, fmt.Sprint(version), "command %d", at)
-			require.ErrorContains(t, err, "Redis has lost lists of version")
+			require.ErrorContains(t, err, "are lost in Redis")
 			_, err = f.job(t, w, dir, version).Run(t.Context())
 			require.ErrorContains(t, err, "--restart ranks all again")
 			j := f.job(t, w, dir, version)
@@ -317,7 +317,7 @@ func TestListsOfAClusterThatChanges(t *testing.T) {
 			}
 		}
 		_, err := job(4 + int64(node)).Run(t.Context())
-		require.ErrorContains(t, err, "Redis has lost lists of version")
+		require.ErrorContains(t, err, "are lost in Redis")
 		assert.NotContains(t, ask(t, c.Addr(), "ZREVRANGE", "home*", "0", "-1"), fmt.Sprint(4+node))
 	}
 }
