@@ -328,7 +328,7 @@ func TestReplicasThatAreNotRead(t *testing.T) {
 		}
 	}
 	_, err := rankd.Open(rankd.Options{Redis: "redis+sentinel://h/m?read_from=replica"})
-	require.ErrorContains(t, err, "read_from and replica_max_lag_bytes need a Redis Cluster; replicas of a single master, or of one that sentinels know, are not read")
+	require.ErrorContains(t, err, "read_from needs a Redis Cluster; replicas of a single master, or of one that sentinels know, are not read")
 }
 
 // The same is true of a cluster whose nodes use TLS between each other and to clients.

@@ -32,7 +32,7 @@ func TestErrorTextsAndClasses(t *testing.T) {
 		{redis(resp.ErrConnect, errors.New("refused")), "Redis connection failed", ErrRedis},
 		{redis(resp.ErrTimeout, nil), "Redis timeout", ErrRedis},
 		{redis(resp.ErrQueueFull, nil), "Redis in-flight limit exceeded", ErrBusy},
-		{redis(resp.ErrConnectionLost, redis(resp.ErrProtocol, nil)), "Redis connection lost", ErrRedis},
+		{redis(resp.ErrConnectionLost, redis(resp.ErrProtocol, nil)), "Redis protocol error", ErrRedis},
 		{redis(resp.ErrProtocol, nil), "Redis protocol error", ErrRedis},
 		{redis(errors.New("WRONGTYPE"), nil), "Redis error", ErrRedis},
 		{redis(&resp.ServerError{Message: "ERR x"}, nil), "Redis error", ErrRedis},
