@@ -182,7 +182,6 @@ export default definePlan({ name: "rows", build: (ctx) => ctx.fixedSource({ rowC
 				{"compile", plans},
 				{"check", plans},
 				{"init", filepath.Join(plans, "types")},
-				{"schema"},
 			}) {
 				o := run(t, strings.NewReader(`{"user_id": 1}`), append(args, "--registry_dir", folder)...)
 				assert.Empty(t, o.stdout, args)

@@ -39,11 +39,3 @@ func TestTasksAreListedAndDescribed(t *testing.T) {
 	require.NotNil(t, one.Example)
 	assert.NotEmpty(t, one.Example.Answer)
 }
-
-func TestSchemaIsJSON(t *testing.T) {
-	o := run(t, nil, "schema")
-	require.Equal(t, exitOK, o.status, o.stderr)
-	var schema map[string]any
-	require.NoError(t, json.Unmarshal([]byte(o.stdout), &schema))
-	assert.Equal(t, "https://json-schema.org/draft/2020-12/schema", schema["$schema"])
-}
