@@ -38,11 +38,12 @@ type recallWorld struct {
 	clock   *movedClock
 	version atomic.Int64 // of all lists: the last digits of their entries
 	asked   atomic.Int64 // lists that Redis was asked for
-	answers func(id int) (entries int)
+	answers atomic.Pointer[func(id int) (entries int)]
 }
 
 func newRecallWorld(t *testing.T) *recallWorld {
-	w := &recallWorld{t: t, clock: &movedClock{Real: clock.NewReal()}, answers: func(int) int { return 1 }}
+	w := &recallWorld{t: t, clock: &movedClock{Real: clock.NewReal()}}
+	w.answer(func(int) int { return 1 })
 	redis, err := resptest.NewServer(func(args []string) []byte {
 		if args[0] != "LRANGE" {
 			return redcon.AppendOK(nil)
@@ -50,7 +51,7 @@ func newRecallWorld(t *testing.T) *recallWorld {
 		w.asked.Add(1)
 		id, err := strconv.Atoi(strings.TrimPrefix(args[1], "sim:"))
 		require.NoError(t, err)
-		n, version := w.answers(id), w.version.Load()
+		n, version := (*w.answers.Load())(id), w.version.Load()
 		list := redcon.AppendArray(nil, n)
 		for i := range n {
 			list = redcon.AppendBulkString(list, strconv.FormatInt(entryOf(id, i, version), 10))
@@ -63,6 +64,9 @@ func newRecallWorld(t *testing.T) *recallWorld {
 	w.engine = openAsync(t, scheduler.Config{Registry: w.reg, Clock: w.clock, MaxRows: 1 << 16, Placement: scheduler.Placement{Mode: scheduler.InlineAll}}) // A node asks for 65,536 entries at a time.
 	return w
 }
+
+// answer sets how many entries a list has from now on. Any goroutine.
+func (w *recallWorld) answer(entries func(id int) int) { w.answers.Store(&entries) }
 
 // entryOf returns entry i of a list.
 func entryOf(id, i int, version int64) int64 { return 1<<40*int64(id) + 1000*int64(i) + version }
@@ -115,12 +119,12 @@ func TestCacheAge(t *testing.T) {
 		w.lists(6, "asc", longest, age)
 		w.clock.put(3 * time.Second)
 		w.version.Store(1)
-		w.answers = func(id int) int {
+		w.answer(func(id int) int {
 			if id == 12 {
 				w.clock.put(3 * time.Second)
 			}
 			return 1
-		}
+		})
 		ids, asked, use := w.lists(12, "desc", longest, age)
 		assert.EqualValues(t, 12, asked)
 		assert.Zero(t, use)
@@ -163,7 +167,7 @@ func TestListsFromMemoryTakeTurns(t *testing.T) {
 func TestValuesFoundOutlastAWait(t *testing.T) {
 	w := newRecallWorld(t)
 	want, _, _ := w.lists(8, "asc", 2000, "")
-	w.answers = func(int) int { return 2000 } // Some 16 KB each: the table has room for few that are new.
+	w.answer(func(int) int { return 2000 }) // Some 16 KB each: the table has room for few that are new.
 	ids, asked, use := w.lists(32, "asc", 2000, "")
 	require.Equal(t, [2]int64{24, 8}, [2]int64{asked, int64(use.Values)})
 	assert.Equal(t, want, ids[:8])

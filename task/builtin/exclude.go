@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -124,9 +125,9 @@ func prepareExclude(n *plan.Node, reg *registry.Registry) (any, error) {
 	if context != "" {
 		list, ok := reg.ParamByName(context)
 		if !ok || !list.Context || !slices.Contains(types, list.Type) {
-			want := string(types[0])
+			want := fmt.Sprint(types[0])
 			if len(types) > 1 {
-				want += ", or " + string(types[1]) + " for ids that are strings"
+				want += fmt.Sprintf(", or %v for ids that are strings", types[1])
 			}
 			return nil, plan.ParamErrorf("context", "is %s, must be a field of the request's context of type %s", task.Quote(context), want)
 		}

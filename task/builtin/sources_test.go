@@ -512,8 +512,8 @@ func TestSourcesRefuse(t *testing.T) {
 		{"exclude", one, `{"key": "k", "endpoint": "ep_0001", "max_age": 5}`, "params.max_age: has no effect on a set: only a sorted_set has times"},
 		{"exclude", one, `{"key": "k", "endpoint": "ep_0001", "kind": "sorted_set", "max_age": -1}`, "params.max_age: "},
 		{"exclude", one, `{"context": "seen", "fail_open": true}`, "params.fail_open: has no effect without key"},
-		{"exclude", one, `{"context": "nothing"}`, `params.context: is "nothing", must be a field of the request's context of type int_list`},
-		{"exclude", one, `{"context": "muted"}`, `params.context: is "muted", must be a field of the request's context of type int_list`},
+		{"exclude", one, `{"context": "nothing"}`, `params.context: is "nothing", must be a field of the request's context of type int_list, or string_list for ids that are strings`},
+		{"exclude", one, `{"context": "muted"}`, "compares the id with strings, and its rows are of integers"},
 		{"exclude", one, `{"context": "seen", "by": "s1"}`, `params.context: is "seen", must be a field of the request's context of type string_list`},
 		{"exclude", one, `{"context": "seen", "by": "f1"}`, "params.by: "},
 	} {
