@@ -155,7 +155,7 @@ func TestUsersThatChangeWhileTheyAreRead(t *testing.T) {
 	assert.Len(t, answered(t, out), 41)
 }
 
-// What a job has left is refused if a file is not as the checkpoint says.
+// A job refuses what an earlier one has left if a file differs from its checkpoint.
 func TestFilesThatAreDamaged(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage func(t *testing.T, out string)
@@ -167,10 +167,10 @@ func TestFilesThatAreDamaged(t *testing.T) {
 			text, err := os.ReadFile(out + ".checkpoints")
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(out+".checkpoints", []byte(strings.Replace(string(text), `"done":10`, `"done":11`, 1)), 0o600))
-		}, "this is no checkpoint"},
+		}, "this is not a checkpoint"},
 		"another kind of file": {func(t *testing.T, out string) {
 			require.NoError(t, os.WriteFile(out+".checkpoints", []byte("one\ntwo\n"), 0o600))
-		}, "byte 0: this is no checkpoint"},
+		}, "byte 0: this is not a checkpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, out := newWorld(t), filepath.Join(t.TempDir(), "answers.jsonl")
@@ -270,7 +270,7 @@ func TestWhereTheOutputGoes(t *testing.T) {
 			}
 			if name == "null" {
 				require.Len(t, warned, 1)
-				assert.Contains(t, warned[0], "is no file: it gets the answers as they come")
+				assert.Contains(t, warned[0], "is not a file: it gets the answers as they come")
 			}
 		})
 	}

@@ -53,7 +53,7 @@ const (
 	stateWhole   state = "whole"   // give the output its name
 )
 
-// checkpoints is the file of a job's checkpoints, a line each. Whoever has locked it works on the output. One goroutine.
+// checkpoints is the file with a job's checkpoints, one a line. The process that holds its lock works on the output. One goroutine.
 type checkpoints struct {
 	disk    disk
 	file    *os.File
@@ -120,7 +120,7 @@ func (c *checkpoints) read() (whole int64, damaged, err error) {
 		var one checkpoint
 		sum, doc, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
 		if sum != sumOf([]byte(doc)) || line[len(line)-1] != '\n' || json.Unmarshal([]byte(doc), &one) != nil {
-			if damaged = fmt.Errorf("byte %d: this is no checkpoint", whole); whole+int64(len(line)) == int64(len(text)) {
+			if damaged = fmt.Errorf("byte %d: this is not a checkpoint", whole); whole+int64(len(line)) == int64(len(text)) {
 				damaged = nil // A crash has torn it.
 			}
 			return whole, damaged, err

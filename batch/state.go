@@ -104,9 +104,9 @@ func (r *running) depends() map[string]string {
 // openStream opens a device or a named pipe, whose reader may come later.
 func (r *running) openStream(ctx context.Context) error {
 	if r.RetryDegraded {
-		return fmt.Errorf("%s is no file, so users cannot be tried again in their place", r.Out)
+		return fmt.Errorf("%s is not a file, so users cannot be tried again in their place", r.Out)
 	}
-	r.Warn(fmt.Sprintf("%s is no file: it gets the answers as they come, a batch that ends early cannot go on, and users that fail are only counted", r.Out))
+	r.Warn(fmt.Sprintf("%s is not a file: it gets the answers as they come, a batch that ends early cannot go on, and users that fail are only counted", r.Out))
 	type opened struct {
 		file *os.File
 		err  error
