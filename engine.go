@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
@@ -44,7 +45,7 @@ type Engine struct {
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 
 	malformed malformedLog
-	faults    faultLog
+	faults    *fileio.Lines // of panics
 	untracked untracked
 }
 
@@ -57,6 +58,7 @@ func Open(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("rankd: options: %w", err)
 	}
 	e := &Engine{options: o, clock: clock.NewReal(), lateAnswer: lateAnswer}
+	e.faults = fileio.NewLines(o.Logger, faultLinesPerSecond, time.Now, nil)
 	e.options.Redis = "" // The engine keeps no second copy of the password.
 	if e.kept, err = generation.Open(o.source(), host{e}, o.Logger); err != nil {
 		return nil, err
@@ -133,7 +135,7 @@ func (e *Engine) openScheduler() (scheduler.Engine, error) {
 		OnUntracked: e.hearUntracked,
 		OnTurn:      func(t scheduler.Turn) { go t.Log(o.Logger) },
 		OnDenied:    func(d scheduler.Denied) { go d.Log(o.Logger) }, // The loop does not wait for a log.
-		OnPanic:     func(recovered any, stack []byte) { e.faults.add(o.Logger, "in the engine", "", recovered, stack) },
+		OnPanic:     func(recovered any, stack []byte) { e.logFault("in the engine", "", recovered, stack) },
 	}
 	for _, ep := range cfg.Registry.Endpoints() {
 		if err := ep.ClusterProblem(); err != nil {
@@ -490,7 +492,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		e.kept.Close()
 		e.scheduler.Close(scheduler.Forever)
 		e.kept.StopServer()
-		e.faults.flush()
+		e.flushFaults()
 	}()
 	select {
 	case <-ended:

@@ -8,15 +8,10 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/internal/errtext"
-	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
@@ -182,49 +177,30 @@ func cancelled(id string, ctx context.Context) *Error {
 
 // faulty returns the *Error for a panic of rankd itself, which it logs.
 func (e *Engine) faulty(id, while string, recovered any) *Error {
-	e.faults.add(e.options.Logger, while, id, recovered, debug.Stack())
+	e.logFault(while, id, recovered, debug.Stack())
 	return runError(id, scheduler.ErrFault, nil)
 }
 
 // faultLinesPerSecond bounds the lines of panics: strangers may find a request that causes one.
 const faultLinesPerSecond = 10
 
-// faultLog logs panics of the engine and of a program's functions. Nobody waits for the log. Any goroutine.
-type faultLog struct {
-	once    sync.Once
-	limiter *rate.Limiter
-	lines   *fileio.Queue[func()]
-	silent  atomic.Int64 // since the latest line
-}
-
-func (l *faultLog) init() {
-	l.limiter = rate.NewLimiter(faultLinesPerSecond, faultLinesPerSecond)
-	l.lines = fileio.NewQueue(faultLinesPerSecond, func(write func()) { write() })
-}
-
-// add logs a panic. where completes the sentence; id is of the request, empty if it is not known.
-func (l *faultLog) add(logger *slog.Logger, where, id string, recovered any, stack []byte) {
-	l.once.Do(l.init)
-	if !l.limiter.Allow() || !l.lines.Add(1, func() func() {
-		attrs := []any{"panic", recovered, "stack", string(stack)}
+// logFault logs a panic of the engine, or of a program's functions. Nobody waits for the log. where completes the
+// sentence; id is of the request, empty if it is not known. Any goroutine.
+func (e *Engine) logFault(where, id string, recovered any, stack []byte) {
+	e.faults.Put(slog.LevelError, "panic "+where, func() []slog.Attr {
+		attrs := []slog.Attr{slog.Any("panic", recovered), slog.String("stack", string(stack))}
 		if id != "" {
-			attrs = append(attrs, "request_id", errtext.Cut(id))
+			attrs = append(attrs, slog.String("request_id", errtext.Cut(id)))
 		}
-		if silent := l.silent.Swap(0); silent > 0 {
-			attrs = append(attrs, "unlogged", silent)
-		}
-		return func() { logger.Error("panic "+where, attrs...) }
-	}) {
-		l.silent.Add(1)
-	}
+		return attrs
+	})
 }
 
-// flush waits for the lines so far, for a second at most.
-func (l *faultLog) flush() {
-	l.once.Do(l.init)
+// flushFaults waits for the lines so far, for a second at most.
+func (e *Engine) flushFaults() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = l.lines.Flush(ctx)
+	_ = e.faults.Flush(ctx)
 }
 
 // runError returns the *Error for an error of the scheduler. The text names the kind of failure; the detail describes

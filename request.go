@@ -453,7 +453,7 @@ func (c *call) failed(err error) *Error {
 func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
 	defer func() {
 		if recovered := recover(); recovered != nil {
-			e.faults.add(e.options.Logger, "in a callback", "", recovered, debug.Stack())
+			e.logFault("in a callback", "", recovered, debug.Stack())
 		}
 	}()
 	done(a, err)
@@ -495,7 +495,7 @@ func (e *Engine) ended(result *scheduler.Result) clock.Time {
 func (e *Engine) emit(r *trace.Recording) {
 	defer func() {
 		if recovered := recover(); recovered != nil {
-			e.faults.add(e.options.Logger, "in the trace sink", "", recovered, debug.Stack())
+			e.logFault("in the trace sink", "", recovered, debug.Stack())
 		}
 	}()
 	e.options.TraceSink.Take(r)

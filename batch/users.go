@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/registry"
 )
 
@@ -28,9 +29,6 @@ const (
 
 // lineBytesMost bounds a line of users, and a row of a CSV.
 const lineBytesMost = 1 << 20
-
-// byteOrderMark is what some programs write before a text.
-const byteOrderMark = "\ufeff"
 
 // Users reads users one by one, each as a document. One goroutine.
 type Users struct {
@@ -59,8 +57,8 @@ func NewUsers(in io.Reader, form Form, reg *registry.Registry) (*Users, error) {
 	u.file, _ = in.(*os.File)
 	u.asWas = u.source()
 	u.in = bufio.NewReaderSize(&counted{in, &u.read}, lineBytesMost)
-	if first, _ := u.in.Peek(1); string(first) == byteOrderMark[:1] { // More bytes may come late.
-		if mark, _ := u.in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+	if first, _ := u.in.Peek(1); string(first) == fileio.ByteOrderMark[:1] { // More bytes may come late.
+		if mark, _ := u.in.Peek(len(fileio.ByteOrderMark)); string(mark) == fileio.ByteOrderMark {
 			_, _ = u.in.Discard(len(mark)) // It is in the buffer.
 		}
 	}

@@ -1,7 +1,6 @@
 package compiler
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // Bounds of one source file.
@@ -109,7 +110,7 @@ func (f *folder) read(name string) (*sourceFile, *fileFault) {
 	if fault != nil {
 		return nil, fault
 	}
-	file := &sourceFile{name: name, text: string(bytes.TrimPrefix(data, []byte("\ufeff")))}
+	file := &sourceFile{name: name, text: string(fileio.WithoutMark(data))}
 	if fault := file.check(); fault != nil {
 		f.files[name] = file // for the excerpt
 		return nil, fault

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/jsondoc"
 )
 
@@ -25,7 +26,7 @@ func Read(text []byte) (*Model, error) {
 	if len(text) > MaxFileBytes {
 		return nil, fmt.Errorf("the file has %d bytes, more than %d", len(text), MaxFileBytes)
 	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	text = fileio.WithoutMark(text)
 	switch {
 	case isLightGBM(text):
 		return readLightGBM(string(text))

@@ -1,13 +1,10 @@
 package serve
 
 import (
-	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/errtext"
@@ -15,15 +12,6 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/serve/access"
 )
-
-// line is what a stranger has caused: a request that failed, or else anything. Immutable.
-type line struct {
-	failure
-	level   slog.Level
-	message string // empty: the request failed
-	attrs   []slog.Attr
-	silent  int // lines before it that were left out
-}
 
 // failure is a request that failed, for the log. Immutable.
 type failure struct {
@@ -37,60 +25,19 @@ type failure struct {
 // defaultLogPerSecond is how many lines a second the log gets unless told otherwise.
 const defaultLogPerSecond = 10
 
-// lineQueueMax bounds the lines that wait for the log to be written.
-const lineQueueMax = 64
-
-// boundedLog writes the lines that strangers can cause, most of them of failed requests, but only so many a second. The
-// lines go through a queue: a logger may wait for its reader, but the loop must not. Any goroutine.
-type boundedLog struct {
-	limiter *rate.Limiter
-	clock   clock.Clock
-	dropped prometheus.Counter
-	lines   *fileio.Queue[line]
-
-	mu     sync.Mutex
-	silent int // lines left out since the latest line; guarded by mu
-}
-
-func newBoundedLog(logger *slog.Logger, perSecond int, c clock.Clock, dropped prometheus.Counter) *boundedLog {
+// newLines returns the lines that strangers can cause, most of them of failed requests.
+func newLines(logger *slog.Logger, perSecond int, c clock.Clock, dropped prometheus.Counter) *fileio.Lines {
 	if perSecond <= 0 {
 		perSecond = defaultLogPerSecond
 	}
-	return &boundedLog{
-		limiter: rate.NewLimiter(rate.Limit(perSecond), perSecond), clock: c, dropped: dropped,
-		lines: fileio.NewQueue(lineQueueMax, func(l line) { l.write(logger) }),
-	}
+	return fileio.NewLines(logger, perSecond, func() time.Time { return time.Unix(0, int64(c.Now())) }, dropped.Inc)
 }
 
-// add writes the line of a failure, unless there are too many.
-func (l *boundedLog) add(f failure) { l.put(line{failure: f}) }
-
-func (l *boundedLog) put(one line) {
-	allowed := l.limiter.AllowN(time.Unix(0, int64(l.clock.Now())), 1)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if allowed && l.lines.Add(1, func() line { one.silent = l.silent; return one }) {
-		l.silent = 0
-		return
-	}
-	l.silent++
-	l.dropped.Inc()
-}
-
-// write writes l.
-func (l *line) write(logger *slog.Logger) {
-	level, message, attrs := l.level, l.message, l.attrs
-	if message == "" {
-		level, message, attrs = l.err.Class.Level(), "request failed", l.failure.attrs()
-	}
-	if l.silent > 0 {
-		attrs = append(attrs, slog.Int("unlogged", l.silent))
-	}
-	logger.LogAttrs(context.Background(), level, message, attrs...)
-}
+// logFailure writes the line of a failure, unless there are too many.
+func (s *Service) logFailure(f failure) { s.lines.Put(f.err.Class.Level(), "request failed", f.attrs) }
 
 // attrs returns what the line of a failure says.
-func (f *failure) attrs() []slog.Attr {
+func (f failure) attrs() []slog.Attr {
 	attrs := make([]slog.Attr, 0, 12)
 	add := func(name, value string) {
 		if value != "" {

@@ -186,7 +186,7 @@ func (q *Query) fail(failed error) {
 	case err.Class == outcome.Timeout && errors.Is(err, rankd.ErrNotAdmitted):
 		m.expired.Inc()
 	}
-	q.service.log.add(failure{front: q.front, err: err, plan: q.plan.name, caller: q.Caller, trace: q.trace})
+	q.service.logFailure(failure{front: q.front, err: err, plan: q.plan.name, caller: q.Caller, trace: q.trace})
 	q.done(q)
 }
 

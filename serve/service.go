@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/request"
@@ -44,7 +45,7 @@ type Service struct {
 	busy    chan struct{} // has a value while offer is replaced
 	unknown plan          // counts requests for plans that the engine does not have
 	metrics *metrics
-	log     *boundedLog
+	lines   *fileio.Lines
 	unsent  unsent
 
 	unknownMembers request.Unknown // never changes
@@ -92,7 +93,7 @@ func New(e *rankd.Engine, o Options) (*Service, error) {
 		s.unknownMembers = request.RefuseUnknown
 	}
 	s.metrics = newMetrics(o.Registerer, s.Unsent)
-	s.log = newBoundedLog(o.Logger, o.LogPerSecond, o.Clock, s.metrics.unlogged)
+	s.lines = newLines(o.Logger, o.LogPerSecond, o.Clock, s.metrics.unlogged)
 	s.offer.Store(new(offer))
 	return s, s.follow()
 }
@@ -189,7 +190,7 @@ func (s *Service) Fail(f Front, err error) Reply { return s.refused(f, s.engine.
 
 func (s *Service) refused(f Front, err *rankd.Error) Reply {
 	s.unknown.metrics.of(s.metrics, s.unknown.label(), f).requests[err.Class].Inc()
-	s.log.add(failure{front: f, err: err})
+	s.logFailure(failure{front: f, err: err})
 	return Reply{Class: err.Class, RequestID: err.RequestID, bytes: err.Size(), err: err}
 }
 
@@ -204,8 +205,8 @@ func (s *Service) Contain(f Front, requestID string, encode func()) (instead Rep
 
 // Log writes a line that strangers can cause, unless LogPerSecond is reached. It never waits. Any goroutine.
 func (s *Service) Log(f Front, level slog.Level, message string, attrs ...slog.Attr) {
-	s.log.put(line{level: level, message: message, attrs: append([]slog.Attr{slog.String("front", f.String())}, attrs...)})
+	s.lines.Put(level, message, func() []slog.Attr { return append([]slog.Attr{slog.String("front", f.String())}, attrs...) })
 }
 
 // FlushLog waits until the logger has all lines, or ctx ends.
-func (s *Service) FlushLog(ctx context.Context) { _ = s.log.lines.Flush(ctx) }
+func (s *Service) FlushLog(ctx context.Context) { _ = s.lines.Flush(ctx) }

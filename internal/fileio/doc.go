@@ -3,6 +3,7 @@
 // log, traces, captures) without holding up the work. Functions are for any goroutine.
 //
 //	any goroutine ── Add ───▶ Queue: bounded; it drops what is too much, and counts it ── one goroutine ──▶ handle
+//	strangers ────── Put ───▶ Lines: so many a second, through a Queue ──▶ slog
 //	slog, Fprintf ── Write ─▶ Writer: a Queue of bytes ──▶ Checked: counts errors ──▶ stderr, a file, a pipe
 //
 // The reader of stderr or of a pipe may stop reading. A write that waits for the reader then blocks only the

@@ -47,8 +47,11 @@ func ReadPath(path string, maxBytes int64) ([]byte, error) {
 	return readAll(f, maxBytes)
 }
 
-// byteOrderMark is what editors of Windows put before a text in UTF-8.
-const byteOrderMark = "\ufeff"
+// ByteOrderMark is what editors of Windows put before a text in UTF-8.
+const ByteOrderMark = "\ufeff"
+
+// WithoutMark returns a text without a byte order mark at its beginning.
+func WithoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte(ByteOrderMark)) }
 
 // readAll reads at most one byte past the limit. A byte order mark is no content.
 func readAll(r io.Reader, maxBytes int64) ([]byte, error) {
@@ -59,7 +62,7 @@ func readAll(r io.Reader, maxBytes int64) ([]byte, error) {
 	case int64(len(text)) > maxBytes:
 		return nil, fmt.Errorf("larger than %d bytes", maxBytes)
 	}
-	return bytes.TrimPrefix(text, []byte(byteOrderMark)), nil
+	return WithoutMark(text), nil
 }
 
 // cause returns err without the name of the file.

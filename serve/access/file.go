@@ -13,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/request"
 )
 
@@ -165,7 +166,7 @@ func readFile(path string, refused fs.FileMode) ([]byte, error) {
 	if len(text) > fileMaxBytes {
 		return nil, fileError(path, fmt.Errorf("is larger than %d bytes", fileMaxBytes))
 	}
-	return bytes.TrimPrefix(text, []byte("\ufeff")), nil // without a byte order mark
+	return fileio.WithoutMark(text), nil
 }
 
 // fileError puts the name of a file before each line of an error.

@@ -1,30 +1,29 @@
 package cli
 
 import (
+	"context"
 	stdlog "log"
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
-	"golang.org/x/time/rate"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
-// A libraryLog takes the lines that libraries write of their own accord, as net/http does of a service or a client that breaks the protocol. They
-// become warnings of the log, and only so many a second, because strangers can cause them. Any goroutine.
-type libraryLog struct {
-	logger  *slog.Logger
-	limiter *rate.Limiter
-}
+// A libraryLog takes the lines that libraries write of their own accord, as net/http does of a service or a client that
+// breaks the protocol. They become warnings of the log, and only so many a second, because strangers can cause them. Any
+// goroutine.
+type libraryLog struct{ lines *fileio.Lines }
 
 func newLibraryLog(logger *slog.Logger, perSecond int) *libraryLog {
-	return &libraryLog{logger: logger, limiter: rate.NewLimiter(rate.Limit(perSecond), perSecond)}
+	return &libraryLog{fileio.NewLines(logger, perSecond, time.Now, nil)}
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. It never waits.
 func (l *libraryLog) Write(line []byte) (int, error) {
-	if l.limiter.Allow() {
-		l.logger.Warn("a library reports", "line", strings.TrimSpace(string(line)))
-	}
+	text := strings.TrimSpace(string(line))
+	l.lines.Put(slog.LevelWarn, "a library reports", func() []slog.Attr { return []slog.Attr{slog.String("line", text)} })
 	return len(line), nil
 }
 
@@ -36,5 +35,8 @@ func (l *libraryLog) takeOver() (giveBack func()) {
 	return func() {
 		stdlog.SetFlags(flags)
 		stdlog.SetOutput(os.Stderr)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = l.lines.Flush(ctx)
 	}
 }

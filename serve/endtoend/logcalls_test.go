@@ -19,9 +19,7 @@ import (
 // the library. Each has a bound: a stranger must not fill a log.
 var loggers = []string{
 	"../../engine.go: h.engine.options.Logger.Warn", // a reload causes it
-	"../../errors.go: logger.Error",                 // faultLog: ten a second
 	"../../request.go: e.options.Logger.Warn",       // malformedLog: one a minute for a node
-	"../log.go: logger.LogAttrs",                    // boundedLog: LogPerSecond
 }
 
 // TestEachLineThatAStrangerCausesIsBounded lists the calls of the logger that accepting and reading can reach: all in
@@ -51,7 +49,7 @@ func TestEachLineThatAStrangerCausesIsBounded(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	assert.Equal(t, loggers, found, "a line that a stranger can cause goes through serve.Service.Log")
+	assert.Equal(t, loggers, found, "a line that a stranger can cause goes through fileio.Lines")
 }
 
 // loggerCall returns the text of a call of a slog.Logger, "" if it is none.
