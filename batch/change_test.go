@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/registry/registrytest"
 )
 
 // interrupt runs a job until a user runs.
@@ -52,6 +53,9 @@ func TestWhatHasChangedIsRefused(t *testing.T) {
 	other, err := openWorld(`"log_level": "debug",`)
 	require.NoError(t, err)
 	defer other.Close()
+	tables, err := openWorld("", registrytest.Param(98, "weight_of_age", "float", registrytest.Nullable))
+	require.NoError(t, err)
+	defer tables.Close()
 	for name, c := range map[string]struct {
 		users  string // in the second run; "": the same
 		change func(*Job)
@@ -65,7 +69,8 @@ func TestWhatHasChangedIsRefused(t *testing.T) {
 		"fewer users":             {users: numbers(12), want: "there are 12 users, and "},
 		"no users":                {users: "\n", want: "there are 0 users, and "},
 		"the plan":                {change: func(j *Job) { j.Engine = other.Engine }, want: "plan one: "},
-		"the form":                {change: func(j *Job) { j.Format = rankd.FormatFields }, want: "response: 0, now 1"},
+		"the tables":              {change: func(j *Job) { j.Engine = tables.Engine }, want: "tables: "},
+		"the form":                {change: func(j *Job) { j.Format = rankd.FormatFields }, want: "response: flat, now fields"},
 		"the share":               {change: func(j *Job) { j.Shard, j.Shards = 1, 2 }, want: "share: 0/1, now 1/2"},
 		"a setting":               {change: func(j *Job) { j.Settings = map[string]string{"--env": "prod"} }, want: "--env: none, now prod"},
 		"retries":                 {change: func(j *Job) { j.RetryDegraded = true }, want: "retry of degraded users: false, now true"},

@@ -52,11 +52,11 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// openWorld opens a world whose plan has further members.
-func openWorld(members string) (*world, error) {
+// openWorld opens a world whose plan has further members, and whose tables have further parameters.
+func openWorld(members string, params ...string) (*world, error) {
 	w := &world{stop: func(int64) {}}
 	tables := registrytest.BuiltIn()
-	tables.Params += registrytest.Param(99, "country", "string", registrytest.Nullable, "context = true")
+	tables.Params += registrytest.Param(99, "country", "string", registrytest.Nullable, "context = true") + strings.Join(params, "")
 	var err error
 	w.Engine, err = rankd.Open(rankd.Options{
 		Registry: tables.FS(),

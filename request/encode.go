@@ -21,6 +21,9 @@ const (
 	Fields               // {"id":203,"fields":{"score":20.3}}
 )
 
+// String returns the name of the format, as --response takes it.
+func (f Format) String() string { return [...]string{"flat", "fields"}[f] }
+
 // Response is the content of the answer to a request that succeeded. It belongs to the
 // caller of AppendResponse.
 type Response struct {

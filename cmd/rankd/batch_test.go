@@ -178,6 +178,33 @@ func TestBatchFlags(t *testing.T) {
 	}
 }
 
+// A batch and stdin say what their answers lack, and write them in the form that --response names.
+func TestAnswersThatLackSomethingAreSaid(t *testing.T) {
+	dir := t.TempDir()
+	path := writePlan(t, dir, "p", `{"schema_version": 1, "plan_name": "p", "outputs": ["f"], "capabilities_required": ["cap.rankd.on_error.v1"], "nodes": [
+		{"node_id": "v", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}, "on_error": "empty"},
+		{"node_id": "s", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},
+		{"node_id": "m", "op": "core::vm", "inputs": ["s"], "params": {"out_key": 2001, "expr_id": "e"}},
+		{"node_id": "f", "op": "core::concat", "inputs": ["v"], "params": {"rhs": "m"}}],
+		"expr_table": {"e": {"op": "const_number", "value": 0.5}}}`)
+	const lacking = "rankd: of 2 that were ranked: 2 degraded (p/v failed 2)"
+	o := run(t, strings.NewReader("{\"user_id\": 1}\n{\"user_id\": 2}\n"), "--plan", path, "--redis", "127.0.0.1:1")
+	assert.Equal(t, exitOK, o.status, o.stdout)
+	assert.Contains(t, o.stderr, lacking)
+	out := filepath.Join(dir, "a.jsonl")
+	o = run(t, strings.NewReader("1\n2\n"), "batch", "--users", "-", "--plan", path, "--redis", "127.0.0.1:1", "--out", out, "--response", "fields")
+	assert.Equal(t, exitOK, o.status, o.stderr)
+	assert.Contains(t, o.stderr, lacking)
+	assert.Contains(t, o.stdout, `"degraded":2`)
+	text, err := os.ReadFile(out)
+	require.NoError(t, err)
+	assert.Equal(t, 2, strings.Count(string(text), `{"id":1,"fields":{"final_score":0.5}}`))
+	o = run(t, strings.NewReader("1\n2\n"), "batch", "--users", "-", "--plan", path, "--redis", "127.0.0.1:1", "--out", filepath.Join(dir, "b.jsonl"), "--max_degraded", "10")
+	assert.Equal(t, exitFailed, o.status)
+	assert.Contains(t, o.stderr, "2 of 2 degraded, and --max_degraded is 10 in a hundred")
+	assert.NoFileExists(t, filepath.Join(dir, "b.jsonl"))
+}
+
 func TestProgressText(t *testing.T) {
 	for want, p := range map[string]batch.Progress{
 		"17 keys of users found":         {Found: 17},
