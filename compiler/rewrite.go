@@ -467,9 +467,8 @@ func (r *rewriter) unary(n *ast.UnaryExpression) {
 func (r *rewriter) typeOf(n *ast.UnaryExpression) {
 	at := offset(n.Idx)
 	operand := r.after(at+len("typeof"), n.Operand)
-	if name, ok := n.Operand.(*ast.Identifier); ok {
+	if _, ok := n.Operand.(*ast.Identifier); ok {
 		r.replace(at, operand.to, fmt.Sprintf(`(typeof %s === "object" ? %s%[1]s, %[3]d) : typeof %[1]s)`, r.script[operand.from:operand.to], call("typed"), at))
-		_ = name
 		return
 	}
 	r.replace(at, at+len("typeof"), call("typed"))
