@@ -25,10 +25,10 @@ func Stamp(counts func(name string) bool, folders ...fs.FS) string {
 			case hidden || counts != nil && !counts(entry.Name()):
 				return nil
 			}
-			if file, err := fs.Stat(folder, path); err == nil && file.IsDir() {
-				fmt.Fprintln(&all, path, identity(file))
-			} else if err == nil {
+			if file, err := fs.Stat(folder, path); err == nil && file.Mode().IsRegular() {
 				fmt.Fprintln(&all, path, identity(file), file.Size(), file.ModTime().UnixNano())
+			} else if err == nil { // What goes through a pipe is no change of the folder.
+				fmt.Fprintln(&all, path, identity(file))
 			}
 			return nil
 		})

@@ -53,6 +53,7 @@ type Loader struct {
 	server, embedded *registry.Server // that the source gives; nil: none, or not yet
 	stopEmbedded     func()           // nil if no server was started
 	places           int              // of endpoints, so far: the next one's Index
+	piped            []byte           // the plan, if it came through a pipe, which can be read only once
 }
 
 // readTries bounds how often a generation is read anew because files have changed meanwhile.
@@ -123,7 +124,7 @@ func (l *Loader) load(last *Generation) (*Generation, error) {
 	switch {
 	case g.Aliases[o.Plan] != nil: // Each request has its own side.
 	case o.PlanFile != "":
-		if g.planText, err = l.readPlan(g, last); err != nil {
+		if g.planText, err = l.readPlan(g); err != nil {
 			break
 		}
 		if g.works(last) && last.plan.Digest == plan.Digest(g.planText) {
@@ -193,17 +194,19 @@ func (l *Loader) loadTasks(g, last *Generation) (err error) {
 }
 
 // readPlan returns the artifact of Options.PlanFile or PlanText.
-func (l *Loader) readPlan(g, last *Generation) ([]byte, error) {
+func (l *Loader) readPlan(g *Generation) ([]byte, error) {
 	o := &l.from
 	if o.PlanText != nil {
 		return o.PlanText, nil
 	}
-	if last != nil {
-		if file, err := os.Stat(o.PlanFile); err == nil && !file.Mode().IsRegular() {
-			return last.planText, nil // A pipe can be read only once.
-		}
+	if l.piped != nil {
+		return l.piped, nil
 	}
-	return o.readPlanFile(g.tasks, g.Registry)
+	text, err := o.readPlanFile(g.tasks, g.Registry)
+	if file, statErr := os.Stat(o.PlanFile); statErr == nil && !file.Mode().IsRegular() {
+		l.piped = text
+	}
+	return text, err
 }
 
 // compileIn returns how plans of a folder are compiled, nil if there is no compiler. dir is the path of the folder, "" if it has none.
