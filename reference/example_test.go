@@ -36,9 +36,9 @@ import (
 // TestExamplesAreCurrent compiles and runs the example of each task, on all engines. It
 // compares artifact and answer with examples.json. With -update it writes them.
 func TestExamplesAreCurrent(t *testing.T) {
-	reg, err := registry.Load(Tables(), "test")
+	reg, err := registry.Load(tables, "test")
 	require.NoError(t, err)
-	models, err := gbdt.ReadFolder(Models(), "models")
+	models, err := gbdt.ReadFolder(models, "models")
 	require.NoError(t, err)
 	catalog := builtin.CatalogWith(models)
 	c, err := compiler.New(compiler.Config{Tasks: catalog, Registry: reg})
@@ -54,7 +54,7 @@ func TestExamplesAreCurrent(t *testing.T) {
 		t.Run(spec.Op, func(t *testing.T) {
 			given := &spec.Reference.Example
 			e := Example{
-				TypeScript: Source(spec), Items: itemsSource(spec), Redis: given.Redis, Service: given.Service, Request: json.RawMessage(cmp.Or(given.Request, `{"user_id": 1}`)),
+				TypeScript: exampleSource(spec), Items: itemsSource(spec), Redis: given.Redis, Service: given.Service, Request: json.RawMessage(cmp.Or(given.Request, `{"user_id": 1}`)),
 			}
 			e.Artifact = compileExample(t, c, spec, e.TypeScript)
 			plans := fstest.MapFS{}
@@ -150,7 +150,7 @@ func compiled(t *testing.T, c *compiler.Compiler, name, source string) []byte {
 func rank(t *testing.T, model rankd.Model, redis string, plans fs.FS, e *Example) json.RawMessage {
 	t.Helper()
 	engine, err := rankd.Open(rankd.Options{
-		Redis: redis, Env: "test", Registry: tablesWith(t, e.Service), Models: Models(), Plans: plans, PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
+		Redis: redis, Env: "test", Registry: tablesWith(t, e.Service), Models: models, Plans: plans, PlanFile: "example.plan.json", PlanText: e.Artifact, Model: model,
 	})
 	require.NoError(t, err)
 	defer engine.Close()
@@ -167,12 +167,12 @@ func rank(t *testing.T, model rankd.Model, redis string, plans fs.FS, e *Example
 // with the given text.
 func tablesWith(t *testing.T, answer string) fs.FS {
 	if answer == "" {
-		return Tables()
+		return tables
 	}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
 	t.Cleanup(service.Close)
 	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, Tables()))
+	require.NoError(t, os.CopyFS(dir, tables))
 	file := filepath.Join(dir, "endpoints.test.toml")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func words(command string) (all []string) {
 
 // TestTablesAreTheBuiltInOnes: the registry of the examples has all that the built-in one has.
 func TestTablesAreTheBuiltInOnes(t *testing.T) {
-	ours, err := registry.Load(Tables(), "test")
+	ours, err := registry.Load(tables, "test")
 	require.NoError(t, err)
 	builtIn, err := registry.Default("test")
 	require.NoError(t, err)
@@ -229,7 +229,7 @@ func TestTablesAreTheBuiltInOnes(t *testing.T) {
 		require.True(t, ok, param.Name)
 		assert.Equal(t, param, got)
 	}
-	names, err := fs.Glob(Tables(), "*.toml")
+	names, err := fs.Glob(tables, "*.toml")
 	require.NoError(t, err)
 	assert.NotEmpty(t, names)
 }

@@ -42,9 +42,9 @@ func (b *Blocking) Exchange(caller context.Context, x *Exchange, deadline clock.
 	case deadline.Passed(now):
 		return b.service.late(true, nil)
 	}
-	b.service.calls.Add(1)
+	b.service.count(func(s *Stats) { s.Calls++ })
 	err := b.exchange(caller, x, now.Add(b.service.opts.RequestTimeout).Earlier(deadline), deadline, watch)
-	b.service.ended(err)
+	b.service.count(func(s *Stats) { s.ended(err) })
 	return err
 }
 
@@ -103,7 +103,7 @@ func (b *Blocking) Close() {
 
 // Stats returns the counters as they are now.
 func (b *Blocking) Stats() Stats {
-	s := b.service.stats()
+	s := b.service.counted()
 	s.Inflight, s.Waiting = cap(b.numbers)-len(b.numbers), int(b.waiting.Load())
 	return s
 }

@@ -83,7 +83,7 @@ func (c *Client) Do(call *Call) error {
 		return c.service.opError(ErrQueueFull, nil)
 	}
 	call.Err, call.by = nil, now.Add(c.service.opts.RequestTimeout).Earlier(call.Deadline)
-	c.service.calls.Add(1)
+	c.service.count(func(s *Stats) { s.Calls++ })
 	call.state = waiting
 	c.waiting.Push(call, &call.place)
 	c.schedule(call.by)
@@ -121,7 +121,7 @@ func (c *Client) Close() {
 
 // Stats returns the counters as they are now.
 func (c *Client) Stats() Stats {
-	s := c.service.stats()
+	s := c.service.counted()
 	s.Inflight, s.Waiting = c.inFlight.Len(), c.waiting.Len()
 	return s
 }
@@ -189,7 +189,7 @@ func (c *Client) completed(call *Call, received int, err error) {
 
 // settle hands a call back to its owner.
 func (c *Client) settle(call *Call, err error) {
-	c.service.ended(err)
+	c.service.count(func(s *Stats) { s.ended(err) })
 	call.state, call.Err = idle, err
 	call.Done(call)
 }

@@ -63,7 +63,7 @@ func addrOf(o Options) string {
 
 // dial connects. Its context ends if nobody waits for the connection any more.
 func (s *Service) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	s.connects.Add(1)
+	s.count(func(s *Stats) { s.Connects++ })
 	dialer := net.Dialer{Timeout: s.opts.ConnectTimeout}
 	conn, err := dialer.DialContext(ctx, network, addr)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err 
 		return 0, s.failure(ctx, err)
 	}
 	defer answer.Body.Close()
-	s.bytesSent.Add(uint64(len(body)))
+	s.count(func(s *Stats) { s.BytesSent += uint64(len(body)) })
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		return 0, s.badStatus(ctx, answer)
 	}
@@ -127,7 +127,7 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err 
 		}
 		return 0, s.failure(ctx, err)
 	}
-	s.bytesReceived.Add(uint64(buffer.Len()))
+	s.count(func(s *Stats) { s.BytesReceived += uint64(buffer.Len()) })
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}

@@ -38,11 +38,6 @@ func (g *Given) hides(param string) bool {
 	return g.Overrides != nil && !g.Overrides.MayOverride(param)
 }
 
-// Parse checks one document about which nothing else is known. Any goroutine.
-func Parse(doc []byte, reg *registry.Registry) (Request, error) {
-	return (&reading{registry: reg}).parse(doc, Given{})
-}
-
 // A Parser checks requests against one registry, with memory that it reuses. Any goroutine.
 type Parser struct {
 	readings sync.Pool // of *reading

@@ -294,3 +294,8 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// Parse checks one document about which nothing else is known.
+func Parse(doc []byte, reg *registry.Registry) (Request, error) {
+	return NewParser(reg).Parse(doc, Given{})
+}

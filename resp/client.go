@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 
 	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop"
@@ -85,25 +86,14 @@ type Stats struct {
 
 // Add adds what another client has counted.
 func (s *Stats) Add(o Stats) {
-	s.Batches += o.Batches
-	s.Asked += o.Asked
-	s.Commands += o.Commands
-	s.RoundTrips += o.RoundTrips
-	s.BytesSent += o.BytesSent
-	s.BytesReceived += o.BytesReceived
-	s.Dropped += o.Dropped
-	s.Failed += o.Failed
-	s.TimedOut += o.TimedOut
-	s.TooLarge += o.TooLarge
-	s.Connects += o.Connects
-	s.Reconnects += o.Reconnects
-	s.Redirected += o.Redirected
-	s.Refreshes += o.Refreshes
-	s.ReplicaReads += o.ReplicaReads
-	s.Nodes += o.Nodes
-	s.Inflight += o.Inflight
-	s.Waiting += o.Waiting
-	s.Ready += o.Ready
+	to, from := reflect.ValueOf(s).Elem(), reflect.ValueOf(o)
+	for i := range to.NumField() {
+		if f := to.Field(i); f.CanUint() {
+			f.SetUint(f.Uint() + from.Field(i).Uint())
+		} else {
+			f.SetInt(f.Int() + from.Field(i).Int())
+		}
+	}
 }
 
 // OfNode returns the counters of a node of a Redis Cluster, without its calls: these are parts of other calls, or

@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/loop/latency"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
+	"github.com/rankd/rankd/resp"
 )
 
 // metricsReport is the line that --metrics prints. docs/placement.md#metrics-of-placement explains its fields.
@@ -24,8 +25,8 @@ type metricsReport struct {
 	Callback    timesReport  `json:"loop_callback"`
 	CallbackCPU *timesReport `json:"loop_callback_cpu,omitempty"`
 	Redis       redisReport  `json:"redis"` // of all endpoints
-	// Of each endpoint of kind http that was asked, by its id.
-	HTTP map[string]remoteReport `json:"http,omitempty"`
+	// Of each endpoint of kind http that was asked, by its id. docs/remote.md explains the fields.
+	HTTP map[string]remote.Stats `json:"http,omitempty"`
 }
 
 // redisReport says what was asked of Redis. docs/redis.md explains its fields.
@@ -41,18 +42,6 @@ type redisReport struct {
 	Redirected    uint64 `json:"redirected,omitempty"`
 	Refreshes     uint64 `json:"refreshes,omitempty"`
 	ReplicaReads  uint64 `json:"replica_reads,omitempty"`
-}
-
-// remoteReport says what was asked of one service. docs/remote.md explains its fields.
-type remoteReport struct {
-	Calls         uint64 `json:"calls"`
-	Failed        uint64 `json:"failed"`
-	TimedOut      uint64 `json:"timed_out"`
-	Statuses      uint64 `json:"statuses"`
-	TooLarge      uint64 `json:"too_large"`
-	Connects      uint64 `json:"connects"`
-	BytesSent     uint64 `json:"bytes_sent"`
-	BytesReceived uint64 `json:"bytes_received"`
 }
 
 // placementReport says where computing nodes ran. The rates are shares of Inline and Offloaded
@@ -121,33 +110,28 @@ func reportTimes(q latency.Quantiles) timesReport {
 	return timesReport{Count: q.Count, P50US: us(q.P50), P99US: us(q.P99), P999US: us(q.P999), MaxUS: us(q.Max)}
 }
 
-func reportRedis(m *rankd.Metrics) (r redisReport) {
-	for _, s := range m.Redis {
-		r.Asked += s.Asked
-		r.Sent += s.Commands
-		r.TooLarge += s.TooLarge
-		r.BytesReceived += s.BytesReceived
-		r.Redirected += s.Redirected
-		r.Refreshes += s.Refreshes
-		r.ReplicaReads += s.ReplicaReads
+func reportRedis(m *rankd.Metrics) redisReport {
+	var s resp.Stats
+	for _, of := range m.Redis {
+		s.Add(of)
+	}
+	r := redisReport{
+		Asked: s.Asked, Sent: s.Commands, Shared: s.Asked - s.Commands, TooLarge: s.TooLarge, BytesReceived: s.BytesReceived,
+		Malformed: m.Malformed, Redirected: s.Redirected, Refreshes: s.Refreshes, ReplicaReads: s.ReplicaReads,
 	}
 	for _, s := range m.Caches {
 		r.CacheHits += s.Hits
 		r.CacheMisses += s.Misses
 	}
-	r.Shared, r.Malformed = r.Asked-r.Sent, m.Malformed
 	return r
 }
 
 // reportRemote reports the endpoints that were asked.
-func reportRemote(reg *registry.Registry, endpoints []remote.Stats) map[string]remoteReport {
-	reports := make(map[string]remoteReport)
+func reportRemote(reg *registry.Registry, endpoints []remote.Stats) map[string]remote.Stats {
+	reports := make(map[string]remote.Stats)
 	for i, s := range endpoints {
 		if ep := reg.EndpointAt(i); s.Calls > 0 && ep != nil {
-			reports[ep.ID] = remoteReport{
-				Calls: s.Calls, Failed: s.Failed, TimedOut: s.TimedOut, Statuses: s.Statuses, TooLarge: s.TooLarge,
-				Connects: s.Connects, BytesSent: s.BytesSent, BytesReceived: s.BytesReceived,
-			}
+			reports[ep.ID] = s
 		}
 	}
 	return reports

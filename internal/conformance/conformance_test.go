@@ -113,7 +113,7 @@ func runCase(t *testing.T, engine scheduler.Engine, reg *registry.Registry, c *C
 // request failed.
 func answer(engine scheduler.Engine, reg *registry.Registry, encoder *request.Encoder,
 	graph *plan.Graph, planErr error, doc []byte) (stage, line string) {
-	req, err := request.Parse(doc, reg)
+	req, err := request.NewParser(reg).Parse(doc, request.Given{})
 	if err != nil {
 		return "request", err.Error()
 	}

@@ -17,10 +17,7 @@ type command struct {
 	min, max int    // arguments, the name among them; max 0: any number
 	open     bool   // also for a client that has not logged in
 	// run appends the reply to dst, unless it takes a slot itself. args and dst are valid during the call.
-	run     func(c *codec, args [][]byte, dst []byte) []byte
-	group   string
-	summary string
-	usage   []string // names of the arguments, for a person who types
+	run func(c *codec, args [][]byte, dst []byte) []byte
 }
 
 // keepBytes bounds the buffer of replies that one command leaves to the next.
@@ -32,34 +29,20 @@ const nameMax = 16
 // commandTable returns all commands.
 func commandTable() []command {
 	return []command{
-		{name: "RANK", min: 3, max: 4, run: runRank, group: "ranking",
-			summary: "Ranks for a user; the answer is one JSON document.", usage: []string{"plan", "user_id", "[json]"}},
-		{name: "RANK.MANY", min: 3, run: runRankMany, group: "ranking",
-			summary: "Ranks for several users; one reply each, in order.", usage: []string{"plan", "user_id [user_id ...]"}},
-		{name: "PLANS", min: 1, max: 1, run: runPlans, group: "ranking",
-			summary: "Lists the plans that the client may ask."},
-		{name: "PING", min: 1, max: 2, run: runPing, group: "connection",
-			summary: "Answers PONG, or the message.", usage: []string{"[message]"}},
-		{name: "ECHO", min: 2, max: 2, run: runEcho, group: "connection",
-			summary: "Answers the message.", usage: []string{"message"}},
-		{name: "HELLO", min: 1, open: true, run: runHello, group: "connection",
-			summary: "Chooses RESP2 or RESP3, and logs in.", usage: []string{"[2|3]", "[AUTH name token]", "[SETNAME name]"}},
-		{name: "AUTH", min: 2, max: 3, open: true, run: runAuth, group: "connection",
-			summary: "Logs in with a token.", usage: []string{"[name]", "token"}},
-		{name: "CLIENT", min: 2, run: runClient, group: "connection",
-			summary: "Says something about this connection.", usage: []string{"subcommand", "[argument ...]"}},
-		{name: "SELECT", min: 2, max: 2, run: runSelect, group: "connection",
-			summary: "Accepts database 0, the only one.", usage: []string{"index"}},
-		{name: "RESET", min: 1, max: 1, open: true, run: runReset, group: "connection",
-			summary: "Forgets login, protocol and name of this connection."},
-		{name: "QUIT", min: 1, open: true, run: runQuit, group: "connection",
-			summary: "Closes the connection after the replies that are due."},
-		{name: "COMMAND", min: 1, run: runCommand, group: "server",
-			summary: "Describes the commands.", usage: []string{"[COUNT|LIST|DOCS|INFO]", "[name ...]"}},
-		{name: "CONFIG", min: 2, run: runConfig, group: "server",
-			summary: "Says that nothing is persisted: flags configure rankd.", usage: []string{"GET", "name [name ...]"}},
-		{name: "INFO", min: 1, run: runInfo, group: "server",
-			summary: "Says what runs here, and how much it has done.", usage: []string{"[section ...]"}},
+		{name: "RANK", min: 3, max: 4, run: runRank},
+		{name: "RANK.MANY", min: 3, run: runRankMany},
+		{name: "PLANS", min: 1, max: 1, run: runPlans},
+		{name: "PING", min: 1, max: 2, run: runPing},
+		{name: "ECHO", min: 2, max: 2, run: runEcho},
+		{name: "HELLO", min: 1, open: true, run: runHello},
+		{name: "AUTH", min: 2, max: 3, open: true, run: runAuth},
+		{name: "CLIENT", min: 2, run: runClient},
+		{name: "SELECT", min: 2, max: 2, run: runSelect},
+		{name: "RESET", min: 1, max: 1, open: true, run: runReset},
+		{name: "QUIT", min: 1, open: true, run: runQuit},
+		{name: "COMMAND", min: 1, run: runCommand},
+		{name: "CONFIG", min: 2, run: runConfig},
+		{name: "INFO", min: 1, run: runInfo},
 	}
 }
 

@@ -74,8 +74,6 @@ func runCommand(c *codec, args [][]byte, dst []byte) []byte {
 			dst = redcon.AppendBulkString(dst, strings.ToLower(f.table[i].name))
 		}
 		return dst
-	case "DOCS":
-		return c.appendDocs(dst, f.named(names))
 	case "INFO":
 		commands := f.named(names)
 		dst = redcon.AppendArray(dst, len(commands))
@@ -88,7 +86,7 @@ func runCommand(c *codec, args [][]byte, dst []byte) []byte {
 		}
 		return dst
 	}
-	return redcon.AppendError(dst, "ERR unknown subcommand '"+sub+"'. Try COMMAND COUNT, LIST, DOCS or INFO")
+	return redcon.AppendError(dst, "ERR unknown subcommand '"+sub+"'. Try COMMAND COUNT, LIST or INFO")
 }
 
 // named returns the commands of those names, nil where there is none, or all commands if there are no names.
@@ -125,32 +123,6 @@ func (cmd *command) appendInfo(dst []byte) []byte {
 	}
 	for range 4 { // categories, tips, key specifications, subcommands
 		dst = redcon.AppendArray(dst, 0)
-	}
-	return dst
-}
-
-// appendDocs appends what COMMAND DOCS says; redis-cli shows it as a hint.
-func (c *codec) appendDocs(dst []byte, commands []*command) []byte {
-	known := commands[:0]
-	for _, cmd := range commands {
-		if cmd != nil {
-			known = append(known, cmd)
-		}
-	}
-	dst = c.appendMap(dst, len(known))
-	for _, cmd := range known {
-		dst = redcon.AppendBulkString(dst, strings.ToLower(cmd.name))
-		dst = c.appendMap(dst, 4)
-		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "summary"), cmd.summary)
-		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "since"), "1.0.0")
-		dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "group"), cmd.group)
-		dst = redcon.AppendArray(redcon.AppendBulkString(dst, "arguments"), len(cmd.usage))
-		for _, argument := range cmd.usage {
-			dst = c.appendMap(dst, 3)
-			dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "name"), argument)
-			dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "type"), "string")
-			dst = redcon.AppendBulkString(redcon.AppendBulkString(dst, "display_text"), argument)
-		}
 	}
 	return dst
 }
