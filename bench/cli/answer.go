@@ -12,8 +12,8 @@ import (
 //
 // It compares each engine with the first one: by throughput in a closed loop, and by the 99th percentile in an open loop, where the
 // arrival rate sets the throughput. It names the highest load under the first conditions, then the nearest loads at which the outcome
-// differs, failures, and the knees.
-func (c *comparison) answer(knees []knee) string {
+// differs, and failures.
+func (c *comparison) answer() string {
 	if len(c.points) == 0 || len(c.engines) == 0 {
 		return "Nothing was measured."
 	}
@@ -26,11 +26,6 @@ func (c *comparison) answer(knees []knee) string {
 	} else {
 		for _, engine := range c.engines {
 			parts = append(parts, c.answerOne(engine))
-		}
-	}
-	for _, k := range knees {
-		if k.conditions == knees[0].conditions {
-			parts = append(parts, k.short())
 		}
 	}
 	return strings.Join(parts, "; ") + "."

@@ -66,7 +66,7 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 	}
 	cmd.SetUsageTemplate(benchUsageTemplate)
 	cmd.AddCommand(p.loopCommand(ctx), p.workerCommand())
-	for _, m := range []mode{p.compareMode(), p.sweepMode(), p.placementMode(), p.isolationMode(), p.frontsMode(), p.overloadMode()} {
+	for _, m := range []mode{p.compareMode(), p.placementMode(), p.isolationMode(), p.frontsMode(), p.overloadMode()} {
 		cmd.AddCommand(p.command(ctx, m))
 	}
 	for _, c := range append(cmd.Commands(), cmd) {

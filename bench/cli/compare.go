@@ -31,7 +31,7 @@ import (
 	"github.com/rankd/rankd/request"
 )
 
-// compareOptions are the flags of compare and sweep. Immutable once checked.
+// compareOptions are the flags of compare. Immutable once checked.
 type compareOptions struct {
 	scenario                string
 	plan, planDir, planName string
@@ -108,27 +108,11 @@ const compareExamples = `  # Does the reactor beat the pool on my plan, and by h
   rankd bench compare --plan_name concat_plan --engines reactor,peer:rueidis,peer:go-redis --rate 20000`
 
 func (p *Program) compareMode() mode {
-	return p.comparing(mode{use: "compare", short: "Compare engines, and peers, on a plan", long: compareLong, example: compareExamples},
-		"Engines compared", false, "reactor,pool,pool:redis_pool=16,sequential", []int{1, 4, 16, 64, 256}, 6)
-}
-
-func (p *Program) sweepMode() mode {
-	return p.comparing(mode{
-		use: "sweep", short: "Find where an engine's throughput flattens and its latency climbs",
-		long: `Run a plan at rising concurrency and find the knee of each engine: the lowest concurrency
-that reaches 90 % of the best throughput. Requests in flight beyond it mostly wait.`,
-		example: `  rankd bench sweep --plan_name concat_plan --engines reactor,pool`,
-	}, "Throughput and latency against concurrency", true, "reactor,pool", []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, 3)
-}
-
-// comparing completes compare and sweep, with the defaults of the mode.
-func (p *Program) comparing(m mode, title string, knees bool, specs string, concurrency []int, rounds int) mode {
 	o := new(compareOptions)
-	m.rows = o.rows(specs, concurrency, rounds)
+	m := mode{use: "compare", short: "Compare engines, and peers, on a plan", long: compareLong, example: compareExamples, rows: o.rows(), check: o.check}
 	m.more = func(f *pflag.FlagSet) {
 		f.StringArrayVar(&o.wantTexts, "want", nil, "an `aim` to judge, such as \"requests reactor >= 1.2 peer:rueidis at 1,64\"; may be repeated")
 	}
-	m.check = o.check
 	m.load = func() (err error) {
 		o.name, o.text, err = o.artifact(p.Compiler)
 		return err
@@ -137,16 +121,16 @@ func (p *Program) comparing(m mode, title string, knees bool, specs string, conc
 		c := &comparing{compareOptions: o, clusters: make(map[int]*backend.Cluster)}
 		return p.measure(ctx, c.start, func(results [][]*harness.Result) *harness.Report {
 			c.found.results = results
-			r := c.found.report(knees, o.wants)
-			r.Title, r.Settings = title+": "+o.name, o.settings()
+			r := c.found.report(o.wants)
+			r.Title, r.Settings = "Engines compared: "+o.name, o.settings()
 			return r
 		})
 	}
 	return m
 }
 
-// rows are the flags, with the defaults of a mode.
-func (o *compareOptions) rows(specs string, concurrency []int, rounds int) []cmdline.Setting {
+// rows are the flags.
+func (o *compareOptions) rows() []cmdline.Setting {
 	var names []string
 	for _, s := range scenario.All() {
 		names = append(names, s.Name)
@@ -170,16 +154,16 @@ func (o *compareOptions) rows(specs string, concurrency []int, rounds int) []cmd
 			return when(len(o.specs) > 0 && slices.ContainsFunc(o.specs, isPeer), "with a peer, which knows the present alone")
 		}),
 
-		{Name: "engines", To: &o.engines, Default: specs, Help: "`engines` to measure; ratios are to the first"},
+		{Name: "engines", To: &o.engines, Default: "reactor,pool,pool:redis_pool=16,sequential", Help: "`engines` to measure; ratios are to the first"},
 		{Name: "rate", To: &o.rates, Help: "`arrivals` per second of an open loop, instead of --concurrency"},
-		{Name: "concurrency", To: &o.concurrency, Default: concurrency, Least: 1, Most: 1 << 20, Help: "`numbers` of requests in flight, of a closed loop"},
+		{Name: "concurrency", To: &o.concurrency, Default: []int{1, 4, 16, 64, 256}, Least: 1, Most: 1 << 20, Help: "`numbers` of requests in flight, of a closed loop"},
 		{Name: "backlog", To: &o.backlog, Default: 1024, Least: 1, Most: 1 << 20, Idle: func() string { return when(len(o.rates) == 0, "without --rate") },
 			Help: "at most this `number` in flight of an open loop of --rate; arrivals beyond it are shed"},
 		with(engineRow("cpu_threads", &o.cpuThreads), func() string {
 			takes := func(s engines.Spec) bool { return !isPeer(s) && s.CPUThreads == 0 }
 			return when(len(o.specs) > 0 && !slices.ContainsFunc(o.specs, takes), "where every engine is a peer or has its own cpu_threads")
 		}),
-		roundsRow(&o.rounds, rounds),
+		roundsRow(&o.rounds),
 		{Name: "duration", To: &o.duration, Default: 2 * time.Second, Help: "how `long` a round is measured"},
 		{Name: "warmup", To: &o.warmup, Default: 300 * time.Millisecond, Help: "how `long` each round warms up before"},
 

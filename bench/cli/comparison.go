@@ -228,7 +228,7 @@ func sayThroughput(s harness.Sample) string {
 	return fmt.Sprintf("%.0f requests/s, p99 %v", s.Figures[throughput], harness.Micros(s.Figures[p99]))
 }
 
-// comparison is what compare and sweep have measured. Immutable once built.
+// comparison is what compare has measured. Immutable once built.
 type comparison struct {
 	points  []point
 	engines []string            // by name; ratios are to the first
@@ -276,14 +276,9 @@ func (c *comparison) conditions() (all []conditions) {
 }
 
 // report shows the comparison.
-func (c *comparison) report(findKnees bool, wants []want) *harness.Report {
+func (c *comparison) report(wants []want) *harness.Report {
 	r := &harness.Report{Results: harness.Flatten(c.results), Troubles: c.troubles(), Verdicts: c.judge(wants)}
-	var knees []knee
-	if findKnees {
-		knees = c.knees()
-		r.More = map[string]any{"knees": knees}
-	}
-	r.Answer = c.answer(knees)
+	r.Answer = c.answer()
 	all := c.conditions()
 	if charts := c.overview(); charts != nil {
 		r.Sections = append(r.Sections, harness.Section{Title: "By Redis latency and foreign writes", Charts: charts})
@@ -293,13 +288,6 @@ func (c *comparison) report(findKnees bool, wants []want) *harness.Report {
 	}
 	if c.ceiling != "" {
 		r.Notes = append(r.Notes, harness.Note{Title: "redis-server by itself", Lines: c.ceilings()})
-	}
-	if len(knees) > 0 {
-		lines := make([]string, len(knees))
-		for i, k := range knees {
-			lines[i] = k.String()
-		}
-		r.Notes = append(r.Notes, harness.Note{Title: "knees", Lines: lines})
 	}
 	for _, cell := range c.cells() {
 		r.Failed = r.Failed || cell.Failure != "" || cell.Value("errors") > 0

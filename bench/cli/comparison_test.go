@@ -128,62 +128,11 @@ func TestAnswer(t *testing.T) {
 		{"open loop, level", []cell{open("reactor", 20_000, same), open("pool", 20_000, estimate(0.8, 1, 1.2))}},
 		{"open loop, one round", []cell{open("reactor", 20_000, harness.Estimate{Median: 1}), open("pool", 20_000, harness.Estimate{Median: 3})}},
 	} {
-		fmt.Fprintf(&out, "%s:\n\t%s\n", tc.name, comparisonOf(tc.cells...).answer(nil))
+		fmt.Fprintf(&out, "%s:\n\t%s\n", tc.name, comparisonOf(tc.cells...).answer())
 	}
-	sweep := comparisonOf(reactor(1), closed("pool", 1, 60_000, estimate(0.9, 0.94, 1.1)),
-		closed("reactor", 64, 640_000, same), closed("pool", 64, 61_000, estimate(0.09, 0.095, 0.1)))
-	fmt.Fprintf(&out, "sweep:\n\t%s\n", sweep.answer(sweep.knees()))
-	sweep = comparisonOf(reactor(1), reactor(64))
-	fmt.Fprintf(&out, "sweep of one engine:\n\t%s\n", sweep.answer(sweep.knees()))
 	want, err := os.ReadFile("testdata/answers.txt")
 	require.NoError(t, err)
 	assert.Equal(t, string(want), out.String())
-}
-
-// sweepOf has one cell per concurrency 1, 2, 4 … with these throughputs and p99s.
-func sweepOf(throughputs, p99s []float64) (cells []cell) {
-	for i, x := range throughputs {
-		cells = append(cells, cellOf("e", point{concurrency: 1 << i}, figures{throughput: {Median: x}, p99: {Median: p99s[i]}}))
-	}
-	return cells
-}
-
-func TestFindKnee(t *testing.T) {
-	for _, tc := range []struct {
-		name              string
-		throughputs, p99s []float64
-		at                int
-		found             bool
-		says              string
-	}{
-		{"Flattens", []float64{100, 190, 300, 320, 325}, []float64{10, 11, 14, 30, 61}, 4, true,
-			"e: the knee is at 4 in flight with 300 requests/s and a p99 of 14µs; at 16 in flight it is +8 % throughput for 4.4 times the p99 (61µs)"},
-		{"JustBelowNineTenths", []float64{100, 190, 292, 325}, []float64{1, 1, 1, 1}, 8, false, ""},
-		{"AtNineTenths", []float64{100, 180, 200}, []float64{1, 1, 1}, 2, true, ""},
-		{"Collapses", []float64{100, 300, 200, 50}, []float64{10, 12, 900, 5000}, 2, true,
-			"e: the knee is at 2 in flight with 300 requests/s and a p99 of 12µs; at 8 in flight it is -83 % throughput for 416.7 times the p99 (5ms)"},
-		{"StillRises", []float64{100, 200, 400}, []float64{10, 10, 11}, 4, false,
-			"e: no knee up to 4 in flight: throughput still rises, to 400 requests/s with a p99 of 11µs there"},
-		{"FlatFromTheStart", []float64{100, 101, 99}, []float64{10, 20, 2_500_000}, 1, true,
-			"e: the knee is at 1 in flight with 100 requests/s and a p99 of 10µs; at 4 in flight it is -1 % throughput for 250000.0 times the p99 (2.5s)"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			k, ok := findKnee(sweepOf(tc.throughputs, tc.p99s))
-			require.True(t, ok)
-			assert.Equal(t, tc.at, k.At)
-			assert.Equal(t, tc.found, k.Found)
-			if tc.says != "" {
-				assert.Equal(t, tc.says, k.String())
-			}
-		})
-	}
-	failed := sweepOf([]float64{100, 300, 310}, []float64{1, 2, 4})
-	failed[2].Failure = "out of memory"
-	k, ok := findKnee(failed)
-	assert.True(t, ok)
-	assert.False(t, k.Found, "a failed point does not end the rise")
-	_, ok = findKnee(nil)
-	assert.False(t, ok)
 }
 
 func TestParseWant(t *testing.T) {
@@ -341,7 +290,7 @@ func fixedReport(t *testing.T) *harness.Report {
 		{figure: "requests", engine: "reactor", bound: harness.AtLeast(1.5), to: "pool", at: []float64{64}},
 		{figure: "commands", engine: "reactor", bound: harness.AtLeast(0.9), to: yardstick, at: []float64{64}},
 	}
-	r := fixed(t).report(true, wants)
+	r := fixed(t).report(wants)
 	r.Title = "Engines compared: <concat_plan>"
 	r.Settings = settings{Scenario: "s", Plan: "concat_plan", Fanout: 100, Users: load.Users{Spec: "1-3", Different: 3}, Rounds: 6, Duration: 2 * time.Second, Unshared: true}
 	return r
@@ -367,7 +316,6 @@ func TestComparisonReport(t *testing.T) {
 			Errors          float64
 			Rounds          []map[string]float64
 		}
-		More struct{ Knees []map[string]any }
 	}
 	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
 	require.Len(t, back.Results, 4*3)
@@ -378,7 +326,6 @@ func TestComparisonReport(t *testing.T) {
 	assert.Len(t, first.Rounds, 6)
 	assert.Equal(t, 6.0, back.Results[1].Errors)
 	assert.Equal(t, "out of <memory>", back.Results[10].Failure)
-	assert.EqualValues(t, 5e6, back.More.Knees[3]["redis_latency_ns"])
 }
 
 func TestComparisonPage(t *testing.T) {
@@ -394,7 +341,7 @@ func TestComparisonPage(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, r.WriteHTML(&out))
 	text := html.UnescapeString(out.String())
-	for _, want := range []string{"Redis latency +5ms", "not measured: out of <memory>", "reactor: no knee", "<td>keeps nothing</td>", "<td>9.0</td><td>1.0</td><td>0.900</td>"} {
+	for _, want := range []string{"Redis latency +5ms", "not measured: out of <memory>", "<td>keeps nothing</td>", "<td>9.0</td><td>1.0</td><td>0.900</td>"} {
 		assert.Contains(t, text, want)
 	}
 	one := fixed(t)
@@ -413,7 +360,6 @@ func TestOpenLoop(t *testing.T) {
 	axis, name := c.axis(conditions{})
 	assert.Equal(t, []string{"20000/s"}, axis)
 	assert.Equal(t, "arrivals per second", name)
-	assert.Empty(t, c.knees(), "rates have no knee")
 }
 
 // Each section says whether it has a writer, if one of them does.
@@ -422,7 +368,7 @@ func TestForeignWritesInTitles(t *testing.T) {
 		cellOf("reactor", point{conditions{writes: 100}, 1, 0}, figures{"foreign_writes_per_second": {Median: 95}}),
 		cellOf("pool", point{conditions{writes: 100}, 1, 0}, figures{"foreign_writes_per_second": {Median: 98}}), closed("pool", 1, 1, harness.Estimate{}))
 	var titles []string
-	for _, s := range c.report(false, nil).Sections[1:] {
+	for _, s := range c.report(nil).Sections[1:] {
 		titles = append(titles, s.Title)
 	}
 	assert.Equal(t, []string{"Redis as it is; nobody else writes", "Redis as it is; somebody else writes 100 keys a second (reached: 95 to 98)"}, titles)

@@ -90,7 +90,7 @@ func (p *Program) frontsMode() mode {
 			frontsRow(&o.fronts),
 			{Name: "clients", To: &o.clients, Default: foreignPrograms(), Help: "`programs` to call them with, beside this program's own clients (default: those installed)"},
 			{Name: "connections", To: &o.connections, Default: 4, Least: 1, Most: many, Help: "`number` of pipelined connections of the RESP client"},
-			roundsRow(&o.Rounds, 6),
+			roundsRow(&o.Rounds),
 			{Name: "duration", To: &o.Duration, Default: 2 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` a caller is measured in a round, for either number in flight"},
 			{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Most: int64(time.Hour), Help: "how `long` a caller of this program warms up before"},
 			engineRow("cpu_threads", &o.CPUThreads),

@@ -67,7 +67,7 @@ func (p *Program) isolationMode() mode {
 		rows: []cmdline.Setting{
 			scenarioRow(&o.names, names),
 			{Name: "engines", To: &o.engines, Default: "reactor", Help: "`engines` to measure, as in rankd bench compare; no peers"},
-			roundsRow(&o.Rounds, 6),
+			roundsRow(&o.Rounds),
 			{Name: "duration", To: &o.Duration, Default: 10 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` requests arrive in a round"},
 			{Name: "large", To: &o.Large, Default: 5, Least: 1, Most: 1000, Help: "`number` of large requests in a round, evenly spread"},
 			{Name: "share", To: &o.Share, Default: 0.5, Help: "the `share` of an engine's capacity at which small requests arrive"},

@@ -100,7 +100,7 @@ func (p *Program) overloadMode() mode {
 			scenarioRow(&o.names, names),
 			frontsRow(&o.fronts),
 			{Name: "times", To: &o.Times, Default: 3.0, Help: "the `factor` of the capacity at which requests arrive"},
-			roundsRow(&o.Rounds, 6),
+			roundsRow(&o.Rounds),
 			{Name: "duration", To: &o.Duration, Default: 3 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` requests arrive in a round"},
 			{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Most: int64(time.Hour), Help: "how `long` each load runs before it is measured"},
 			engineRow("cpu_threads", &o.CPUThreads),

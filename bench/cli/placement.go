@@ -59,7 +59,7 @@ func (p *Program) placementMode() mode {
 		example: "  rankd bench placement\n  rankd bench placement --scenario five_nodes,mix --duration 5s",
 		rows: []cmdline.Setting{
 			scenarioRow(&o.names, names),
-			idle(roundsRow(&o.Rounds, 6)),
+			idle(roundsRow(&o.Rounds)),
 			{Name: "duration", To: &o.Duration, Default: time.Second, Least: 1, Most: int64(24 * time.Hour), Idle: unwritten, Help: "how `long` a round measures"},
 			idle(cmdline.Setting{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Least: 1, Most: int64(24 * time.Hour), Help: "how `long` a round warms up first"}),
 			idle(engineRow("cpu_threads", &o.CPUThreads)),

@@ -50,8 +50,8 @@ func programRow(to *string) cmdline.Setting {
 	return cmdline.Setting{Name: "program", To: to, Help: "the `program` whose command serve is measured (default: this program)"}
 }
 
-func roundsRow(to *int, standard int) cmdline.Setting {
-	return cmdline.Setting{Name: "rounds", To: to, Default: standard, Least: 1, Most: 1000, Help: "`number` of rounds; fewer than six give no interval"}
+func roundsRow(to *int) cmdline.Setting {
+	return cmdline.Setting{Name: "rounds", To: to, Default: 6, Least: 1, Most: 1000, Help: "`number` of rounds; fewer than six give no interval"}
 }
 
 func scenarioRow(to *[]string, known []string) cmdline.Setting {

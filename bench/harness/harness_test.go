@@ -218,7 +218,7 @@ func fixed(t *testing.T) *Report {
 			{Title: "charts alone", Charts: []Chart{Draw("Rate", "1/s", "load", []string{"1", "64"}, []Line{{Name: "a", Values: []float64{0.123456, 0}}, {Name: "b", Color: 1, Dashed: true, Values: []float64{5, 7}}})}},
 			{Title: "scenario s", Lines: []string{"KEPT s, a"}, Tables: []Table{table.Table(results[0])}},
 		},
-		Troubles: []string{"c: out of <memory>"}, Notes: []Note{{"knees", []string{"none"}}}, Results: Flatten(results), More: map[string]int{"knees": 0},
+		Troubles: []string{"c: out of <memory>"}, Notes: []Note{{"yardsticks", []string{"none"}}}, Results: Flatten(results),
 		Verdicts: []Verdict{{Aim: "rate of a", Unit: "×", Estimate: between(2, 2, 2), Bound: AtLeast(1)}},
 	}
 }
@@ -265,7 +265,7 @@ func TestJSON(t *testing.T) {
 	assert.Len(t, back.Results, 5)
 	assert.Equal(t, "met", back.Verdicts[0]["outcome"])
 	assert.Equal(t, settingsText{6}, back.Settings)
-	assert.Equal(t, []Note{{"knees", []string{"none"}}, {"scenario s", []string{"KEPT s, a"}}}, back.Notes)
+	assert.Equal(t, []Note{{"yardsticks", []string{"none"}}, {"scenario s", []string{"KEPT s, a"}}}, back.Notes)
 }
 
 func render(t *testing.T, r *Report) string {
@@ -279,7 +279,7 @@ func TestThePageSaysWhatWasFound(t *testing.T) {
 	text := html.UnescapeString(page)
 	for _, want := range []string{
 		"Some CPU, 2 cores", "rankd v1.2.3, commit 0123abc, go1.26, redis-server 7.0.15", "2026-11-21 09:00:00 UTC",
-		"<code>rankd bench 'a & b' </script></code>", "<td>±243%</td>", "c: out of <memory>", "<h2>scenario s</h2>", "<li>KEPT s, a</li>", "<h2>knees</h2>",
+		"<code>rankd bench 'a & b' </script></code>", "<td>±243%</td>", "c: out of <memory>", "<h2>scenario s</h2>", "<li>KEPT s, a</li>", "<h2>yardsticks</h2>",
 		"met          rate of a: 2.00× (2.00–2.00), wanted >= 1×",
 	} {
 		assert.Contains(t, text, want)

@@ -19,7 +19,6 @@ type Report struct {
 	Notes    []Note
 	Verdicts []Verdict
 	Results  []*Result
-	More     any  // what JSON has besides; nil: nothing
 	Failed   bool // a request failed that should not
 }
 
@@ -92,8 +91,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		Verdicts []Verdict    `json:"verdicts,omitempty"`
 		Troubles []string     `json:"troubles,omitempty"`
 		Notes    []Note       `json:"notes,omitempty"`
-		More     any          `json:"more,omitempty"`
-	}{r.Answer, r.Title, r.Facts, r.Settings, r.Results, r.Verdicts, r.Troubles, notes, r.More})
+	}{r.Answer, r.Title, r.Facts, r.Settings, r.Results, r.Verdicts, r.Troubles, notes})
 }
 
 // WriteText writes the answer, then text tables.

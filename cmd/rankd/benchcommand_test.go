@@ -203,15 +203,6 @@ func TestBenchScenario(t *testing.T) {
 	assert.True(t, redis.Exists("follow:1000"), "the data is written there, too")
 }
 
-func TestBenchSweepSaysWhereTheKneeIs(t *testing.T) {
-	o := measure(t, "sweep", "--plan_name", "simple_viewer", "--engines", "reactor", "--concurrency", "1,4", "--rounds", "1",
-		"--duration", "20ms", "--warmup", "0s", "--users", "zipf:1.1,1-1000")
-	require.Equal(t, exitOK, o.status, o.stderr)
-	assert.Regexp(t, `\d+ users by popularity \(zipf:1\.1,1-1000\)`, o.stdout)
-	assert.Regexp(t, `reactor: (the knee is at 1|no knee up to 4) in flight`, o.stdout)
-	assert.Contains(t, o.stdout, "requests/s")
-}
-
 func TestBenchOpenLoop(t *testing.T) {
 	o := measure(t, "compare", "--plan_name", "simple_viewer", "--engines", "reactor", "--rate", "500", "--rounds", "1",
 		"--duration", "100ms", "--warmup", "0s", "--json")
