@@ -26,16 +26,12 @@ import (
 // with many requests in flight, and latency with one. The callers are the engine's own process, which asks itself; the clients of
 // bench/caller, in a process of their own; and programs that others wrote: redis-benchmark, wrk, ab. One goroutine.
 type fronts struct {
-	Plan       string        `json:"plan"`
-	Rounds     int           `json:"rounds"`
-	Duration   time.Duration `json:"duration_ns"` // of a caller in a round, for either number in flight
-	Warmup     time.Duration `json:"warmup_ns"`
-	CPUThreads int           `json:"cpu_threads"`
+	loads
+	Plan string `json:"plan"`
 
-	planDir              string
-	fronts, clients      []string
-	redisServer, program string
-	connections          int
+	planDir     string
+	clients     []string
+	connections int
 
 	callers         []frontCaller // the first is inProcess
 	artifact, redis string
@@ -59,10 +55,7 @@ const (
 // frontCaller is one way to ask the engine. Immutable.
 type frontCaller struct {
 	name string
-	// cpu and p50 bound the CPU a request, with many in flight, and the median latency, with one, over those of
-	// inProcess, in µs. Zero bounds nothing.
-	cpu, p50 float64
-	run      frontRun
+	run  frontRun
 }
 
 // A frontRun asks with so many requests in flight. It returns what the caller saw, and the CPU time of the serving process.
@@ -81,7 +74,7 @@ func (p *Program) frontsMode() mode {
 	o := new(fronts)
 	plan := engineRow("plan_name", &o.Plan)
 	plan.Default = "concat_plan"
-	return mode{
+	return p.loading(mode{
 		use: "serve", short: "Measure what the fronts of rankd serve cost", long: frontsLong,
 		example: "  rankd bench serve\n  rankd bench serve --fronts resp --clients redis-benchmark --duration 5s",
 		rows: []cmdline.Setting{
@@ -90,18 +83,36 @@ func (p *Program) frontsMode() mode {
 			frontsRow(&o.fronts),
 			{Name: "clients", To: &o.clients, Default: foreignPrograms(), Help: "`programs` to call them with, beside this program's own clients (default: those installed)"},
 			{Name: "connections", To: &o.connections, Default: 4, Least: 1, Most: many, Help: "`number` of pipelined connections of the RESP client"},
-			roundsRow(&o.Rounds),
-			{Name: "duration", To: &o.Duration, Default: 2 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` a caller is measured in a round, for either number in flight"},
-			{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Most: int64(time.Hour), Help: "how `long` a caller of this program warms up before"},
-			engineRow("cpu_threads", &o.CPUThreads),
-			redisServerRow(&o.redisServer),
 			programRow(&o.program),
 		},
 		check: func(given *pflag.FlagSet) error {
 			return errors.Join(o.check(given.Changed("clients")), o.readPlan(p.Compiler))
 		},
-		report: func(ctx context.Context) (*harness.Report, error) { return p.measure(ctx, o.start, o.report) },
+	}, &o.loads, 2*time.Second, o.outlook(), o.start)
+}
+
+func (o *fronts) outlook() outlook {
+	return outlook{
+		title: "What the fronts of rankd serve cost", settings: o, table: &frontsTable,
+		say: func(s harness.Sample) string {
+			f := s.Figures
+			return fmt.Sprintf("%d in flight: %.0f requests/s, %.1f µs CPU each, p50 %v; %d in flight: p50 %v",
+				many, f["requests_per_second"], f["cpu_us"], harness.Micros(f["p50_us"]), one, harness.Micros(f["p50_at_one_us"]))
+		},
 	}
+}
+
+// frontBounds bound what the fronts add to the engine in process.
+func frontBounds() (bounds []bound) {
+	for _, b := range []struct {
+		front    string
+		cpu, p50 float64
+	}{{caller.RESP, 2.5, 60}, {caller.HTTP, 6, 90}} {
+		bounds = append(bounds,
+			bound{fmt.Sprintf("CPU a request over %s, %d in flight", inProcess, many), "cpu_over_us", " µs", b.cpu, b.front},
+			bound{fmt.Sprintf("p50 over %s, %d in flight", inProcess, one), "p50_over_us", " µs", b.p50, b.front})
+	}
+	return bounds
 }
 
 // foreignPrograms returns the names of the programs of foreign clients, each once.
@@ -161,31 +172,41 @@ var frontsTable = harness.TableSpec{Figures: []harness.Figure{
 }}
 
 // start starts Redis, the server and the two workers.
-func (o *fronts) start(r *rig) (_ *harness.Experiment, err error) {
+func (o *fronts) start(r *rig) (err error) {
 	if o.folder, err = r.folder(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := writePlans(o.folder, map[string]string{o.Plan: o.artifact}); err != nil {
-		return nil, err
+		return err
 	}
 	redis, err := r.redis(backend.Options{Server: o.redisServer})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	own := engines.Spec{Kind: engines.Reactor}
 	workers, err := r.workers(&fleet{specs: []engines.Spec{own.Unshared(), own}, cpuThreads: o.CPUThreads, env: "dev"})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o.redis, o.engine, o.client = redis.Addr(0), workers[0], workers[1]
 	served, stop, err := startServer(r.ctx, o.program, "--redis", o.redis, "--plan_dir", o.folder, "--plan_name", o.Plan,
 		"--cpu_threads", strconv.Itoa(o.CPUThreads), "--coalesce_reads=false")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.later(stop)
-	o.served, o.callers = served, o.chosenCallers()
-	return o.experiment(), nil
+	o.served = served
+	o.call(o.chosenCallers())
+	return nil
+}
+
+// call has the callers take turns.
+func (o *fronts) call(callers []frontCaller) {
+	o.callers, o.of, o.round = callers, "caller", o.measure
+	o.situations = []situation{{o.Plan, fmt.Sprintf("user %d", benchUser), frontBounds()}}
+	for _, c := range callers {
+		o.subjects = append(o.subjects, c.name)
+	}
 }
 
 // chosenCallers returns the callers that the flags ask for.
@@ -197,11 +218,7 @@ func (o *fronts) chosenCallers() []frontCaller {
 	o.rates = map[string]map[int]float64{}
 	for _, front := range o.fronts {
 		o.rates[front] = map[int]float64{}
-		c := frontCaller{name: front, cpu: 2.5, p50: 60, run: o.askFront(front)}
-		if front == caller.HTTP {
-			c.cpu, c.p50 = 6, 90
-		}
-		callers = append(callers, c)
+		callers = append(callers, frontCaller{name: front, run: o.askFront(front)})
 	}
 	for _, f := range caller.Foreigners() {
 		if slices.Contains(o.clients, f.Program) && slices.Contains(o.fronts, f.Front) {
@@ -211,62 +228,26 @@ func (o *fronts) chosenCallers() []frontCaller {
 	return callers
 }
 
-// experiment returns the rounds to run, in which the callers take turns.
-func (o *fronts) experiment() *harness.Experiment {
-	e := &harness.Experiment{
-		Scenarios: []harness.Item{{}}, Rounds: o.Rounds, Figures: frontsTable.Figures,
-		Run: func(ctx context.Context, _, subject, _ int) (harness.Sample, error) {
-			s := harness.Sample{Figures: map[string]float64{}}
-			for _, m := range []struct {
-				inFlight int
-				suffix   string
-			}{{many, ""}, {one, "_at_one"}} {
-				seen, cpu, err := o.callers[subject].run(ctx, m.inFlight)
-				if err != nil {
-					return s, fmt.Errorf("%d in flight: %w", m.inFlight, err)
-				}
-				s.Figures["requests_per_second"+m.suffix], s.Figures["p50"+m.suffix+"_us"] = seen.PerSecond, seen.P50
-				s.Figures["cpu"+m.suffix+"_us"] = harness.InMicros(cpu) / float64(seen.Requests)
-				if seen.P99 > 0 {
-					s.Figures["p99"+m.suffix+"_us"] = seen.P99
-				}
-			}
-			return s, nil
-		},
-		Say: func(s harness.Sample) string {
-			f := s.Figures
-			return fmt.Sprintf("%d in flight: %.0f requests/s, %.1f µs CPU each, p50 %v; %d in flight: p50 %v",
-				many, f["requests_per_second"], f["cpu_us"], harness.Micros(f["p50_us"]), one, harness.Micros(f["p50_at_one_us"]))
-		},
-	}
-	for _, c := range o.callers {
-		e.Subjects = append(e.Subjects, harness.Named("caller", "caller", c.name)...)
-	}
-	return e
-}
-
-// report judges the callers that have bounds.
-func (o *fronts) report(results [][]*harness.Result) *harness.Report {
-	r := &harness.Report{Title: "What the fronts of rankd serve cost", Settings: o, Results: results[0]}
-	r.Sections = []harness.Section{{Tables: []harness.Table{frontsTable.Table(results[0])}}}
-	for i, c := range o.callers {
-		if c.cpu == 0 {
-			continue
+// measure has a caller ask with many requests in flight, then with one.
+func (o *fronts) measure(ctx context.Context, _, subject, _ int) (harness.Sample, error) {
+	s := harness.Sample{Figures: map[string]float64{}}
+	for i, suffix := range []string{"", "_at_one"} {
+		inFlight := []int{many, one}[i]
+		seen, cpu, err := o.callers[subject].run(ctx, inFlight)
+		if err != nil {
+			return s, fmt.Errorf("%d in flight: %w", inFlight, err)
 		}
-		figures := results[0][i].Figures
-		r.Verdicts = append(r.Verdicts, harness.Verdict{
-			Aim: fmt.Sprintf("CPU a request of %s over %s, %d in flight", c.name, inProcess, many), Unit: " µs",
-			Estimate: figures["cpu_over_us"], Bound: harness.AtMost(c.cpu),
-		}, harness.Verdict{
-			Aim: fmt.Sprintf("p50 of %s over %s, %d in flight", c.name, inProcess, one), Unit: " µs",
-			Estimate: figures["p50_over_us"], Bound: harness.AtMost(c.p50),
-		})
+		s.Figures["requests_per_second"+suffix], s.Figures["p50"+suffix+"_us"] = seen.PerSecond, seen.P50
+		s.Figures["cpu"+suffix+"_us"] = harness.InMicros(cpu) / float64(seen.Requests)
+		if seen.P99 > 0 {
+			s.Figures["p99"+suffix+"_us"] = seen.P99
+		}
 	}
-	return r
+	return s, nil
 }
 
-// round returns a round that has so many requests in flight.
-func (o *fronts) round(inFlight int) worker.Round {
+// closed returns a round that has so many requests in flight.
+func (o *fronts) closed(inFlight int) worker.Round {
 	return worker.Round{
 		Setup: worker.Setup{Plan: o.Plan}, Load: load.Load{Users: []int64{benchUser}, Concurrency: inFlight, Duration: o.Duration}, Warmup: o.Warmup,
 	}
@@ -275,7 +256,7 @@ func (o *fronts) round(inFlight int) worker.Round {
 // askInProcess has the engine ask itself, in JSON or not.
 func (o *fronts) askInProcess(json bool) frontRun {
 	return func(_ context.Context, inFlight int) (caller.Seen, time.Duration, error) {
-		r := o.round(inFlight)
+		r := o.closed(inFlight)
 		r.Redis, r.Artifact, r.JSON = o.redis, o.artifact, json
 		report, err := sound(o.engine.Run(&r))
 		if err != nil {
@@ -288,7 +269,7 @@ func (o *fronts) askInProcess(json bool) frontRun {
 // askFront has this program's client ask a front.
 func (o *fronts) askFront(front string) frontRun {
 	return func(_ context.Context, inFlight int) (caller.Seen, time.Duration, error) {
-		r := o.round(inFlight)
+		r := o.closed(inFlight)
 		r.Front, r.Server, r.Connections, r.ServerPID = front, o.served.addr(front), min(o.connections, inFlight), o.served.pid
 		if front == caller.HTTP {
 			r.Connections = inFlight

@@ -26,18 +26,11 @@ import (
 // requests answer within their deadline, and how much of the capacity is left for them. A refusal's own CPU time comes from a second
 // server, which refuses everything: one request holds its only place. One goroutine.
 type overload struct {
-	Rounds     int           `json:"rounds"`
-	Duration   time.Duration `json:"duration_ns"` // of the arrivals of a round; capacity and refusals take half of it each
-	Warmup     time.Duration `json:"warmup_ns"`   // before each measurement
-	Times      float64       `json:"times"`       // the capacity at which requests arrive
-	CPUThreads int           `json:"cpu_threads"`
+	loads
+	Times float64 `json:"times"` // the capacity at which requests arrive
 
-	names, fronts        []string
-	redisServer, program string
-
-	scenarios    []overloadScenario
+	scenarios    []overloadScenario // of the situations
 	server, full server
-	run          func(*worker.Round) (*worker.Report, error)
 }
 
 // overloadScenario is a plan, and a server that bounds what it admits. Immutable.
@@ -93,28 +86,53 @@ and whether the requests that were admitted answered within their deadline.
 func (p *Program) overloadMode() mode {
 	o := new(overload)
 	names, long := describe(overloadLong, overloadScenarios(), func(s overloadScenario) (string, string) { return s.name, s.doc })
-	return mode{
+	return p.loading(mode{
 		use: "overload", short: "Measure rankd serve beyond its capacity", long: long,
 		example: "  rankd bench overload\n  rankd bench overload --scenario busy --fronts http --times 10",
 		rows: []cmdline.Setting{
 			scenarioRow(&o.names, names),
 			frontsRow(&o.fronts),
 			{Name: "times", To: &o.Times, Default: 3.0, Help: "the `factor` of the capacity at which requests arrive"},
-			roundsRow(&o.Rounds),
-			{Name: "duration", To: &o.Duration, Default: 3 * time.Second, Least: 1, Most: int64(time.Hour), Help: "how `long` requests arrive in a round"},
-			{Name: "warmup", To: &o.Warmup, Default: 300 * time.Millisecond, Most: int64(time.Hour), Help: "how `long` each load runs before it is measured"},
-			engineRow("cpu_threads", &o.CPUThreads),
-			redisServerRow(&o.redisServer),
 			programRow(&o.program),
 		},
 		check: func(*pflag.FlagSet) error {
-			o.scenarios = slices.DeleteFunc(overloadScenarios(), func(s overloadScenario) bool { return !slices.Contains(o.names, s.name) })
+			o.choose(overloadScenarios())
 			if !(o.Times > 0 && o.Times <= 100) {
 				return fmt.Errorf("--times is a number above 0 and up to 100, not %v", o.Times)
 			}
 			return nil
 		},
-		report: func(ctx context.Context) (*harness.Report, error) { return p.measure(ctx, o.start, o.report) },
+	}, &o.loads, 3*time.Second, o.outlook(), o.start)
+}
+
+func (o *overload) outlook() outlook {
+	return outlook{
+		title: "rankd serve beyond its capacity", settings: o, table: &overloadTable,
+		say: func(s harness.Sample) string {
+			f := s.Figures
+			return fmt.Sprintf("answers %.0f/s; at %.0f/s it answers %.0f/s and refuses %.0f", f["capacity_rps"], f["arrivals_rps"], f["goodput_rps"], f["refused"])
+		},
+		line: func(r *harness.Result) string {
+			v := r.Value
+			return fmt.Sprintf("goodput %.0f/s at %.0f arrivals/s, %.0f%% of the capacity of %.0f/s; a refusal takes %.1f µs of CPU time, an answer %.1f µs",
+				v("goodput_rps"), v("arrivals_rps"), 100*v("goodput_share"), v("capacity_rps"), v("cpu_refusal_us"), v("cpu_answer_us"))
+		},
+	}
+}
+
+// choose has the situations be the scenarios that are named.
+func (o *overload) choose(all []overloadScenario) {
+	for _, s := range all {
+		if !slices.Contains(o.names, s.name) {
+			continue
+		}
+		bounds := []bound{{aim: fmt.Sprintf("admitted requests that did not answer within %v", s.deadline), key: "missed"}}
+		if s.refusalP99 > 0 {
+			bounds = append(bounds, bound{aim: "p50 of a refusal", key: "refusal_p50_us", unit: " µs", most: harness.InMicros(s.refusalP50)},
+				bound{aim: "p99 of a refusal", key: "refusal_p99_us", unit: " µs", most: harness.InMicros(s.refusalP99)})
+		}
+		o.scenarios = append(o.scenarios, s)
+		o.situations = append(o.situations, situation{s.name, fmt.Sprintf("%s; %d run, %d wait, deadline %v", s.doc, s.maxInflight, s.maxQueue, s.deadline), bounds})
 	}
 }
 
@@ -134,6 +152,7 @@ var overloadTable = harness.TableSpec{Figures: []harness.Figure{
 	{Key: "answered", Head: "answered", Text: harness.Whole, Fold: harness.Sum},
 	{Key: "late", Head: "late", Text: harness.Whole, Fold: harness.Sum},     // answered after the deadline
 	{Key: "errors", Head: "failed", Text: harness.Whole, Fold: harness.Sum}, // most of them deadlines that the server has noticed
+	{Key: "missed", Fold: harness.Sum},                                      // late or failed
 	{Key: "answer_p50_us", Head: "p50", Text: harness.Duration},             // likewise
 	{Key: "answer_p99_us", Head: "p99", Text: harness.Duration},
 	{Key: "answer_max_us", Head: "max", Text: harness.Duration, Fold: harness.Quantile("answers", 100)},
@@ -145,10 +164,10 @@ var overloadTable = harness.TableSpec{Figures: []harness.Figure{
 }}
 
 // start starts Redis, the caller, and the server that refuses all. Each scenario has a server of its own.
-func (o *overload) start(r *rig) (*harness.Experiment, error) {
+func (o *overload) start(r *rig) error {
 	folder, err := r.folder()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	plans := map[string]string{holdPlan: holdArtifact}
 	for _, s := range o.scenarios {
@@ -156,21 +175,21 @@ func (o *overload) start(r *rig) (*harness.Experiment, error) {
 		if s.artifact == "" {
 			_, text, err := soundPlan(rankd.Options{Env: "dev", Model: rankd.Sequential, Plan: s.name}, nil)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			plans[s.name] = string(text)
 		}
 	}
 	if err := writePlans(folder, plans); err != nil {
-		return nil, err
+		return err
 	}
 	redis, err := r.redis(backend.Options{Server: o.redisServer})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	workers, err := r.workers(&fleet{specs: []engines.Spec{{Kind: engines.Reactor}}, cpuThreads: o.CPUThreads, env: "dev"})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	start := func(maxInflight, maxQueue int) (server, func(), error) {
 		return startServer(r.ctx, o.program, "--redis", redis.Addr(0), "--plan_dir", folder, "--env", "test", "--coalesce_reads=false", // test has the plans' tasks
@@ -178,21 +197,21 @@ func (o *overload) start(r *rig) (*harness.Experiment, error) {
 	}
 	full, stop, err := start(1, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.later(stop)
 	held, err := hold(full.resp)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.later(func() { _ = held.Close() })
-	o.full, o.run = full, workers[0].Run
-	e := o.experiment()
-	e.Prepare = func(_ context.Context, scenario int) (failures []string, stop func(), err error) {
+	o.full, o.run, o.round = full, workers.run, o.measure
+	o.of, o.subjects = "front", o.fronts
+	o.prepare = func(_ context.Context, scenario int) (failures []string, stop func(), err error) {
 		o.server, stop, err = start(o.scenarios[scenario].maxInflight, o.scenarios[scenario].maxQueue)
 		return nil, stop, err
 	}
-	return e, nil
+	return nil
 }
 
 // hold takes the only place of a server, for as long as the connection stays.
@@ -212,74 +231,48 @@ func hold(addr string) (net.Conn, error) {
 	return conn, nil
 }
 
-// experiment returns the rounds to run, on all fronts of the server.
-func (o *overload) experiment() *harness.Experiment {
-	e := &harness.Experiment{
-		Subjects: harness.Named("front", "front", o.fronts...), Rounds: o.Rounds, Figures: overloadTable.Figures,
-		Run: func(_ context.Context, scenario, subject, _ int) (harness.Sample, error) {
-			m := overloading{o, &o.scenarios[scenario], o.fronts[subject]}
-			return m.round()
-		},
-		Say: func(s harness.Sample) string {
-			f := s.Figures
-			return fmt.Sprintf("answers %.0f/s; at %.0f/s it answers %.0f/s and refuses %.0f", f["capacity_rps"], f["arrivals_rps"], f["goodput_rps"], f["refused"])
-		},
-	}
-	for _, s := range o.scenarios {
-		e.Scenarios = append(e.Scenarios, harness.Named("scenario", "", s.name)...)
-	}
-	return e
-}
-
-// overloading is what all loads of a round have in common. Immutable.
-type overloading struct {
-	*overload
-	scenario *overloadScenario
-	front    string
-}
-
-// base returns a round with so many requests in flight.
-func (m *overloading) base(s server, inFlight int) *worker.Round {
+// base returns a round of a front with so many requests in flight.
+func (o *overload) base(s *overloadScenario, front string, to server, inFlight int) *worker.Round {
 	connections := inFlight
-	if m.front == caller.RESP && m.scenario.pipelined > 0 {
-		connections = min(connections, m.scenario.pipelined)
+	if front == caller.RESP && s.pipelined > 0 {
+		connections = min(connections, s.pipelined)
 	}
 	return &worker.Round{
-		Setup: worker.Setup{
-			Plan: m.scenario.name, Front: m.front, Server: s.addr(m.front), Connections: connections, Deadline: m.scenario.deadline,
-		},
-		Load:   load.Load{Users: []int64{benchUser}, Concurrency: inFlight, Duration: m.Duration / 2},
-		Warmup: m.Warmup, ServerPID: s.pid,
+		Setup:  worker.Setup{Plan: s.name, Front: front, Server: to.addr(front), Connections: connections, Deadline: s.deadline},
+		Load:   load.Load{Users: []int64{benchUser}, Concurrency: inFlight, Duration: o.Duration / 2},
+		Warmup: o.Warmup, ServerPID: to.pid,
 	}
 }
 
-func (m *overloading) round() (s harness.Sample, err error) {
-	atCapacity := m.base(m.server, m.scenario.maxInflight)
+// measure measures a front at its capacity, above it, and of the server that refuses all.
+func (o *overload) measure(_ context.Context, scenario, subject, _ int) (s harness.Sample, err error) {
+	of, front := &o.scenarios[scenario], o.fronts[subject]
+	atCapacity := o.base(of, front, o.server, of.maxInflight)
 	atCapacity.Deadline = 0 // the capacity is what the server can do, in time or not
-	at, err := sound(m.run(atCapacity))
+	at, err := sound(o.run(0, atCapacity))
 	if err != nil {
 		return s, fmt.Errorf("at capacity: %w", err)
 	}
-	above := m.base(m.server, m.scenario.arrivals)
-	above.Rate, above.Duration = m.Times*at.PerSecond(), m.Duration
-	over, err := measured(m.run(above))
+	above := o.base(of, front, o.server, of.arrivals)
+	above.Rate, above.Duration = o.Times*at.PerSecond(), o.Duration
+	over, err := measured(o.run(0, above))
 	if err != nil {
 		return s, err
 	}
-	full, err := measured(m.run(m.base(m.full, m.scenario.maxInflight)))
+	full, err := measured(o.run(0, o.base(of, front, o.full, of.maxInflight)))
 	if err != nil {
 		return s, err
 	}
 	if full.Answered > 0 || full.Refused == nil {
 		return s, fmt.Errorf("the server that refuses all has given %d answers, and %d refusals; %s", full.Answered, refused(full), full.FirstError)
 	}
-	late := late(over, m.scenario.deadline)
+	late := late(over, of.deadline)
 	good := float64(over.Latency.TotalCount()-late) / over.Elapsed.Seconds()
 	s = harness.Sample{
 		Figures: map[string]float64{
 			"capacity_rps": at.PerSecond(), "arrivals_rps": above.Rate, "goodput_rps": good, "goodput_share": good / at.PerSecond(),
 			"refused": float64(refused(over)), "answered": float64(over.Answered - over.Errors), "late": float64(late), "errors": float64(over.Errors),
-			"unsent": float64(over.Shed), "cpu_cores": float64(over.ServerCPU) / float64(over.Elapsed),
+			"missed": float64(late + over.Errors), "unsent": float64(over.Shed), "cpu_cores": float64(over.ServerCPU) / float64(over.Elapsed),
 			"cpu_answer_us":  harness.InMicros(at.ServerCPU) / float64(at.Answered),
 			"cpu_refusal_us": harness.InMicros(full.ServerCPU) / float64(full.Refused.Answered),
 		},
@@ -311,47 +304,4 @@ func late(r *worker.Report, deadline time.Duration) (n int64) {
 		}
 	}
 	return n
-}
-
-// report says how soon refusals came, and whether each request that was let in answered within its deadline.
-func (o *overload) report(results [][]*harness.Result) *harness.Report {
-	r := &harness.Report{Title: "rankd serve beyond its capacity", Settings: o, Results: harness.Flatten(results)}
-	for i := range results {
-		s := &o.scenarios[i]
-		section := harness.Section{
-			Title:  fmt.Sprintf("%s: %s; %d run, %d wait, deadline %v", s.name, s.doc, s.maxInflight, s.maxQueue, s.deadline),
-			Tables: []harness.Table{overloadTable.Table(results[i])},
-		}
-		for j, result := range results[i] {
-			v, front := result.Value, o.fronts[j]
-			section.Lines = append(section.Lines, fmt.Sprintf(
-				"%s: goodput %.0f/s at %.0f arrivals/s, %.0f%% of the capacity of %.0f/s; a refusal takes %.1f µs of CPU time, an answer %.1f µs", front,
-				v("goodput_rps"), v("arrivals_rps"), 100*v("goodput_share"), v("capacity_rps"), v("cpu_refusal_us"), v("cpu_answer_us")), s.inTime(front, result))
-			for _, aim := range []struct {
-				name, key string
-				bound     time.Duration
-			}{{"p50", "refusal_p50_us", s.refusalP50}, {"p99", "refusal_p99_us", s.refusalP99}} {
-				if aim.bound > 0 {
-					r.Verdicts = append(r.Verdicts, harness.Verdict{
-						Aim:  fmt.Sprintf("%s of a refusal, %s, %s", aim.name, s.name, front),
-						Unit: " µs", Estimate: result.Figures[aim.key], Bound: harness.AtMost(harness.InMicros(aim.bound)),
-					})
-				}
-			}
-			if text := result.Errors["request"]; text != "" {
-				r.Troubles = append(r.Troubles, fmt.Sprintf("%s: the first request that failed: %s", front, text))
-			}
-		}
-		r.Sections = append(r.Sections, section)
-	}
-	return r
-}
-
-// inTime says whether each request that was let in answered within its deadline.
-func (s *overloadScenario) inTime(front string, r *harness.Result) string {
-	answered, missed := r.Value("answered"), r.Value("late")+r.Value("errors")
-	if missed > 0 {
-		return fmt.Sprintf("MISSED %s, %s: %.0f of %.0f requests that were admitted did not answer within %v", s.name, front, missed, answered+r.Value("errors"), s.deadline)
-	}
-	return fmt.Sprintf("KEPT %s, %s: each of %.0f requests that were admitted answered within %v", s.name, front, answered, s.deadline)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,8 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/caller"
-	"github.com/rankd/rankd/bench/engines"
-	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/plan"
@@ -64,8 +61,7 @@ func TestUsersOfARound(t *testing.T) {
 // TestIsolation runs three engines that answer as the test says: a sound one, an older build,
 // and one that fails.
 func TestIsolation(t *testing.T) {
-	capacity := 1000 * 51 / 64. // the search ends less than 1/64 below 800
-	s := isolationScenarios()[1]
+	const capacity = 1000.0
 	var order []string
 	run := func(engine int, r *worker.Round) (*worker.Report, error) {
 		if engine == 2 {
@@ -73,14 +69,8 @@ func TestIsolation(t *testing.T) {
 		}
 		n := int64(1000)
 		if r.Rate == 0 {
+			assert.Equal(t, inFlight, r.Concurrency)
 			return reportOf(time.Second, n, latencies(time.Millisecond)), nil
-		}
-		if len(r.Heavy) == 0 { // the search for the capacity
-			took := 4 * time.Millisecond
-			if r.Rate > 800 {
-				took = 6 * time.Millisecond
-			}
-			return reportOf(time.Second, r.Requests, latencies(took)), nil
 		}
 		assert.Equal(t, capacity/2, r.Rate, "half of the capacity")
 		if !slices.Contains(r.Users, rowsUser) {
@@ -100,13 +90,12 @@ func TestIsolation(t *testing.T) {
 		}
 		return report, nil
 	}
-	var said []string
-	o := &isolation{Rounds: 2, Duration: 2 * time.Second, Large: 5, Share: 0.5, scenarios: []isolationScenario{s}, run: run,
-		say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }, specs: []engines.Spec{{Kind: "a"}, {Kind: "b"}, {Kind: "c"}}}
-	results, err := o.experiment([]string{"a", "b", "c"}).Measure(t.Context())
+	o := isolationOf("many_rows", run, "a", "b", "c")
+	o.Rounds, o.Duration, o.Large, o.Share = 2, 2*time.Second, 5, 0.5
+	show := o.outlook()
+	results, err := o.experiment(&show).Measure(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b", "b", "a"}, order, "no engine is always the first")
-	assert.Equal(t, []string{"many_rows: a bears 797 small requests/s", "many_rows: b bears 797 small requests/s"}, said)
 
 	a, b, c := results[0][0], results[0][1], results[0][2]
 	assert.Equal(t, capacity, a.Value("capacity_rps"))
@@ -120,89 +109,56 @@ func TestIsolation(t *testing.T) {
 	assert.NotContains(t, b.Figures, "large_answered")
 	assert.Equal(t, "no luck", c.Failure)
 
-	r := o.report(results)
+	r := o.report(&show, results)
 	assert.True(t, r.Failed)
 	var out bytes.Buffer
 	require.NoError(t, r.WriteText(&out))
 	for _, want := range []string{
-		"2 interleaved rounds of 2s, 5 large requests in each", "KEPT many_rows, a: no small request fails, and their p99 is 2ms, below 5ms",
-		"MISSED many_rows, b: 18 small requests failed and 4 were turned away (the large ones among them); none should",
-		"NOT MEASURED many_rows, c: no luck", "a: the first large request that failed: too large",
-		"b: the first small request that failed (the large ones among them): lost",
+		"2 interleaved rounds of 2s, 5 large requests in each", "met          many_rows, a: small requests that failed or were turned away: 0, wanted <= 0",
+		"not decided  many_rows, a: p99 of small requests: 2000.9 µs (±∞), wanted <= 5000 µs",
+		"not met      many_rows, b: small requests that failed or were turned away: 22, wanted <= 0",
+		"many_rows, c: not measured: no luck", "many_rows, a: the first large request that failed: too large", "many_rows, b: the first small request that failed: lost",
 	} {
 		assert.Contains(t, out.String(), want)
 	}
 }
 
-// With a given rate, every engine has the same load. The benchmark then does not search for a
-// capacity.
+// isolationOf measures a scenario on engines that run as the test says.
+func isolationOf(scenario string, run func(int, *worker.Round) (*worker.Report, error), engines ...string) *isolation {
+	o := new(isolation)
+	o.loads = loads{names: []string{scenario}, Rounds: 1, Duration: time.Second, run: run, of: "engine", subjects: engines, round: o.measure}
+	o.choose(isolationScenarios())
+	o.Large = 1
+	return o
+}
+
+// With a given rate, every engine has the same load. The benchmark then finds no capacity.
 func TestRateInPlaceOfAShare(t *testing.T) {
-	o := &isolation{Rounds: 1, Duration: time.Second, Large: 1, Share: 0.5, Rate: 70, scenarios: isolationScenarios()[:1],
-		run: func(_ int, r *worker.Round) (*worker.Report, error) {
-			assert.Equal(t, 70.0, r.Rate)
-			report := reportOf(time.Second, r.Requests, latencies())
-			report.Heavy = &load.Tally{Latency: latencies()}
-			return report, nil
-		}}
-	results, err := o.experiment([]string{"a"}).Measure(t.Context())
+	o := isolationOf("large_replies", func(_ int, r *worker.Round) (*worker.Report, error) {
+		assert.Equal(t, 70.0, r.Rate)
+		report := reportOf(time.Second, r.Requests, latencies())
+		report.Heavy = &load.Tally{Latency: latencies()}
+		return report, nil
+	}, "a")
+	o.Rate = 70
+	show := o.outlook()
+	results, err := o.experiment(&show).Measure(t.Context())
 	require.NoError(t, err)
-	row := isolationTable.Table(results[0]).Body()[0]
-	assert.Equal(t, []string{"a", "–", "70"}, row[:3])
+	assert.Equal(t, []string{"a", "–", "70"}, isolationTable.Table(results[0]).Body()[0][:3])
+	assert.False(t, o.report(&show, results).Failed)
 }
 
-// An engine that cannot keep up with any rate, or whose requests fail, still has a capacity or
-// a failure.
-func TestCapacity(t *testing.T) {
-	for name, c := range map[string]struct {
-		latency time.Duration
-		failure string
-		sheds   float64 // late above this rate of arrivals, and answers at once below; 0: never late
-		want    float64
-	}{
-		"bears all":     {time.Microsecond, "", 0, 64 * 63 / 64.},
-		"bears none":    {time.Second, "", 0, 1},
-		"fails at once": {0, "no luck", 0, 0},
-		"sheds":         {time.Microsecond, "", 20, 20},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := search{duration: time.Second, run: func(r *worker.Round) (*worker.Report, error) {
-				report := reportOf(time.Second, 64, latencies(c.latency))
-				if c.failure != "" {
-					report.Errors, report.FirstError = 1, c.failure
-				}
-				if c.sheds > 0 && r.Rate > c.sheds {
-					report.Shed = 1
-				}
-				return report, nil
-			}}
-			rate, err := s.capacity()
-			require.NoError(t, err)
-			assert.Equal(t, c.want, rate)
-			if c.failure != "" {
-				assert.ErrorContains(t, s.failure, c.failure)
-			}
-		})
-	}
-}
-
-// An older build's failures count if there are more of them than large requests, all of which
-// may have failed.
-func TestPromises(t *testing.T) {
-	s := isolationScenarios()[0]
-	for _, c := range []struct {
-		figures figures
-		want    promise
-		text    string
-	}{
-		{figures{"large_answered": {}, "p99_by_round_us": {Median: 19_990}}, kept, "KEPT large_replies, e: no small request fails, and their p99 is 19.99ms, below 20ms"},
-		{figures{"p99_by_round_us": {Median: 20_000}}, slow, "MISSED large_replies, e: the p99 of the small requests is 20ms, and should be below 20ms"},
-		{figures{"large_answered": {}, "small_errors": {Median: 1}}, failing, "MISSED large_replies, e: 1 small requests failed and 0 were turned away; none should"},
-		{figures{"small_errors": {Median: 5}}, kept, "KEPT "}, {figures{"small_errors": {Median: 6}}, failing, "(the large ones among them)"},
-	} {
-		text, found := s.verdict(&harness.Result{Labels: harness.Named("engine", "", "e")[0].Labels, Figures: c.figures}, 5)
-		assert.Contains(t, text, c.text)
-		assert.Equal(t, c.want, found, text)
-	}
+// An engine of whose small requests one fails has no capacity.
+func TestARequestThatFailsInTheClosedLoop(t *testing.T) {
+	o := isolationOf("large_replies", func(int, *worker.Round) (*worker.Report, error) {
+		report := reportOf(time.Second, 64, latencies())
+		report.Errors, report.FirstError = 1, "no luck"
+		return report, nil
+	}, "a")
+	show := o.outlook()
+	results, err := o.experiment(&show).Measure(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "1 of 64 requests failed, the first with: no luck", results[0][0].Failure)
 }
 
 var (
@@ -216,7 +172,7 @@ func TestOverload(t *testing.T) {
 	s := overloadScenarios()[0]
 	var fronts []string
 	none, answers, late, refusal := latencies(), latencies(time.Millisecond, 2*time.Millisecond), latencies(time.Millisecond, time.Second), latencies(500*time.Microsecond)
-	run := func(r *worker.Round) (*worker.Report, error) {
+	run := func(_ int, r *worker.Round) (*worker.Report, error) {
 		assert.Equal(t, r.Concurrency, r.Connections, "a connection for each request in flight")
 		switch {
 		case r.ServerPID == closing.pid:
@@ -243,9 +199,10 @@ func TestOverload(t *testing.T) {
 		}
 		return report, nil
 	}
-	o := &overload{Rounds: 6, Duration: 2 * time.Second, Warmup: time.Millisecond, Times: 3, scenarios: []overloadScenario{s},
-		fronts: []string{caller.RESP, caller.HTTP}, server: bounded, full: closing, run: run}
-	results, err := o.experiment().Measure(t.Context())
+	o := overloadOf("busy", run, caller.RESP, caller.HTTP)
+	o.Rounds, o.Duration, o.Warmup = 6, 2*time.Second, time.Millisecond
+	show := o.outlook()
+	results, err := o.experiment(&show).Measure(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"resp", "http", "http", "resp"}, fronts[:4], "no front is always the first")
 
@@ -262,24 +219,31 @@ func TestOverload(t *testing.T) {
 	assert.Equal(t, [3]float64{12, 6, 6}, [3]float64{http.Value("answered"), http.Value("late"), http.Value("errors")})
 
 	var out bytes.Buffer
-	require.NoError(t, o.report(results).WriteText(&out))
+	require.NoError(t, o.report(&show, results).WriteText(&out))
 	for _, want := range []string{
-		"met          p50 of a refusal, busy, resp: 500", "met          p99 of a refusal, busy, http: 500",
-		"KEPT busy, resp: each of 12 requests that were admitted answered within 100ms",
-		"MISSED busy, http: 12 of 18 requests that were admitted did not answer within 100ms",
-		"http: the first request that failed: TIMEOUT",
+		"met          busy, resp: p50 of a refusal: 500", "met          busy, http: p99 of a refusal: 500",
+		"met          busy, resp: admitted requests that did not answer within 100ms: 0, wanted <= 0",
+		"not met      busy, http: admitted requests that did not answer within 100ms: 12, wanted <= 0",
+		"busy, http: the first request that failed: TIMEOUT",
 		"resp: goodput 1/s at 3 arrivals/s, 100% of the capacity of 1/s; a refusal takes 3.0 µs of CPU time, an answer 7.0 µs",
 	} {
 		assert.Contains(t, out.String(), want)
 	}
 }
 
+// overloadOf measures a scenario on fronts that answer as the test says.
+func overloadOf(scenario string, run func(int, *worker.Round) (*worker.Report, error), fronts ...string) *overload {
+	o := &overload{Times: 3, server: bounded, full: closing}
+	o.loads = loads{names: []string{scenario}, Rounds: 1, Duration: time.Second, run: run, of: "front", fronts: fronts, subjects: fronts, round: o.measure}
+	o.choose(overloadScenarios())
+	return o
+}
+
 func TestPipelinedRequestsShareConnections(t *testing.T) {
-	m := overloading{new(overload), &overloadScenario{pipelined: 16}, caller.RESP}
-	assert.Equal(t, 16, m.base(bounded, 64).Connections)
-	assert.Equal(t, 8, m.base(bounded, 8).Connections)
-	m.front = caller.HTTP
-	assert.Equal(t, 64, m.base(bounded, 64).Connections)
+	o, s := new(overload), &overloadScenario{pipelined: 16}
+	assert.Equal(t, 16, o.base(s, caller.RESP, bounded, 64).Connections)
+	assert.Equal(t, 8, o.base(s, caller.RESP, bounded, 8).Connections)
+	assert.Equal(t, 64, o.base(s, caller.HTTP, bounded, 64).Connections)
 }
 
 // A server that does not do what the measurement assumes causes an error, not a figure.
@@ -296,9 +260,9 @@ func TestOverloadRefusesNonsense(t *testing.T) {
 			return reportOf(time.Second, 1, latencies(time.Microsecond)), nil
 		},
 	} {
-		o := &overload{Rounds: 1, Duration: time.Second, Times: 3, scenarios: overloadScenarios()[1:], fronts: []string{caller.RESP},
-			server: bounded, full: closing, run: func(*worker.Round) (*worker.Report, error) { return answer() }}
-		_, err := o.experiment().Measure(t.Context())
+		o := overloadOf("concat_plan", func(int, *worker.Round) (*worker.Report, error) { return answer() }, caller.RESP)
+		show := o.outlook()
+		_, err := o.experiment(&show).Measure(t.Context())
 		assert.ErrorContains(t, err, want)
 		assert.ErrorContains(t, err, "concat_plan, resp: ")
 	}
@@ -317,36 +281,38 @@ func TestFronts(t *testing.T) {
 			return seen, time.Duration(10+drift+busy+cpu) * time.Microsecond, nil
 		}
 	}
-	o := &fronts{Rounds: 6, callers: []frontCaller{
-		{name: inProcess, run: answers(0, 0, 400)}, {name: "resp", cpu: 2.5, p50: 60, run: answers(2, 50, 400)},
-		{name: "http", cpu: 6, p50: 90, run: answers(7, 95, 400)}, {name: "ab", run: answers(20, 200, 0)},
-	}}
-	results, err := o.experiment().Measure(t.Context())
+	o := &fronts{Plan: "p"}
+	o.Rounds = 6
+	o.call([]frontCaller{
+		{name: inProcess, run: answers(0, 0, 400)}, {name: "resp", run: answers(2, 50, 400)}, {name: "http", run: answers(7, 95, 400)}, {name: "ab", run: answers(20, 200, 0)},
+	})
+	show := o.outlook()
+	results, err := o.experiment(&show).Measure(t.Context())
 	require.NoError(t, err)
 	resp := results[0][1]
 	assert.Equal(t, 64_000.0, resp.Value("requests_per_second"))
 	assert.Equal(t, 1000.0, resp.Value("requests_per_second_at_one"))
 	assert.Equal(t, estimate(2, 2, 2), resp.Figures["cpu_over_us"], "the drift is not in differences within a round")
 	assert.Equal(t, estimate(50, 50, 50), resp.Figures["p50_over_us"])
-	r := o.report(results)
+	r := o.report(&show, results)
 	var verdicts []string
 	for _, v := range r.Verdicts {
 		verdicts = append(verdicts, string(v.Outcome()))
 	}
 	assert.Equal(t, []string{"met", "met", "not met", "not met"}, verdicts)
-	assert.Equal(t, "CPU a request of resp over in process, 64 in flight: 2.00 µs (2.00–2.00), wanted <= 2.5 µs", strings.TrimPrefix(r.Verdicts[0].String(), "met          "))
+	assert.Equal(t, "p, resp: CPU a request over in process, 64 in flight: 2.00 µs (2.00–2.00), wanted <= 2.5 µs", strings.TrimPrefix(r.Verdicts[0].String(), "met          "))
 	row := r.Sections[0].Tables[0].Body()[3]
 	assert.Equal(t, []string{"ab", "64000", "±0%", "–"}, row[:4])
 	assert.Equal(t, "+20.0", row[6])
 
 	o.callers[0].run = func(context.Context, int) (caller.Seen, time.Duration, error) { return caller.Seen{}, 0, errLuck }
-	_, err = o.experiment().Measure(t.Context())
-	assert.EqualError(t, err, "in process: 64 in flight: no luck")
+	_, err = o.experiment(&show).Measure(t.Context())
+	assert.EqualError(t, err, "p, in process: 64 in flight: no luck")
 }
 
 func TestAWorkerThatEndsIsAnError(t *testing.T) {
-	o := &isolation{Rounds: 1, Duration: time.Second, Large: 1, Share: 0.5, scenarios: isolationScenarios()[:1],
-		run: func(int, *worker.Round) (*worker.Report, error) { return nil, errLuck }}
-	_, err := o.experiment([]string{"a"}).Measure(t.Context())
+	o := isolationOf("large_replies", func(int, *worker.Round) (*worker.Report, error) { return nil, errLuck }, "a")
+	show := o.outlook()
+	_, err := o.experiment(&show).Measure(t.Context())
 	assert.ErrorIs(t, err, errLuck)
 }

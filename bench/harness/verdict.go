@@ -29,10 +29,14 @@ const (
 
 // Judge returns whether the estimate reaches the bound.
 func (b Bound) Judge(e Estimate) Outcome {
-	if e.Low == nil || e.High == nil {
+	low, high := e.Median, e.Median
+	switch {
+	case e.Exact:
+	case e.Low == nil || e.High == nil:
 		return Undecided
+	default:
+		low, high = *e.Low, *e.High
 	}
-	low, high := *e.Low, *e.High
 	if b.Op == "<=" {
 		low, high = -high, -low
 		b.Value = -b.Value
@@ -61,7 +65,10 @@ func (v Verdict) Outcome() Outcome { return v.Bound.Judge(v.Estimate) }
 // String returns the verdict as a line: the outcome, then what it rests on.
 func (v Verdict) String() string {
 	figure := "not measured"
-	if v.Estimate.Median != 0 {
+	switch {
+	case v.Estimate.Exact:
+		figure = fmt.Sprintf("%g%s", v.Estimate.Median, v.Unit)
+	case v.Estimate.Median != 0:
 		figure = v.Estimate.with(digits, v.Unit)
 	}
 	return fmt.Sprintf("%-11s  %s: %s, wanted %s %g%s", v.Outcome(), v.Aim, figure, v.Bound.Op, v.Bound.Value, v.Unit)

@@ -28,7 +28,7 @@ func TestBenchServe(t *testing.T) {
 		assert.Positive(t, r.P50AtOne.Median)
 	}
 	require.Len(t, verdicts, 4)
-	assert.Equal(t, "CPU a request of resp over in process, 64 in flight", verdicts[0].Aim)
+	assert.Equal(t, "simple_viewer, resp: CPU a request over in process, 64 in flight", verdicts[0].Aim)
 	assert.Equal(t, harness.AtMost(2.5), verdicts[0].Bound)
 	assert.Equal(t, harness.Undecided, verdicts[0].Outcome(), "two rounds decide nothing")
 	assert.Contains(t, o.stderr, "round 2 of 2, http: 64 in flight")
@@ -69,6 +69,6 @@ func TestBenchOverload(t *testing.T) {
 			assert.Positive(t, r.RefusalP50.Median)
 		}
 	}
-	assert.Len(t, found.Verdicts, 4)
+	assert.Len(t, found.Verdicts, 8)
 	assert.Contains(t, o.stderr, "concat_plan, round 1 of 1, http: answers")
 }
