@@ -8,25 +8,27 @@ package examples
 
 import (
 	"embed"
-	"errors"
 	"io/fs"
 	"path"
+
+	"github.com/rankd/rankd"
 )
 
 //go:embed articles/registry articles/artifacts feed/registry feed/artifacts shop/registry shop/artifacts shop/models
 var files embed.FS
 
-// Registry returns the tables of an example, by the name of its folder.
-func Registry(example string) (fs.FS, error) { return fs.Sub(files, path.Join(example, "registry")) }
-
-// Plans returns the compiled plans of an example, by the name of its folder: a plan folder with one plan, of that name.
-func Plans(example string) (fs.FS, error) { return fs.Sub(files, path.Join(example, "artifacts")) }
-
-// Models returns the folder of the models of an example, by the name of its folder; nil if it has none.
-func Models(example string) (fs.FS, error) {
-	folder := path.Join(example, "models")
-	if _, err := fs.Stat(files, folder); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// Options returns the tables, the plans and the models, if there are any, of an example, by the name of its folder, and the plan of that name.
+func Options(example string) (o rankd.Options, err error) {
+	o.Plan = example
+	if o.Registry, err = fs.Sub(files, path.Join(example, "registry")); err != nil {
+		return o, err
 	}
-	return fs.Sub(files, folder)
+	if o.Plans, err = fs.Sub(files, path.Join(example, "artifacts")); err != nil {
+		return o, err
+	}
+	models := path.Join(example, "models")
+	if _, missing := fs.Stat(files, models); missing == nil {
+		o.Models, err = fs.Sub(files, models)
+	}
+	return o, err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/loop/looptest"
@@ -29,15 +28,13 @@ func TestMain(m *testing.M) {
 func TestPlansAreCurrent(t *testing.T) {
 	for _, example := range []string{"articles", "feed", "shop"} {
 		t.Run(example, func(t *testing.T) {
-			tables, err := Registry(example)
+			o, err := Options(example)
 			require.NoError(t, err)
-			reg, err := registry.Load(tables, "dev")
-			require.NoError(t, err)
-			folder, err := Models(example)
+			reg, err := registry.Load(o.Registry, "dev")
 			require.NoError(t, err)
 			var models *gbdt.Set
-			if folder != nil {
-				models, err = gbdt.ReadFolder(folder, "models")
+			if o.Models != nil {
+				models, err = gbdt.ReadFolder(o.Models, "models")
 				require.NoError(t, err)
 			}
 			c, err := compiler.New(compiler.Config{Tasks: builtin.CatalogWith(models), Registry: reg})
@@ -65,11 +62,10 @@ func TestPlansAreCurrent(t *testing.T) {
 func TestPlans(t *testing.T) {
 	for _, example := range []string{"articles", "feed", "shop"} {
 		t.Run(example, func(t *testing.T) {
-			tables, err := Registry(example)
+			o, err := Options(example)
 			require.NoError(t, err)
-			models, err := Models(example)
-			require.NoError(t, err)
-			plantest.Test(t, plantest.Config{Folder: path.Join(example, "plans"), Engine: rankd.Options{Registry: tables, Models: models}})
+			o.Plan, o.Plans = "", nil // it compiles the sources
+			plantest.Test(t, plantest.Config{Folder: path.Join(example, "plans"), Engine: o})
 		})
 	}
 }

@@ -367,14 +367,11 @@ func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []
 		return "", nil, err
 	}
 	if s := o.standing; s != nil {
-		var plansErr, tablesErr, modelsErr error
-		engine.Plan = s.Name
-		engine.Plans, plansErr = s.Plans()
-		engine.Registry, tablesErr = s.Registry()
-		engine.Models, modelsErr = s.Models()
-		if err := errors.Join(plansErr, tablesErr, modelsErr); err != nil {
+		own, err := s.Options()
+		if err != nil {
 			return "", nil, err
 		}
+		engine.Plan, engine.Plans, engine.Registry, engine.Models = own.Plan, own.Plans, own.Registry, own.Models
 	}
 	if o.now != "" {
 		at, _ := request.ParseNow(o.now) // check has refused what it refuses.
@@ -600,9 +597,8 @@ func (m *comparing) writeScenario(r *rig) error {
 	if m.standing == nil {
 		return nil
 	}
-	tables, tablesErr := m.standing.Registry()
-	models, modelsErr := m.standing.Models()
-	if err := errors.Join(tablesErr, modelsErr); tables == nil || err != nil {
+	own, err := m.standing.Options()
+	if own.Registry == nil || err != nil {
 		return err
 	}
 	folder, err := r.folder()
@@ -610,11 +606,11 @@ func (m *comparing) writeScenario(r *rig) error {
 		return err
 	}
 	m.registryDir = filepath.Join(folder, "registry")
-	if err := os.CopyFS(m.registryDir, tables); models == nil || err != nil {
+	if err := os.CopyFS(m.registryDir, own.Registry); own.Models == nil || err != nil {
 		return err
 	}
 	m.modelDir = filepath.Join(folder, "models")
-	return os.CopyFS(m.modelDir, models)
+	return os.CopyFS(m.modelDir, own.Models)
 }
 
 // writeRequests writes the plans that the plan reads from memory, and the requests of the users, into a temporary folder.

@@ -45,11 +45,10 @@ var exampleNow = time.Date(2026, 11, 20, 12, 30, 0, 123456000, time.UTC)
 // openExample opens an engine with the plan of an example.
 func openExample(t testing.TB, addr string, x *example) *engine {
 	t.Helper()
-	tables, err := examples.Registry(x.plan)
+	o, err := examples.Options(x.plan)
 	require.NoError(t, err)
-	plans, err := examples.Plans(x.plan)
-	require.NoError(t, err)
-	e, err := rankd.Open(rankd.Options{Redis: addr, Registry: tables, Plans: plans, Plan: x.plan, Model: rankd.Sequential, Now: func() time.Time { return exampleNow }})
+	o.Redis, o.Model, o.Now = addr, rankd.Sequential, func() time.Time { return exampleNow }
+	e, err := rankd.Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Close()) })
 	return &engine{e}

@@ -4,9 +4,9 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"time"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/examples"
 	articles "github.com/rankd/rankd/examples/articles/data"
 	feed "github.com/rankd/rankd/examples/feed/data"
@@ -56,26 +56,10 @@ func All() []Scenario {
 	}
 }
 
-// Registry returns the tables of the plan; nil means the built-in ones.
-func (s *Scenario) Registry() (fs.FS, error) {
+// Options returns the plan with its tables and models; of a built-in plan its name alone.
+func (s *Scenario) Options() (rankd.Options, error) {
 	if !s.Example {
-		return nil, nil
+		return rankd.Options{Plan: s.Name}, nil
 	}
-	return examples.Registry(s.Name)
-}
-
-// Models returns the folder of the models of the plan; nil means none.
-func (s *Scenario) Models() (fs.FS, error) {
-	if !s.Example {
-		return nil, nil
-	}
-	return examples.Models(s.Name)
-}
-
-// Plans returns the folder of the plan; nil means the built-in one.
-func (s *Scenario) Plans() (fs.FS, error) {
-	if !s.Example {
-		return nil, nil
-	}
-	return examples.Plans(s.Name)
+	return examples.Options(s.Name)
 }

@@ -30,13 +30,10 @@ func TestScenarios(t *testing.T) {
 			if !s.Example { // the examples test their own data, which takes seconds to write
 				require.NoError(t, s.Fill(t.Context(), redis.Addr()))
 			}
-			tables, err := s.Registry()
+			o, err := s.Options()
 			require.NoError(t, err)
-			plans, err := s.Plans()
-			require.NoError(t, err)
-			models, err := s.Models()
-			require.NoError(t, err)
-			e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Model: rankd.Sequential, Registry: tables, Plans: plans, Models: models, Plan: s.Name})
+			o.Redis, o.Model = redis.Addr(), rankd.Sequential
+			e, err := rankd.Open(o)
 			require.NoError(t, err)
 			defer e.Close()
 			all, err := load.ParseUsers(s.Users, "")

@@ -65,12 +65,12 @@ func (r *reader) score(a *data.Article, at time.Time) float64 {
 func TestRanking(t *testing.T) {
 	now := time.Now()
 	addr := filled(t, now)
-	tables, err := examples.Registry("articles")
+	o, err := examples.Options("articles")
 	require.NoError(t, err)
-	artifacts, err := examples.Plans("articles")
-	require.NoError(t, err)
+	o.Redis = addr
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
-		e, err := rankd.Open(rankd.Options{Redis: addr, Registry: tables, Plans: artifacts, Plan: "articles", Model: model})
+		o.Model = model
+		e, err := rankd.Open(o)
 		require.NoError(t, err)
 		defer e.Close()
 		for _, r := range []reader{

@@ -53,15 +53,12 @@ func program() *examples.Program {
 
 // rank ranks the inbox of a user and prints the best articles.
 func rank(ctx context.Context, w io.Writer, redis string, user int64, request map[string]any, now time.Time) error {
-	registry, err := examples.Registry("articles")
+	o, err := examples.Options("articles")
 	if err != nil {
 		return err
 	}
-	plans, err := examples.Plans("articles")
-	if err != nil {
-		return err
-	}
-	e, err := rankd.Open(rankd.Options{Redis: redis, Registry: registry, Plans: plans, Plan: "articles"})
+	o.Redis = redis
+	e, err := rankd.Open(o)
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func TestFeed(t *testing.T) {
 	addr, w := filled(t, now), data.New(small, now)
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
 		t.Run(string(model), func(t *testing.T) {
-			e, err := open(rankd.Options{Redis: addr, Model: model})
+			e, err := rankd.Open(options(t, addr, model))
 			require.NoError(t, err)
 			defer e.Close()
 			for user := 1; user <= small.Users+1; user += 5 {
@@ -260,7 +260,7 @@ func TestTheFeedSurvivesItsSources(t *testing.T) {
 	now := time.Now()
 	redis := miniredis.RunT(t)
 	require.NoError(t, data.Fill(t.Context(), redis.Addr(), small, now))
-	e, err := open(rankd.Options{Redis: redis.Addr()})
+	e, err := rankd.Open(options(t, redis.Addr(), ""))
 	require.NoError(t, err)
 	defer e.Close()
 	for i, key := range []string{"popular:DE", "liked:7", "friends:7", "seen:7"} {
@@ -287,11 +287,12 @@ func TestTheFeedSurvivesItsSources(t *testing.T) {
 func BenchmarkFeed(b *testing.B) {
 	redis := testworld.StartRedis(b)
 	require.NoError(b, data.Fill(b.Context(), redis.Addr, data.Size{Posts: 20_000, Users: 1000}, time.Now()))
-	tables, err := examples.Registry("feed")
-	require.NoError(b, err)
+	o := options(b, redis.Addr, "")
+	tables := o.Registry
 	for _, mode := range []registry.CacheMode{registry.CacheOff, registry.CacheTTL, registry.CacheBroadcast} {
 		b.Run("cache="+string(mode), func(b *testing.B) {
-			e, err := open(rankd.Options{Redis: redis.Addr, Registry: withCache(b, tables, mode)})
+			o.Registry = withCache(b, tables, mode)
+			e, err := rankd.Open(o)
 			require.NoError(b, err)
 			defer e.Close()
 			rank := func(user int) {
@@ -324,4 +325,12 @@ func withCache(t testing.TB, tables fs.FS, mode registry.CacheMode) fs.FS {
 		changed[file.Name()] = &fstest.MapFile{Data: text}
 	}
 	return changed
+}
+
+// options returns those of an engine with the feed.
+func options(t testing.TB, redis string, model rankd.Model) rankd.Options {
+	o, err := examples.Options("feed")
+	require.NoError(t, err)
+	o.Redis, o.Model = redis, model
+	return o
 }

@@ -41,7 +41,12 @@ func program() *examples.Program {
 		Fill:  func(ctx context.Context, redis string, now time.Time) error { return data.Fill(ctx, redis, s, now) },
 		Data:  func() string { return fmt.Sprintf("%d posts and %d users", s.Posts, s.Users) },
 		Do: func(ctx context.Context, w io.Writer, redis string, now time.Time) error {
-			e, err := open(rankd.Options{Redis: redis})
+			o, err := examples.Options("feed")
+			if err != nil {
+				return err
+			}
+			o.Redis = redis
+			e, err := rankd.Open(o)
 			if err != nil {
 				return err
 			}
@@ -62,21 +67,6 @@ func listed(text string) []string {
 		return []string{}
 	}
 	return strings.Split(text, ",")
-}
-
-// open opens an engine with the registry and the plan of the feed.
-func open(o rankd.Options) (*rankd.Engine, error) {
-	var err error
-	if o.Registry == nil {
-		if o.Registry, err = examples.Registry("feed"); err != nil {
-			return nil, err
-		}
-	}
-	if o.Plans, err = examples.Plans("feed"); err != nil {
-		return nil, err
-	}
-	o.Plan = "feed"
-	return rankd.Open(o)
 }
 
 // show prints the posts of an answer.

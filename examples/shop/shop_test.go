@@ -218,15 +218,11 @@ func damage(r *rand.Rand, redis *miniredis.Miniredis) {
 // TestShop compares the start page and a page of a category with a second implementation of the
 // ranking, on all engines and in all modes.
 func TestShop(t *testing.T) {
-	registry, err := examples.Registry("shop")
-	require.NoError(t, err)
-	plans, err := examples.Plans("shop")
-	require.NoError(t, err)
-	models, err := examples.Models("shop")
+	options, err := examples.Options("shop")
 	require.NoError(t, err)
 	now := time.Date(2026, time.May, 2, 9, 30, 0, 0, time.UTC)
 	redis := miniredis.RunT(t)
-	options := rankd.Options{Redis: redis.Addr(), Registry: registry, Plans: plans, Plan: "shop", Models: models, Now: func() time.Time { return now }}
+	options.Redis, options.Now = redis.Addr(), func() time.Time { return now }
 	engines := make(map[string]*rankd.Engine)
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
 		o := options
