@@ -2,10 +2,12 @@ package artifacts_test
 
 import (
 	"encoding/json"
+	"flag"
 	"io/fs"
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,6 +17,9 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
 )
+
+// emulator runs this program where the machine is of another processor, and its children, too.
+var emulator = flag.String("emulator", "", "a program, such as qemu-aarch64-static, that starts the compiler's child processes")
 
 func TestMain(m *testing.M) {
 	compiler.Main()
@@ -26,11 +31,17 @@ var drawn = os.DirFS("testdata/drawn")
 
 // TestPlansAreUpToDate compiles each source in the folder plans and compares it with its
 // artifact. After a change of a source or of the compiler, run go run ./cmd/rankd compile
-// plans.
+// plans. The artifacts have the same bytes on every processor.
 func TestPlansAreUpToDate(t *testing.T) {
 	reg, err := registry.Default("dev")
 	require.NoError(t, err)
-	c, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: reg})
+	config := compiler.Config{Tasks: builtin.Catalog(), Registry: reg}
+	if *emulator != "" {
+		self, err := os.Executable()
+		require.NoError(t, err)
+		config.Command, config.Timeout = []string{*emulator, self}, time.Minute
+	}
+	c, err := compiler.New(config)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, c.Close()) }()
 	sources, err := compiler.Folder("../plans")

@@ -1,8 +1,12 @@
 package compiler
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/dop251/goja"
@@ -58,4 +62,35 @@ export default definePlan({ name: "p", build: (ctx) => ctx.fixed_source({ trace:
 		require.NoError(t, json.Unmarshal(a.Artifact, &got))
 		assert.Equal(t, want, got.Nodes[0].Params.Trace, code)
 	}
+}
+
+// constantsOfMath is the digest of what TestArtifactsWithMath compiles.
+const constantsOfMath = "408c10d0efc100de930b48765d203ec724415e3cd554a01ea194c02e1b8d4e0f"
+
+// TestArtifactsWithMath compiles a plan with many constants that Math and ** compute. The artifact has the same bytes on every
+// processor: .ci/long math runs this test on others.
+func TestArtifactsWithMath(t *testing.T) {
+	number := func(x float64) string {
+		text := strconv.FormatFloat(x, 'g', -1, 64)
+		return "(" + strings.NewReplacer("+Inf", "Infinity", "-Inf", "-Infinity").Replace(text) + ")"
+	}
+	var list []string
+	for _, f := range elementarytest.Functions(t) {
+		for i := 0; i < len(f.Nearest); i += 10 {
+			if math.IsNaN(f.Nearest[i]) || math.IsInf(f.Nearest[i], 0) {
+				continue
+			}
+			var args []string
+			for _, x := range f.Case(i) {
+				args = append(args, number(x))
+			}
+			list = append(list, "Math."+f.Name+"("+strings.Join(args, ", ")+")")
+			if f.Name == "pow" {
+				list = append(list, strings.Join(args, " ** "))
+			}
+		}
+	}
+	require.Greater(t, len(list), 600)
+	tree := compact(t, predicates(t, []string{"Key.score.in([" + strings.Join(list, ", ") + "])"}))
+	assert.Equal(t, constantsOfMath, fmt.Sprintf("%x", sha256.Sum256([]byte(tree))), "constants have changed, or they differ on this processor")
 }

@@ -503,7 +503,7 @@ func (r *rewriter) assign(n *ast.AssignExpression) {
 		// JavaScript assigns only if it takes the right side.
 		r.replace(left.from, to, fmt.Sprintf("%s%q, %s, () => (%[3]s =", call("logical"), written, target))
 		r.walk(n.Right)
-		r.insert(right.to, "), (v) => (%s = v), %d)", target, left.from)
+		r.insert(right.to, "), (%s) => (%s = %[1]s), %[3]d)", hostName+"value", target, left.from)
 		return
 	case plainTarget.MatchString(target):
 		r.replace(at, to, "= "+call("infix")+strconv.Quote(written)+", "+target+",")

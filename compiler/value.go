@@ -262,12 +262,12 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 		if b, ok := boolean(v); ok {
 			return constBool(b)
 		}
+	case goja.IsNull(v) && nulls:
+		return constNull()
 	case want == text:
 		if goja.IsString(v) {
 			return constText(v.String())
 		}
-	case goja.IsNull(v) && nulls:
-		return constNull()
 	case goja.IsNumber(v):
 		f := v.ToFloat()
 		if math.IsNaN(f) || math.IsInf(f, 0) {

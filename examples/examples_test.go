@@ -1,10 +1,12 @@
 package examples
 
 import (
+	"flag"
 	"os"
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,6 +18,9 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
 )
+
+// emulator runs this program where the machine is of another processor, and its children, too.
+var emulator = flag.String("emulator", "", "a program, such as qemu-aarch64-static, that starts the compiler's child processes")
 
 func TestMain(m *testing.M) {
 	compiler.Main()
@@ -37,7 +42,13 @@ func TestPlansAreCurrent(t *testing.T) {
 				models, err = gbdt.ReadFolder(o.Models, "models")
 				require.NoError(t, err)
 			}
-			c, err := compiler.New(compiler.Config{Tasks: builtin.CatalogWith(models), Registry: reg})
+			config := compiler.Config{Tasks: builtin.CatalogWith(models), Registry: reg}
+			if *emulator != "" {
+				self, err := os.Executable()
+				require.NoError(t, err)
+				config.Command, config.Timeout = []string{*emulator, self}, time.Minute
+			}
+			c, err := compiler.New(config)
 			require.NoError(t, err)
 			defer c.Close()
 			file := path.Join(example, "plans", example+compiler.Extension)
