@@ -152,7 +152,7 @@ func (u *unit) failScript(err error) {
 		message, hint := u.thrownWords(thrown)
 		u.failAt(u.thrownAt(thrown.Stack()), "exception", message, hint)
 	case errors.As(err, &syntax):
-		u.failAt(u.rewritten.original(1, syntax.Offset-prefixLen+1), "syntax", "plan code cannot use this syntax: "+lowerFirst(syntax.Message), noSyntax)
+		u.failAt(u.rewritten.original(1, syntax.Offset-prefixLen+1), "syntax", syntaxText(syntax.Message), syntaxHint(syntax.Message))
 	default:
 		u.fail("exception", u.folder.entry, 1, 1, err.Error(), internalHint)
 	}
@@ -166,8 +166,13 @@ var absent = map[string]string{
 	"queueMicrotask": noTimers, "fetch": noReach, "XMLHttpRequest": noReach, "WebSocket": noReach, "process": noReach,
 	"require": noReach, "module": noReach, "Deno": noReach, "Bun": noReach, "Buffer": noReach, "window": noReach, "document": noReach,
 	"eval": noEval, "Function": noEval, "console": "plans have no output; throw new Error(text) stops with a text",
-	"crypto": noChance,
+	"crypto": noChance, "Promise": noTimers, "WeakRef": noTimers, "Iterator": noSyntax, "Temporal": noClock,
+	"Intl": "plans have no locales: the same source gives the same artifact", "structuredClone": "write { ...x }, or JSON.parse(JSON.stringify(x))",
+	"SharedArrayBuffer": noReach, "Atomics": noReach,
 }
+
+// commonModule is the name in place of module that esbuild makes of export =.
+const commonModule = "stdin_module"
 
 const (
 	noClock  = "plans have no clock: the same source gives the same artifact"
@@ -198,7 +203,13 @@ func (u *unit) thrownText(v goja.Value) string {
 func (u *unit) thrownWords(e *goja.Exception) (message, hint string) {
 	text := "an object"
 	_ = u.inside(func() error { text = u.thrownText(e.Value()); return nil }) // it may throw once more
+	if text == "TypeError: Dynamic object is not callable" {
+		return "a key, a parameter or an expression is called as a function", "write Key.id without parentheses, and an operator between two expressions"
+	}
 	if match := notDefined.FindStringSubmatch(text); match != nil {
+		if match[1] == commonModule {
+			return "a plan has no export =", "write export default"
+		}
 		if why, ok := absent[match[1]]; ok {
 			return "plans have no " + match[1], why
 		}

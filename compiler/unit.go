@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -137,7 +138,7 @@ func (u *unit) failParse(err error) {
 			if line < 1 || line > len(u.bundle.lines) {
 				continue
 			}
-			u.failAt(u.bundle.lines[line-1]+max(0, column-1), "syntax", "plan code cannot use this syntax: "+lowerFirst(e.Message), noSyntax)
+			u.failAt(u.bundle.lines[line-1]+max(0, column-1), "syntax", syntaxText(e.Message), syntaxHint(e.Message))
 		}
 	}
 	if len(u.answer.Errors) == 0 {
@@ -215,4 +216,22 @@ func marshal(v any) []byte {
 		panic(err) // plain data
 	}
 	return text
+}
+
+// faultOfSource matches what the engine says of faults that esbuild passes.
+var faultOfSource = regexp.MustCompile(`^(Missing initializer|Unterminated|Unmatched|Invalid regular expression|Nothing to repeat|Invalid group)`)
+
+// syntaxText and syntaxHint tell a fault of the source from syntax that the engine lacks.
+func syntaxText(message string) string {
+	if faultOfSource.MatchString(message) {
+		return lowerFirst(message)
+	}
+	return "plan code cannot use this syntax: " + lowerFirst(message)
+}
+
+func syntaxHint(message string) string {
+	if faultOfSource.MatchString(message) {
+		return "the source has to be TypeScript: tsc --noEmit says more"
+	}
+	return noSyntax
 }

@@ -200,7 +200,6 @@ func Atan2(y, x float64) float64 {
 	if a != a || b != b {
 		return math.NaN()
 	}
-	_, most := math.Frexp(max(a, b))
 	var angle pair
 	switch {
 	case a == 0 || math.IsInf(b, 0) && !math.IsInf(a, 0):
@@ -213,7 +212,10 @@ func Atan2(y, x float64) float64 {
 		if angle.high = a / b; x > 0 {
 			return math.Copysign(angle.high, y)
 		}
-	default:
+	case min(a, b) > 0x1p-300 && max(a, b) < 0x1p300:
+		angle = quarter(pair{a, 0}, pair{b, 0})
+	default: // No part of a product may be too small or too large.
+		_, most := math.Frexp(max(a, b))
 		scale := func(v float64) pair { return pair{math.Ldexp(v, -most), 0} }
 		angle = quarter(scale(a), scale(b))
 	}

@@ -100,6 +100,10 @@ func operatorTrees(o *Operator) map[string]string {
 		return map[string]string{"strings": regex("7$", "")}
 	case opTexts:
 		return map[string]string{"columns": tree(texts...), "constant": tree(text, `{"op":"const_string","value":"C7"}`)}
+	case opLower, opLength:
+		return map[string]string{"strings": tree(text)}
+	case opConcat:
+		return map[string]string{"strings": tree(texts...), "string,float": tree(text, score)}
 	case opTable:
 		table := func(x, entries string) string {
 			return `{"op":"table","x":` + x + `,"entries":` + entries + `,"default":1}`
@@ -155,9 +159,12 @@ func BenchmarkOperators(b *testing.B) {
 				})
 				continue
 			}
-			e := mustExprOf(b, typedLanguage, tree)
+			e, key := mustExprOf(b, typedLanguage, tree), &registry.Key{ID: 2001, Type: registry.Float}
+			if o.Makes == String {
+				key = &registry.Key{ID: 3002, Type: registry.String}
+			}
 			run(name, func() {
-				if _, err := e.Column(nil, m, rows, params); err != nil {
+				if _, err := e.ColumnOf(nil, m, rows, params, key); err != nil {
 					b.Fatal(err)
 				}
 				m.Release(nil)
