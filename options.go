@@ -64,6 +64,9 @@ type Options struct {
 	// NoSecrets leaves the passwords of the endpoints unread, so that an engine opens without their files and
 	// environment variables: to check plans, or to print the registry. Such an engine connects without a password.
 	NoSecrets bool
+	// RedisAgrees names what Redis was read from if that is not meant for Env alone: "rankd.toml". Open and Reload then
+	// refuse an endpoint whose table names another server or database. Empty: Redis counts, whatever the tables say.
+	RedisAgrees string
 	// EmbeddedRedis starts a server inside the process and returns its address, as in Redis. Open calls
 	// it if Redis is empty and the registry marks an endpoint as embedded; Close calls stop.
 	// Nil means that such endpoints keep their addresses.
@@ -205,7 +208,7 @@ type Compiler interface {
 // source returns what generations are loaded from.
 func (o *Options) source() generation.Source {
 	s := generation.Source{
-		Redis: o.Redis, NoSecrets: o.NoSecrets, EmbeddedRedis: o.EmbeddedRedis, Env: o.Env, Registry: o.Registry, RegistryName: o.RegistryName, Cache: o.Cache,
+		Redis: o.Redis, RedisAgrees: o.RedisAgrees, NoSecrets: o.NoSecrets, EmbeddedRedis: o.EmbeddedRedis, Env: o.Env, Registry: o.Registry, RegistryName: o.RegistryName, Cache: o.Cache,
 		Models: o.Models, ModelsName: o.ModelsName, Plans: o.Plans, PlansName: o.PlansName, PlansDir: o.PlansDir, Plan: o.Plan, PlanFile: o.PlanFile,
 		PlanText: o.PlanText, Synthetic: o.Synthetic, Tasks: o.Tasks,
 	}

@@ -69,12 +69,8 @@ func (r *Registry) WriteText(w io.Writer) error {
 	fmt.Fprintf(tw, "\nENDPOINT (%s)\tNAME\tKIND\tADDRESS\t", r.env)
 	fmt.Fprintln(tw, "DATABASE\tUSER\tPASSWORD\tMAX INFLIGHT\tCONNECTIONS\tCONNECT TIMEOUT\tREQUEST TIMEOUT\tSETTINGS")
 	for _, e := range r.endpoints {
-		addr, secret := e.shownAddr(), e.Policy.Password
+		addr, secret := e.ShownAddr(), e.Policy.Password
 		if e.Kind == HTTP {
-			addr += e.Service.Path
-			if e.Service.TLS {
-				addr = "https://" + addr
-			}
 			secret = e.Service.BearerToken
 		}
 		user := e.Policy.Username
@@ -87,13 +83,18 @@ func (r *Registry) WriteText(w io.Writer) error {
 	return tw.Flush()
 }
 
-// shownAddr returns the address of a Redis as a URL without login and database: "redis+sentinel://h:26379/master". That of a plain server has no scheme.
-func (e *Endpoint) shownAddr() string {
+// ShownAddr returns the address as people read it: a URL without login, database and query, such as "redis+sentinel://h:26379/master". That of a
+// plain server has no scheme.
+func (e *Endpoint) ShownAddr() string {
 	addr, scheme := e.Addr(), "redis"
 	if e.TLS != nil {
 		scheme = "rediss"
 	}
 	switch {
+	case e.Kind == HTTP && e.Service.TLS:
+		return "https://" + addr + e.Service.Path
+	case e.Kind == HTTP:
+		return addr + e.Service.Path
 	case e.Embedded:
 		return "embedded"
 	case e.Cluster:

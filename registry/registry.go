@@ -327,6 +327,28 @@ func (r *Registry) RedisProblem(s Server) error {
 	return nil
 }
 
+// RedisElsewhere returns how the tables contradict a server that is meant for all environments: they have an endpoint of
+// kind redis at another address, or in another database. It returns nil if they agree.
+func (r *Registry) RedisElsewhere(s Server) error {
+	for _, e := range r.endpoints {
+		moved := *e
+		moved.move(s)
+		if here, there := e.place(), moved.place(); e.Kind == Redis && here != there {
+			return fmt.Errorf("%s is not where endpoints.%s.toml has endpoint %s, which is %s; for all environments stands only what the tables agree to: "+
+				"put it under [env.dev], or choose with [env.%s] or --redis", there, r.env, errtext.Text(e.ID), here, r.env)
+		}
+	}
+	return nil
+}
+
+// place returns where a Redis is, with the database.
+func (e *Endpoint) place() string {
+	if e.Policy.Database == 0 {
+		return e.ShownAddr()
+	}
+	return fmt.Sprintf("%s database %d", e.ShownAddr(), e.Policy.Database)
+}
+
 // exposed names the password that would leave in clear text if the endpoint moved to s. It is empty if none would.
 func (e *Endpoint) exposed(s Server) string {
 	switch {

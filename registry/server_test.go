@@ -215,3 +215,40 @@ func FuzzParseServer(f *testing.F) {
 		require.False(t, s.Username != "" && s.Password.IsZero())
 	})
 }
+
+// TestServersOfAllEnvironments: a server agrees with a table that has the same address and database, however either
+// says so, and who logs in does not matter.
+func TestServersOfAllEnvironments(t *testing.T) {
+	for _, c := range []struct{ endpoint, server, elsewhere string }{
+		{`url = "redis://h:6379"`, "h:6379", ""},
+		{`url = "redis://u:c4n4ry@h:6379"`, "redis://h", ""},
+		{`url = "redis://h/2"`, "h:6379", ""}, // The database of the table stays.
+		{`url = "redis://h/2"`, "redis://h/2", ""},
+		{`url = "redis://h/2"`, "redis://x:c4n4ry@h/1", "h:6379 database 1 is not where endpoints.prod.toml has endpoint ep_1, which is h:6379 database 2"},
+		{`url = "redis://h"`, "h:1", "h:1 is not where endpoints.prod.toml has endpoint ep_1, which is h:6379"},
+		{`url = "redis://u:c4n4ry@h"`, "i:6379", "i:6379 is not where"},
+		{`url = "rediss://h"`, "h:6379", "which is rediss://h:6379"},
+		{`url = "redis+cluster://h,i"`, "redis+cluster://h,i", ""},
+		{`url = "redis+cluster://h,i"`, "h:6379", "which is redis+cluster://h:6379,i:6379"},
+		{`url = "redis+sentinel://h/m"`, "redis+sentinel://h/n", "redis+sentinel://h:26379/n is not where"},
+		{`url = "unix:///s"`, "unix:///s", ""},
+		{"kind = \"http\"\nurl = \"http://h:1/p?token=c4n4ry\"", "i:6379", ""},
+	} {
+		row := "[[endpoint]]\nid = \"ep_1\"\nname = \"one\"\n" + c.endpoint
+		if !strings.Contains(row, "kind") {
+			row += "\nkind = \"redis\""
+		}
+		row += "\n[endpoint.policy]\nmax_inflight = 1\nconnect_timeout_ms = 1\nrequest_timeout_ms = 1\n"
+		r, err := registry.Load(tables(map[string]string{"endpoints.dev.toml": row, "endpoints.test.toml": row, "endpoints.prod.toml": row}), "prod")
+		require.NoError(t, err, c.endpoint)
+		server, err := registry.ParseServer(c.server)
+		require.NoError(t, err)
+		err = r.RedisElsewhere(server)
+		if c.elsewhere == "" {
+			assert.NoError(t, err, c)
+			continue
+		}
+		assert.ErrorContains(t, err, c.elsewhere)
+		assert.NotContains(t, err.Error(), "c4n4ry")
+	}
+}

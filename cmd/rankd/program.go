@@ -124,6 +124,11 @@ func (p *program) readProject(cmd *cobra.Command, args []string) error {
 		if project == nil {
 			continue
 		}
+		if cmd.Name() != "init" { // which writes the tables if they are not there
+			if err := project.CheckFolders(); err != nil {
+				return err
+			}
+		}
 		var leave []string
 		if parent := cmd.Parent(); parent != nil && parent.Name() == "bench" {
 			leave = []string{"redis"} // A benchmark has a Redis of its own, unless the command line names one.

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,6 +44,22 @@ func startMute(t *testing.T, stderr *os.File, args ...string) *serverProcess {
 		return err == nil && read(t, reply).status == 200
 	})
 	return s
+}
+
+// TestTheReadyLineNamesTheEndpoints: who reads the log of a start sees where requests will go, without logins.
+func TestTheReadyLineNamesTheEndpoints(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../../registry/tables")))
+	const row = "[[endpoint]]\nid = %q\nname = %q\nkind = %q\nurl = %q\n[endpoint.policy]\nmax_inflight = 1\nconnect_timeout_ms = 1\nrequest_timeout_ms = 1\n"
+	text := fmt.Sprintf(row, "ep_0001", "redis_default", "redis", "rediss+cluster://u:c4n4ry@h:1,i:2?tls_ca=ca.pem") +
+		fmt.Sprintf(row, "ep_0002", "http_api", "http", "https://h/p?token=c4n4ry")
+	for _, env := range []string{"dev", "test", "prod"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "endpoints."+env+".toml"), []byte(text), 0o644))
+	}
+	s := launchServer(t, "--env", "prod", "--registry_dir", dir, "--redis", "redis://u:c4n4ry@h:1/3", "--resp", "off", "--admin", "off")
+	ready := s.log.await(t, "ready", `"msg":"ready"`)
+	assert.Equal(t, map[string]any{"redis_default": "h:1", "http_api": "https://h:443/p"}, ready["endpoints"])
+	assert.NotContains(t, fmt.Sprint(ready), "c4n4ry")
 }
 
 // await waits for a condition that no log reports.

@@ -190,3 +190,48 @@ func BenchmarkCompile(b *testing.B) {
 		})
 	}
 }
+
+// TestOneRedisOfAllEnvironments: what stands at the top of rankd.toml does not move the endpoints of test and prod in
+// silence. What was chosen for the environment, or on the command line, does.
+func TestOneRedisOfAllEnvironments(t *testing.T) {
+	for _, c := range []struct {
+		project string
+		args    []string
+		want    string // where the endpoint is; or else the error
+	}{
+		{"redis = \"h:1\"", nil, "h:1"},
+		{"redis = \"h:1\"", []string{"--env", "prod"}, "rankd.toml: redis: h:1 is not where endpoints.prod.toml has endpoint ep_0001, which is 127.0.0.1:6379; " +
+			"for all environments stands only what the tables agree to: put it under [env.dev], or choose with [env.prod] or --redis"},
+		{"redis = \"redis://u:c4n4ry@127.0.0.1\"", []string{"--env", "prod"}, "127.0.0.1:6379"},
+		{"redis = \"h:1\"", []string{"--env", "prod", "--redis", "i:2"}, "i:2"},
+		{"redis = \"h:1\"\n[env.prod]\nredis = \"j:3\"", []string{"--env", "prod"}, "j:3"},
+		{"redis = \"h:1\"\n[env.prod]\nredis = \"j:3\"", []string{"--env", "test"}, "rankd.toml: redis: h:1 is not where endpoints.test.toml"},
+		{"[env.dev]\nredis = \"h:1\"", []string{"--env", "prod"}, "127.0.0.1:6379"},
+		{"[env.dev]\nredis = \"h:1\"", nil, "h:1"},
+	} {
+		t.Chdir(t.TempDir())
+		require.NoError(t, os.WriteFile("rankd.toml", []byte(c.project), 0o644))
+		o := run(t, nil, append([]string{"--print-registry"}, c.args...)...)
+		if strings.HasPrefix(c.want, "rankd.toml") {
+			assert.Equal(t, exitUsage, o.status, o.stdout)
+			assert.Contains(t, o.stderr, c.want)
+			continue
+		}
+		require.Equal(t, exitOK, o.status, o.stderr)
+		assert.Regexp(t, `(?m)^ep_0001 .* `+regexp.QuoteMeta(c.want)+" ", o.stdout)
+		assert.NotContains(t, o.stdout, "c4n4ry")
+	}
+}
+
+// TestPlansOfAnEnvironment: what may stand at the top of rankd.toml may stand in one environment.
+func TestPlansOfAnEnvironment(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeSource(t, ".", "a", threeRows("a"))
+	writeSource(t, "live", "b", threeRows("b"))
+	require.NoError(t, os.WriteFile("rankd.toml", []byte("plans = \"plans\"\n[env.prod]\nplans = \"live/plans\"\nartifacts = \"served\""), 0o644))
+	assert.Contains(t, run(t, nil, "--list-plans").stdout, "\na ")
+	assert.Contains(t, run(t, nil, "--list-plans", "--env", "prod").stdout, "\nb ")
+	assert.Contains(t, run(t, nil, "compile", "--env", "prod").stderr, "compiled 1 plan to served")
+	assert.FileExists(t, "served/b.plan.json")
+	assert.Contains(t, run(t, nil, "check", "--env", "prod").stderr, "1 plan up to date")
+}

@@ -48,7 +48,10 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 	}
 	k.residents()
 	for _, folder := range [...]string{dir, o.output} {
-		k.aliases(folder)
+		k.report.checkAliases(folder, func(name string) bool { _, ok := k.plans[name]; return ok })
+	}
+	if err := k.compareAliases(); err != nil {
+		return err
 	}
 	if o.json {
 		return k.report.writeJSON(p.Stdout)
@@ -165,20 +168,6 @@ func (k *checker) residents() {
 			if err != nil {
 				k.fail("resident-rows", reader.path, n.SourceSpan, fmt.Sprintf("node %q reads the rows of plan %s: %v", n.ID, of, err))
 			}
-		}
-	}
-}
-
-// aliases checks the aliases of a folder. A folder that does not exist has none.
-func (k *checker) aliases(folder string) {
-	aliases, err := plan.ReadAliases(os.DirFS(folder))
-	if err == nil {
-		err = plan.Aliased(aliases, func(name string) bool { _, ok := k.plans[name]; return ok })
-	}
-	if err != nil {
-		for _, line := range strings.Split(err.Error(), "\n") {
-			k.report.fail(compiler.Diagnostic{Code: "bad-alias", File: filepath.Join(folder, plan.AliasesFile), Line: 1, Column: 1,
-				Message: strings.TrimPrefix(line, plan.AliasesFile+": ")})
 		}
 	}
 }

@@ -60,6 +60,33 @@ func TestCheck(t *testing.T) {
 			require.NoError(t, os.Remove("plans/a.plan.ts"))
 			return nil
 		}, []string{"artifacts/plans/a.plan.json:1:1: error: the source of this artifact is gone"}},
+		{"aliases that are copied", func(t *testing.T, dir string) []string {
+			write(t, dir, map[string]string{"plans/aliases.toml": "home = \"a\"\n"})
+			require.NoError(t, run(t, dir, "compile", "plans").err)
+			return nil
+		}, nil},
+		{"aliases that are not copied", func(t *testing.T, dir string) []string {
+			write(t, dir, map[string]string{"plans/aliases.toml": "home = \"a\"\n"})
+			return nil
+		}, []string{"plans/aliases.toml:1:1: error: its copy is missing", "hint: run rankd compile plans -o artifacts/plans"}},
+		{"other aliases", func(t *testing.T, dir string) []string {
+			write(t, dir, map[string]string{"plans/aliases.toml": "home = \"a\"\n", "artifacts/plans/aliases.toml": "home = \"b\"\n"})
+			return nil
+		}, []string{"plans/aliases.toml:1:1: error: artifacts/plans/aliases.toml is stale"}},
+		{"aliases whose source is gone", func(t *testing.T, dir string) []string {
+			write(t, dir, map[string]string{"artifacts/plans/aliases.toml": "home = \"a\"\n"})
+			return nil
+		}, []string{"artifacts/plans/aliases.toml:1:1: error: the source of these aliases is gone", "hint: remove the file, or move it to plans"}},
+		{"aliases of a plan that is not there", func(t *testing.T, dir string) []string {
+			write(t, dir, map[string]string{"plans/aliases.toml": "home = \"c\"\n"})
+			return nil
+		}, []string{"plans/aliases.toml:1:1: error: home: there is no plan c"}},
+		{"artifacts beside their sources, with aliases", func(t *testing.T, dir string) []string {
+			require.NoError(t, os.RemoveAll("artifacts"))
+			write(t, dir, map[string]string{"plans/aliases.toml": "home = \"a\"\n"})
+			require.NoError(t, run(t, dir, "compile", "plans", "-o", "plans").err)
+			return []string{"plans", "-o", "plans"}
+		}, nil},
 		{"an artifact without a source", func(t *testing.T, dir string) []string {
 			write(t, dir, map[string]string{"plans/hand.plan.json": fixed("hand"), "artifacts/plans/other.plan.json": fixed("other")})
 			return nil

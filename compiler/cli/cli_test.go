@@ -108,6 +108,34 @@ func TestCompile(t *testing.T) {
 }
 
 // The same plans give the same bytes, wherever they are compiled.
+// TestCompileCopiesAliases: the aliases of a folder come beside its artifacts, once the plans are there that they name.
+func TestCompileCopiesAliases(t *testing.T) {
+	dir := t.TempDir()
+	const aliases = "# who gets what\nhome = { a = \"a\", b = \"b\", b_share = 5 }\n"
+	write(t, dir, map[string]string{"plans/a.plan.ts": source("a", 1), "plans/aliases.toml": aliases, "more/b.plan.ts": source("b", 2)})
+	copied := func() string {
+		text, _ := os.ReadFile("artifacts/plans/aliases.toml")
+		return string(text)
+	}
+	o := run(t, dir, "compile", "plans")
+	assert.ErrorIs(t, o.err, cmdline.ErrReported)
+	assert.Equal(t, "plans/aliases.toml:1:1: error: home: there is no plan b [bad-alias]\nrankd: compiled 1 plan to artifacts/plans; 1 file with errors\n", o.stderr)
+	assert.Empty(t, copied())
+
+	require.NoError(t, run(t, dir, "compile", "plans", "more", "plans/a.plan.ts").err)
+	assert.Equal(t, aliases, copied())
+
+	write(t, dir, map[string]string{"more/aliases.toml": "start = \"b\"\n"})
+	o = run(t, dir, "compile", "plans", "more")
+	assert.EqualError(t, o.err, "plans/aliases.toml and more/aliases.toml differ, and the artifacts have one aliases.toml: put all aliases into one of them")
+	write(t, dir, map[string]string{"more/aliases.toml": aliases})
+	require.NoError(t, run(t, dir, "compile", "plans", "more").err)
+
+	write(t, dir, map[string]string{"more/aliases.toml": "", "plans/aliases.toml": ""})
+	require.NoError(t, run(t, dir, "compile", "plans").err)
+	assert.Empty(t, copied(), "an empty file is one, too")
+}
+
 func TestArtifactsDoNotDependOnTheWorkingFolder(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"plans/a.plan.ts": source("a", 1)})
@@ -227,6 +255,13 @@ func TestInitCommand(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "country")
 	assert.Contains(t, string(text), "title")
+
+	// A folder of tables that is not there is made, with tables that the example can use.
+	o = run(t, dir, "init", "third", "--registry_dir", "deep/registry")
+	require.NoError(t, o.err)
+	assert.Equal(t, "wrote deep/registry, which has the built-in tables: put your own columns, parameters and endpoints there\n"+
+		"wrote third/rankd.d.ts\nwrote third/tsconfig.json\nwrote third/example.plan.ts\nwrote third/example.plan.test.ts\n", o.stdout)
+	assert.NoError(t, run(t, dir, "compile", "third", "--registry_dir", "deep/registry").err)
 }
 
 // tables is the path of the built-in tables. It is absolute, because tests change their folder.

@@ -29,21 +29,29 @@ func (p *Program) compile(ctx context.Context, o *options, args []string) error 
 	if o.watch {
 		return p.watch(ctx, o, args, c)
 	}
+	aliases, err := findAliases(args)
+	if err != nil {
+		return err
+	}
 	results, err := c.Compile(ctx, sources...)
 	if err != nil {
 		return &cmdline.RuntimeError{Err: err}
 	}
-	return p.finish(o, results)
+	return p.finish(o, results, aliases)
 }
 
-// finish writes the artifacts and reports. The error is cmdline.ErrReported if a plan has errors.
-func (p *Program) finish(o *options, results []compiler.Result) error {
-	if err := o.write(results); err != nil {
-		return &cmdline.RuntimeError{Err: err}
-	}
+// finish writes the artifacts and the aliases, and reports. The error is cmdline.ErrReported if a plan or an alias has errors.
+func (p *Program) finish(o *options, results []compiler.Result, aliases aliasesFile) error {
 	r := report{Plans: []compiled{}, Diagnostics: []compiler.Diagnostic{}}
 	for i := range results {
 		r.add(&results[i], o.artifactPath(&results[i]))
+	}
+	err := o.write(results)
+	if err == nil {
+		err = r.writeAliases(aliases, o.output)
+	}
+	if err != nil {
+		return &cmdline.RuntimeError{Err: err}
 	}
 	if o.json {
 		return r.writeJSON(p.Stdout)

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/compiler/editor"
 	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -44,7 +48,7 @@ func (p *Program) compileCommand(ctx context.Context) *cobra.Command {
 		Short: "Compile plans in TypeScript to artifacts",
 		Long: `Compile plans in TypeScript to artifacts, <name>.plan.json. A folder stands for the files
 *.plan.ts in it. An artifact is replaced only if its whole plan compiled; the other plans
-are compiled all the same.`,
+are compiled all the same. The aliases.toml of a folder is copied beside the artifacts.`,
 		Example: `  rankd compile plans                     # to artifacts/plans
   rankd compile plans --watch             # again on each save
   rankd compile mine.plan.ts -o . --json  # errors as JSON, for an editor`,
@@ -70,7 +74,8 @@ func (p *Program) checkCommand(ctx context.Context) *cobra.Command {
 		Short: "Check that plans compile and that their artifacts are up to date",
 		Long: `Compile the plans of a folder without writing, and compare them with their artifacts. An
 artifact that differs, that is missing or whose source is gone is an error. So is an
-artifact without a source that uses a key or a parameter which the registry lacks.`,
+artifact without a source that uses a key or a parameter which the registry lacks, and
+an aliases.toml beside the artifacts that is not that of the folder.`,
 		Example: `  rankd check plans
   rankd check plans --advise  # also what a request could cost less`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -96,8 +101,9 @@ func (p *Program) initCommand() *cobra.Command {
 		Short: "Make a folder ready to write plans in TypeScript",
 		Long: `Write the type declarations that editors and tsc need, a tsconfig.json, and an example with tests. Files
 that are there stay, but declarations of an earlier init are brought up to date. New columns and parameters in the
-short form get their ids, as with rankd registry lock. With --registry_dir and without a rankd.toml here or above, write one
-that names both folders, so that no command needs to be told.`,
+short form get their ids, as with rankd registry lock. A folder of --registry_dir that is not there is made, with the
+built-in tables to begin with. With --registry_dir and without a rankd.toml here or above, write one that names both
+folders, so that no command needs to be told.`,
 		Example: `  rankd init plans`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmdline.CheckValues(cmd.Flags()); err != nil {
@@ -109,6 +115,9 @@ that names both folders, so that no command needs to be told.`,
 			}
 			report := func(line string) { fmt.Fprintln(p.Stdout, line) }
 			if o.registryDir != "" {
+				if err := writeTables(o.registryDir, report); err != nil {
+					return err
+				}
 				path, added, err := cmdline.LockRegistry(o.registryDir, true)
 				if err != nil {
 					return err
@@ -129,6 +138,18 @@ that names both folders, so that no command needs to be told.`,
 	}
 	o.addRegistryFlags(cmd)
 	return cmd
+}
+
+// writeTables writes the built-in tables into a folder that does not exist yet. It calls report with one line.
+func writeTables(dir string, report func(line string)) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil // What is there is read as it is.
+	}
+	if err := os.CopyFS(dir, registry.DefaultTables()); err != nil {
+		return &cmdline.RuntimeError{Err: err}
+	}
+	report("wrote " + errtext.Name(dir) + ", which has the built-in tables: put your own columns, parameters and endpoints there")
+	return nil
 }
 
 func (o *options) addFlags(cmd *cobra.Command) {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/plan"
 )
 
 // watch compiles the sources that the arguments name, and again what each change affects, until ctx
@@ -45,10 +47,12 @@ func endOfWatch(ctx context.Context, err error) error {
 	return err
 }
 
-// isSource reports whether plans may consist of the file at path.
+// isSource reports whether plans may consist of the file at path, or their aliases stand in it.
 func isSource(path string) bool {
-	return strings.HasSuffix(path, ".ts") && !strings.HasSuffix(path, ".d.ts")
+	return isAliases(path) || strings.HasSuffix(path, ".ts") && !strings.HasSuffix(path, ".d.ts")
 }
+
+func isAliases(path string) bool { return filepath.Base(path) == plan.AliasesFile }
 
 // round compiles what the changed files affect and reports.
 func (p *Program) round(
@@ -59,12 +63,20 @@ func (p *Program) round(
 		fmt.Fprintf(p.Stderr, "rankd: %v\n", err)
 		return nil
 	}
-	known.forget(sources)
-	todo := known.affected(sources, changed)
-	if len(todo) == 0 {
+	aliases, err := findAliases(args)
+	if err != nil {
+		fmt.Fprintf(p.Stderr, "rankd: %v\n", err)
 		return nil
 	}
-	fresh, err := c.Compile(ctx, todo...)
+	known.forget(sources)
+	todo := known.affected(sources, changed)
+	var fresh []compiler.Result
+	switch {
+	case len(todo) > 0:
+		fresh, err = c.Compile(ctx, todo...)
+	case !slices.ContainsFunc(slices.Collect(maps.Keys(changed)), isAliases):
+		return nil
+	}
 	if err == nil {
 		if same := known.sharingNames(fresh); len(same) > 0 { // compiled together they are refused
 			fresh, err = c.Compile(ctx, append(todo, same...)...)
@@ -79,7 +91,7 @@ func (p *Program) round(
 			return &cmdline.RuntimeError{Err: err}
 		}
 	}
-	if err := p.finish(o, fresh); err != nil && !errors.Is(err, cmdline.ErrReported) {
+	if err := p.finish(o, fresh, aliases); err != nil && !errors.Is(err, cmdline.ErrReported) {
 		return err
 	}
 	return nil

@@ -120,6 +120,20 @@ export default definePlan({ name: "a", build: (ctx) => ctx.fixedSource({ rowCoun
 	assert.NoError(t, w.stop())
 }
 
+// TestWatchCopiesAliases: a change of the aliases alone counts.
+func TestWatchCopiesAliases(t *testing.T) {
+	w := watchFolder(t, map[string]string{"plans/a.plan.ts": source("a", 1)})
+	w.until("compiled 1 plan ")
+	for _, aliases := range []string{"home = \"a\"", "start = \"a\""} {
+		w.save("plans/aliases.toml", aliases)
+		w.until("compiled 0 plans ")
+		text, err := os.ReadFile("artifacts/plans/aliases.toml")
+		require.NoError(t, err)
+		assert.Equal(t, aliases, string(text))
+	}
+	assert.NoError(t, w.stop())
+}
+
 // Somebody saves a file in another state while one state is compiled. In the end the artifact
 // belongs to the last state.
 func TestWatchTheLastStateWins(t *testing.T) {

@@ -167,6 +167,7 @@ func (e *EngineFlags) Check(given *pflag.FlagSet, table []Setting) error {
 		if _, bad := rankd.RedisAddr(e.Redis); bad != nil {
 			err = errors.Join(err, fmt.Errorf("--redis is host:port or a URL: %w", bad))
 		}
+		e.RedisAgrees = annotation(given.Lookup("redis"), agreeKey)
 	}
 	if _, bad := request.ParseNow(e.now); e.now != "" && bad != nil {
 		err = errors.Join(err, fmt.Errorf("--now: %w", bad))

@@ -33,22 +33,26 @@ type Project struct {
 
 // projectRows are the members of a ProjectFile.
 type projectRows struct {
+	projectSettings
+	Env struct {
+		Dev  projectSettings `toml:"dev"`
+		Test projectSettings `toml:"test"`
+		Prod projectSettings `toml:"prod"`
+	} `toml:"env"`
+}
+
+// projectSettings are the members that may stand at the top, for all environments, and in that of one.
+type projectSettings struct {
 	Registry  string `toml:"registry"`
 	Models    string `toml:"models"`
 	Plans     string `toml:"plans"`
 	Artifacts string `toml:"artifacts"`
 	Redis     string `toml:"redis"`
-	Env       struct {
-		Dev  environmentRows `toml:"dev"`
-		Test environmentRows `toml:"test"`
-		Prod environmentRows `toml:"prod"`
-	} `toml:"env"`
 }
 
-// environmentRows are the members that each environment may have.
-type environmentRows struct {
-	Models string `toml:"models"`
-	Redis  string `toml:"redis"`
+// of returns the settings of an environment. The zero value: there are none.
+func (r *projectRows) of(env string) projectSettings {
+	return map[string]projectSettings{"dev": r.Env.Dev, "test": r.Env.Test, "prod": r.Env.Prod}[env]
 }
 
 // FindProject reads the ProjectFile in the folder of start or in the nearest folder above it. It stops below
@@ -103,18 +107,25 @@ func readProject(path string, text []byte) (*Project, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %s", errtext.Name(path), errtext.Text(err.Error()))
 	}
-	for _, folder := range []struct{ member, path string }{
-		{"registry", p.file.Registry}, {"models", p.file.Models},
-		{"env.dev.models", p.file.Env.Dev.Models}, {"env.test.models", p.file.Env.Test.Models}, {"env.prod.models", p.file.Env.Prod.Models},
-	} {
-		if folder.path == "" {
-			continue
-		}
-		if _, err := openFolder(errtext.Name(path)+": "+folder.member, p.at(folder.path)); err != nil {
-			return nil, err
+	return p, nil
+}
+
+// CheckFolders reports a folder of tables or models that is not there, whatever the environment.
+func (p *Project) CheckFolders() error {
+	for _, table := range []struct {
+		prefix string
+		projectSettings
+	}{{"", p.file.projectSettings}, {"env.dev.", p.file.Env.Dev}, {"env.test.", p.file.Env.Test}, {"env.prod.", p.file.Env.Prod}} {
+		for _, folder := range []struct{ member, path string }{{"registry", table.Registry}, {"models", table.Models}} {
+			if folder.path == "" {
+				continue
+			}
+			if _, err := openFolder(errtext.Name(p.path)+": "+table.prefix+folder.member, p.at(folder.path)); err != nil {
+				return err
+			}
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // at returns a path in the file relative to the working directory.
@@ -128,29 +139,32 @@ func (p *Project) at(path string) string {
 // Apply sets flags that are not on the command line to the values of the file, for the environment of --env, except
 // those in leave.
 func (p *Project) Apply(given *pflag.FlagSet, leave ...string) error {
-	own := environmentRows{}
-	if env := given.Lookup("env"); env != nil {
-		own = map[string]environmentRows{"dev": p.file.Env.Dev, "test": p.file.Env.Test, "prod": p.file.Env.Prod}[env.Value.String()]
+	env := "dev"
+	if f := given.Lookup("env"); f != nil {
+		env = f.Value.String()
 	}
-	models, redis := cmp.Or(own.Models, p.file.Models), cmp.Or(own.Redis, p.file.Redis)
+	all, own := p.file.projectSettings, p.file.of(env)
 	for _, s := range []struct {
-		flag, value string
-		folder      bool
+		flag, all, own string
+		folder         bool
 	}{
-		{"registry_dir", p.file.Registry, true}, {"model_dir", models, true}, {"plan_dir", p.file.Plans, true},
-		{"output", p.file.Artifacts, true}, {"redis", redis, false},
+		{"registry_dir", all.Registry, own.Registry, true}, {"model_dir", all.Models, own.Models, true},
+		{"plan_dir", all.Plans, own.Plans, true}, {"output", all.Artifacts, own.Artifacts, true}, {"redis", all.Redis, own.Redis, false},
 	} {
-		f := given.Lookup(s.flag)
-		if f == nil || f.Changed || s.value == "" || slices.Contains(leave, s.flag) {
+		f, value := given.Lookup(s.flag), cmp.Or(s.own, s.all)
+		if f == nil || f.Changed || value == "" || slices.Contains(leave, s.flag) {
 			continue
 		}
 		if s.folder {
-			s.value = p.at(s.value)
+			value = p.at(value)
 		}
-		if err := f.Value.Set(s.value); err != nil { // Changed stays false: the flag is not on the command line.
+		if err := f.Value.Set(value); err != nil { // Changed stays false: the flag is not on the command line.
 			return fmt.Errorf("%s: %s: %w", errtext.Name(p.path), s.flag, err)
 		}
-		p.used = append(p.used, "--"+s.flag+" "+HidePassword(s.value))
+		if s.flag == "redis" && s.own == "" && env != "dev" {
+			_ = given.SetAnnotation(s.flag, agreeKey, []string{errtext.Name(p.path)}) // There is such a flag.
+		}
+		p.used = append(p.used, "--"+s.flag+" "+HidePassword(value))
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func projectTree(t *testing.T, folder string, files map[string]string) {
 
 func TestProject(t *testing.T) {
 	const text = "registry = \"tables\"\nmodels = \"models\"\nplans = \"plans\"\nartifacts = \"out\"\nredis = \"redis://u:pw@h:1\"\n" +
-		"[env.prod]\nredis = \"prod:6379\"\nmodels = \"tables\""
+		"[env.prod]\nregistry = \"models\"\nmodels = \"tables\"\nplans = \"live\"\nartifacts = \"served\"\nredis = \"prod:6379\""
 	files := map[string]string{"rankd.toml": text, "tables/x": "", "models/x": "", "plans/deep/x": "", "repository/.git/x": "", "repository/a/x": ""}
 	for _, c := range []struct {
 		name, folder string
@@ -34,10 +34,10 @@ func TestProject(t *testing.T) {
 			"rankd.toml: --registry_dir tables --model_dir models --plan_dir plans --output out --redis redis://***@h:1"},
 		{"above", "plans/deep", nil, "../../tables ../../models ../../plans ../../out redis://u:pw@h:1\n" +
 			"../../rankd.toml: --registry_dir ../../tables --model_dir ../../models --plan_dir ../../plans --output ../../out --redis redis://***@h:1"},
-		{"flags win", ".", []string{"--registry_dir=mine", "--redis=h:2", "--env=prod"}, "mine tables plans out h:2\n" +
-			"rankd.toml: --model_dir tables --plan_dir plans --output out"},
-		{"environment", ".", []string{"--env=prod"}, "tables tables plans out prod:6379\n" +
-			"rankd.toml: --registry_dir tables --model_dir tables --plan_dir plans --output out --redis prod:6379"},
+		{"flags win", ".", []string{"--registry_dir=mine", "--redis=h:2", "--env=prod"}, "mine tables live served h:2\n" +
+			"rankd.toml: --model_dir tables --plan_dir live --output served"},
+		{"environment", ".", []string{"--env=prod"}, "models tables live served prod:6379\n" +
+			"rankd.toml: --registry_dir models --model_dir tables --plan_dir live --output served --redis prod:6379"},
 		{"another environment", ".", []string{"--env=test", "--model_dir=m", "--plan_dir=p", "--output=o"}, "tables m p o redis://u:pw@h:1\n" +
 			"rankd.toml: --registry_dir tables --redis redis://***@h:1"},
 		{"not above a repository", "repository/a", nil, "    \n"},
@@ -63,7 +63,11 @@ func TestProject(t *testing.T) {
 			given := 0
 			f.Visit(func(*pflag.Flag) { given++ })
 			assert.Equal(t, len(c.args), given, "the file gives no flag as if the command line did")
-			assert.NotEmpty(t, *env)
+			agrees := ""
+			if *env == "test" { // whose redis is for all environments
+				agrees = "rankd.toml"
+			}
+			assert.Equal(t, agrees, annotation(f.Lookup("redis"), agreeKey))
 		})
 	}
 }
@@ -75,13 +79,16 @@ func TestProjectErrors(t *testing.T) {
 		"[env.prod]\nmodels = \"none\"":  "rankd.toml: env.prod.models: stat none: no such file or directory",
 		"\nregistri = \"x\"":             "rankd.toml: line 2: unknown field registri",
 		"[env.staging]\nredis = \"h:1\"": "rankd.toml: line 1: unknown field env.staging",
-		"[env.prod]\nregistry = \"x\"":   "rankd.toml: line 2: unknown field env.prod.registry",
+		"[env.test]\nregistry = \"x\"":   "rankd.toml: env.test.registry: stat x: no such file or directory",
 		"plans = 1":                      "rankd.toml: line 1: ",
 		"plans":                          "rankd.toml: line 1: ",
 		string(make([]byte, 1<<16+1)):    "rankd.toml: larger than 65536 bytes",
 	} {
 		projectTree(t, ".", map[string]string{"rankd.toml": text})
-		_, err := FindProject(".")
+		p, err := FindProject(".")
+		if err == nil {
+			err = p.CheckFolders()
+		}
 		assert.ErrorContains(t, err, want)
 	}
 }
@@ -95,7 +102,7 @@ func TestWriteProject(t *testing.T) {
 	assert.Equal(t, []string{"wrote rankd.toml"}, lines)
 	p, err := FindProject(".")
 	require.NoError(t, err)
-	assert.Equal(t, projectRows{Registry: "tables", Plans: "plans"}, p.file)
+	assert.Equal(t, projectRows{projectSettings: projectSettings{Registry: "tables", Plans: "plans"}}, p.file)
 }
 
 // FuzzProject reads any text without a panic. A text that it accepts contains no unknown names.
@@ -112,6 +119,6 @@ func FuzzProject(f *testing.F) {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		plans := flags.String("plan_dir", "", "")
 		require.NoError(t, p.Apply(flags))
-		assert.Equal(t, p.file.Plans != "", *plans != "")
+		assert.Equal(t, p.file.Plans != "" || p.file.Env.Dev.Plans != "", *plans != "")
 	})
 }

@@ -42,6 +42,9 @@ const (
 	seeKey   = "see"
 )
 
+// agreeKey is the annotation of --redis whose value is for all environments: the name of the file that says so.
+const agreeKey = "agree"
+
 // AddSettings adds the flags of a table.
 func AddSettings(f *pflag.FlagSet, table []Setting) {
 	for _, s := range table {

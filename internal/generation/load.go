@@ -26,6 +26,7 @@ import (
 // Source says from what generations are loaded: options of an engine, with the same names and meanings. Immutable.
 type Source struct {
 	Redis         string
+	RedisAgrees   string
 	NoSecrets     bool
 	EmbeddedRedis func() (addr string, stop func(), err error)
 	Env           string
@@ -255,6 +256,9 @@ func (l *Loader) moveEndpoints(reg *registry.Registry) (*registry.Registry, erro
 				return nil, err
 			}
 			l.server, o.Redis = &server, "" // The engine keeps no second copy of the password.
+		}
+		if err := reg.RedisElsewhere(*l.server); err != nil && o.RedisAgrees != "" {
+			return nil, fmt.Errorf("%s: redis: %w", o.RedisAgrees, err)
 		}
 		if err := reg.RedisProblem(*l.server); err != nil && !o.NoSecrets {
 			return nil, err

@@ -225,5 +225,9 @@ func (s *server) started() {
 		attributes = append(attributes, "certificate_expires", s.certificates.Expires())
 		s.checkCertificate()
 	}
-	s.log.Info("ready", attributes...)
+	var endpoints []any
+	for _, e := range s.engine.Registry().Endpoints() {
+		endpoints = append(endpoints, e.Name, e.ShownAddr())
+	}
+	s.log.Info("ready", append(attributes, slog.Group("endpoints", endpoints...))...)
 }
