@@ -45,7 +45,7 @@ type Engine struct {
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 
 	malformed malformedLog
-	faults    *fileio.Lines // of panics
+	lines     *fileio.Lines // that requests cause
 	untracked untracked
 }
 
@@ -58,7 +58,7 @@ func Open(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("rankd: options: %w", err)
 	}
 	e := &Engine{options: o, clock: clock.NewReal(), lateAnswer: lateAnswer}
-	e.faults = fileio.NewLines(o.Logger, faultLinesPerSecond, time.Now, nil)
+	e.lines = fileio.NewLines(o.Logger, linesPerSecond, time.Now, nil)
 	e.options.Redis = "" // The engine keeps no second copy of the password.
 	if e.kept, err = generation.Open(o.source(), host{e}, o.Logger); err != nil {
 		return nil, err
@@ -492,7 +492,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		e.kept.Close()
 		e.scheduler.Close(scheduler.Forever)
 		e.kept.StopServer()
-		e.flushFaults()
+		e.flushLines()
 	}()
 	select {
 	case <-ended:

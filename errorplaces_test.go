@@ -194,12 +194,14 @@ func TestMalformedIDsAreTold(t *testing.T) {
 						}
 						assert.JSONEq(t, c.want, cachedMember.ReplaceAllString(string(told), ""))
 					}
+					malformed := e.Metrics().Values["id"].Malformed
+					require.NoError(t, e.Close()) // The log has all lines then.
 					if c.want == "null" {
 						assert.Empty(t, log.String())
 						return
 					}
 					assert.Equal(t, 1, strings.Count(log.String(), "entries are not ids"), log.String())
-					assert.Positive(t, e.Metrics().Values["id"].Malformed)
+					assert.Positive(t, malformed)
 				})
 			})
 		}

@@ -181,13 +181,13 @@ func (e *Engine) faulty(id, while string, recovered any) *Error {
 	return runError(id, scheduler.ErrFault, nil)
 }
 
-// faultLinesPerSecond bounds the lines of panics: strangers may find a request that causes one.
-const faultLinesPerSecond = 10
+// linesPerSecond bounds the lines that requests cause: of panics, since strangers may find a request that causes one, and of what cannot be read.
+const linesPerSecond = 10
 
 // logFault logs a panic of the engine, or of a program's functions. Nobody waits for the log. where completes the
 // sentence; id is of the request, empty if it is not known. Any goroutine.
 func (e *Engine) logFault(where, id string, recovered any, stack []byte) {
-	e.faults.Put(slog.LevelError, "panic "+where, func() []slog.Attr {
+	e.lines.Put(slog.LevelError, "panic "+where, func() []slog.Attr {
 		attrs := []slog.Attr{slog.Any("panic", recovered), slog.String("stack", string(stack))}
 		if id != "" {
 			attrs = append(attrs, slog.String("request_id", errtext.Cut(id)))
@@ -196,11 +196,11 @@ func (e *Engine) logFault(where, id string, recovered any, stack []byte) {
 	})
 }
 
-// flushFaults waits for the lines so far, for a second at most.
-func (e *Engine) flushFaults() {
+// flushLines waits for the lines so far, for a second at most.
+func (e *Engine) flushLines() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = e.faults.Flush(ctx)
+	_ = e.lines.Flush(ctx)
 }
 
 // runError returns the *Error for an error of the scheduler. The text names the kind of failure; the detail describes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -530,7 +531,7 @@ func (l *malformedLog) due(n malformedNode, now clock.Time) bool {
 	return true
 }
 
-// logMalformed writes a line for each node that could not read ids, at most once in malformedEvery.
+// logMalformed writes a line for each node that could not read ids, at most once in malformedEvery. It does not wait for the log.
 func (e *Engine) logMalformed(plan string, result *scheduler.Result) {
 	for _, c := range result.Completeness() {
 		if m := c.Malformed; m != nil && e.malformed.due(malformedNode{plan, c.Node.ID}, e.clock.Now()) {
@@ -538,8 +539,11 @@ func (e *Engine) logMalformed(plan string, result *scheduler.Result) {
 			if m.Values {
 				what = "values are not of their type"
 			}
-			e.options.Logger.Warn(what, "plan", plan, "node", c.Node.ID, "op", c.Node.Op, "label", c.Node.Trace,
-				"malformed", m.Count, "of", m.Of, "first", m.First, "key", m.Key)
+			attrs := []slog.Attr{
+				slog.String("plan", plan), slog.String("node", c.Node.ID), slog.String("op", c.Node.Op), slog.String("label", c.Node.Trace),
+				slog.Int("malformed", m.Count), slog.Int("of", m.Of), slog.String("first", m.First), slog.String("key", m.Key),
+			}
+			e.lines.Put(slog.LevelWarn, what, func() []slog.Attr { return attrs })
 		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 // the library. Each has a bound: a stranger must not fill a log.
 var loggers = []string{
 	"../../engine.go: h.engine.options.Logger.Warn", // a reload causes it
-	"../../request.go: e.options.Logger.Warn",       // malformedLog: one a minute for a node
 }
 
 // TestEachLineThatAStrangerCausesIsBounded lists the calls of the logger that accepting and reading can reach: all in
