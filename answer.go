@@ -174,7 +174,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 type Output struct {
 	rows     rowset.RowSet
 	registry *registry.Registry
-	texts    []string // the ids, by the numbers in their place; nil: they are integers
+	texts    *rowset.IDTexts // the ids, by the numbers in their place; nil: they are integers
 	name     string
 }
 
@@ -200,7 +200,7 @@ func (o Output) IDText(i int) string { return o.idText(o.rows.ID(i)) }
 
 func (o Output) idText(id int64) string {
 	if o.texts != nil {
-		return o.texts[id]
+		return o.texts.At(id)
 	}
 	return strconv.FormatInt(id, 10)
 }

@@ -405,7 +405,7 @@ func (h host) Warm(ctx context.Context, g *generation.Generation, graph *plan.Gr
 }
 
 // Run implements generation.Host.
-func (h host) Run(ctx context.Context, g *generation.Generation, graph *plan.Graph, limit time.Duration) (rows rowset.RowSet, ids []string, err error) {
+func (h host) Run(ctx context.Context, g *generation.Generation, graph *plan.Graph, limit time.Duration) (rows rowset.RowSet, ids *rowset.IDTexts, err error) {
 	answer, err := h.engine.ask(ctx, g, graph, limit)
 	if err != nil {
 		return rowset.RowSet{}, nil, err

@@ -241,11 +241,12 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if bad := givenInts(r.ID, graph, params); bad != nil {
 		return bad
 	}
-	if graph != nil && graph.TextIDs {
-		params.SetIDs(rowset.NewIDDict())
-	}
+	var kept *rowset.IDDict
 	if graph != nil && len(graph.Resident) > 0 {
-		c.Residents = c.generation.Snapshot(graph)
+		c.Residents, kept = c.generation.Snapshot()
+	}
+	if graph != nil && graph.TextIDs {
+		params.SetIDs(kept.Extend())
 	}
 	c.Flow = r.Flow
 	c.Graph, c.UserID, c.Deltas = graph, r.UserID, r.SchemaDeltas

@@ -237,7 +237,8 @@ func TestKeptRowsOfTexts(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(nil)
 	require.NoError(t, err)
 	defer redis.Close()
-	store(t, redis.Addr(), []string{"RPUSH", "items", "shoe", "hat", "sock"}, []string{"SADD", "seen:1", "hat", "tie"}, []string{"RPUSH", "first:1", "tie", "sock"})
+	store(t, redis.Addr(), []string{"RPUSH", "items", "shoe", "hat", "sock"}, []string{"SADD", "seen:1", "hat", "tie"}, []string{"RPUSH", "first:1", "tie", "sock"},
+		[]string{"RPUSH", "shown", "sock", "belt"})
 	tables := residentTables("").FS()
 	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"product\"\nid = \"string\"\n")}
 	const kept = `{"node_id": "kept", "op": "resident", "inputs": [], "params": {"plan": "items", "entity": "product"}}`
@@ -247,6 +248,13 @@ func TestKeptRowsOfTexts(t *testing.T) {
 			`+kept+`, {"node_id": "both", "op": "union", "inputs": ["first", "kept"]}, {"node_id": "once", "op": "dedupe", "inputs": ["both"]},
 			{"node_id": "out", "op": "exclude", "inputs": ["once"], "params": {"endpoint": "ep_0001", "key": "seen:{user}"}}`, "out"),
 		"odd.plan.json": residentPlan("odd", strings.Replace(kept, `, "entity": "product"`, "", 1), "kept"),
+		// Rows of several plans, whose ids agree.
+		"seen.plan.json":    residentPlan("seen", `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "shown", "entity": "product"}}`, "out"),
+		"numbers.plan.json": residentPlan("numbers", `{"node_id": "out", "op": "fixed_source", "inputs": [], "params": {"row_count": 2}}`, "out"),
+		"two.plan.json": residentPlan("two", kept+`, {"node_id": "shown", "op": "resident", "inputs": [], "params": {"plan": "seen", "entity": "product"}},
+			{"node_id": "first", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "first:{user}", "entity": "product"}},
+			{"node_id": "both", "op": "union", "inputs": ["shown", "first", "kept"]}, {"node_id": "out", "op": "dedupe", "inputs": ["both"]}`, "out"),
+		"count.plan.json": residentPlan("count", `{"node_id": "kept", "op": "resident", "inputs": [], "params": {"plan": "numbers"}}`, "kept"),
 	}
 	for _, model := range models {
 		e := open(t, rankd.Options{Redis: redis.Addr(), Model: model, Registry: tables, Plans: folder})
@@ -254,6 +262,13 @@ func TestKeptRowsOfTexts(t *testing.T) {
 			got, err := answerOf(t, e, "new", 1)
 			require.NoError(t, err)
 			assert.Equal(t, `[{"id":"sock","fields":{}},{"id":"shoe","fields":{}}]`, got)
+		}
+		for _, before := range []string{"count", "two", "new"} { // "count" has integers as ids.
+			_, err := answerOf(t, e, before, 1)
+			require.NoError(t, err)
+			got, err := answerOf(t, e, "two", 1)
+			require.NoError(t, err)
+			assert.Equal(t, `[{"id":"sock","fields":{}},{"id":"belt","fields":{}},{"id":"tie","fields":{}},{"id":"shoe","fields":{}},{"id":"hat","fields":{}}]`, got)
 		}
 		_, err := answerOf(t, e, "odd", 1)
 		require.ErrorContains(t, err, "plan items returns rows of entity product, and the node is for no entity")

@@ -35,8 +35,9 @@ func (r *Run) item(text string) item {
 		}
 	}
 	if it.texts {
-		it.id = int64(slices.Index(r.texts(), id))
-		it.known = it.id >= 0
+		if ids := r.Params.IDs(); ids != nil {
+			it.id, it.known = ids.Find(id)
+		}
 		return it
 	}
 	it.id, it.known = rowset.ParseInt([]byte(id))
@@ -61,18 +62,12 @@ func (it *item) of(n *plan.Node) bool {
 
 // idText returns the id of a row of a node as text, or "" if it is an integer.
 func (r *Run) idText(n *plan.Node, id int64) string {
-	if texts := r.texts(); n.Entity.TextIDs() && id < int64(len(texts)) {
-		return texts[id]
+	if ids := r.Params.IDs(); ids != nil && n.Entity.TextIDs() {
+		if texts := ids.Texts(); id < int64(texts.Len()) {
+			return texts.At(id)
+		}
 	}
 	return ""
-}
-
-// texts returns the ids that are texts, by the numbers in their place.
-func (r *Run) texts() []string {
-	if ids := r.Params.IDs(); ids != nil {
-		return ids.Texts()
-	}
-	return nil
 }
 
 // Bounds of one explanation.

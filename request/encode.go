@@ -31,7 +31,7 @@ type Response struct {
 	EngineRequestID string               // new for each answer
 	Outputs         []rowset.RowSet      // shown one after the other, nothing merged
 	OutputNames     []string             // in the order of Outputs, each then shown under its name; nil: they have none
-	IDTexts         [][]string           // for each output its text ids, by the numbers that rows have in their place; nil: the ids are integers
+	IDTexts         []*rowset.IDTexts    // for each output its text ids, by the numbers that rows have in their place; nil: the ids are integers
 	PlanVersion     *plan.Version        // nil: the answer does not have it
 	Deltas          []rowset.SchemaDelta // shown if ShowDeltas
 	ShowDeltas      bool
@@ -157,7 +157,7 @@ func (e *Encoder) appendOutput(dst []byte, r *Response, i, n int) []byte {
 	if i < len(r.IDTexts) && r.IDTexts[i] != nil {
 		for at := range output.Len() {
 			dst = append(jsondoc.AppendComma(dst, n+at), `{"id":`...)
-			dst = jsondoc.AppendString(dst, r.IDTexts[i][output.ID(at)])
+			dst = jsondoc.AppendString(dst, r.IDTexts[i].At(output.ID(at)))
 			dst = e.appendColumns(dst, &c, output.Row(at))
 		}
 		return dst

@@ -65,7 +65,7 @@ func TestAppendResponse(t *testing.T) {
 		{"Nothing", Flat, Response{RequestID: "r", EngineRequestID: "e"},
 			`{"request_id":"r","engine_request_id":"e","candidates":[]}`},
 		{"Named outputs", Flat, Response{RequestID: "r", EngineRequestID: "e", OutputNames: []string{"home", "none", "deals"},
-			Outputs: []rowset.RowSet{rowset.Dense(rowset.NewBatch([]int64{1, 2})), {}, rowset.Dense(rowset.NewBatch([]int64{0, 1}))}, IDTexts: [][]string{nil, nil, {"a", "b"}}},
+			Outputs: []rowset.RowSet{rowset.Dense(rowset.NewBatch([]int64{1, 2})), {}, rowset.Dense(rowset.NewBatch([]int64{0, 1}))}, IDTexts: []*rowset.IDTexts{nil, nil, rowset.TextsOf([]string{"a", "b"})}},
 			`{"request_id":"r","engine_request_id":"e","outputs":{"home":[{"id":1},{"id":2}],"none":[],"deals":[{"id":"a"},{"id":"b"}]}}`},
 		{"No outputs, named", Fields, Response{RequestID: "r", EngineRequestID: "e", OutputNames: []string{}},
 			`{"request_id":"r","engine_request_id":"e","outputs":{}}`},

@@ -290,10 +290,20 @@ func (c *Client) leastLoaded() *conn {
 	return best
 }
 
-// connect dials each connection that is down, now or when its pause is over.
+// connectsMax is how many connections of a client are being made at once, or rest after an attempt that failed: dialing
+// and greeting more would hold up the loop, and the calls that the first of them could serve.
+const connectsMax = 16
+
+// connect dials connections that are down, now or when their pause is over. The next ones follow as these are ready.
 func (c *Client) connect(now clock.Time) {
+	room := connectsMax
 	for _, cn := range c.conns {
-		if cn.state != connDown {
+		if cn.state == connDialing || cn.state == connGreeting || cn.state == connDown && now < cn.backoff.retryAt {
+			room--
+		}
+	}
+	for _, cn := range c.conns {
+		if cn.state != connDown || now >= cn.backoff.retryAt && room <= 0 {
 			continue
 		}
 		// The attempt ends by then, and so does a wait for it, even in a pause.
@@ -302,6 +312,7 @@ func (c *Client) connect(now clock.Time) {
 			c.schedule(cn.backoff.retryAt)
 			continue
 		}
+		room--
 		cn.dial(now)
 	}
 }

@@ -96,6 +96,9 @@ func (cn *conn) becomeReady() {
 	}
 	cn.connected = true
 	cn.redirect()
+	if c.queue.waiting() > 0 {
+		c.connect(c.loop.Now())
+	}
 	c.pumpLater()
 }
 

@@ -215,6 +215,13 @@ func Project(b *Batch, keys []*registry.Key, nulls bool) *Batch {
 	return out
 }
 
+// WithIDs returns the rows of b with other ids, as many as it has. It shares the columns.
+func WithIDs(b *Batch, ids []int64) *Batch {
+	out := *b
+	out.IDs = ids
+	return &out
+}
+
 // nullColumn returns a column of n nulls, or nil if no column has the key's type.
 func nullColumn(key *registry.Key, n int) Column {
 	b := NewBuilder(nil, key, n)

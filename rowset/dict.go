@@ -24,8 +24,7 @@ type manyValues struct {
 	memory *Memory // lends the index
 	rows   int     // that are expected; 0: nobody knows
 
-	block strings.Builder // of the newest values; it never grows, since that would copy those before
-	size  int             // of the next block, in bytes
+	blocks textBlocks // of the newest values
 
 	seed  maphash.Seed
 	index []int32 // codes plus 1 by hash, at most half full; nil while there are at most dictScanMax values
@@ -99,20 +98,34 @@ func (b *dictBuilder) intern(value string) int32 {
 // value longer than a quarter of that has a block of its own.
 const blockBytesMin, blockBytesMax = 64, 4096
 
+// textBlocks makes strings of bytes, many in one block of memory. The zero value has no block yet. One goroutine at a
+// time; not to be copied.
+type textBlocks struct {
+	block strings.Builder // the newest; it never grows, since that would copy those before
+	size  int             // of the next block, in bytes
+}
+
 // copy returns a value as a string.
-func (b *dictBuilder) copy(value []byte) string {
-	m := b.many
-	if m == nil || len(value) > blockBytesMax/4 {
+func (b *textBlocks) copy(value []byte) string {
+	if len(value) > blockBytesMax/4 {
 		return string(value)
 	}
-	if m.block.Cap()-m.block.Len() < len(value) {
-		m.size = min(max(4*m.size, blockBytesMin, 4*len(value)), blockBytesMax)
-		m.block.Reset()
-		m.block.Grow(m.size)
+	if b.block.Cap()-b.block.Len() < len(value) {
+		b.size = min(max(4*b.size, blockBytesMin, 4*len(value)), blockBytesMax)
+		b.block.Reset()
+		b.block.Grow(b.size)
 	}
-	from := m.block.Len()
-	m.block.Write(value)
-	return m.block.String()[from:]
+	from := b.block.Len()
+	b.block.Write(value)
+	return b.block.String()[from:]
+}
+
+// copy returns a value as a string.
+func (b *dictBuilder) copy(value []byte) string {
+	if b.many == nil {
+		return string(value)
+	}
+	return b.many.blocks.copy(value)
 }
 
 // add adds a value that is new, at that slot of the index if there is one.

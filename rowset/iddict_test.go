@@ -31,7 +31,7 @@ func TestIDDict(t *testing.T) {
 				assert.NoError(t, err)
 				known := d.Texts()
 				for i, text := range texts {
-					assert.Equal(t, string(text), known[ids[i+1]])
+					assert.Equal(t, string(text), known.At(ids[i+1]))
 					of[worker][string(text)] = ids[i+1]
 					clear(text) // The dictionary has its own copy.
 				}
@@ -45,7 +45,7 @@ func TestIDDict(t *testing.T) {
 				assert.Equal(t, id, same, text)
 			}
 		}
-		assert.Equal(t, text, d.Texts()[id])
+		assert.Equal(t, text, d.Texts().At(id))
 	}
 }
 
@@ -90,7 +90,7 @@ func FuzzIDs(f *testing.F) {
 			t.Fatal(err)
 		}
 		for i, id := range ids {
-			if got := d.Texts()[id]; got != string(valid[i]) {
+			if got := d.Texts().At(id); got != string(valid[i]) {
 				t.Fatalf("number %d of %q is that of %q", id, valid[i], got)
 			}
 			if first := slices.IndexFunc(valid, func(v []byte) bool { return string(v) == string(valid[i]) }); ids[first] != id {

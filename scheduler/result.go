@@ -26,8 +26,8 @@ type remarks struct {
 	deltas       []rowset.SchemaDelta
 	rows         []NodeRows
 	completeness []Completeness
-	ids          [][]string // see Result.IDTexts
-	names        []string   // see Result.OutputNames
+	ids          []*rowset.IDTexts // see Result.IDTexts
+	names        []string          // see Result.OutputNames
 }
 
 // said returns the remarks of r, none of them for a nil r.
@@ -44,7 +44,7 @@ func (r *Result) Deltas() []rowset.SchemaDelta { return r.said().deltas }
 
 // IDTexts returns, for each output, the texts of the ids by the numbers that its rows have in their place: see
 // plan.Node.Entity. The texts of an output are nil if its ids are integers. IDTexts is nil if all ids are.
-func (r *Result) IDTexts() [][]string { return r.said().ids }
+func (r *Result) IDTexts() []*rowset.IDTexts { return r.said().ids }
 
 // OutputNames returns the names of Outputs, in order; nil: they have none.
 func (r *Result) OutputNames() []string { return r.said().names }
@@ -148,8 +148,8 @@ func (s *State) dueDeltas() []rowset.SchemaDelta {
 }
 
 // idTexts returns, for each output, texts if its ids are texts, and nil otherwise.
-func (s *State) idTexts(texts []string) [][]string {
-	all := make([][]string, len(s.graph.Outputs))
+func (s *State) idTexts(texts *rowset.IDTexts) []*rowset.IDTexts {
+	all := make([]*rowset.IDTexts, len(s.graph.Outputs))
 	for i, node := range s.graph.Outputs {
 		if s.graph.Nodes[node].Entity.TextIDs() {
 			all[i] = texts

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
 )
 
 // UserIDText returns the id of the request's user as text: the digits of an integer.
@@ -15,8 +16,8 @@ func (c *Ctx) UserIDText() string {
 }
 
 // IDTexts returns the texts of the ids of the inputs' rows, by the numbers that the rows have as ids. It is nil if
-// the ids are integers. A task sees such rows only if its Spec.IDs allows them. The body must not change the texts.
-func (c *Ctx) IDTexts() []string {
+// the ids are integers. A task sees such rows only if its Spec.IDs allows them.
+func (c *Ctx) IDTexts() *rowset.IDTexts {
 	if !c.Node.InputEntity.TextIDs() || c.Params.IDs() == nil {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (c *Ctx) NumberIDs(ids []int64, texts ...[]byte) ([]int64, error) {
 // IDText returns the id of a row of the inputs as text: the digits of an integer.
 func (c *Ctx) IDText(id int64) string {
 	if texts := c.IDTexts(); texts != nil {
-		return texts[id]
+		return texts.At(id)
 	}
 	return strconv.FormatInt(id, 10)
 }
@@ -49,7 +50,7 @@ func (c *Ctx) IDText(id int64) string {
 func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
 	if k.texts != nil {
 		for _, id := range ids {
-			b.CmdText(t, k.texts[id])
+			b.CmdText(t, k.texts.At(id))
 		}
 		return
 	}
@@ -61,7 +62,7 @@ func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
 // Text returns what a row of that number fills in: its text, or the digits of the number.
 func (k RedisKey) Text(id int64) string {
 	if k.texts != nil {
-		return k.texts[id]
+		return k.texts.At(id)
 	}
 	return strconv.FormatInt(id, 10)
 }
@@ -70,7 +71,7 @@ func (k RedisKey) Text(id int64) string {
 func (k RedisKey) AskFor(b *resp.Batch, ids []int64) {
 	for _, id := range ids {
 		if k.texts != nil {
-			b.ArgString(k.texts[id])
+			b.ArgString(k.texts.At(id))
 		} else {
 			b.ArgInt(id)
 		}

@@ -21,7 +21,8 @@ func TestIDsOfANode(t *testing.T) {
 	}
 	ids, err := of(registry.String).NumberIDs(nil, []byte("a"), []byte("b"))
 	require.NoError(t, err)
-	assert.Equal(t, []string{"a", "b"}, of(registry.String).IDTexts())
+	texts := of(registry.String).IDTexts()
+	assert.Equal(t, []string{"a", "b"}, []string{texts.At(0), texts.At(1)})
 	assert.Equal(t, "b", of(registry.String).IDText(ids[1]))
 	for _, c := range []*Ctx{of(registry.Int), {Node: new(plan.Node), Params: params}, {Node: of(registry.String).Node, Params: new(expr.Params)}} {
 		assert.Nil(t, c.IDTexts())

@@ -9,6 +9,7 @@ import (
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
 )
 
 // keyTextMax bounds the bytes that one field of the context brings into a Redis key.
@@ -23,12 +24,12 @@ type RedisKey struct {
 	Between []string
 
 	perRow bool
-	texts  []string // what rows fill in, by number; nil: the number itself
+	texts  *rowset.IDTexts // what rows fill in, by number; nil: the number itself
 }
 
-// OfTexts returns the key for rows that fill in texts: Append and Ask put texts[n] in place of the number n. Without
+// OfTexts returns the key for rows that fill in texts: Append and Ask put texts.At(n) in place of the number n. Without
 // texts they put the number itself.
-func (k RedisKey) OfTexts(texts []string) RedisKey {
+func (k RedisKey) OfTexts(texts *rowset.IDTexts) RedisKey {
 	k.texts = texts
 	return k
 }
@@ -40,7 +41,7 @@ func (k RedisKey) Append(dst []byte, id int64) []byte {
 		return dst
 	}
 	if k.texts != nil {
-		return append(append(dst, k.texts[id]...), k.Suffix...)
+		return append(append(dst, k.texts.At(id)...), k.Suffix...)
 	}
 	return append(strconv.AppendInt(dst, id, 10), k.Suffix...)
 }

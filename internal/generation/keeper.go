@@ -30,7 +30,7 @@ type Host interface {
 	Warm(ctx context.Context, g *Generation, graph *plan.Graph)
 	// Run runs a plan of g within limit. It returns the rows of its first output, and their text ids by number; nil:
 	// the ids are integers.
-	Run(ctx context.Context, g *Generation, graph *plan.Graph, limit time.Duration) (rows rowset.RowSet, ids []string, err error)
+	Run(ctx context.Context, g *Generation, graph *plan.Graph, limit time.Duration) (rows rowset.RowSet, ids *rowset.IDTexts, err error)
 }
 
 // Keeper has the generation that requests begin with, and the former one. It switches to a new generation or back to

@@ -64,7 +64,7 @@ func (h *fakeHost) Warm(context.Context, *Generation, *plan.Graph) {
 	}
 }
 
-func (h *fakeHost) Run(ctx context.Context, g *Generation, graph *plan.Graph, _ time.Duration) (rowset.RowSet, []string, error) {
+func (h *fakeHost) Run(ctx context.Context, g *Generation, graph *plan.Graph, _ time.Duration) (rowset.RowSet, *rowset.IDTexts, error) {
 	if h.run != nil {
 		if err := h.run(ctx, g, graph.Name); err != nil {
 			return rowset.RowSet{}, nil, err
@@ -243,7 +243,8 @@ func TestBackBeginsRuns(t *testing.T) {
 	require.NoError(t, err)
 	graph := w.plan(first, "often")
 	w.Await(t.Context(), first, graph)
-	_, err = first.Snapshot(graph).Resident("items")
+	kept, _ := first.Snapshot()
+	_, err = kept.Resident("items")
 	require.NoError(t, err)
 }
 

@@ -62,6 +62,60 @@ type residents struct {
 	mu     sync.Mutex
 	byPlan map[string]*resident // guarded by mu
 	ended  bool                 // guarded by mu; none begins
+
+	present    atomic.Pointer[keptRows] // what requests read; nil: no run has succeeded
+	publishing sync.Mutex               // held while present is made anew; no request waits for it
+}
+
+// keptRows are the rows of all plans that a generation keeps, with ids that agree: text ids have their numbers from ids.
+// Immutable; any goroutine.
+type keptRows struct {
+	loaded map[string]*taskrun.Resident // as runs returned them, by plan
+	rows   map[string]*taskrun.Resident // the same with the numbers of ids
+	ids    *rowset.IDDict               // nil: no rows have text ids
+}
+
+// publish lets requests read the rows that the plans have returned last. It numbers text ids here, once for all
+// requests. The rows of a single plan have their numbers already.
+func (rs *residents) publish() {
+	rs.publishing.Lock()
+	defer rs.publishing.Unlock()
+	all := rs.all()
+	slices.SortFunc(all, func(a, b *resident) int { return cmp.Compare(a.plan, b.plan) })
+	next := &keptRows{make(map[string]*taskrun.Resident, len(all)), make(map[string]*taskrun.Resident, len(all)), nil}
+	var texts []string // the plans whose ids are texts
+	last, same := rs.present.Load(), true
+	for _, r := range all {
+		kept := r.kept.Load()
+		if kept == nil {
+			continue
+		}
+		next.loaded[r.plan], next.rows[r.plan] = kept, kept
+		if kept.IDs != nil {
+			texts = append(texts, r.plan)
+			same = same && last != nil && last.loaded[r.plan] == kept
+		}
+	}
+	for i, plan := range texts {
+		switch kept := next.loaded[plan]; {
+		case same: // No text id has changed, and last may have more plans.
+			next.rows[plan], next.ids = last.rows[plan], last.ids
+		case i == 0:
+			next.ids = kept.IDs
+		default:
+			if i == 1 {
+				next.ids = next.ids.Extend()
+			}
+			numbers, rows := next.ids.Merge(kept.IDs), *kept
+			ids := make([]int64, len(kept.Rows.Batch.IDs))
+			for at, id := range kept.Rows.Batch.IDs {
+				ids[at] = numbers[id]
+			}
+			rows.Rows.Batch = rowset.WithIDs(kept.Rows.Batch, ids)
+			next.rows[plan] = &rows
+		}
+	}
+	rs.present.Store(next)
 }
 
 // resident has the rows of one plan, and runs it now and then. Any goroutine.
@@ -73,6 +127,7 @@ type resident struct {
 
 	mu         sync.Mutex
 	generation *Generation   // the latest generation that has it; guarded by mu
+	readers    []*residents  // of all generations that have it; guarded by mu
 	refresh    time.Duration // guarded by mu
 	state      Resident      // guarded by mu
 }
@@ -97,25 +152,23 @@ func (rs *residents) of(name string) *resident {
 // snapshot has the rows that one request reads from memory, as they were when it began, so that all its nodes agree. Immutable; any goroutine.
 type snapshot struct {
 	generation *Generation
-	plans      []string
-	kept       []*taskrun.Resident // of plans; nil: there are none yet
+	kept       *keptRows // nil: there are none yet
 }
 
-// Snapshot returns the rows that graph reads from memory, as they are now.
-func (g *Generation) Snapshot(graph *plan.Graph) taskrun.Residents {
-	s := &snapshot{g, graph.Resident, make([]*taskrun.Resident, len(graph.Resident))}
-	for i, name := range s.plans {
-		if r := g.residents.of(name); r != nil {
-			s.kept[i] = r.kept.Load()
-		}
+// Snapshot returns the rows that requests read from memory, as they are now, and the dictionary of their text ids, which
+// the one of a request extends; nil: they have none.
+func (g *Generation) Snapshot() (taskrun.Residents, *rowset.IDDict) {
+	s := &snapshot{g, g.residents.present.Load()}
+	if s.kept == nil {
+		return s, nil
 	}
-	return s
+	return s, s.kept.ids
 }
 
 // Resident implements taskrun.Residents.
 func (s *snapshot) Resident(name string) (*taskrun.Resident, error) {
-	if kept := s.kept[slices.Index(s.plans, name)]; kept != nil {
-		return kept, nil
+	if s.kept != nil && s.kept.rows[name] != nil {
+		return s.kept.rows[name], nil
 	}
 	why := errFirstRun
 	if r := s.generation.residents.of(name); r != nil {
@@ -172,7 +225,7 @@ func (k *Keeper) keep(g *Generation, name string, refresh time.Duration) *reside
 		return nil
 	}
 	ctx, stop := context.WithCancel(k.running)
-	r = &resident{plan: name, refresh: refresh, tried: make(chan struct{}), stop: stop, generation: g, state: Resident{Plan: name}}
+	r = &resident{plan: name, refresh: refresh, tried: make(chan struct{}), stop: stop, generation: g, readers: []*residents{rs}, state: Resident{Plan: name}}
 	if rs.byPlan == nil {
 		rs.byPlan = make(map[string]*resident)
 	}
@@ -219,13 +272,14 @@ func (g *Generation) share(last *Generation) {
 			continue
 		}
 		r.mu.Lock()
-		r.generation = g
+		r.generation, r.readers = g, append(r.readers, &g.residents)
 		r.mu.Unlock()
 		if g.residents.byPlan == nil {
 			g.residents.byPlan = make(map[string]*resident)
 		}
 		g.residents.byPlan[r.plan] = r
 	}
+	g.residents.publish()
 }
 
 // end makes the engine forget what g keeps and no generation of others does.
@@ -234,6 +288,9 @@ func (rs *residents) end(others ...*Generation) {
 	rs.ended = true
 	rs.mu.Unlock()
 	for _, r := range rs.all() {
+		r.mu.Lock()
+		r.readers = slices.DeleteFunc(slices.Clone(r.readers), func(of *residents) bool { return of == rs })
+		r.mu.Unlock()
 		if !slices.ContainsFunc(others, func(o *Generation) bool { return o != nil && o.residents.of(r.plan) == r }) {
 			r.stop()
 		}
@@ -274,6 +331,9 @@ func (r *resident) pause(err error) time.Duration {
 func (r *resident) note(k *Keeper, kept *taskrun.Resident, digest string, err error) {
 	if err == nil {
 		r.kept.Store(kept)
+		for _, of := range r.of() {
+			of.publish()
+		}
 	}
 	r.mu.Lock()
 	s := &r.state
@@ -292,6 +352,13 @@ func (r *resident) note(k *Keeper, kept *taskrun.Resident, digest string, err er
 	case err == nil && before != nil:
 		log.Info("the rows of a plan that the engine keeps were read again", "plan", r.plan)
 	}
+}
+
+// of returns the residents of all generations that have r.
+func (r *resident) of() []*residents {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.readers)
 }
 
 func (r *resident) describe() Resident {
@@ -318,15 +385,18 @@ func (r *resident) load(ctx context.Context, k *Keeper) (kept *taskrun.Resident,
 	if err != nil {
 		return nil, graph.Digest, err
 	}
-	rows := make([]int32, out.Len())
+	rows, texts := make([]int32, out.Len()), [][]byte(nil)
 	for i := range rows {
 		rows[i] = out.Row(i)
+		if ids != nil {
+			texts = append(texts, []byte(ids.At(out.ID(i))))
+		}
 	}
 	kept = &taskrun.Resident{Rows: rowset.Dense(rowset.Gather(nil, out.Batch, rows)), Entity: graph.Nodes[graph.Outputs[0]].Entity}
 	if ids != nil {
-		kept.Texts = make([][]byte, out.Len())
-		for i := range kept.Texts {
-			kept.Texts[i] = []byte(ids[out.ID(i)])
+		kept.IDs = rowset.NewIDDict()
+		if kept.Rows.Batch.IDs, err = kept.IDs.Number(make([]int64, 0, len(texts)), texts...); err != nil {
+			return nil, graph.Digest, err
 		}
 	}
 	return kept, graph.Digest, nil

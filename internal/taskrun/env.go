@@ -35,5 +35,5 @@ type Residents interface {
 type Resident struct {
 	Rows   rowset.RowSet    // dense
 	Entity *registry.Entity // of the rows; nil: none
-	Texts  [][]byte         // the id of each row, if ids are texts; else nil
+	IDs    *rowset.IDDict   // has the ids of the rows, if they are texts, and gets no more; else nil
 }

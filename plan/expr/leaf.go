@@ -96,16 +96,12 @@ func bindLeaf(l *leaf, batch *rowset.Batch, params *Params) leafBinding {
 	return leafBinding{kind: bindNull}
 }
 
-// bindTextIDs binds the ids as a column of strings. Such a comparison looks at each text once.
+// bindTextIDs binds the ids as a column of strings.
 func bindTextIDs(batch *rowset.Batch, ids *rowset.IDDict) leafBinding {
 	if ids == nil {
 		return leafBinding{kind: bindNull}
 	}
-	codes := make([]int32, batch.Len())
-	for i, id := range batch.IDs {
-		codes[i] = int32(id)
-	}
-	return leafBinding{kind: bindColumn, strings: &rowset.StringColumn{Key: registry.IDKey, Codes: codes, Dict: &rowset.Dict{Values: ids.Texts()}}}
+	return leafBinding{kind: bindColumn, strings: ids.Texts().Column(batch.IDs)}
 }
 
 // paramTypes has the types of parameters by the types of leaves.

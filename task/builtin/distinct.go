@@ -10,8 +10,8 @@ import (
 
 // distinctIDs are the ids by which rows are looked up, each once. An id is an integer, or the number of a text. Only the body uses it.
 type distinctIDs struct {
-	values []int64  // in the order in which rows first have them
-	texts  []string // by value; nil: the values are the integers themselves
+	values []int64         // in the order in which rows first have them
+	texts  *rowset.IDTexts // by value; nil: the values are the integers themselves
 	// at has, per position of the active rows, the index of its id in values; len(values) means a row without an id.
 	// Nil: position i has index i.
 	at     []int32
@@ -27,14 +27,14 @@ func (d *distinctIDs) indexOf(pos int) int {
 }
 
 // beginWith reports whether the first ids are these, in their order.
-func (d *distinctIDs) beginWith(values []int64, texts []string) bool {
+func (d *distinctIDs) beginWith(values []int64, texts *rowset.IDTexts) bool {
 	if len(values) > len(d.values) {
 		return false
 	}
-	if len(texts) == 0 || len(d.texts) == 0 || &texts[0] == &d.texts[0] { // Equal numbers mean the same.
+	if texts == nil || d.texts == nil || texts.Shares(d.texts) { // Equal numbers mean the same.
 		return slices.Equal(values, d.values[:len(values)])
 	}
-	return slices.EqualFunc(values, d.values[:len(values)], func(a, b int64) bool { return texts[a] == d.texts[b] })
+	return slices.EqualFunc(values, d.values[:len(values)], func(a, b int64) bool { return texts.At(a) == d.texts.At(b) })
 }
 
 // distinctOf returns the values that the active rows of in fill into a key.
@@ -95,11 +95,7 @@ func idColumn(c *task.Ctx, b *rowset.Batch) rowset.Column {
 	if texts == nil {
 		return &rowset.IntColumn{Key: registry.IDKey, Values: b.IDs}
 	}
-	codes := c.Memory.Rows(len(b.IDs))
-	for i, id := range b.IDs {
-		codes[i] = int32(id)
-	}
-	return &rowset.StringColumn{Key: registry.IDKey, Codes: codes, Dict: &rowset.Dict{Values: texts}}
+	return texts.Column(b.IDs)
 }
 
 // distinctValues returns the values of the active rows of in in a column of integers or texts, or nil.
@@ -115,7 +111,7 @@ func distinctValues(c *task.Ctx, in rowset.RowSet, column rowset.Column) (ids di
 			}
 		}
 	case *rowset.StringColumn:
-		ids.texts = column.Dict.Values
+		ids.texts = rowset.TextsOf(column.Dict.Values)
 		for i := range in.N {
 			at[i] = -1
 			if code := column.Codes[in.Row(i)]; code != rowset.NullCode {
@@ -159,7 +155,7 @@ func distinctRows(c *task.Ctx, in rowset.RowSet) (ids distinctIDs) {
 }
 
 // nothing is the value that rows fill into a key without a mark for rows.
-var nothing = []string{""}
+var nothing = rowset.TextsOf([]string{""})
 
 // oneID returns the id for rows that all have the same key.
 func oneID(c *task.Ctx, in rowset.RowSet) distinctIDs {

@@ -208,7 +208,7 @@ func (e *excludeNode) withoutTexts(c *task.Ctx, in rowset.RowSet) (rowset.RowSet
 		if pos%excludeBlock == 0 && c.Cancelled() {
 			return rowset.RowSet{}, rowset.ErrStopped
 		}
-		if !listed[ids[in.Batch.IDs[in.Row(pos)]]] {
+		if !listed[ids.At(in.Batch.IDs[in.Row(pos)])] {
 			keep.Set(pos)
 		}
 	}
@@ -276,7 +276,7 @@ func (m *membership) members(b *resp.Batch, in rowset.RowSet, asked []int32) {
 	for _, pos := range asked {
 		switch row := in.Row(int(pos)); {
 		case m.by == registry.IDKey && ids != nil:
-			b.ArgString(ids[in.Batch.IDs[row]])
+			b.ArgString(ids.At(in.Batch.IDs[row]))
 		case texts != nil:
 			b.ArgString(texts.Dict.Values[texts.Codes[row]])
 		case ints != nil:

@@ -214,7 +214,7 @@ func TestExcludeStringIDs(t *testing.T) {
 			require.NoError(t, err)
 			var got []string
 			for _, id := range rankdtest.IDs(out) {
-				got = append(got, ids.Texts()[id])
+				got = append(got, ids.Texts().At(id))
 			}
 			assert.Equal(t, c.want, got)
 		})

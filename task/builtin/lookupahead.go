@@ -80,10 +80,10 @@ func readsOf(n *plan.Node, own *preparedLookup) []lookupRead {
 // lookupFor is one lookup's part of a read. The body that reads uses it first, and then the body of the lookup.
 type lookupFor struct {
 	*lookupDecoder
-	first int      // of its fields in the reply
-	ids   []int64  // whose values it has, in their order; of one with an error also the id at fault
-	texts []string // of the ids, as distinctIDs has them
-	err   error    // that ends it
+	first int             // of its fields in the reply
+	ids   []int64         // whose values it has, in their order; of one with an error also the id at fault
+	texts *rowset.IDTexts // of the ids, as distinctIDs has them
+	err   error           // that ends it
 }
 
 // readFor is a lookupRead of one run. Only the body uses it.

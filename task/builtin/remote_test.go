@@ -158,7 +158,7 @@ func TestRemoteOfIDsThatAreStrings(t *testing.T) {
 				if c.params["entity"] == nil && c.op == "core::remote_candidates" {
 					got = append(got, fmt.Sprint(id))
 				} else {
-					got = append(got, ids.Texts()[id])
+					got = append(got, ids.Texts().At(id))
 				}
 			}
 			assert.Equal(t, c.want, got)
@@ -471,7 +471,7 @@ func FuzzRemoteAnswer(f *testing.F) {
 		if out, err := rankdtest.Run(specs["remote_candidates"], c); err == nil {
 			require.NoError(t, out.Validate())
 			for _, id := range rankdtest.IDs(out) {
-				require.True(t, rowset.ValidID(c.IDs.Texts()[id]))
+				require.True(t, rowset.ValidID(c.IDs.Texts().At(id)))
 			}
 		} else {
 			require.NotErrorIs(t, err, task.ErrPanic)

@@ -36,7 +36,7 @@ func (r *remoteNode) appendRequest(dst []byte, c *task.Ctx) ([]byte, error) {
 	texts := c.IDTexts()
 	for i := range in.Len() {
 		if dst = jsondoc.AppendComma(dst, i); texts != nil {
-			dst = jsondoc.AppendString(dst, texts[in.ID(i)])
+			dst = jsondoc.AppendString(dst, texts.At(in.ID(i)))
 		} else {
 			dst = strconv.AppendInt(dst, in.ID(i), 10)
 		}

@@ -169,11 +169,6 @@ func runResident(c *task.Ctx) (rowset.RowSet, error) {
 	}
 	rows.Batch = rowset.Project(rows.Batch, fields, false)
 	rows.N = min(rows.N, int(p.Int("limit")))
-	if kept.Texts != nil {
-		if rows.Batch.IDs, err = c.NumberIDs(make([]int64, 0, len(kept.Texts)), kept.Texts...); err != nil {
-			return rowset.RowSet{}, err
-		}
-	}
 	return rows, nil
 }
 

@@ -123,7 +123,7 @@ func randomNumbers(c *task.Ctx, in rowset.RowSet) ([]float64, error) {
 	for pos, group := range of {
 		id := in.ID(pos)
 		if texts != nil {
-			id = rowset.TextBits(texts[id])
+			id = rowset.TextBits(texts.At(id))
 		}
 		hash := rowset.HashInt(id, seed)
 		if seen[group] > 0 {

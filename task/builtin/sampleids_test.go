@@ -30,7 +30,7 @@ func TestSampleOfIDsThatAreStrings(t *testing.T) {
 		require.NoError(t, err)
 		var got []string
 		for _, id := range rankdtest.IDs(out) {
-			got = append(got, ids.Texts()[id])
+			got = append(got, ids.Texts().At(id))
 		}
 		if want == nil {
 			want = got

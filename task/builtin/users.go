@@ -52,14 +52,14 @@ func userCommand() *resp.Template { return resp.NewTemplate("HGETALL", userPrefi
 // userKeys are the keys of users. Immutable.
 type userKeys struct {
 	command *resp.Template
-	texts   []string // the ids, by the numbers in their place; nil: they are integers
+	texts   *rowset.IDTexts // the ids, by the numbers in their place; nil: they are integers
 }
 
 // ask appends the commands that read users.
 func (u userKeys) ask(b *resp.Batch, ids []int64) {
 	if u.texts != nil {
 		for _, id := range ids {
-			b.CmdText(u.command, u.texts[id])
+			b.CmdText(u.command, u.texts.At(id))
 		}
 		return
 	}
@@ -73,7 +73,7 @@ func (u userKeys) append(dst []byte, id int64) []byte {
 	if dst = append(dst, userPrefix...); u.texts == nil {
 		return strconv.AppendInt(dst, id, 10)
 	}
-	return append(dst, u.texts[id]...)
+	return append(dst, u.texts.At(id)...)
 }
 
 // drop leaves out a user whose reply is of the wrong kind, or returns the error.
