@@ -72,7 +72,7 @@ var forbidden = map[string]struct{ body, message string }{
 	"crypto":                   {`crypto.randomUUID()`, "plans have no crypto"},
 	"timers":                   {`setTimeout(() => {}, 1)`, "plans have no setTimeout"},
 	"interval":                 {`setInterval(() => {}, 1)`, "plans have no setInterval"},
-	"promise":                  {`Promise.resolve(1)`, "Promise is not defined"},
+	"promise":                  {`Promise.resolve(1)`, "plans have no Promise"},
 	"process":                  {`process.exit(1)`, "plans have no process"},
 	"module":                   {`module.exports = 1`, "plans have no module"},
 	"network":                  {`fetch("http://127.0.0.1/")`, "plans have no fetch"},
