@@ -1,12 +1,10 @@
 package batch
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"maps"
 	"os"
@@ -19,8 +17,9 @@ import (
 // A checkpoint says how far a job has come. All that it counts is on the disk, or in Redis, before the checkpoint is.
 type checkpoint struct {
 	State   state             `json:"state"`
-	Process string            `json:"process"`         // that wrote it
-	Asked   map[string]string `json:"asked,omitempty"` // by what it depends on; in the first checkpoint only
+	Process string            `json:"process"` // that wrote it
+	ID      string            `json:"job"`     // of the job: the process that began it
+	Asked   map[string]string `json:"asked"`   // what answers depend on, by name
 
 	Done   int    `json:"done"`   // users, in their order
 	Digest uint64 `json:"digest"` // of their documents
@@ -53,123 +52,61 @@ const (
 	stateWhole   state = "whole"   // give the output its name
 )
 
-// checkpoints is the file with a job's checkpoints, one a line. The process that holds its lock works on the output. One goroutine.
+// checkpoints is the file with a job's last checkpoint. The process that holds its lock works on the output. One goroutine.
 type checkpoints struct {
 	disk    disk
-	file    *os.File
+	path    string
+	file    *os.File // has the lock
 	process string
-	asked   map[string]string
-	first   checkpoint // its process names the job
-	last    checkpoint
-	marks   []mark // of all checkpoints with users
-	damaged error  // what is wrong with one of them
+	last    checkpoint // without a State: there is none
+	damaged error      // why there is none
 }
 
-// A mark is where a checkpoint was. Immutable.
-type mark struct {
-	users  int
-	digest uint64
-}
-
-// openCheckpoints locks the file, and reads what it has. A line that a crash has torn is cut off.
+// openCheckpoints locks the file, and reads it.
 func openCheckpoints(d disk, path string) (*checkpoints, error) {
 	host, _ := os.Hostname() // It is only shown.
-	c := &checkpoints{disk: d, process: fmt.Sprintf("process %d on %s since %s", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339Nano))}
+	c := &checkpoints{disk: d, path: path, process: fmt.Sprintf("process %d on %s since %s", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339Nano))}
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, everybodyReads)
 		if err != nil {
 			return nil, err
 		}
-		c.file = f
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		locked := err == nil
-		whole, damaged := int64(0), error(nil)
-		if locked || errors.Is(err, syscall.EWOULDBLOCK) {
-			whole, damaged, err = c.read()
-		}
+		locked := lock(f)
+		text, err := io.ReadAll(f)
+		damaged := json.Unmarshal(text, &c.last) != nil || c.last.State == ""
+		own, broken := f.Stat()
 		switch there, gone := os.Stat(path); {
-		case err == nil && !locked:
-			err = fmt.Errorf("%s works on this output: see %s", cmp.Or(c.last.Process, "another process"), path)
-		case err == nil && (gone != nil || !isFile(f, there)): // The last job has ended meanwhile.
+		case err != nil || broken != nil:
+			err = cmp.Or(err, broken)
+		case gone != nil || !os.SameFile(own, there): // Another process has written a checkpoint meanwhile, or ended.
 			_ = f.Close()
 			continue
-		case err == nil && damaged != nil:
-			c.damaged = fmt.Errorf("%s: %w; --restart ranks all again", path, damaged)
-		case err == nil:
-			err = c.cut(whole)
+		case errors.Is(locked, syscall.EWOULDBLOCK):
+			err = fmt.Errorf("%s works on this output: see %s", cmp.Or(c.last.Process, "another process"), path)
+		case locked != nil:
+			err = fmt.Errorf("lock %s: %w", path, locked)
+		case damaged && len(text) > 0:
+			c.last, c.damaged = checkpoint{}, fmt.Errorf("%s has something else than a checkpoint; --restart ranks all again", path)
 		}
 		if err != nil {
 			_ = f.Close()
 			return nil, err
 		}
+		c.file = f
 		return c, nil
 	}
 }
 
-// isFile reports whether info is of an open file.
-func isFile(f *os.File, info os.FileInfo) bool {
-	own, err := f.Stat()
-	return err == nil && os.SameFile(own, info)
-}
+func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// read reads the checkpoints. It returns how many bytes they have, and what is wrong with one of them.
-func (c *checkpoints) read() (whole int64, damaged, err error) {
-	text, err := io.ReadAll(c.file)
-	c.first, c.last, c.marks = checkpoint{}, checkpoint{}, nil
-	for line := range bytes.Lines(text) {
-		var one checkpoint
-		sum, doc, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-		if sum != sumOf([]byte(doc)) || line[len(line)-1] != '\n' || json.Unmarshal([]byte(doc), &one) != nil {
-			if damaged = fmt.Errorf("byte %d: this is not a checkpoint", whole); whole+int64(len(line)) == int64(len(text)) {
-				damaged = nil // A crash has torn it.
-			}
-			return whole, damaged, err
-		}
-		if c.first.Process == "" {
-			c.first = one
-		}
-		c.last = one
-		if n := len(c.marks); one.Done > 0 && (n == 0 || c.marks[n-1].users < one.Done) {
-			c.marks = append(c.marks, mark{one.Done, one.Digest})
-		}
-		whole += int64(len(line))
-	}
-	return whole, nil, err
-}
-
-// sumOf returns the checksum of a checkpoint.
-func sumOf(doc []byte) string {
-	sum := fnv.New64a()
-	_, _ = sum.Write(doc) // A hash has no errors.
-	return fmt.Sprintf("%016x", sum.Sum64())
-}
-
-// cut removes what is behind some bytes.
-func (c *checkpoints) cut(bytes int64) error {
-	size, err := c.file.Seek(0, io.SeekEnd)
-	if err == nil && size > bytes {
-		err = c.disk.do("cut", c.file.Name(), func() error { return c.file.Truncate(bytes) })
-	}
-	if err == nil {
-		_, err = c.file.Seek(bytes, io.SeekStart)
-	}
-	return err
-}
-
-// begun reports whether there is a job that has not ended.
-func (c *checkpoints) begun() bool { return c.first.Process != "" }
-
-// refuse returns what the job under way has been asked for, and this one has not.
-func (c *checkpoints) refuse() error {
+// refuse returns an error if the job under way has been asked for something else.
+func (c *checkpoints) refuse(asked map[string]string) error {
 	var differences []string
-	for _, what := range slices.Sorted(maps.Keys(c.asked)) {
-		if was := c.first.Asked[what]; was != c.asked[what] {
-			differences = append(differences, fmt.Sprintf("%s: %s, now %s", what, cmp.Or(was, "none"), cmp.Or(c.asked[what], "none")))
-		}
-	}
-	for _, what := range slices.Sorted(maps.Keys(c.first.Asked)) {
-		if _, now := c.asked[what]; !now {
-			differences = append(differences, fmt.Sprintf("%s: %s, now none", what, c.first.Asked[what]))
+	all := maps.Clone(asked)
+	maps.Copy(all, c.last.Asked)
+	for _, what := range slices.Sorted(maps.Keys(all)) {
+		if was, now := c.last.Asked[what], asked[what]; was != now {
+			differences = append(differences, fmt.Sprintf("%s: %s, now %s", what, cmp.Or(was, "none"), cmp.Or(now, "none")))
 		}
 	}
 	if differences == nil {
@@ -180,34 +117,31 @@ func (c *checkpoints) refuse() error {
 
 // changed returns the error of a job that cannot go on.
 func (c *checkpoints) changed(what string) error {
-	return fmt.Errorf("%s is of a batch that cannot go on, since something has changed: %s. --restart ranks all again", c.file.Name(), what)
+	return fmt.Errorf("%s is of a batch that cannot go on, since something has changed: %s. --restart ranks all again", c.path, what)
 }
 
-// begin removes all checkpoints, and writes the first one.
-func (c *checkpoints) begin(first checkpoint) error {
-	if err := c.cut(0); err != nil {
-		return err
-	}
-	c.first, c.last, c.marks = checkpoint{}, checkpoint{}, nil
-	first.Asked = c.asked
-	if err := c.add(first); err != nil {
-		return err
-	}
-	c.first = c.last
-	return c.disk.syncFolder(c.file.Name())
-}
-
-// add writes a checkpoint. It returns once that is on the disk.
+// add replaces the checkpoint. It returns once the new one is on the disk.
 func (c *checkpoints) add(one checkpoint) error {
 	one.Process = c.process
 	doc, err := json.Marshal(one)
 	if err != nil {
 		return err
 	}
-	line := fmt.Appendf(nil, "%s %s\n", sumOf(doc), doc)
-	if err := c.disk.do("write", c.file.Name(), func() error { _, err := c.file.Write(line); return err }); err != nil {
+	o, err := openOutput(c.disk, c.path, 0)
+	if err != nil {
 		return err
 	}
-	c.last = one
-	return c.disk.do("sync", c.file.Name(), c.file.Sync)
+	if err = lock(o.file); err == nil {
+		err = o.write(append(doc, '\n'))
+	}
+	if err == nil {
+		err = o.keep()
+	}
+	if err != nil {
+		o.close()
+		return err
+	}
+	_ = c.file.Close()
+	c.file, c.last = o.file, one
+	return nil
 }

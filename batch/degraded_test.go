@@ -48,7 +48,7 @@ func TestBounds(t *testing.T) {
 	sum, err := j.Run(t.Context())
 	require.NoError(t, err)
 	assert.Zero(t, w.ran.Load(), "nobody is ranked again")
-	assert.Equal(t, map[string]Missing{"one/out": {"fallback": 10}}, sum.Nodes)
+	assert.Equal(t, map[string]int{"one/out fallback": 10}, sum.Lacks)
 	assert.Len(t, answered(t, out), 39)
 	assert.Equal(t, FailedFile(out), sum.FailedFile)
 }
@@ -148,26 +148,37 @@ func TestARedisThatSlowsDown(t *testing.T) {
 	const users, pause, timeout = 1500, 2 * time.Millisecond, "40"
 	plan := `{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.on_error.v1"], "outputs": ["rows"], "nodes": [
 		{"node_id": "rows", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "inbox:{user}", "limit": 9}, "on_error": "empty", "timeout_ms": ` + timeout + `}]}`
-	run := func(fixed bool, users int) Summary {
+	open := func() *rankd.Engine {
 		e, err := rankd.Open(rankd.Options{Plan: "p", Plans: fstest.MapFS{"p.plan.json": {Data: []byte(plan)}}, Redis: slowRedis(t, pause), Logger: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
-		defer e.Close()
-		u, err := NewUsers(strings.NewReader(numbers(users)), "", e.Registry())
-		require.NoError(t, err)
-		j := &Job{Engine: e, Users: u, Out: filepath.Join(t.TempDir(), "answers.jsonl")}
-		j.fixed = fixed
-		sum, err := j.Run(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, users, sum.Users)
-		return sum
+		t.Cleanup(func() { assert.NoError(t, e.Close()) })
+		return e
 	}
-	all := run(true, 500)
+	var all Summary
+	line, begun := NewLine(open(), DefaultInFlight), 0
+	go line.Read(func(p *Entry) (join, more bool) {
+		begun++
+		p.Request.UserID = int64(begun)
+		return true, begun < 500
+	})
+	for p := line.Next(t.Context(), func() {}); p != nil; p = line.Next(t.Context(), func() {}) {
+		require.NoError(t, p.Err)
+		all.Users++
+		all.Add(p.Answer)
+		p.Empty()
+		line.Free(p)
+	}
 	t.Logf("64 at a time: %s", all.Lacking())
-	few := run(false, users)
+	e := open()
+	u, err := NewUsers(strings.NewReader(numbers(users)), "", e.Registry())
+	require.NoError(t, err)
+	few, err := (&Job{Engine: e, Users: u, Out: filepath.Join(t.TempDir(), "answers.jsonl")}).Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, users, few.Users)
 	t.Logf("a window: %s", few.Lacking())
 	assert.Greater(t, all.Degraded, all.Users*9/10)
 	assert.Less(t, few.Degraded, users/2) // The machine may be slow, too.
-	assert.Equal(t, few.Degraded, few.Nodes["p/rows"]["timeout"])
+	assert.Equal(t, few.Degraded, few.Lacks["p/rows timeout"])
 }
 
 // plays has a server that does one thing after the other, in virtual time, and users who wait for it for so long. It
@@ -201,16 +212,15 @@ func TestAWindowComesDownToWhatAServerBears(t *testing.T) {
 	for _, bears := range []int{2, 5, 20, 40} {
 		const patience = 40 * time.Millisecond
 		work := patience / time.Duration(bears)
-		assert.Greater(t, (&window{most: 64, limit: 64, fixed: true}).plays(500, work, patience), 400, bears)
-		assert.LessOrEqual(t, (&window{most: 64, limit: windowFirst, holding: windowBlind}).plays(3000, work, patience), 150, bears)
+		assert.Greater(t, (&window{most: 64, limit: 64, blind: 1 << 20}).plays(500, work, patience), 400, bears)
+		assert.LessOrEqual(t, newWindow(64).plays(3000, work, patience), 150, bears)
 	}
-	assert.Zero(t, (&window{most: 64, limit: windowFirst, holding: windowBlind}).plays(1500, time.Microsecond, time.Second))
+	assert.Zero(t, newWindow(64).plays(1500, time.Microsecond, time.Second))
 }
 
 // If users run out of time alone, too, the window opens, and looks again later.
 func TestAWindowThatDoesNotHelp(t *testing.T) {
-	w := &window{most: 64}
-	w.limit, w.holding = windowFirst, windowBlind
+	w := newWindow(64)
 	at64, n := 0, 20_000
 	for range n {
 		if w.limit == 64 {

@@ -25,7 +25,11 @@ func (d disk) do(change, path string, do func() error) error {
 	return d.step(change, path, do)
 }
 
+// rename gives a file another name. It passes over one that is not there.
 func (d disk) rename(from, to string) error {
+	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	return d.do("rename", to, func() error { return os.Rename(from, to) })
 }
 
@@ -118,6 +122,17 @@ func (o *output) sync() error {
 		return err
 	}
 	return o.disk.do("sync", o.file.Name(), o.file.Sync)
+}
+
+// keep gives the file its name, for good.
+func (o *output) keep() error {
+	if err := o.sync(); err != nil {
+		return err
+	}
+	if err := o.disk.rename(o.file.Name(), o.path); err != nil {
+		return err
+	}
+	return o.disk.syncFolder(o.path)
 }
 
 // close closes the file. The nil output has none.

@@ -58,8 +58,7 @@ type Job struct {
 	Progress func(Progress)
 	Warn     func(text string)
 
-	disk  disk
-	fixed bool // as many run at a time as InFlight says, for tests
+	disk disk
 }
 
 // Progress is how far a job has come. Immutable.
@@ -134,6 +133,7 @@ func (r *running) complete() error {
 	r.Bounds = cmp.Or(r.Bounds, &bounds)
 	r.Checkpoints, r.Failed = cmp.Or(r.Checkpoints, r.Out+".checkpoints"), cmp.Or(r.Failed, FailedFile(r.Out))
 	r.InFlight, r.CheckpointUsers, r.Shards = cmp.Or(r.InFlight, DefaultInFlight), cmp.Or(r.CheckpointUsers, DefaultCheckpointUsers), max(r.Shards, 1)
+	r.window = &window{limit: r.InFlight} // of a job that goes on with its retries
 	r.pace = pace{sent: r.commands, perSecond: r.CommandsPerSecond, due: r.start}
 	if r.Warn == nil {
 		r.Warn = func(string) {}
@@ -265,23 +265,23 @@ func (r *running) shareOf(user string) int { return int(xxhash.Sum64String(user)
 
 // rank ranks the users that are left.
 func (r *running) rank(ctx context.Context) error {
-	r.window = &window{most: r.InFlight}
-	if r.fixed {
-		r.window.limit, r.window.fixed = r.InFlight, true
-	}
-	users := 0
-	ended, err := r.each(ctx, r.next, func(p *Entry) error {
+	r.window = newWindow(r.InFlight)
+	ended, err := r.each(ctx, r.next, func(p *Entry) (err error) {
 		r.hear(p.Input)
 		r.Done++
 		if r.retries != nil && p.Err == nil && p.Answer.Degraded() {
-			return r.retries.write(fmt.Appendf(nil, "%d %s\n", r.place(), p.Input))
+			place := int64(0) // Lists have none.
+			if r.answers != nil {
+				place = r.answers.bytes
+			}
+			err = r.retries.write(fmt.Appendf(nil, "%d %s\n", place, p.Input))
+		} else {
+			err = r.outcome(p)
 		}
-		return r.outcome(p)
-	}, func() error {
-		if users++; users%r.CheckpointUsers == 0 {
-			return r.reach(stateRanking)
+		if err == nil && r.Done%r.CheckpointUsers == 0 {
+			err = r.reach(stateRanking)
 		}
-		return nil
+		return err
 	})
 	switch {
 	case err != nil:
@@ -294,16 +294,8 @@ func (r *running) rank(ctx context.Context) error {
 	return r.reach(stateWhole)
 }
 
-// place returns where the next answer goes.
-func (r *running) place() int64 {
-	if r.answers == nil {
-		return 0
-	}
-	return r.answers.bytes
-}
-
-// each ranks users from next, as many at a time as the window allows. It hands their outcomes to take, in order, and calls then. It reports whether there are no more users.
-func (r *running) each(ctx context.Context, next func() ([]byte, rankd.Request, error, error), take func(*Entry) error, then func() error) (ended bool, err error) {
+// each ranks users from next, as many at a time as the window allows. It hands their outcomes to take, in order. It reports whether there are no more users.
+func (r *running) each(ctx context.Context, next func() ([]byte, rankd.Request, error, error), take func(*Entry) error) (ended bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	line := NewLine(r.Engine, r.window.most)
@@ -326,17 +318,13 @@ func (r *running) each(ctx context.Context, next func() ([]byte, rankd.Request, 
 	}
 	for p := line.Next(ctx, flush); p != nil; p = line.Next(ctx, flush) {
 		if err == nil {
-			err = take(p)
+			if err = take(p); err != nil {
+				cancel(err)
+			}
 		}
 		r.window.saw(late(p))
 		p.Empty()
 		r.window.free(line, p)
-		if err == nil {
-			err = then()
-		}
-		if err != nil {
-			cancel(err)
-		}
 		r.tell(0)
 	}
 	if err != nil || ctx.Err() != nil {
@@ -402,8 +390,9 @@ func (r *running) progress(sum Summary, p Progress) {
 	r.Progress(p)
 }
 
+// timed returns the summary with the time so far.
 func (r *running) timed() Summary {
-	sum := r.Summary.clone()
+	sum := r.Summary
 	sum.Kept, sum.Seconds, sum.GoesOn = r.kept, time.Since(r.start).Seconds(), r.checkpoints != nil
 	if sum.Failed > 0 && sum.GoesOn {
 		sum.FailedFile = r.Failed

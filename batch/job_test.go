@@ -54,12 +54,22 @@ func newWorld(t *testing.T) *world {
 
 // openWorld opens a world whose plan has further members, and whose tables have further parameters.
 func openWorld(members string, params ...string) (*world, error) {
+	return openWorldOf(400, members, params...)
+}
+
+// openWorldOf opens a world whose model splits at that number.
+func openWorldOf(split int, members string, params ...string) (*world, error) {
+	model, err := os.ReadFile("../testdata/models/example.json")
+	if err != nil {
+		return nil, err
+	}
+	model = bytes.Replace(model, []byte("[400,"), fmt.Appendf(nil, "[%d,", split), 1)
 	w := &world{stop: func(int64) {}}
 	tables := registrytest.BuiltIn()
 	tables.Params += registrytest.Param(99, "country", "string", registrytest.Nullable, "context = true") + strings.Join(params, "")
-	var err error
 	w.Engine, err = rankd.Open(rankd.Options{
 		Registry: tables.FS(),
+		Models:   fstest.MapFS{"ctr.json": {Data: model}},
 		Plan:     "one", Redis: "127.0.0.1:1" /* not used */, Logger: slog.New(slog.DiscardHandler),
 		Plans: fstest.MapFS{"one.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "one", "outputs": ["out"], ` + members + `
 			"capabilities_required": ["cap.rankd.on_error.v1"], "nodes": [{"node_id": "out", "op": "test::one", "inputs": [], "on_error": {"fallback": "instead"}},

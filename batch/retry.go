@@ -13,9 +13,6 @@ import (
 	"github.com/rankd/rankd"
 )
 
-// degradedClass is the class of users whose answers are degraded again.
-const degradedClass = "degraded"
-
 // retried is the end of the name of the answers that have those of retried users in their place.
 const retried = ".retried"
 
@@ -25,10 +22,7 @@ const retryShare = 4
 // retry ranks the users again whose answers were degraded. Their answers and the others become a new file, in the order of all users, so an end or a kill
 // leaves what was there. A line of the file of retries has the place of the answer, and the request.
 func (r *running) retry(ctx context.Context) error {
-	if r.window == nil {
-		r.window = &window{limit: r.InFlight}
-	}
-	r.window = &window{most: max(1, r.window.limit/retryShare)}
+	r.window = newWindow(max(1, r.window.limit/retryShare))
 	file, err := os.Open(r.path("retry") + partial)
 	if err != nil {
 		return err
@@ -83,7 +77,7 @@ func (r *running) retry(ctx context.Context) error {
 			p.Err = errDegraded
 		}
 		return r.outcome(p)
-	}, func() error { return nil })
+	})
 	if err == nil && !ended {
 		err = context.Cause(ctx)
 	}

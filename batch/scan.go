@@ -209,13 +209,7 @@ func (l *sortedList) write() error {
 			heap.Pop(&merge)
 		}
 	}
-	if err := out.sync(); err != nil {
-		return err
-	}
-	if err := l.disk.keep(l.path, out.bytes); err != nil {
-		return err
-	}
-	return l.disk.syncFolder(l.path)
+	return out.keep()
 }
 
 // drop removes the runs.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -28,39 +27,36 @@ func (r *running) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c := r.checkpoints
-	c.asked = r.depends()
-	anew := r.Restart || !c.begun()
-	switch {
-	case r.Restart && r.lists != nil && c.begun():
-		err = r.lists.discard(c.last.Summary.Version, c.first.Process)
-	case r.Restart:
-	case c.damaged != nil:
-		err = c.damaged
-	case c.begun():
-		if err = c.refuse(); err != nil && c.last.State == stateNew { // It has nothing that could mix.
-			anew, err = true, nil
+	c, asked := r.checkpoints, r.depends()
+	begun := c.last.State != ""
+	if begun && !r.Restart {
+		if err = c.refuse(asked); err != nil && c.last.State == stateNew { // It has nothing that could mix.
+			begun, err = false, nil
 		}
+	} else if begun && r.lists != nil {
+		err = r.lists.discard(c.last.Summary.Version, c.last.ID)
+	} else if !r.Restart {
+		err = c.damaged
 	}
 	if err != nil {
 		return err
 	}
-	if anew {
+	r.checkpoint = c.last
+	if !begun || r.Restart {
 		if err := r.disk.remove(r.path("users"), r.path("retry")+partial, r.Out+retried+partial); err != nil {
 			return err
 		}
-		first := checkpoint{State: stateNew}
+		r.checkpoint = checkpoint{State: stateNew, ID: c.process, Asked: asked}
 		if r.lists != nil {
-			first.Summary.Version = cmp.Or(r.lists.Version, r.start.UnixMilli())
+			r.Summary.Version = cmp.Or(r.lists.Version, r.start.UnixMilli())
 		}
-		if err := c.begin(first); err != nil {
+		if err := c.add(r.checkpoint); err != nil {
 			return err
 		}
 	}
-	r.checkpoint = c.last
 	r.kept = r.Summary.Users
 	if r.lists != nil {
-		r.lists.Version, r.lists.id = r.Summary.Version, c.first.Process
+		r.lists.Version, r.lists.id = r.Summary.Version, r.ID
 		if r.State == stateNew {
 			err = r.lists.begin()
 		} else {
@@ -148,43 +144,34 @@ func (r *running) reach(next state) error {
 		if err := r.users.changed(); err != nil {
 			return err
 		}
+		r.Digest, r.Source = r.documents.Sum64(), r.users.source()
 	}
 	if r.checkpoints == nil {
 		r.State = next
 		return r.answers.to.Flush()
 	}
-	if r.FailedBytes = r.failures.bytes; r.users != nil && r.State == stateRanking {
-		r.Digest, r.Source = r.documents.Sum64(), r.users.source()
-	}
-	if r.retries != nil {
-		r.RetryBytes = r.retries.bytes
-	}
-	outputs := []*output{r.failures, r.retries}
-	if r.lists == nil {
-		r.AnswerBytes = r.answers.bytes
-		outputs = append(outputs, r.answers)
-	} else if err := errors.Join(r.lists.flush(nil), r.lists.there()); err != nil {
-		return err
-	}
-	for _, o := range outputs {
-		if o != nil {
-			if err := o.sync(); err != nil {
-				return err
-			}
-		}
-	}
-	now := r.checkpoint
-	now.State = next
-	if r.checkpoints.last.Done == 0 || next != stateRanking { // There are new names.
-		if err := r.syncFolders(); err != nil {
+	if r.lists != nil {
+		if err := errors.Join(r.lists.flush(nil), r.lists.there()); err != nil {
 			return err
 		}
 	}
-	if err := r.checkpoints.add(now); err != nil {
+	for _, o := range []struct {
+		to    *output
+		bytes *int64
+	}{{r.answers, &r.AnswerBytes}, {r.failures, &r.FailedBytes}, {r.retries, &r.RetryBytes}} {
+		if o.to == nil {
+			continue
+		}
+		if err := o.to.sync(); err != nil {
+			return err
+		}
+		*o.bytes = o.to.bytes
+	}
+	if err := r.syncFolders(); err != nil {
 		return err
 	}
 	r.State = next
-	return nil
+	return r.checkpoints.add(r.checkpoint)
 }
 
 // syncFolders makes the names of the job's files survive a crash.
@@ -206,43 +193,34 @@ func (r *running) finish() error {
 	if r.checkpoints == nil {
 		return r.Bounds.check(&r.Summary)
 	}
-	keep := func() error { return r.disk.keep(r.Failed, r.FailedBytes) }
+	var err error
 	if r.FailedBytes == 0 {
-		keep = func() error { return r.disk.remove(r.Failed+partial, r.Failed) }
+		err = r.disk.remove(r.Failed+partial, r.Failed)
+	} else {
+		err = r.disk.keep(r.Failed, r.FailedBytes)
 	}
-	if err := keep(); err != nil {
-		return err
+	if err == nil {
+		err = r.Bounds.check(&r.Summary)
 	}
-	if err := r.Bounds.check(&r.Summary); err != nil {
-		return err
+	if err == nil && r.lists != nil {
+		err = r.lists.swing()
 	}
-	if r.lists != nil {
-		if err := r.lists.swing(); err != nil {
-			return err
-		}
-	} else if err := r.keepAnswers(); err != nil {
-		return err
+	if err == nil && r.lists == nil && r.RetryBytes > 0 {
+		err = r.disk.rename(r.Out+retried+partial, r.Out+partial)
 	}
-	if err := r.syncFolders(); err != nil {
-		return err
+	if err == nil && r.lists == nil {
+		err = r.disk.keep(r.Out, r.AnswerBytes)
 	}
-	if err := r.disk.remove(r.path("users"), r.path("retry")+partial, r.Checkpoints); err != nil {
-		return err
+	if err == nil {
+		err = r.syncFolders()
 	}
-	return r.disk.syncFolder(r.Checkpoints)
-}
-
-// keepAnswers gives the answers their name: those that have retried ones in their place, if there are any.
-func (r *running) keepAnswers() error {
-	merged := r.Out + retried + partial
-	if _, err := os.Lstat(merged); err == nil && r.RetryBytes > 0 {
-		if err := r.disk.rename(merged, r.Out+partial); err != nil {
-			return err
-		}
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err == nil {
+		err = r.disk.remove(r.path("users"), r.path("retry")+partial, r.Checkpoints)
 	}
-	return r.disk.keep(r.Out, r.AnswerBytes)
+	if err == nil {
+		err = r.disk.syncFolder(r.Checkpoints)
+	}
+	return err
 }
 
 // skip passes over the users that are done, which must be those that were ranked.
@@ -250,7 +228,6 @@ func (r *running) skip() error {
 	if r.checkpoints == nil {
 		return nil
 	}
-	marks, last := r.checkpoints.marks, mark{}
 	for n := range r.Done {
 		doc, _, _, err := r.next()
 		if errors.Is(err, io.EOF) {
@@ -260,12 +237,9 @@ func (r *running) skip() error {
 			return err
 		}
 		r.hear(doc)
-		for len(marks) > 0 && marks[0].users == n+1 {
-			if marks[0].digest != r.documents.Sum64() {
-				return r.checkpoints.changed(fmt.Sprintf("users number %d to %d are others than those that were ranked (%s)", last.users+1, n+1, r.sources()))
-			}
-			last, marks = marks[0], marks[1:]
-		}
+	}
+	if r.Done > 0 && r.Digest != r.documents.Sum64() {
+		return r.checkpoints.changed(fmt.Sprintf("the first %d users are others than those that were ranked (%s)", r.Done, r.sources()))
 	}
 	r.begun = r.users.Read()
 	if r.State != stateRanking {

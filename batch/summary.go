@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,7 +13,7 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// Summary is the outcome of a job so far. Immutable.
+// Summary is the outcome of a job so far. One goroutine.
 type Summary struct {
 	Users     int                `json:"users"`    // that have an answer, or failed
 	Failed    int                `json:"failed"`   // of these
@@ -24,7 +23,7 @@ type Summary struct {
 	Seconds   float64            `json:"seconds"`
 	PerSecond float64            `json:"users_per_second"`  // of those that were not kept
 	Retried   int                `json:"retried,omitempty"` // degraded users that ran again
-	Nodes     map[string]Missing `json:"nodes,omitempty"`   // what is missing in degraded answers, by plan/node
+	Lacks     map[string]int     `json:"lacks,omitempty"`   // degraded answers by what is missing: "plan/node status", "plan/node timeout" if it ran out of time
 	Errors    map[string]Failure `json:"errors,omitempty"`  // by class
 	Skipped   int                `json:"keys_without_user,omitempty"`
 	Version   int64              `json:"version,omitempty"` // of the lists
@@ -35,9 +34,6 @@ type Summary struct {
 	GoesOn bool `json:"-"`
 }
 
-// Missing counts the degraded answers that lack something of a node, by the node's status; "timeout" if it ran out of time. Immutable.
-type Missing map[string]int
-
 // Failure counts the users that failed in one way. Immutable.
 type Failure struct {
 	Count   int    `json:"count"`
@@ -46,16 +42,6 @@ type Failure struct {
 
 // exampleMost is how many bytes of an error are an example.
 const exampleMost = 500
-
-// clone returns a copy that shares nothing.
-func (s *Summary) clone() Summary {
-	c := *s
-	c.Errors, c.Nodes = maps.Clone(s.Errors), maps.Clone(s.Nodes)
-	for node, missing := range c.Nodes {
-		c.Nodes[node] = maps.Clone(missing)
-	}
-	return c
-}
 
 // fail counts a user that failed.
 func (s *Summary) fail(class, text string) {
@@ -79,18 +65,17 @@ func (s *Summary) Add(a *rankd.Answer) {
 		return
 	}
 	s.Degraded++
+	if s.Lacks == nil {
+		s.Lacks = make(map[string]int)
+	}
 	for _, node := range a.Completeness() {
-		if node.Status == rankd.NodeOK {
-			continue
+		status := string(node.Status)
+		if outOfTime(node.Err) {
+			status = "timeout"
 		}
-		if s.Nodes == nil {
-			s.Nodes = make(map[string]Missing)
+		if node.Status != rankd.NodeOK {
+			s.Lacks[a.Version().Plan+"/"+node.Node+" "+status]++
 		}
-		id := a.Version().Plan + "/" + node.Node
-		if s.Nodes[id] == nil {
-			s.Nodes[id] = make(Missing)
-		}
-		s.Nodes[id][missingOf(node)]++
 	}
 }
 
@@ -98,13 +83,11 @@ func (s *Summary) Add(a *rankd.Answer) {
 func (s *Summary) Lacking() string {
 	var parts []string
 	if s.Degraded > 0 {
-		var nodes []string
-		for _, id := range slices.Sorted(maps.Keys(s.Nodes)) {
-			for _, status := range slices.Sorted(maps.Keys(s.Nodes[id])) {
-				nodes = append(nodes, fmt.Sprintf("%s %s %d", id, status, s.Nodes[id][status]))
-			}
+		var lacks []string
+		for _, what := range slices.Sorted(maps.Keys(s.Lacks)) {
+			lacks = append(lacks, fmt.Sprintf("%s %d", what, s.Lacks[what]))
 		}
-		parts = append(parts, fmt.Sprintf("%d degraded (%s)", s.Degraded, strings.Join(nodes, ", ")))
+		parts = append(parts, fmt.Sprintf("%d degraded (%s)", s.Degraded, strings.Join(lacks, ", ")))
 	}
 	if s.Empty > 0 {
 		parts = append(parts, fmt.Sprintf("%d without rows", s.Empty))
@@ -115,13 +98,6 @@ func (s *Summary) Lacking() string {
 	return fmt.Sprintf("of %d that were ranked: %s", s.Users, strings.Join(parts, ", "))
 }
 
-func missingOf(node rankd.NodeCompleteness) string {
-	if outOfTime(node.Err) {
-		return "timeout"
-	}
-	return string(node.Status)
-}
-
 // outOfTime reports whether an error is a timeout, of a node, of a request, of Redis or of a service.
 func outOfTime(err error) bool {
 	return errors.Is(err, rankd.ErrTimeout) || errors.Is(err, rankd.ErrNodeTimeout) || errors.Is(err, resp.ErrTimeout) || errors.Is(err, remote.ErrTimeout)
@@ -129,10 +105,7 @@ func outOfTime(err error) bool {
 
 // late reports whether a user ran out of time, or a node did.
 func late(p *Entry) bool {
-	if p.Answer == nil || !p.Answer.Degraded() {
-		return outOfTime(p.Err)
-	}
-	return slices.ContainsFunc(p.Answer.Completeness(), func(c rankd.NodeCompleteness) bool { return outOfTime(c.Err) })
+	return outOfTime(p.Err) || p.Answer != nil && p.Answer.Degraded() && slices.ContainsFunc(p.Answer.Completeness(), func(c rankd.NodeCompleteness) bool { return outOfTime(c.Err) })
 }
 
 // ClassOf returns the class of the error of a user that failed, as metrics have it, and its text.
@@ -142,7 +115,7 @@ func ClassOf(err error) (class, text string) {
 	case errors.As(err, &failed):
 		return failed.Class.Label(), err.Error()
 	case errors.Is(err, errDegraded):
-		return degradedClass, err.Error()
+		return "degraded", err.Error()
 	}
 	return outcome.BadRequest.Label(), err.Error()
 }
@@ -166,7 +139,7 @@ func (b Bounds) check(s *Summary) error {
 		what    string
 		n, most int
 	}{{"failed", s.Failed, b.Failed}, {"degraded", s.Degraded, b.Degraded}, {"empty", s.Empty, b.Empty}} {
-		if c.n*100 > c.most*cmp.Or(s.Users, 1) {
+		if c.n*100 > c.most*s.Users {
 			found = append(found, fmt.Sprintf("%d of %d %s, and --max_%s is %d in a hundred", c.n, s.Users, c.what, c.what, c.most))
 		}
 	}

@@ -3,12 +3,14 @@ package batch
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -33,54 +35,42 @@ const lineBytesMost = 1 << 20
 // Users reads users one by one, each as a document. One goroutine.
 type Users struct {
 	in   *bufio.Reader
-	form Form
+	form Form // empty: the first line decides
 	reg  *registry.Registry
+	line int // lines so far
 
-	rows  *csv.Reader
-	row   rowText      // what rows reads
-	names []string     // of the columns of a CSV
+	row   bytes.Reader // the text of a row of a CSV
+	rows  *csv.Reader  // reads row
+	names []string     // of the columns
 	user  int          // the column of the user
+
 	read  atomic.Int64 // bytes so far
 	file  *os.File     // nil: they come from elsewhere
 	asWas *source      // the file as it was at first
-
-	back []byte // lines to be read again, before those of in
-	long []byte // the beginning of a line that is too long, to be read again behind those
-	line int    // lines so far
-	at   int    // the line where the last user began
 }
 
 // NewUsers returns the users that in has. An empty form means that the first line decides: JSONL if it begins with a brace, otherwise Lines. The
 // error is about the head of a CSV, or from in.
 func NewUsers(in io.Reader, form Form, reg *registry.Registry) (*Users, error) {
-	u := &Users{form: form, reg: reg}
+	u := &Users{form: form, reg: reg, user: -1}
 	u.file, _ = in.(*os.File)
 	u.asWas = u.source()
 	u.in = bufio.NewReaderSize(&counted{in, &u.read}, lineBytesMost)
-	if first, _ := u.in.Peek(1); string(first) == fileio.ByteOrderMark[:1] { // More bytes may come late.
-		if mark, _ := u.in.Peek(len(fileio.ByteOrderMark)); string(mark) == fileio.ByteOrderMark {
-			_, _ = u.in.Discard(len(mark)) // It is in the buffer.
-		}
-	}
-	if form == "" {
-		u.form = Lines
-		if first, _ := u.in.Peek(1); len(first) == 1 && first[0] == '{' {
-			u.form = JSONL
-		}
-	}
-	if u.form != CSV {
+	if form != CSV {
 		return u, nil
 	}
 	u.rows = csv.NewReader(&u.row)
 	u.rows.ReuseRecord = true
-	head, broken, err := u.nextRow()
-	if err = errors.Join(err, broken); err != nil {
+	line, refused, err := u.nextLine()
+	if err = cmp.Or(err, refused); err == nil {
+		u.names, err = u.cells(line)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the head of the users: %w", err)
 	}
-	u.user = -1
-	for i, name := range head {
-		name = strings.TrimSpace(name)
-		if u.names = append(u.names, name); name == "user_id" {
+	u.names = slices.Clone(u.names)
+	for i, name := range u.names {
+		if u.names[i] = strings.TrimSpace(name); u.names[i] == "user_id" {
 			u.user = i
 		}
 	}
@@ -149,91 +139,63 @@ func (u *Users) name() string {
 }
 
 // Place says where the last user is: file and line.
-func (u *Users) Place() string { return fmt.Sprintf("%s, line %d", u.name(), u.at) }
-
-// errLong is the error of a line that is too long.
-var errLong = fmt.Errorf("longer than %d bytes", lineBytesMost)
-
-// nextLine returns the next line, with its end. It is valid until the next call. Of a line that is too long it returns the beginning, and errLong.
-func (u *Users) nextLine() (line []byte, err error) {
-	if len(u.back) > 0 {
-		u.line++
-		n := bytes.IndexByte(u.back, '\n') + 1
-		if n == 0 {
-			n = len(u.back)
-		}
-		line, u.back = u.back[:n], u.back[n:]
-		return line, nil
-	}
-	if line = u.long; line != nil {
-		u.line, u.long = u.line+1, nil
-		return line, errLong
-	}
-	line, err = u.in.ReadSlice('\n')
-	if err == nil || len(line) > 0 {
-		u.line++
-	}
-	if errors.Is(err, bufio.ErrBufferFull) {
-		line = bytes.Clone(line[:shownMost])
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = u.in.ReadSlice('\n')
-		}
-		if err == nil || errors.Is(err, io.EOF) {
-			err = errLong
-		}
-	} else if len(line) > 0 && errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return line, err
-}
+func (u *Users) Place() string { return fmt.Sprintf("%s, line %d", u.name(), u.line) }
 
 // shownMost is how many bytes of a broken line are kept.
 const shownMost = 200
 
-// broken returns the document and the error of a user that cannot be read. The document fails again wherever it is read.
-func (u *Users) broken(line []byte, why error) (doc []byte, refused error) {
-	refused = fmt.Errorf("%s: %w", u.Place(), why)
-	line = bytes.TrimSpace(line)
-	doc, _ = json.Marshal(map[string]string{"broken": strings.ToValidUTF8(string(line[:min(len(line), shownMost)]), "?"), "error": refused.Error()}) // Strings have a JSON form.
-	return doc, refused
+// nextLine returns the next line that is not blank, with its end. It is valid until the next call. Of a line that is too long it returns the beginning, and why it is refused.
+func (u *Users) nextLine() (line []byte, refused, err error) {
+	for blank := true; blank; blank = refused == nil && len(bytes.TrimSpace(line)) == 0 {
+		line, err = u.in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			refused = fmt.Errorf("longer than %d bytes", lineBytesMost)
+			line = bytes.Clone(line[:shownMost])
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = u.in.ReadSlice('\n')
+			}
+		}
+		if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
+			return nil, nil, err
+		}
+		if u.line++; u.line == 1 {
+			line = fileio.WithoutMark(line)
+		}
+	}
+	return line, refused, nil
 }
 
 // Next returns the document of the next user, which is the caller's, or why that user is broken, with a document that is broken, too. The
 // error is io.EOF at the end.
 func (u *Users) Next() (doc []byte, refused, err error) {
-	for {
-		if u.rows != nil {
-			row, refused, err := u.nextRow()
-			switch {
-			case err != nil:
-				return nil, nil, err
-			case refused != nil:
-				doc, refused = u.broken(u.row.text, refused)
-			default:
-				doc, err = u.rowDocument(row)
-			}
-			return doc, refused, err
-		}
-		line, err := u.nextLine()
-		u.at = u.line
-		if err != nil && !errors.Is(err, errLong) {
-			return nil, nil, err
-		}
-		line = bytes.TrimSpace(line)
-		switch {
-		case err != nil:
-			doc, refused = u.broken(line, err)
-		case len(line) == 0:
-			continue
-		case u.form == JSONL && line[0] != '{':
-			doc, refused = u.broken(line, errors.New("a request begins with a brace"))
-		case u.form == JSONL:
-			doc = bytes.Clone(line)
-		default:
-			doc = appendUser(nil, string(line))
-		}
-		return doc, refused, nil
+	row, refused, err := u.nextLine()
+	if err != nil {
+		return nil, nil, err
 	}
+	line := bytes.TrimSpace(row)
+	isRequest := bytes.HasPrefix(line, []byte("{"))
+	if u.form == "" {
+		if u.form = Lines; isRequest {
+			u.form = JSONL
+		}
+	}
+	switch {
+	case refused != nil:
+	case u.form == CSV:
+		doc, refused = u.rowDocument(row)
+	case u.form == Lines:
+		doc = appendUser(nil, string(line))
+	case isRequest:
+		doc = bytes.Clone(line)
+	default:
+		refused = errors.New("a request begins with a brace")
+	}
+	if refused != nil { // The document fails again wherever it is read.
+		refused = fmt.Errorf("%s: %w", u.Place(), refused)
+		shown := strings.ToValidUTF8(string(line[:min(len(line), shownMost)]), "?")
+		doc, _ = json.Marshal(map[string]string{"broken": shown, "error": refused.Error()}) // Strings have a JSON form.
+	}
+	return doc, refused, nil
 }
 
 // Document returns the document of a user in a line of text: the line itself if it begins with a brace, as a request on stdin, and otherwise
@@ -251,68 +213,29 @@ func appendUser(dst []byte, id string) []byte {
 	return append(append(append(dst, `{"user_id": `...), text...), '}')
 }
 
-// A rowText is the text of one row. To the reader of rows it is all that there is. One goroutine.
-type rowText struct{ text, rest []byte }
-
-// Read implements io.Reader.
-func (t *rowText) Read(p []byte) (int, error) {
-	if len(t.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, t.rest)
-	t.rest = t.rest[n:]
-	return n, nil
-}
-
-// nextRow returns the next row of a CSV, which is valid until the next call, or why it is broken. A row goes on over lines until its quotes are even. If it is broken then, only
-// its first line is, and the others are rows of their own: one quote too many takes no further user with it.
-func (u *Users) nextRow() (row []string, broken, err error) {
-	for blank := true; blank; blank = len(bytes.TrimSpace(u.row.text)) == 0 {
-		line, err := u.nextLine()
-		u.at, u.row.text = u.line, append(u.row.text[:0], line...)
-		switch {
-		case errors.Is(err, errLong):
-			return nil, err, nil
-		case err != nil:
-			return nil, nil, err
-		}
-	}
-	first := len(u.row.text)
-	for bytes.Count(u.row.text, []byte{'"'})%2 == 1 {
-		line, err := u.nextLine()
-		if errors.Is(err, errLong) {
-			u.long = line
-		} else if err != nil && !errors.Is(err, io.EOF) {
-			return nil, nil, err
-		}
-		if err != nil {
-			break
-		}
-		if u.row.text = append(u.row.text, line...); len(u.row.text) > lineBytesMost {
-			break
-		}
-	}
-	u.row.rest = u.row.text
-	if row, err = u.rows.Read(); err == nil {
-		return row, nil, nil
-	}
-	for _, left := u.rows.Read(); !errors.Is(left, io.EOF); _, left = u.rows.Read() { // what the reader has of this row
-	}
+// cells returns the cells of a row of a CSV, which is one line. They are valid until the next call.
+func (u *Users) cells(row []byte) ([]string, error) {
+	u.row.Reset(row)
+	cells, err := u.rows.Read()
 	var at *csv.ParseError
 	if errors.As(err, &at) {
 		err = at.Err // Its line is that of the row.
 	}
-	u.back = append(bytes.Clone(u.row.text[first:]), u.back...)
-	u.line = u.at
-	u.row.text = u.row.text[:first]
-	return nil, err, nil
+	if errors.Is(err, csv.ErrQuote) {
+		err = fmt.Errorf("%w; a row is one line, and requests of JSON Lines may have texts of many", err)
+	}
+	return cells, err
 }
 
 // rowDocument returns the document of a row. An empty cell is a value that the user does not have.
-func (u *Users) rowDocument(row []string) ([]byte, error) {
-	doc := appendUser(nil, row[u.user])
+func (u *Users) rowDocument(row []byte) ([]byte, error) {
+	cells, err := u.cells(row)
+	if err != nil {
+		return nil, err
+	}
+	doc := appendUser(nil, cells[u.user])
 	context := map[string]any{}
-	for i, cell := range row {
+	for i, cell := range cells {
 		if i != u.user && cell != "" {
 			context[u.names[i]] = u.value(u.names[i], cell)
 		}

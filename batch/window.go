@@ -18,16 +18,15 @@ type window struct {
 	alone   int  // outcomes out of time in a row, at a limit of one
 	blind   int  // outcomes that say nothing about the limit: they began before it
 	slow    bool // a node has run out of time
-	fixed   bool // the limit stays, for tests
 	holding int  // how long blind is when the window opens
 }
 
-// begin parks all entries of a line, but for those that may run: as many as the limit says, if it is set.
+func newWindow(most int) *window {
+	return &window{most: most, limit: min(most, windowFirst), holding: windowBlind}
+}
+
+// begin parks all entries of a line, but for those that may run.
 func (w *window) begin(l *Line) {
-	if w.limit == 0 {
-		w.limit = min(w.most, windowFirst)
-	}
-	w.holding = windowBlind
 	for range w.most - w.limit {
 		w.parked = append(w.parked, l.Take())
 	}
@@ -35,9 +34,6 @@ func (w *window) begin(l *Line) {
 
 // saw notes an outcome.
 func (w *window) saw(late bool) {
-	if w.fixed {
-		return
-	}
 	if w.limit == 1 && !late {
 		w.alone, w.holding = 0, windowBlind
 	}
