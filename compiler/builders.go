@@ -260,7 +260,13 @@ func (h *host) table(c goja.FunctionCall) goja.Value {
 			h.u.failAt(site.arg(1), "type", "the entry "+quote(name)+" of table is not a number", advice)
 			return h.broken
 		}
-		if _, err := strconv.ParseInt(name, 10, 64); err != nil && x.kind == number && !h.textID(x) {
+		integer, err := strconv.ParseInt(name, 10, 64)
+		if f := float64(integer); err == nil && x.kind == number && math.Abs(f) >= 1<<53 && strconv.FormatFloat(f, 'f', 0, 64) == name {
+			h.u.failAt(site.arg(1), "precision", "the entry "+quote(name)+" of table may be another number in the source: numbers of JavaScript from 2^53 on are rounded",
+				"compare with its digits with n behind them, as in Key.id == 9007199254740993n ? 2 : table(Key.id, { 7: 3 })")
+			return h.broken
+		}
+		if err != nil && x.kind == number && !h.textID(x) {
 			h.u.failAt(site.arg(1), "type", "the entry "+quote(name)+" of table is not an integer, as "+x.describe()+" is", advice)
 			return h.broken
 		}

@@ -82,8 +82,9 @@ func (u *unit) buildBundle() *bundle {
 		TsconfigRaw:         "{}", // without it esbuild looks for a file
 		LogLimit:            diagnosticsMax,
 		// Warnings of the bundler are for people who ship scripts.
-		LogLevel: api.LogLevelSilent,
-		Plugins:  []api.Plugin{{Name: "folder", Setup: u.resolveInFolder}},
+		LogLevel:    api.LogLevelSilent,
+		LogOverride: map[string]api.LogLevel{"ambiguous-reexport": api.LogLevelError},
+		Plugins:     []api.Plugin{{Name: "folder", Setup: u.resolveInFolder}},
 	})
 	for i := range result.Errors {
 		u.reportMessage(&result.Errors[i])
@@ -117,6 +118,12 @@ func (u *unit) transform(file *sourceFile, m *module) string {
 	loader := api.LoaderTS
 	if strings.HasSuffix(file.name, ".json") {
 		loader = api.LoaderJSON
+	}
+	if at := powerInEnum.FindStringIndex(file.text); at != nil {
+		before := file.text[:at[1]-len("**")]
+		line := strings.Count(before, "\n") + 1
+		u.fail("syntax", file.name, line, utf16Len(before[strings.LastIndex(before, "\n")+1:])+1, "an enum cannot have a power", "write it before the enum: const cubed = 2 ** 3")
+		return ""
 	}
 	lines := lineEnd.Split(file.text, -1)
 	ends := append(lineEnd.FindAllString(file.text, -1), "")
@@ -173,6 +180,9 @@ const (
 	foldsNullish = "suspicious-nullish-coalescing"
 	keptNullish  = "|| " + hostName + " &&"
 )
+
+// powerInEnum matches an enum up to an operator **, which esbuild computes by another function than Math.pow.
+var powerInEnum = regexp.MustCompile(`(?m)^[^/\n]*\benum\s+\w+\s*\{[^}]*?\*\*`)
 
 // asciiQuote returns a string literal of JavaScript.
 func asciiQuote(s string) string { return strconv.QuoteToASCII(s) }
@@ -296,6 +306,9 @@ func (f *folder) existing(name string) string {
 	return base + ".ts"
 }
 
+// ambiguous matches what esbuild says of a name that two export * give.
+var ambiguous = regexp.MustCompile(`^(?:Re-export of|Ambiguous import) ("[^"]*")`)
+
 // notInTarget matches what esbuild says of syntax that goja lacks and esbuild cannot write in another way.
 var notInTarget = regexp.MustCompile(`^(?:(.*) (?:is|are) (?:not available in the configured|currently not supported with the)|Transforming (.*) to the configured)`)
 
@@ -316,6 +329,9 @@ func (u *unit) reportMessage(m *api.Message) {
 		case strings.Contains(text, testModule):
 			hint = "it exports " + strings.Join(testExports, ", ")
 		}
+	}
+	if match := ambiguous.FindStringSubmatch(m.Text); match != nil {
+		code, text, hint = "import", "two files that export * leads to have the name "+match[1], "write export { "+strings.Trim(match[1], `"`)+` } from "./file" for the one that is meant`
 	}
 	if match := notInTarget.FindStringSubmatch(m.Text); match != nil && !ours {
 		text, hint = "plan code cannot use this syntax: "+lowerFirst(match[1]+match[2]), noSyntax

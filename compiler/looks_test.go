@@ -74,6 +74,10 @@ func TestLooks(t *testing.T) {
 		`"a" in new Proxy({}, { has: () => (Key.id > 5) as any })`, `Object.is(new Proxy(Key.id as any, {}), 5)`, `Array(Key.id as any).length == 5`, `new Array(Key.id as any).length == 5`, `Object(Key.id) == 5`,
 		`(() => { try { return Number.prototype.toFixed.call(Key.id, 2) == "x"; } catch { return true; } })()`, `(() => { switch (Key.id as any) { case 5: return true; default: return false; } })()`,
 		`(() => { let n = 0; for (const x of [1, 2]) { if (Key.id as any) n++; } return n == 2; })()`, `["US", "CA"].some((c) => Key.country == c)`, `[Key.id].find((x: any) => x > 5) == 5`,
+		`[...{ [Symbol.iterator]: () => ({ next: () => ({ done: Key.id > 5, value: 1 }) }) } as any].length == 0`, `Math.max({ valueOf: () => Key.id } as any, 1) == 1`,
+		`({ a: true } as any)[{ toString: () => Key.country } as any]`, `(+{ [Symbol.toPrimitive]: () => Key.id } as any) == 1`,
+		`Object.keys(new Proxy({ a: 1 }, { getOwnPropertyDescriptor: () => ({ value: 1, configurable: true, enumerable: Key.id > 5 }) as any })).length == 1`,
+		`(() => { let n = 0; Key.id > 5 ? n++ : 0; return n == 0; })()`, `(() => { const a = []; Key.id > 5 && a.push(1); return a.length == 0; })()`,
 	} {
 		a := compileText(t, planOf("filter", "pred", []string{text}))
 		require.NotEmpty(t, a.Errors, text)
@@ -113,4 +117,17 @@ func TestCarries(t *testing.T) {
 	for i := range texts {
 		assert.Equal(t, compact(t, want[i]), compact(t, got[i]), texts[i])
 	}
+}
+
+// TestSilentRoundings: what JavaScript or esbuild would compute in another way is an error.
+func TestSilentRoundings(t *testing.T) {
+	for text, code := range map[string]string{
+		`table(Key.id, { 9007199254740993: 2 }) > 1`: "precision", `table(Key.id, { [2 ** 60]: 2 }) > 1`: "precision", `table(Key.id, { "-9007199254740992": 2 }) > 1`: "precision",
+		`{ enum E { A = 10 ** -5 } return Key.id > E.A }`: "syntax", `/\p{L}/u.test("a")`: "exception", `new RegExp("\\P{L}", "u").test("a")`: "exception",
+	} {
+		a := compileText(t, planOf("filter", "pred", []string{text}))
+		require.NotEmpty(t, a.Errors, text)
+		assert.Equal(t, code, a.Errors[0].Code, "%s: %v", text, a.Errors[0])
+	}
+	assert.Contains(t, compact(t, predicates(t, []string{`table(Key.id, { "9007199254740993": 2, 7: 1 }) > 1`})[0]), `"9007199254740993":2`)
 }

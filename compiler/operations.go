@@ -383,7 +383,7 @@ func (h *host) iterate(v goja.Value, at int) {
 var looks = map[string]string{
 	"typeof": typeHint, "instanceof": typeHint, "Array.isArray": typeHint, "Number.isInteger": "write x == Math.floor(x)", "Number.isSafeInteger": "write x == Math.floor(x)",
 	"Number.isFinite": "a result that is not finite is null: write x != null", "Number.isNaN": "a result that is not a number is null: write x == null",
-	"Object.is": "write ==", "Boolean": "write the predicate itself, or x != 0",
+	"an iterator": "the iterator says true or false", "Object.is": "write ==", "Boolean": "write the predicate itself, or x != 0",
 	"Array.prototype.indexOf": `write ["US", "CA"].includes(Key.country)`, "Array.prototype.lastIndexOf": `write ["US", "CA"].includes(Key.country)`,
 	"Array.prototype.includes": "write Key.a == x || Key.b == x", "Set.prototype.has": "write Key.a == x || Key.b == x",
 	"Map.prototype.get": tableHint, "Map.prototype.has": tableHint, "Map.prototype.set": tableHint, "JSON.stringify": "a template writes values of a row: `${Key.title}!`",

@@ -50,11 +50,21 @@
   const infix = (op, a, b, site) =>
     token(a) || token(b) ? host.infix(op, a, b, site) : plain[op](a, b);
 
+  // The engine asks an iterator of a plan by itself whether it is done. So the plan has another Symbol.iterator, and the
+  // engine finds by its own one what checks the answers.
+  const engineIterator = Symbol.iterator;
+  const planIterator = Symbol("Symbol.iterator");
+  // So does what converts an object: the conversion may give a token.
+  const engineConversion = Symbol.toPrimitive;
+  const planConversion = Symbol("Symbol.toPrimitive");
+
   // A name of an object that host functions answer for. Its symbols make a token that reaches an
   // implicit conversion or a loop an error, and its own prototype makes it one to ask for the class.
   const prototype = new Proxy(Object.freeze(Object.create(null, {
-    [Symbol.toPrimitive]: { value(hint) { return host.convert(this, hint); } },
-    [Symbol.iterator]: { get() { return host.iterate(this); } },
+    [engineConversion]: { value(hint) { return host.convert(this, hint); } },
+    [planConversion]: { value(hint) { return host.convert(this, hint); } },
+    [engineIterator]: { get() { return host.iterate(this); } },
+    [planIterator]: { get() { return host.iterate(this); } },
   })), { getPrototypeOf() { host.look("instanceof"); return null; } });
 
   // JavaScript's own code may carry a token and may not look at one. Most functions that look ask an object for its
@@ -87,7 +97,75 @@
       }).method);
     }
   };
-  const all = (object) => Reflect.ownKeys(object).filter((name) => name !== "constructor");
+  const all = (object) => Reflect.ownKeys(object).filter((name) => !["constructor", engineIterator, planIterator, engineConversion, planConversion].includes(name));
+
+  const isObject = (v) => (typeof v === "object" && v !== null) || typeof v === "function";
+  const describe = Object.getOwnPropertyDescriptor, define = Object.defineProperty;
+  const typedArray = Object.getPrototypeOf(Int8Array.prototype);
+  const generator = Object.getPrototypeOf((function* () {}).prototype);
+  const iterator = Object.getPrototypeOf(generator);
+  const ended = (result) => {
+    if (!isObject(result)) return result;
+    const plain = describe(result, "done");
+    const done = result.done;
+    if (!token(done) && plain !== undefined && plain.get === undefined) return result;
+    if (token(done)) host.look("an iterator", done);
+    return { done: !!done, get value() { return result.value; } };
+  };
+  // The engine's own iterators say by themselves when they are done.
+  const own = [generator, ...[[], new Map(), new Set(), "", "".matchAll(/a/g)].map((v) => Object.getPrototypeOf(v[engineIterator]()))].map((prototype) => {
+    define(prototype, "next", { writable: false, configurable: false });
+    return prototype.next;
+  });
+  const isOwn = (next) => own.indexOf(next) >= 0;
+  const iterates = (method) => (method === undefined || method === null || typeof method !== "function" ? method : function () {
+    const inner = apply(method, this, []);
+    if (!isObject(inner) || token(inner)) return inner;
+    const next = inner.next;
+    if (typeof next !== "function" || isOwn(next)) return inner;
+    const pass = (name) => {
+      const f = inner[name];
+      return typeof f === "function" ? (...args) => ended(apply(f, inner, args)) : f;
+    };
+    return { next: (...args) => ended(apply(next, inner, args)), get return() { return pass("return"); }, get throw() { return pass("throw"); } };
+  });
+  define(Object.prototype, engineIterator, { get() { return iterates(this[planIterator]); } });
+  for (const prototype of [Array.prototype, typedArray, Map.prototype, Set.prototype, String.prototype, iterator]) {
+    const original = describe(prototype, engineIterator);
+    define(prototype, planIterator, original);
+    define(prototype, engineIterator, { get() {
+      const method = this[planIterator];
+      return method === original.value && (prototype !== iterator || isOwn(this.next)) ? method : iterates(method);
+    } });
+  }
+  const converts = function (hint) {
+    const method = this[planConversion];
+    if (method !== undefined && method !== null) {
+      const v = apply(method, this, [hint]);
+      return token(v) ? host.convert(v, hint) : v;
+    }
+    for (const name of hint === "string" ? ["toString", "valueOf"] : ["valueOf", "toString"]) {
+      const f = this[name];
+      if (typeof f !== "function") continue;
+      const v = apply(f, this, []);
+      if (token(v)) return host.convert(v, hint);
+      if (!isObject(v)) return v;
+    }
+    throw new TypeError("Cannot convert object to primitive value");
+  };
+  define(Object.prototype, engineConversion, { get() { return isObject(this) ? converts : undefined; } });
+  define(Symbol.prototype, planConversion, describe(Symbol.prototype, engineConversion));
+  const symbol = Symbol;
+  const planSymbol = function Symbol(...args) {
+    if (new.target !== undefined) throw new TypeError("Symbol is not a constructor");
+    return symbol(...args);
+  };
+  for (const name of Reflect.ownKeys(symbol)) {
+    const d = describe(symbol, name);
+    define(planSymbol, name, d.value === engineIterator ? { ...d, value: planIterator } : d.value === engineConversion ? { ...d, value: planConversion } : d);
+  }
+  define(symbol.prototype, "constructor", { value: planSymbol });
+  define(globalThis, "Symbol", { value: planSymbol });
 
   // A descriptor carries a value; its other members are conditions.
   const inDescriptor = (d) => (typeof d === "object" && d !== null ? first([d.enumerable, d.configurable, d.writable]) : undefined);
@@ -100,7 +178,7 @@
   guard("Reflect", Reflect, all(Reflect).filter((name) => !["set", "defineProperty", "apply", "construct"].includes(name)));
   guard("Object.prototype", Object.prototype, all(Object.prototype));
   guard("Array", Array, ["isArray"]);
-  for (const made of [Number, Boolean, BigInt, Symbol]) {
+  for (const made of [Number, Boolean, BigInt, planSymbol]) {
     guard(made.name, made, all(made).filter((name) => made[name] !== globalThis[name]));
     guard(made.name + ".prototype", made.prototype, all(made.prototype));
   }
@@ -110,6 +188,89 @@
       return typeof this === "number" && this < 0 && args[0] !== undefined ? "-" + apply(original, -this, args) : apply(original, this, args);
     },
   }).method);
+  // The engine drops the sign of nothing.
+  replace(globalThis, "parseInt", (original) => ({
+    parseInt(...args) {
+      const v = original(...args);
+      return v === 0 && !token(args[0]) && /^\s*-/.test(`${args[0]}`) ? -0 : v;
+    },
+  }).parseInt);
+  define(Number, "parseInt", { value: parseInt });
+  // Integers of views are the low bits of any number, and what is no number has one pattern of bits.
+  const integral = (v) => v !== undefined && isView(v) && integers.includes(v[Symbol.toStringTag]);
+  for (const name of ["setInt8", "setUint8", "setInt16", "setUint16", "setInt32", "setUint32", "setFloat64"]) {
+    replace(DataView.prototype, name, (original) => ({
+      method(at, v, ...more) {
+        if (name !== "setFloat64" || !(v !== v)) return apply(original, this, [at, name === "setFloat64" || token(v) ? v : bits(v), ...more]);
+        const order = more[0] ? [0, 0x7ff80000] : [0x7ff80000, 0];
+        this.setFloat64(at, 0);
+        for (const i of [0, 1]) this.setUint32(at + 4 * i, order[i], ...more);
+      },
+    }).method);
+  }
+  replace(typedArray, "fill", (original) => ({
+    fill(v, ...more) { return apply(original, this, [integral(this) && !token(v) ? bits(v) : v, ...more]); },
+  }).fill);
+  replace(typedArray, "with", (original) => ({
+    with(i, v) { return apply(original, this, [i, integral(this) && !token(v) ? bits(v) : v]); },
+  }).with);
+  replace(typedArray, "map", (original) => ({
+    map(f, self) {
+      if (typeof f !== "function" || !integral(this)) return apply(original, this, [f, self]);
+      return apply(original, this, [(...args) => { const v = apply(f, self, args); return token(v) ? v : bits(v); }]);
+    },
+  }).map);
+  const { map: mapped } = Array.prototype;
+  const lowBits = (list) => (isObject(list) && !token(list) && !(list instanceof ArrayBuffer) && !integral(list) ? apply(mapped, Array.from(list), [(v) => (token(v) ? v : bits(v))]) : list);
+  replace(typedArray, "set", (original) => ({
+    set(list, ...more) { return apply(original, this, [integral(this) ? lowBits(list) : list, ...more]); },
+  }).set);
+  const whole = new WeakSet();
+  const isWhole = WeakSet.prototype.has;
+  const construct = Reflect.construct, arrayProxy = Proxy;
+  for (const name of integers) {
+    const original = globalThis[name];
+    const made = new arrayProxy(original, { construct: (f, args, target) => construct(f, args.length > 0 ? [lowBits(args[0]), ...args.slice(1)] : args, target === made ? f : target) });
+    define(globalThis, name, { value: made });
+    define(original.prototype, "constructor", { value: made });
+    apply(WeakSet.prototype.add, whole, [made]);
+  }
+  for (const name of ["of", "from"]) {
+    replace(Object.getPrototypeOf(Int8Array), name, (original) => ({
+      method(...args) {
+        if (!apply(isWhole, whole, [this])) return apply(original, this, args);
+        if (name === "of") return new this(args);
+        return new this(Array.from(...args));
+      },
+    }).method);
+  }
+  // The engine escapes a slash in another way.
+  replace(RegExp.prototype, "source", (original) => ({
+    get() {
+      const text = apply(original, this, []);
+      if (typeof text !== "string" || text.indexOf("\\u002f") < 0) return text;
+      let inClass = false, out = "";
+      for (let i = 0; i < text.length; i++) {
+        if (text.slice(i, i + 6) === "\\u002f") { out += inClass ? "/" : "\\/"; i += 5; continue; }
+        if (text[i] === "[") inClass = true;
+        if (text[i] === "]") inClass = false;
+        out += text[i] === "\\" ? text[i] + text[++i] : text[i];
+      }
+      return out;
+    },
+  }).get);
+  replace(RegExp.prototype, "toString", () => ({ toString() { return "/" + this.source + "/" + this.flags; } }).toString);
+  for (const name of ["at", "copyWithin", "entries", "fill", "find", "findIndex", "findLast", "findLastIndex", "flat", "flatMap", "includes", "keys", "toReversed", "toSorted", "toSpliced", "values"]) Array.prototype[Symbol.unscopables][name] = true;
+  // A function's own members begin with these.
+  const begins = ["length", "name", "prototype"];
+  for (const [object, name] of [[Object, "getOwnPropertyNames"], [Reflect, "ownKeys"]]) {
+    replace(object, name, (original) => ({
+      method(v) {
+        const names = apply(original, object, [v]);
+        return typeof v === "function" ? [...begins.filter((name) => names.includes(name)), ...names.filter((name) => !begins.includes(name))] : names;
+      },
+    }).method);
+  }
   guard("ArrayBuffer", ArrayBuffer, ["isView"]);
   guard("DataView.prototype", DataView.prototype, all(DataView.prototype));
   guard("String.prototype", String.prototype, ["toString", "valueOf"]);
@@ -123,7 +284,6 @@
     const to = before < 0 ? array.length : before;
     for (let i = 0; i < to; i++) if (token(array[i])) return array[i];
   };
-  const typedArray = Object.getPrototypeOf(Int8Array.prototype);
   guard("TypedArray.prototype", typedArray, ["includes", "indexOf", "lastIndexOf"]);
   for (const name of ["indexOf", "lastIndexOf"]) {
     replace(Array.prototype, name, (original) => ({
@@ -175,7 +335,7 @@
       return apply(original, this, [v]) && !token(v) ? true : host.look("Set.prototype.has", seen);
     },
   }).method);
-  guard("Set.prototype", Set.prototype, all(Set.prototype).filter((name) => !["add", "has", "clear", "values", "keys", "entries", "forEach", Symbol.iterator].includes(name)), 0, 0, inSet);
+  guard("Set.prototype", Set.prototype, all(Set.prototype).filter((name) => !["add", "has", "clear", "values", "keys", "entries", "forEach"].includes(name)), 0, 0, inSet);
   guard("Map.prototype", Map.prototype, ["get", "has", "delete"]);
   guard("WeakMap.prototype", WeakMap.prototype, ["set"], 1, 2);
   guard("WeakMap.prototype", WeakMap.prototype, ["get", "has", "delete"]);
@@ -193,6 +353,16 @@
       }, space]);
     },
   }).stringify);
+
+  // An object without a prototype has the plan's name alone.
+  for (const object of [Array, Object.getPrototypeOf(Int8Array)]) {
+    replace(object, "from", (original) => ({
+      from(items, ...more) {
+        const bare = isObject(items) && !token(items) && items[engineIterator] === undefined ? items[planIterator] : undefined;
+        return apply(original, this, [typeof bare === "function" ? { [planIterator]: () => apply(bare, items, []) } : items, ...more]);
+      },
+    }).from);
+  }
 
   // Traps of these names answer with a condition.
   const conditions = ["has", "deleteProperty", "defineProperty", "set", "isExtensible", "preventExtensions"];
@@ -213,13 +383,29 @@
   const traps = {
     get(handler, name, receiver) {
       const trap = Reflect.get(handler, name, receiver);
+      if (name === "get" && typeof trap === "function") {
+        return (object, key, self) => key === engineConversion ? converts : (key === engineIterator ? iterates(apply(trap, handler, [object, planIterator, self])) : apply(trap, handler, [object, key, self]));
+      }
+      if (name === "getOwnPropertyDescriptor" && typeof trap === "function") {
+        return (...args) => {
+          const d = apply(trap, handler, args);
+          const seen = inDescriptor(d);
+          return seen === undefined ? d : host.look("Proxy", seen);
+        };
+      }
       if (typeof trap !== "function" || !conditions.includes(name)) return trap;
       return (...args) => host.condition(apply(trap, handler, args));
     },
   };
-  for (const name of ["Boolean", "Object", "Array", "Proxy", "Number"]) {
+  // The engine lacks properties of characters and matches nothing.
+  const properties = /(?:^|[^\\])(?:\\\\)*\\[pP]\{/;
+  const pattern = (re) => {
+    if (re.unicode && properties.test(re.source)) throw new SyntaxError("plan code has no patterns with \\p{…}: write ranges, as in [a-zà-ÿ]");
+    return re;
+  };
+  for (const name of ["Boolean", "Object", "Array", "Proxy", "Number", "RegExp"]) {
     const original = globalThis[name];
-    const refuse = (args) => (name === "Number" ? undefined : token(args[0]) && (name !== "Array" || args.length === 1) ? args[0] : name === "Proxy" ? first(args) : undefined);
+    const refuse = (args) => (name === "Number" || name === "RegExp" ? undefined : token(args[0]) && (name !== "Array" || args.length === 1) ? args[0] : name === "Proxy" ? first(args) : undefined);
     const change = (args) => {
       if (name === "Number" && typeof args[0] === "bigint") return [`${args[0]}`]; // The engine takes 64 bits only.
       if (name !== "Proxy" || typeof args[1] !== "object" || args[1] === null) return args;
@@ -228,12 +414,15 @@
     const made = new proxy(original, {
       apply(f, self, args) {
         const seen = refuse(args);
-        return seen === undefined ? apply(f, self, name === "Number" ? change(args) : args) : host.look(name, seen);
+        if (seen !== undefined) return host.look(name, seen);
+        const v = apply(f, self, name === "Number" ? change(args) : args);
+        return name === "RegExp" ? pattern(v) : v;
       },
       construct(f, args, target) {
         const seen = refuse(args);
         if (seen !== undefined) return Object(host.look(name, seen));
-        return Reflect.construct(f, change(args), target === made ? f : target);
+        const v = Reflect.construct(f, change(args), target === made ? f : target);
+        return name === "RegExp" ? pattern(v) : v;
       },
     });
     Object.defineProperty(globalThis, name, { value: made });
@@ -355,6 +544,8 @@
       },
       value: (a, site) => (token(a) ? host.value(a, site) : a),
       each: (a, site) => (token(a) ? host.each(a, site) : a),
+      pattern,
+      iterable: (args) => { define(args, planIterator, describe(args, engineIterator)); },
       at: host.at,
     }),
   };

@@ -94,7 +94,16 @@ func rewrite(script string, program *ast.Program) *rewritten {
 // module rewrites a module. esbuild makes its exports and imports first; there it yields, and all modules of the plan are
 // linked.
 func (r *rewriter) module(body *ast.BlockStatement) {
-	r.statements(body.List)
+	list := body.List
+	for i, statement := range list { // What is before are functions of esbuild, which see no token.
+		if s, ok := statement.(*ast.VariableStatement); ok {
+			if name, _ := s.List[0].Target.(*ast.Identifier); name != nil && name.Name == "stdin_exports" {
+				list = list[i:]
+				break
+			}
+		}
+	}
+	r.statements(list)
 	yield := offset(body.LeftBrace) + 1
 	for _, statement := range body.List {
 		if end, ok := r.links(statement); ok {
@@ -251,7 +260,7 @@ func (r *rewriter) walk(node ast.Node) {
 	case *ast.FunctionLiteral:
 		if n.Body != nil && namesArguments(n) {
 			// The engine mistakes arguments in an arrow function, which operators become, unless the function itself has them.
-			r.insert(offset(n.Body.LeftBrace)+1, "arguments;")
+			r.insert(offset(n.Body.LeftBrace)+1, "%sarguments);", call("iterable"))
 			if n.ParameterList != nil && namesArguments(n.ParameterList) {
 				r.arguments = append(r.arguments, offset(n.Idx0()))
 			}
@@ -273,6 +282,11 @@ func (r *rewriter) walk(node ast.Node) {
 		name := n.Identifier.Name.String()
 		r.members[name] = append(r.members[name], offset(n.Identifier.Idx))
 		r.parts(n)
+	case *ast.RegExpLiteral:
+		if strings.Contains(n.Pattern, `\p{`) || strings.Contains(n.Pattern, `\P{`) {
+			r.insert(offset(n.Idx), "%s", call("pattern"))
+			r.insert(offset(n.Idx)+len(n.Literal), ")")
+		}
 	case *ast.TemplateLiteral:
 		r.template(n)
 	case *ast.CallExpression:
@@ -375,8 +389,8 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 		r.replace(at, to, ",")
 		r.walk(n.Right)
 		r.insert(right.to, ", %d)", left.from)
-	case isLazy && suspends(n.Right):
-		// A function around the right side would capture its yield or await.
+	case isLazy && (suspends(n.Right) || changes(n.Right)):
+		// A function around the right side would capture its yield or await. A change is not made for some rows.
 		r.insert(left.from, "%s", call("value"))
 		r.walk(n.Left)
 		r.insert(left.to, ", %d)", left.from)
@@ -428,8 +442,8 @@ func keptRight(n *ast.BinaryExpression) ast.Expression {
 
 // conditional passes both branches as functions, because both run if the condition is a token.
 func (r *rewriter) conditional(n *ast.ConditionalExpression) {
-	if suspends(n.Consequent) || suspends(n.Alternate) {
-		// A function around a branch would capture its yield or await.
+	if suspends(n.Consequent) || suspends(n.Alternate) || changes(n.Consequent) || changes(n.Alternate) {
+		// A function around a branch would capture its yield or await. A change is not made for some rows.
 		r.wrap("test", n.Test)
 		r.walk(n.Consequent)
 		r.walk(n.Alternate)
@@ -605,6 +619,87 @@ func suspends(e ast.Expression) bool {
 	}
 	look(e)
 	return found
+}
+
+// changers are the methods of arrays, maps, sets and generators that change their object.
+var changers = []string{"push", "pop", "shift", "unshift", "splice", "sort", "reverse", "fill", "copyWithin", "set", "add", "delete", "clear", "next"}
+
+// changes reports whether an expression changes what is declared outside of it. It does not look into functions that it calls.
+func changes(e ast.Expression) bool {
+	inside := make(map[string]bool)
+	var declare, look func(ast.Node)
+	names := func(n ast.Node) {
+		if name, ok := n.(*ast.Identifier); ok {
+			inside[name.Name.String()] = true
+		}
+	}
+	declare = func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.Binding:
+			eachName(n.Target, names)
+		case *ast.ForDeclaration:
+			eachName(n.Target, names)
+		case *ast.ParameterList:
+			eachName(n.Rest, names)
+		case *ast.CatchStatement:
+			eachName(n.Parameter, names)
+		}
+		eachPart(n, declare)
+	}
+	found := false
+	change := func(target ast.Node) {
+		for {
+			switch t := target.(type) {
+			case *ast.DotExpression:
+				target = t.Left
+				continue
+			case *ast.BracketExpression:
+				target = t.Left
+				continue
+			case *ast.PrivateDotExpression:
+				target = t.Left
+				continue
+			case *ast.Identifier:
+				found = found || !inside[t.Name.String()]
+			case *ast.ObjectPattern, *ast.ArrayPattern:
+				eachName(t, func(n ast.Node) { found = found || !inside[n.(*ast.Identifier).Name.String()] })
+			}
+			return
+		}
+	}
+	look = func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.AssignExpression:
+			change(n.Left)
+		case *ast.UnaryExpression:
+			if n.Operator == token.INCREMENT || n.Operator == token.DECREMENT || n.Operator == token.DELETE {
+				change(n.Operand)
+			}
+		case *ast.CallExpression:
+			if dot, ok := n.Callee.(*ast.DotExpression); ok && slices.Contains(changers, dot.Identifier.Name.String()) {
+				change(dot.Left)
+			}
+		}
+		eachPart(n, look)
+	}
+	eachPart(&ast.ExpressionStatement{Expression: e}, declare)
+	eachPart(&ast.ExpressionStatement{Expression: e}, look)
+	return found
+}
+
+// eachName calls visit with the names in a target of a declaration or an assignment, those of its parts included.
+func eachName(target ast.Node, visit func(ast.Node)) {
+	var look func(ast.Node)
+	look = func(n ast.Node) {
+		if _, ok := n.(*ast.Identifier); ok {
+			visit(n)
+		} else {
+			eachPart(n, look)
+		}
+	}
+	if target != nil {
+		look(target)
+	}
 }
 
 // namesArguments reports whether a function or its parameters, or an arrow function inside, use its arguments.
