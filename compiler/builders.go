@@ -261,7 +261,7 @@ func (h *host) table(c goja.FunctionCall) goja.Value {
 			return h.broken
 		}
 		integer, err := strconv.ParseInt(name, 10, 64)
-		if f := float64(integer); err == nil && x.kind == number && math.Abs(f) >= 1<<53 && strconv.FormatFloat(f, 'f', 0, 64) == name {
+		if f := float64(integer); err == nil && x.kind == number && math.Abs(f) >= 1<<53 && strconv.FormatFloat(f, 'f', -1, 64) == name {
 			h.u.failAt(site.arg(1), "precision", "the entry "+quote(name)+" of table may be another number in the source: numbers of JavaScript from 2^53 on are rounded",
 				"compare with its digits with n behind them, as in Key.id == 9007199254740993n ? 2 : table(Key.id, { 7: 3 })")
 			return h.broken

@@ -676,7 +676,7 @@ func changes(e ast.Expression) bool {
 				change(n.Operand)
 			}
 		case *ast.CallExpression:
-			if dot, ok := n.Callee.(*ast.DotExpression); ok && slices.Contains(changers, dot.Identifier.Name.String()) {
+			if dot, ok := n.Callee.(*ast.DotExpression); ok && slices.Contains(changers, dot.Identifier.Name.String()) && !builds(dot.Left) {
 				change(dot.Left)
 			}
 		}
@@ -685,6 +685,17 @@ func changes(e ast.Expression) bool {
 	eachPart(&ast.ExpressionStatement{Expression: e}, declare)
 	eachPart(&ast.ExpressionStatement{Expression: e}, look)
 	return found
+}
+
+// builds reports whether an expression is E or Pred, whose methods change nothing.
+func builds(e ast.Expression) bool {
+	switch e := e.(type) {
+	case *ast.Identifier:
+		return e.Name == "E" || e.Name == "Pred"
+	case *ast.DotExpression: // of the import
+		return e.Identifier.Name == "E" || e.Identifier.Name == "Pred"
+	}
+	return false
 }
 
 // eachName calls visit with the names in a target of a declaration or an assignment, those of its parts included.
