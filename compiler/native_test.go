@@ -249,6 +249,8 @@ type written struct {
 	tree  irTree
 	// decided says that it ends with a constant, "x || true". esbuild leaves out what another operator would do with it.
 	decided bool
+	// joined says that it is a + or a template of strings, which esbuild joins with another one: ("a" + x) + "b".
+	joined bool
 }
 
 // How tightly operators bind: those of property_test.go, with places between.
@@ -335,7 +337,7 @@ func literalOf(v any) string {
 func (w *nativeWriter) write(t irTree) (made written) {
 	x := w.writeOnce(t)
 	before := x.text
-	defer func() { made.decided = x.decided && made.text == before }()
+	defer func() { made.decided, made.joined = x.decided && made.text == before, x.joined && made.text == before }()
 	switch {
 	case w.chance(5):
 		x.text, x.binds = w.hoist("const %s = "+pickOf(w.rng, "%s", "(%s)", "((a) => a)(%s)", "[%s][0]", "{ a: %s }.a")+";", x.text), bindsAtom
@@ -564,7 +566,7 @@ func (w *nativeWriter) apply(o *expr.Operator, t irTree, x []written, whole bool
 	if o.Name == "concat" {
 		infix = "+"
 	}
-	if name != "" && !w.chance(70) || slices.ContainsFunc(x, func(x written) bool { return x.decided }) {
+	if name != "" && !w.chance(70) || slices.ContainsFunc(x, func(x written) bool { return x.decided || x.joined && o.Name == "concat" }) {
 		return builder()
 	}
 	// What is not a token would be computed by JavaScript.
@@ -642,7 +644,7 @@ func (w *nativeWriter) infix(o *expr.Operator, operator string, x []written, tre
 		binds = bindsInfix["+"]
 		if x[0].tree["op"] != "const_number" && w.chance(30) { // a template is a string from its first part on
 			if t := w.template(x[0], x[1]); t != "" {
-				return atomOf(t, tree)
+				return written{text: t, binds: bindsAtom, tree: tree, joined: true}
 			}
 		}
 	}
@@ -683,7 +685,7 @@ func (w *nativeWriter) infix(o *expr.Operator, operator string, x []written, tre
 		return atomOf("((o: any) => (o"+pickOf(w.rng, ".v", `["v"]`)+" "+operator+"= "+x[1].text+"))({ v: "+x[0].text+" })", tree)
 	}
 	decided := (operator == "||" || operator == "&&") && (x[1].plain || x[1].decided)
-	return written{text: write(x[0], x[1]), binds: binds, tree: tree, decided: decided}
+	return written{text: write(x[0], x[1]), binds: binds, tree: tree, decided: decided, joined: o.Name == "concat"}
 }
 
 // template writes a concatenation of two parts, the first of which is a string, as a template. It returns "" if the parts make none.
@@ -964,7 +966,9 @@ func nodesOf(t *testing.T, artifact []byte) (nodes []map[string]any, last int) {
 //
 // The IR that it starts from has the form that the compiler makes: a string key that is compared with a string is
 // "in" a list of one, and of a string and a constant the constant stands second. Constants that plan code computes with each
-// other are one constant, and what a constant condition leaves out is not there. Nodes may have other ids.
+// other are one constant, and what a constant condition leaves out is not there. A string that ends with a constant is not
+// joined with another one, and a predicate that ends with a constant is no operand: esbuild writes "a || true || b" without b. Nodes
+// may have other ids.
 func TestPlansWithNativeOperators(t *testing.T) {
 	reg, err := registry.Load(os.DirFS("../reference/tables"), "dev")
 	require.NoError(t, err)
