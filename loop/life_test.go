@@ -152,20 +152,28 @@ func TestStoppingLoopSleepsWhileTheHostDrains(t *testing.T) {
 	<-v.Done()
 }
 
-// Stop is called in a phase after the place at which the iteration winds down. The next poll
-// does not wait, so the end comes.
+// Stop is called in a phase after the place at which the iteration winds down, alone or beside other work. The next
+// poll does not wait until the end has come.
 func TestStopFromAnyPhaseEndsTheLoop(t *testing.T) {
+	works := map[string]func(*loop.Loop){
+		"alone":            func(*loop.Loop) {},
+		"deferred work":    func(l *loop.Loop) { l.Defer(func() {}) },
+		"close callback":   func(l *loop.Loop) { l.Closing(func() {}) },
+		"work for a flush": func(l *loop.Loop) { l.BeforeFlush(func() {}) },
+	}
 	for phase, cause := range causes {
-		t.Run(phase, func(t *testing.T) {
-			v := newVirtual(t)
-			v.Hold() // an iteration may wait forever
-			v.runNoWait()
-			cause(v, v.Stop)
-			for !ended(v.Loop) {
-				wait := v.Iterate()
-				require.True(t, ended(v.Loop) || wait == 0, "the loop would wait forever")
-			}
-		})
+		for name, work := range works {
+			t.Run(phase+", "+name, func(t *testing.T) {
+				v := newVirtual(t)
+				v.Hold() // an iteration may wait forever
+				v.runNoWait()
+				cause(v, func() { v.Stop(); work(v.Loop) })
+				for !ended(v.Loop) {
+					wait := v.Iterate()
+					require.True(t, ended(v.Loop) || wait == 0, "the loop would wait forever")
+				}
+			})
+		}
 	}
 }
 

@@ -294,8 +294,8 @@ func (l *Loop) sleep(noWait bool) (wait time.Duration) {
 	l.awake = false
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.mu.inbox) > 0 || l.phase.Load() == stopping && !l.winding {
-		wait = 0
+	if len(l.mu.inbox) > 0 || l.phase.Load() == stopping && (!l.winding || l.drained > 0) {
+		wait = 0 // Once the host has drained, nothing else would wake the loop for its last iteration.
 	}
 	l.mu.asleep = wait != 0
 	l.mu.waiting, l.mu.since = wait != 0, now
