@@ -28,10 +28,9 @@ const programsOfSeed = 50
 // codeGen writes random plan code that carries tokens and looks at them. It does not know what the code means: that is
 // what JavaScript computes from the same text where Key has the values of one row.
 type codeGen struct {
-	rng    *rand.Rand
-	vars   map[byte][]string // in scope, by kind: n, b, s, a (arrays of numbers)
-	made   int               // names
-	inside int               // how many statements are open
+	rng  *rand.Rand
+	vars map[byte][]string // in scope, by kind: n, b, s, a (arrays of numbers)
+	made int               // names
 }
 
 func (g *codeGen) one(of ...string) string { return of[g.rng.IntN(len(of))] }
