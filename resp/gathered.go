@@ -76,6 +76,9 @@ func (g *Gathered) copyOf(r Reply) Reply {
 	t := g.last()
 	before := len(t.data)
 	entry := t.copyOf(r)
+	if err := r.t.errs[r.i]; err != nil {
+		t.fail(entry, err)
+	}
 	g.size += len(t.data) - before
 	return Reply{t, entry}
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
-	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/loop/looptest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { looptest.Main(m) }
 
 // ask sends one command and returns the first line of the reply.
 func ask(t *testing.T, addr, command string) string {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/bench/load"
+	"github.com/rankd/rankd/loop/looptest"
 )
 
 // TestMain lets the test binary be a worker, for tests that need a process.
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "no luck today")
 		os.Exit(3)
 	}
-	goleak.VerifyTestMain(m)
+	looptest.Main(m)
 }
 
 // fake is a target that fails every tenth request and reports how many requests it got.

@@ -10,10 +10,11 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
+
+	"github.com/rankd/rankd/loop/looptest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { looptest.Main(m) }
 
 func TestDataSetIsPlausible(t *testing.T) {
 	inCountry := make(map[string]int)

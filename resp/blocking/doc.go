@@ -6,7 +6,11 @@
 //	                                        │                            │
 //	  Replies ◀── Decoder ◀── ReplyBuffer ◀─┴──────────Read◀─────────────┘
 //
-// A Cluster has a Client for each master of a Redis Cluster. The rules are those of resp/cluster.
+// A Cluster, the client of a Redis Cluster, hosts a loop of its own with a clusterclient.Client on it:
+//
+//	Exchange ──Post──▶ loop ──▶ clusterclient.Client ──▶ masters
+//	    ▲                               │
+//	    └── copies of the replies ◀─────┘
 //
 // Encoding, decoding, greeting, pauses, options and errors are package resp's, as for the
 // client of the loop. So the two threading models differ in how they wait, not in what they send.
