@@ -51,7 +51,7 @@ func startCluster(t testing.TB, nodes int) *fakeCluster {
 				}
 			}
 		})
-		c.nodes, c.addrs = append(c.nodes, s), append(c.addrs, s.addr())
+		c.change(func() { c.nodes, c.addrs = append(c.nodes, s), append(c.addrs, s.addr()) })
 	}
 	return c
 }
@@ -302,7 +302,7 @@ func TestClusterNodesFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := startCluster(t, 2)
-			c.maps = maps
+			c.change(func() { c.maps = maps })
 			client := c.client(resp.Options{})
 			b, want := c.gets(0, 1)
 			_, err := texts(client, b, 0)
