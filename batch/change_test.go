@@ -66,7 +66,7 @@ func TestWhatHasChangedIsRefused(t *testing.T) {
 		want   string // "": the job goes on
 	}{
 		"nothing":                 {},
-		"the last users":          {users: numbers(30) + "777\n"},
+		"the last users":          {users: numbers(39) + "777\n"},
 		"another first user":      {users: "777\n" + numbers(40)[2:], want: "users are others than those that were ranked"},
 		"a later user":            {users: strings.Replace(numbers(40), "13\n", "777\n", 1), want: "users are others than those that were ranked"},
 		"two users in turn":       {users: strings.Replace(numbers(40), "13\n14\n", "14\n13\n", 1), want: "users are others than those that were ranked"},
