@@ -116,11 +116,12 @@ func wordOf(text, other string) string {
 	return cmp.Or(word, other)
 }
 
-// entityName makes the name of an entity's table of a text. The table key would have columns in the long form.
+// entityName makes the name of an entity's table of a text. The table key would have columns in the long form,
+// and the reader of TOML takes capitals for it, too.
 func entityName(text string) string {
 	name := wordOf(text, "row")
-	if name == "key" {
-		name = "key_row"
+	if strings.EqualFold(name, "key") {
+		name += "_row"
 	}
 	return name
 }

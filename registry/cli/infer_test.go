@@ -161,6 +161,7 @@ func FuzzTable(f *testing.F) {
 	f.Add("id", "007", "1", "[\"a\"]", "id")
 	f.Add("a b", "", "a_b", "\xff", "")
 	f.Add("price", "1", "x\x00", "\x00\x00\x80\x3f\xff\xff\x00\x00", "key")
+	f.Add("price", "1", "b", "2", "kEy")
 	f.Add("", "0.5,1", "\xff", "[1.5, 2]", "key")
 	f.Add("\u2028", "0", "\"", "\x7f", "x y")
 	f.Fuzz(func(t *testing.T, field, value, field2, value2, entity string) {
