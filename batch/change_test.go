@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -175,7 +176,7 @@ func TestFilesThatAreDamaged(t *testing.T) {
 		"they are shorter":      {func(t *testing.T, out string) { require.NoError(t, os.Truncate(out+partial, 5)) }, "answers.jsonl.partial has 5 bytes, and had"},
 		"a checkpoint": {func(t *testing.T, out string) {
 			require.NoError(t, os.Truncate(out+".checkpoints", 100))
-		}, "answers.jsonl.checkpoints has something else than a checkpoint"},
+		}, "answers.jsonl.checkpoints has something other than a checkpoint"},
 		"a number of a checkpoint": {func(t *testing.T, out string) {
 			text, err := os.ReadFile(out + ".checkpoints")
 			require.NoError(t, err)
@@ -184,7 +185,7 @@ func TestFilesThatAreDamaged(t *testing.T) {
 		}, "the first 11 users are others"},
 		"another kind of file": {func(t *testing.T, out string) {
 			require.NoError(t, os.WriteFile(out+".checkpoints", []byte("{\"user_id\": 1}\n"), 0o600))
-		}, "answers.jsonl.checkpoints has something else than a checkpoint"},
+		}, "answers.jsonl.checkpoints has something other than a checkpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, out := newWorld(t), filepath.Join(t.TempDir(), "answers.jsonl")
@@ -214,6 +215,46 @@ func TestAGenerationThatChanges(t *testing.T) {
 	e.Answer, err = w.Rank(t.Context(), e.Request)
 	require.NoError(t, err)
 	assert.ErrorContains(t, r.outcome(e), "have changed while the batch ran")
+}
+
+// TestACheckpointOfAJobThatEndsMeanwhile: what a job finds is in the file that it has locked, whenever that was replaced or removed.
+func TestACheckpointOfAJobThatEndsMeanwhile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "checkpoints")
+	stop, stopped := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			err := os.WriteFile(path+".new", []byte(`{"state": "ranking", "done": 7}`), 0o600)
+			if err == nil {
+				err = os.Rename(path+".new", path)
+			}
+			if err == nil {
+				if err = os.Remove(path); errors.Is(err, fs.ErrNotExist) {
+					err = nil
+				}
+			}
+			select {
+			case <-stop:
+				stopped <- err
+				return
+			default:
+			}
+			if err != nil {
+				stopped <- err
+				return
+			}
+		}
+	}()
+	for range 2000 {
+		c, err := openCheckpoints(disk{}, path)
+		require.NoError(t, err)
+		info, err := c.file.Stat()
+		require.NoError(t, err)
+		require.NoError(t, c.damaged)
+		require.Equal(t, info.Size() == 0, c.last.State == "", "%d bytes", info.Size())
+		require.NoError(t, c.file.Close())
+	}
+	close(stop)
+	require.NoError(t, <-stopped)
 }
 
 func TestOneJobAtATime(t *testing.T) {

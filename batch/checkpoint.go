@@ -73,7 +73,8 @@ func openCheckpoints(d disk, path string) (*checkpoints, error) {
 		}
 		locked := lock(f)
 		text, err := io.ReadAll(f)
-		damaged := json.Unmarshal(text, &c.last) != nil || c.last.State == ""
+		last, whole := readCheckpoint(text)
+		c.last = last
 		own, broken := f.Stat()
 		switch there, gone := os.Stat(path); {
 		case err != nil || broken != nil:
@@ -85,8 +86,8 @@ func openCheckpoints(d disk, path string) (*checkpoints, error) {
 			err = fmt.Errorf("%s works on this output: see %s", cmp.Or(c.last.Process, "another process"), path)
 		case locked != nil:
 			err = fmt.Errorf("lock %s: %w", path, locked)
-		case damaged && len(text) > 0:
-			c.last, c.damaged = checkpoint{}, fmt.Errorf("%s has something else than a checkpoint; --restart ranks all again", path)
+		case !whole && len(text) > 0:
+			c.damaged = fmt.Errorf("%s has something other than a checkpoint; --restart ranks all again", path)
 		}
 		if err != nil {
 			_ = f.Close()
@@ -95,6 +96,14 @@ func openCheckpoints(d disk, path string) (*checkpoints, error) {
 		c.file = f
 		return c, nil
 	}
+}
+
+// readCheckpoint reads a checkpoint, or says that the text is something else.
+func readCheckpoint(text []byte) (one checkpoint, ok bool) {
+	if json.Unmarshal(text, &one) != nil || one.State == "" {
+		return checkpoint{}, false
+	}
+	return one, true
 }
 
 func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }

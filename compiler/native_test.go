@@ -733,7 +733,7 @@ func (w *nativeWriter) foldLazy(operator string, x []written) (written, bool) {
 			taken = x[1]
 		}
 		taken.text, taken.binds = w.in(x[0], bindsNullish)+" ? "+w.in(x[1], 2)+" : "+w.in(x[2], 2), 2*bindsChoice
-		return taken, taken.tree["op"] != "const_null" // which is no operand everywhere
+		return taken, taken.tree["op"] != "const_null" // which is not an operand everywhere
 	case operator == "&&" && isBool && truth, operator == "||" && isBool && !truth, operator == "??" && null:
 		taken = x[1]
 	case !isBool && operator != "??":
@@ -967,7 +967,7 @@ func nodesOf(t *testing.T, artifact []byte) (nodes []map[string]any, last int) {
 // The IR that it starts from has the form that the compiler makes: a string key that is compared with a string is
 // "in" a list of one, and of a string and a constant the constant stands second. Constants that plan code computes with each
 // other are one constant, and what a constant condition leaves out is not there. A string that ends with a constant is not
-// joined with another one, and a predicate that ends with a constant is no operand: esbuild writes "a || true || b" without b. Nodes
+// joined with another one, and a predicate that ends with a constant is not an operand: esbuild writes "a || true || b" without b. Nodes
 // may have other ids.
 func TestPlansWithNativeOperators(t *testing.T) {
 	reg, err := registry.Load(os.DirFS("../reference/tables"), "dev")
