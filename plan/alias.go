@@ -17,8 +17,8 @@ import (
 // AliasesFile is the file of a plan folder that gives plans second names. It need not exist.
 const AliasesFile = "aliases.toml"
 
-// maxAliasesBytes bounds the file.
-const maxAliasesBytes = 1 << 20
+// AliasesBytesMax is how many bytes a file of aliases may have.
+const AliasesBytesMax = 1 << 20
 
 // Alias is a name under which requests ask for one of two plans: each user for the same one. Immutable once built; any goroutine.
 type Alias struct {
@@ -65,7 +65,7 @@ func (a *Alias) position(user []byte) float64 {
 //	home = "home_v7"
 //	feed = { a = "feed_v1", b = "feed_v2", b_share = 5 }
 func ReadAliases(folder fs.FS) (map[string]*Alias, error) {
-	text, err := fileio.Read(folder, AliasesFile, maxAliasesBytes)
+	text, err := fileio.Read(folder, AliasesFile, AliasesBytesMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

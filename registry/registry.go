@@ -334,8 +334,8 @@ func (r *Registry) RedisElsewhere(s Server) error {
 		moved := *e
 		moved.move(s)
 		if here, there := e.place(), moved.place(); e.Kind == Redis && here != there {
-			return fmt.Errorf("%s is not where endpoints.%s.toml has endpoint %s, which is %s; for all environments stands only what the tables agree to: "+
-				"put it under [env.dev], or choose with [env.%s] or --redis", there, r.env, errtext.Text(e.ID), here, r.env)
+			return fmt.Errorf("%s is not where endpoints.%s.toml has endpoint %s, which is %s; a Redis for all environments must agree with the tables: "+
+				"put it under [env.dev], or choose one with [env.%s] or --redis", there, r.env, errtext.Text(e.ID), here, r.env)
 		}
 	}
 	return nil

@@ -201,7 +201,7 @@ func TestOneRedisOfAllEnvironments(t *testing.T) {
 	}{
 		{"redis = \"h:1\"", nil, "h:1"},
 		{"redis = \"h:1\"", []string{"--env", "prod"}, "rankd.toml: redis: h:1 is not where endpoints.prod.toml has endpoint ep_0001, which is 127.0.0.1:6379; " +
-			"for all environments stands only what the tables agree to: put it under [env.dev], or choose with [env.prod] or --redis"},
+			"a Redis for all environments must agree with the tables: put it under [env.dev], or choose one with [env.prod] or --redis"},
 		{"redis = \"redis://u:c4n4ry@127.0.0.1\"", []string{"--env", "prod"}, "127.0.0.1:6379"},
 		{"redis = \"h:1\"", []string{"--env", "prod", "--redis", "i:2"}, "i:2"},
 		{"redis = \"h:1\"\n[env.prod]\nredis = \"j:3\"", []string{"--env", "prod"}, "j:3"},

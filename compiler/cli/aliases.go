@@ -26,10 +26,10 @@ type aliasesFile struct {
 func findAliases(args []string) (found aliasesFile, err error) {
 	for _, arg := range args {
 		path := filepath.Join(arg, plan.AliasesFile)
-		switch text, err := os.ReadFile(path); {
+		switch text, err := fileio.ReadRegular(path, plan.AliasesBytesMax); {
 		case errors.Is(err, fs.ErrNotExist) || strings.HasSuffix(arg, compiler.Extension):
 		case err != nil:
-			return found, err
+			return found, fmt.Errorf("%s: %w", errtext.Name(path), err)
 		case found.text != nil && !bytes.Equal(text, found.text):
 			return found, fmt.Errorf("%s and %s differ, and the artifacts have one %s: put all aliases into one of them",
 				errtext.Name(found.path), errtext.Name(path), plan.AliasesFile)
@@ -54,7 +54,7 @@ func (r *report) writeAliases(from aliasesFile, output string) error {
 	if !r.checkAliases(filepath.Dir(from.path), has) {
 		return nil
 	}
-	if before, err := os.ReadFile(path); err == nil && bytes.Equal(before, from.text) {
+	if before, err := fileio.ReadRegular(path, plan.AliasesBytesMax); err == nil && bytes.Equal(before, from.text) {
 		return nil
 	}
 	return fileio.Replace(path, from.text)
@@ -84,9 +84,9 @@ func (k *checker) compareAliases() error {
 		return err
 	}
 	path := filepath.Join(k.output, plan.AliasesFile)
-	switch text, err := os.ReadFile(path); {
+	switch text, err := fileio.ReadRegular(path, plan.AliasesBytesMax); {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
+		return fmt.Errorf("%s: %w", errtext.Name(path), err)
 	case from.text == nil && err == nil:
 		k.report.fail(compiler.Diagnostic{Code: "stale-artifact", File: path, Line: 1, Column: 1,
 			Message: "the source of these aliases is gone", Hint: "remove the file, or move it to " + k.dir})
