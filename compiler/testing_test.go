@@ -73,10 +73,10 @@ func TestTestsAreBounded(t *testing.T) {
 // calls it.
 func TestWaitingIsFree(t *testing.T) {
 	t.Parallel()
-	r, calls := runTests(t, compiler.Config{Timeout: 250 * time.Millisecond}, testImport+`test("a", () => { rank({}); rank({}); });`,
+	r, calls := runTests(t, compiler.Config{Timeout: 5 * time.Second}, testImport+`test("a", () => { rank({}); rank({}); });`,
 		func(_ context.Context, call *compiler.TestCall) (any, error) {
 			if call.Name == compiler.TestRank {
-				time.Sleep(300 * time.Millisecond) // the work of the host
+				time.Sleep(5500 * time.Millisecond) // the work of the host
 				return map[string]any{"candidates": []any{}}, nil
 			}
 			return call.Name == compiler.TestBegins, nil
