@@ -7,20 +7,14 @@ import (
 
 // angleOf returns k and a small t, so that x is k * π/128 + t but for full circles.
 func angleOf(x float64) (k int, t pair) {
-	if !(math.Abs(x) < 1<<19) {
+	n := float64(x*anglesPerUnit) + rounder
+	k = int(int32(math.Float64bits(n)))
+	n -= rounder
+	t = ordered(math.FMA(-n, angle.high, x), -float64(n*angle.low)) // the first is exact
+	if lost := math.Abs(t.high) < 0x1p-20 && k != 0; lost || !(math.Abs(x) < 1<<19) {
 		return farAngle(x)
 	}
-	n := math.RoundToEven(float64(x * anglesPerUnit))
-	if n == 0 {
-		return 0, pair{x, 0}
-	}
-	first := x - float64(n*angle1) // exact
-	rest := sum(first, -float64(n*angle2))
-	t = sum(rest.high, -float64(n*angle3))
-	if math.Abs(t.high) < 0x1p-20 { // more bits are lost
-		return farAngle(x)
-	}
-	return int(n), ordered(t.high, t.low+rest.low)
+	return k, t
 }
 
 // farAngle is angleOf of any number of at least 2^-10, by the bits of 128/π that decide: those before make full circles, and those
@@ -101,11 +95,12 @@ func sinePair(k int, t pair) pair {
 
 // Sin returns the sine of x, an angle in radians.
 func Sin(x float64) float64 {
-	switch {
+	switch a := math.Abs(x); {
+	case a < 0x1p-6:
+		v := float64(x * x)
+		return math.Copysign(a+float64(float64(v*a)*(float64(v*(1./120-float64(v*(1./5040))))-1./6)), x)
 	case x-x != 0:
 		return math.NaN()
-	case math.Abs(x) < 0x1p-27:
-		return cubic(x, -1./6)
 	}
 	return sinePair(angleOf(x)).value()
 }
@@ -128,43 +123,31 @@ func Tan(x float64) float64 {
 		return cubic(x, 1./3)
 	}
 	k, t := angleOf(x)
-	return sinePair(k, t).div(sinePair(k+64, t)).value()
+	return sinePair(k, t).quotient(sinePair(k+64, t)).value()
 }
 
-// arc returns the arc tangent of y/x, for y from 0 to x.
-func arc(y, x pair) pair {
-	j := math.RoundToEven(float64(y.high / x.high * 64))
-	c := pair{j * (1. / 64), 0}
-	t := y.add(c.mul(x).negate()).div(x.add(c.mul(y)))
-	v2 := float64(t.high * t.high)
-	cube := float64(float64(v2*t.high) * (float64(v2*(1./5-float64(v2*(1./7-float64(v2*(1./9)))))) - 1./3))
-	if j == 0 {
-		return ordered(t.high, t.low+cube)
+// turned returns the angle of a line from the origin, up to π, by that between it and the nearer axis: the y axis if the
+// line is steep, else the x axis. The line may go to the left.
+func turned(a pair, steep, left bool) float64 {
+	i := 0
+	if steep {
+		i = 1
 	}
-	return arcs[int(j)].add(ordered(t.high, t.low+cube))
+	if left {
+		i += 2
+	}
+	t := &turns[i]
+	s := ordered(t.from.high, float64(t.sign*a.high))
+	return s.high + (s.low + (t.from.low + float64(t.sign*a.low)))
 }
 
-// quarter returns the angle of the line from the origin to (x, y), for y and x of at least 0.
-func quarter(y, x pair) pair {
-	if y.high > x.high {
-		return halfPi.add(arc(x, y).negate())
-	}
-	return arc(y, x)
-}
+var turns = [4]struct {
+	from pair
+	sign float64
+}{{pair{}, 1}, {halfPi, -1}, {pi, -1}, {halfPi, 1}}
 
 // Atan returns the arc tangent of x, from -π/2 to π/2.
-func Atan(x float64) float64 {
-	a := math.Abs(x)
-	switch {
-	case a < 0x1p-27:
-		return cubic(x, -1./3)
-	case a > 0x1p60:
-		return math.Copysign(halfPi.value(), x)
-	case x != x:
-		return math.NaN()
-	}
-	return math.Copysign(quarter(pair{a, 0}, pair{1, 0}).value(), x)
-}
+func Atan(x float64) float64 { return Atan2(x, 1) }
 
 // Asin returns the arc sine of x, from -π/2 to π/2.
 func Asin(x float64) float64 {
@@ -172,14 +155,20 @@ func Asin(x float64) float64 {
 	switch {
 	case !(a <= 1):
 		return math.NaN()
-	case a < 0x1p-27:
-		return cubic(x, 1./6)
+	case a < 0x1p-5:
+		return x + arcSineRest(x)
+	case a > 0.7:
+		return math.Copysign(turned(arcSine(otherSide(a), pair{a, 0}), true, false), x)
 	}
-	return math.Copysign(quarter(pair{a, 0}, otherSide(a)).value(), x)
+	return math.Copysign(arcSine(pair{a, 0}, otherSide(a)).value(), x)
 }
 
 // otherSide returns the square root of 1 - a².
-func otherSide(a float64) pair { return sum(1, -a).mul(sum(1, a)).sqrt() }
+func otherSide(a float64) pair {
+	p := product(a, a)
+	s := ordered(1, -p.high)
+	return pair{s.high, s.low - p.low}.sqrt()
+}
 
 // Acos returns the arc cosine of x, from 0 to π.
 func Acos(x float64) float64 {
@@ -187,40 +176,74 @@ func Acos(x float64) float64 {
 	if !(a <= 1) {
 		return math.NaN()
 	}
-	angle := quarter(otherSide(a), pair{a, 0})
-	if x < 0 {
-		angle = pi.add(angle.negate())
+	if a > 0.7 {
+		return turned(arcSine(otherSide(a), pair{a, 0}), false, x < 0)
 	}
-	return angle.value()
+	return turned(arcSine(pair{a, 0}, otherSide(a)), true, x < 0)
+}
+
+// arcSine returns the angle whose sine is y and whose cosine is x, for y up to 0.72.
+func arcSine(y, x pair) pair {
+	if y.high < 0x1p-5 {
+		return ordered(y.high, y.low+arcSineRest(y.high))
+	}
+	j := float64(y.high*64) + rounder
+	c := float64((j - rounder) * (1. / 64))
+	a := &arcSines[math.Float64bits(j)&63]
+	// The sine of the angle, less that whose sine is c.
+	p, q := product(y.high, a.cosine.high), product(c, x.high)
+	d := p.high - q.high // exact
+	rest := (p.low - q.low) + (float64(y.high*a.cosine.low) + (float64(y.low*a.cosine.high) - float64(c*x.low)))
+	s := ordered(a.angle.high, d)
+	return ordered(s.high, s.low+(a.angle.low+(rest+arcSineRest(d))))
+}
+
+// arcSineRest returns the arc sine of x, less x, for |x| up to 2^-5.
+func arcSineRest(x float64) float64 {
+	v := float64(x * x)
+	return float64(float64(v*x) * ((1./6 + float64(v*(3./40))) + float64(float64(v*v)*((15./336+float64(v*(105./3456)))+float64(float64(v*v)*(945./42240))))))
 }
 
 // Atan2 returns the angle, from -π to π, between the x axis and the line from the origin to (x, y).
 func Atan2(y, x float64) float64 {
 	a, b := math.Abs(y), math.Abs(x)
-	if a != a || b != b {
-		return math.NaN()
+	low, high := min(a, b), max(a, b)
+	if !(low > 0x1p-300 && high < 0x1p300) {
+		return atan2AtTheEdge(y, x)
 	}
+	// c is near to low / high, and the rest of the angle has the tangent (low - c*high) / (high + c*low).
+	j := float64(low/high*64) + rounder
+	c := float64((j - rounder) * (1. / 64))
+	p, below := product(c, high), ordered(high, float64(c*low))
+	t := pair{low - p.high, -p.low}.quotient(below) // the first is exact
+	t2 := float64(t.high * t.high)
+	t.low += float64(float64(t2*t.high) * (float64(t2*(1./5-float64(t2*(1./7-float64(t2*(1./9)))))) - 1./3))
+	angle := &arcs[math.Float64bits(j)&127]
+	s := ordered(angle.high, t.high)
+	return math.Copysign(turned(ordered(s.high, s.low+(angle.low+t.low)), a > b, x < 0), y)
+}
+
+// atan2AtTheEdge is Atan2 of numbers that are not finite, zero, very small or very large.
+func atan2AtTheEdge(y, x float64) float64 {
+	a, b := math.Abs(y), math.Abs(x)
 	var angle pair
+	steep := false
 	switch {
+	case a != a || b != b:
+		return math.NaN()
 	case a == 0 || math.IsInf(b, 0) && !math.IsInf(a, 0):
 		// On the axis.
 	case math.IsInf(a, 0) && math.IsInf(b, 0):
 		angle = halfPi.times(0.5)
-	case b == 0 || math.IsInf(a, 0):
-		angle = halfPi
+	case b < a*0x1p-70: // or a is infinite
+		steep = true
 	case a < b*0x1p-35:
 		if angle.high = a / b; x > 0 {
 			return math.Copysign(angle.high, y)
 		}
-	case min(a, b) > 0x1p-300 && max(a, b) < 0x1p300:
-		angle = quarter(pair{a, 0}, pair{b, 0})
 	default: // No part of a product may be too small or too large.
 		_, most := math.Frexp(max(a, b))
-		scale := func(v float64) pair { return pair{math.Ldexp(v, -most), 0} }
-		angle = quarter(scale(a), scale(b))
+		return Atan2(math.Ldexp(y, -most), math.Ldexp(x, -most))
 	}
-	if math.Signbit(x) {
-		angle = pi.add(angle.negate())
-	}
-	return math.Copysign(angle.value(), y)
+	return math.Copysign(turned(angle, steep, math.Signbit(x)), y)
 }

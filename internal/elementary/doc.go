@@ -15,10 +15,13 @@
 // function, ACM TOMS 16, 1990). The entry is the larger by far, so the last addition makes nearly the whole error.
 // The polynomials are those of Taylor, on intervals so short that the next term does not count.
 //
-// The other functions are computed as pairs: sums of two doubles, of some 100 bits (T. J. Dekker, A floating-point
+// The other functions are computed as pairs: sums of two doubles, of at least 60 bits (T. J. Dekker, A floating-point
 // technique for extending the available precision, Numerische Mathematik 18, 1971; Y. Hida, X. S. Li, D. H. Bailey,
-// Algorithms for quad-double precision floating point arithmetic, ARITH-15, 2001). Angles of more than 2^19 are
-// reduced by the bits of 128/π that matter (M. H. Payne, R. N. Hanek, Radian reduction for trigonometric functions,
-// SIGNUM Newsletter 18, 1983). testdata/tables.py makes the tables by arithmetic of 1,400 bits, and
-// testdata/golden.py makes what the tests compare with.
+// Algorithms for quad-double precision floating point arithmetic, ARITH-15, 2001). They, too, add a short polynomial to
+// an entry of a table, by the theorem of addition of the function. So only what is near to the entry in size needs the
+// second double, and no result a second attempt. An angle loses its multiple of π/128 in two steps, of which a fused
+// multiplication makes the first exact (W. J. Cody, W. Waite, Software manual for the elementary functions, 1980).
+// Angles of more than 2^19 are reduced by the bits of 128/π that matter (M. H. Payne, R. N. Hanek, Radian reduction for
+// trigonometric functions, SIGNUM Newsletter 18, 1983). testdata/tables.py makes the tables by arithmetic of 1,400 bits,
+// and elementarytest/golden.py makes what the tests compare with.
 package elementary

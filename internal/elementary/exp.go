@@ -67,31 +67,29 @@ func Exp2(x float64) float64 {
 	return expOf(float64((x-float64(n*(1./128)))*ln2), int(steps))
 }
 
-// expm1Pair returns exp(x) - 1 for |x| up to 708.
-func expm1Pair(x pair) pair {
-	n := math.RoundToEven(float64(x.high * stepsPerUnit))
-	r := ordered(x.high-float64(n*stepHigh), x.low-float64(n*stepLow))
-	square := product(r.high, r.high).times(0.5)
-	cube := float64(float64(r.high*r.high) * r.high)
-	rest := float64(cube * (1./6 + float64(r.high*(1./24+float64(r.high*(1./120+float64(r.high*(1./720+float64(r.high*(1./5040))))))))))
-	p := r.add(ordered(square.high, square.low+float64(r.high*r.low)+rest))
-	if n == 0 {
-		return p
-	}
-	t := powers[int(n)&127]
-	t = pair{t.high, float64(t.high * t.low)}.times(power2(int(n) >> 7))
-	return t.mul(p).add(t.add(pair{-1, 0}))
+// expm1Pair returns exp(x) - 1 for |x| up to 708, to some 60 bits at least.
+func expm1Pair(x float64) pair {
+	n := float64(x*stepsPerUnit) + rounder
+	steps := int32(math.Float64bits(n))
+	n -= rounder
+	r, rest := x-float64(n*stepHigh), float64(n*stepLow) // exact, and tiny
+	t := &powers[steps&127]
+	s := math.Float64frombits(math.Float64bits(t.high) + uint64(steps>>7)<<52)
+	v := r - rest
+	v2 := float64(v * v)
+	low := float64(v2 * ((0.5 + float64(v*(1./6))) + float64(v2*((1./24+float64(v*(1./120)))+float64(v2*(1./720))))))
+	p, one := product(s, r), sum(s, -1)
+	e := ordered(one.high, p.high)
+	return ordered(e.high, e.low+((one.low+p.low)+float64(s*(low+(float64(t.low*(1+v))-rest)))))
 }
 
 // Expm1 returns e to the power of x, less 1.
 func Expm1(x float64) float64 {
 	switch {
-	case math.Abs(x) < 0x1p-30:
-		return math.Copysign(x+float64(float64(x*x)*0.5), x)
 	case x < -60:
 		return -1
 	case x < 708:
-		return expm1Pair(pair{x, 0}).value()
+		return math.Copysign(expm1Pair(x).value(), x)
 	}
 	return Exp(x)
 }
@@ -99,11 +97,8 @@ func Expm1(x float64) float64 {
 // Sinh returns the hyperbolic sine of x.
 func Sinh(x float64) float64 {
 	a := math.Abs(x)
-	switch {
-	case a < 0x1p-27:
-		return cubic(x, 1./6)
-	case a < 40:
-		e := expm1Pair(pair{a, 0})
+	if a < 40 {
+		e := expm1Pair(a)
 		return math.Copysign(e.add(e.div(e.add(pair{1, 0}))).value()*0.5, x)
 	}
 	return math.Copysign(expAtTheEdge(a, 0, -1), x)
@@ -113,7 +108,7 @@ func Sinh(x float64) float64 {
 func Cosh(x float64) float64 {
 	a := math.Abs(x)
 	if a < 40 {
-		e := expm1Pair(pair{a, 0}).add(pair{1, 0})
+		e := expm1Pair(a).add(pair{1, 0})
 		return e.add(pair{1, 0}.div(e)).value() * 0.5
 	}
 	return expAtTheEdge(a, 0, -1)
@@ -123,11 +118,10 @@ func Cosh(x float64) float64 {
 func Tanh(x float64) float64 {
 	a := math.Abs(x)
 	switch {
-	case a < 0x1p-27:
-		return cubic(x, -1./3)
 	case a < 22:
-		e := expm1Pair(pair{2 * a, 0})
-		return math.Copysign(e.div(e.add(pair{2, 0})).value(), x)
+		e := expm1Pair(2 * a)
+		below := sum(2, e.high)
+		return math.Copysign(e.quotient(pair{below.high, below.low + e.low}).value(), x)
 	case x != x:
 		return math.NaN()
 	}

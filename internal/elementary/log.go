@@ -83,7 +83,7 @@ func Log2(x float64) float64 {
 	if !(x > 0) || x > math.MaxFloat64 {
 		return logOfNone(x)
 	}
-	return logOf(x).mul(log2e).value()
+	return logOf(x).multiplied(log2e).value()
 }
 
 // Log10 returns the logarithm of x to base 10.
@@ -91,7 +91,7 @@ func Log10(x float64) float64 {
 	if !(x > 0) || x > math.MaxFloat64 {
 		return logOfNone(x)
 	}
-	return logOf(x).mul(log10e).value()
+	return logOf(x).multiplied(log10e).value()
 }
 
 // Log1p returns the natural logarithm of 1 + x.

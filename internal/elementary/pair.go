@@ -32,15 +32,24 @@ func (x pair) add(y pair) pair {
 }
 
 func (x pair) mul(y pair) pair {
-	p := product(x.high, y.high)
-	return ordered(p.high, p.low+(float64(x.high*y.low)+float64(x.low*y.high)))
+	p := x.multiplied(y)
+	return ordered(p.high, p.low)
 }
 
 func (x pair) div(y pair) pair {
+	q := x.quotient(y)
+	return ordered(q.high, q.low)
+}
+
+// multiplied and quotient return x * y and x / y as two doubles, of which the second may be some units of the first.
+func (x pair) multiplied(y pair) pair {
+	p := product(x.high, y.high)
+	return pair{p.high, p.low + (float64(x.high*y.low) + float64(x.low*y.high))}
+}
+
+func (x pair) quotient(y pair) pair {
 	q := x.high / y.high
-	p := product(q, y.high)
-	rest := ((x.high - p.high) - p.low) + (x.low - float64(q*y.low))
-	return ordered(q, rest/y.high)
+	return pair{q, float64((math.FMA(-q, y.high, x.high) + (x.low - float64(q*y.low))) * (1 / y.high))}
 }
 
 func (x pair) sqrt() pair {
@@ -48,8 +57,7 @@ func (x pair) sqrt() pair {
 		return x
 	}
 	s := math.Sqrt(x.high)
-	p := product(s, s)
-	return ordered(s, ((x.high-p.high)-p.low+x.low)/(2*s))
+	return ordered(s, float64((math.FMA(-s, s, x.high)+x.low)*(0.5/s)))
 }
 
 // times returns x multiplied by a power of two.

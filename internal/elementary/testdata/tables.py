@@ -50,9 +50,6 @@ emit(f"\tstepsPerUnit = {text(double(128 / ln2))}")
 emit(f"\tln2 = {text(double(ln2))}")
 high, low = multiple(ln2, -42)
 emit(f"\tln2High, ln2Low = {text(high)}, {text(low)} // the first is a multiple of 2^-42, as those of logs")
-p1, rest = cut(pi / 128, 27)
-p2, rest = cut(rest, 27)
-emit(f"\tangle1, angle2, angle3 = {text(p1)}, {text(p2)}, {text(double(rest))} // π / 128; products of the first two and 26 bits are exact")
 emit(f"\tanglesPerUnit = {text(double(128 / pi))}")
 emit(")\n")
 emit("var (")
@@ -99,11 +96,19 @@ for j in range(256):
     emit(f"\t{{{text(high)}, {text(low)}}},")
 emit("}\n")
 
-emit("// arcs has the arc tangent of j / 64.")
-emit("var arcs = [65]pair{")
+emit("// arcs has the arc tangent of j / 64; the index has a power of two of values, so that a mask bounds it.")
+emit("var arcs = [128]pair{")
 for j in range(65):
     high, low = pair(gmpy2.atan(mpfr(j) / 64))
     emit(f"\t{{{text(high)}, {text(low)}}},")
+emit("}\n")
+
+emit("// arcSines has the arc sine of j / 64 and its cosine.")
+emit("var arcSines = [64]struct{ angle, cosine pair }{")
+for j in range(48):
+    sine = mpfr(j) / 64
+    angle, cosine = pair(gmpy2.asin(sine)), pair(gmpy2.sqrt(1 - sine * sine))
+    emit("\t{" + ", ".join(f"pair{{{text(high)}, {text(low)}}}" for high, low in (angle, cosine)) + "},")
 emit("}\n")
 
 emit("// inverseAngle has the bits of 128 / π: the first word has the integer.")
