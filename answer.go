@@ -8,6 +8,7 @@ import (
 
 	"github.com/rankd/rankd/explain"
 	"github.com/rankd/rankd/internal/generation"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -488,15 +489,15 @@ func (x *explained) size(answered int) int {
 }
 
 // NodeStatus says how much of its result a node contributed to an answer.
-type NodeStatus = scheduler.NodeStatus
+type NodeStatus = outcome.NodeStatus
 
 // The statuses of a node in an answer.
 const (
-	NodeOK       = scheduler.NodeOK       // all of it
-	NodePartial  = scheduler.NodePartial  // all but rows whose keys failed
-	NodeFallback = scheduler.NodeFallback // it failed, and another node's result took its place
-	NodeLate     = scheduler.NodeLate     // it is optional, and the plan did not wait for it
-	NodeFailed   = scheduler.NodeFailed   // it failed, or a dispensable part of it did
+	NodeOK       = outcome.NodeOK       // all of it
+	NodePartial  = outcome.NodePartial  // all but rows whose keys failed
+	NodeFallback = outcome.NodeFallback // it failed, and another node's result took its place
+	NodeLate     = outcome.NodeLate     // it is optional, and the plan did not wait for it
+	NodeFailed   = outcome.NodeFailed   // it failed, or a dispensable part of it did
 )
 
 // NodeCompleteness says what one node contributed to an answer.

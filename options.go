@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/internal/bounds"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/generation"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -39,13 +40,13 @@ type Scheduling = scheduler.Placement
 
 // SchedulingMode says which computing nodes a Reactor engine runs on the loop, and which on the
 // CPU pool.
-type SchedulingMode = scheduler.Mode
+type SchedulingMode = plan.Mode
 
 // The scheduling modes.
 const (
-	Adaptive   = scheduler.Adaptive   // on the loop if the predicted time is short
-	OffloadAll = scheduler.OffloadAll // on the pool, one by one
-	InlineAll  = scheduler.InlineAll  // on the loop whatever it costs, for experiments
+	Adaptive   = plan.Adaptive   // on the loop if the predicted time is short
+	OffloadAll = plan.OffloadAll // on the pool, one by one
+	InlineAll  = plan.InlineAll  // on the loop whatever it costs, for experiments
 )
 
 // DefaultBusyPoll is the default of Options.BusyPoll.

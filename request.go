@@ -26,7 +26,7 @@ import (
 type Request = request.Request
 
 // Flow names a caller and one of its connections by two numbers of the program's choice: see Request.Flow.
-type Flow = scheduler.Flow
+type Flow = request.Flow
 
 // Explain says what a request wants to have explained: all rows of the answer, or ids. The zero value is nothing.
 type Explain = request.Explain
@@ -248,7 +248,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if graph != nil && graph.TextIDs {
 		params.SetIDs(kept.Extend())
 	}
-	c.Flow = r.Flow
+	c.Flow = scheduler.Flow(r.Flow)
 	c.Graph, c.UserID, c.Deltas = graph, r.UserID, r.SchemaDeltas
 	c.versioned = r.PlanVersion || c.alias != nil
 	c.traced, c.sampled = r.Trace, e.sample(c.Context)

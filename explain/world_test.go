@@ -50,7 +50,7 @@ func newWorld(t testing.TB, more ...task.Spec) *world {
 	async, err := scheduler.OpenAsync(cfg)
 	require.NoError(t, err)
 	offload := cfg
-	offload.Placement.Mode = scheduler.OffloadAll
+	offload.Placement.Mode = plan.OffloadAll
 	second, err := scheduler.OpenAsync(offload)
 	require.NoError(t, err)
 	w.engines["reactor"], w.engines["offload_all"] = async, second

@@ -1,18 +1,14 @@
 package registry
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"syscall"
 
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/fileio"
-	"github.com/rankd/rankd/reactor/transport"
 )
 
 // TLS says how a server is reached through TLS, 1.2 or later. The server's certificate is always verified. Immutable once built; any goroutine.
@@ -25,41 +21,13 @@ type TLS struct {
 // maxPEMBytes bounds a file of certificates.
 const maxPEMBytes = 1 << 20
 
-// Secure returns the Secure of connections. It reads the files anew for each connection, so a renewed certificate
-// counts from the next connection on. A nil TLS has none.
-func (t *TLS) Secure() transport.Secure {
+// Config returns what makes the configuration of a connection to addr, "host:port". It reads the files anew for each
+// connection, so a renewed certificate counts from the next connection on. A nil TLS has none.
+func (t *TLS) Config() func(addr string) (*tls.Config, error) {
 	if t == nil {
 		return nil
 	}
-	return func(ctx context.Context, nc net.Conn, addr string) (net.Conn, error) {
-		config, err := t.config(addr)
-		if err != nil {
-			return nil, err
-		}
-		answered := false
-		config.VerifyConnection = func(tls.ConnectionState) error { answered = true; return nil }
-		conn := tls.Client(nc, config)
-		err = conn.HandshakeContext(ctx)
-		switch {
-		case err == nil:
-			return conn, nil
-		case !answered && errors.Is(err, context.DeadlineExceeded):
-			return nil, transport.ErrNoHandshake
-		default:
-			return nil, fmt.Errorf("TLS: %w", explained(err))
-		}
-	}
-}
-
-// explained adds to an error of a handshake what it most likely means.
-func explained(err error) error {
-	switch {
-	case errors.As(err, new(tls.RecordHeaderError)):
-		return errors.New("the server does not speak TLS on this port")
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("the server ended the handshake, perhaps because it does not speak TLS on this port: %w", err)
-	}
-	return err
+	return t.config
 }
 
 // Check returns what is wrong with the files.

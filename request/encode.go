@@ -4,11 +4,11 @@ import (
 	"strconv"
 
 	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 )
 
@@ -44,7 +44,7 @@ type Response struct {
 type NodeCompleteness struct {
 	Node, Op string // id, and op with namespace
 	Label    string // the common parameter "trace"; empty: none
-	Status   scheduler.NodeStatus
+	Status   outcome.NodeStatus
 	Fallback string // id of the node whose result replaced this one's, if Status is NodeFallback
 	Dropped  int    // rows left out because their keys failed
 	Reason   string // one of a few known sentences, as rankd.Error.Text; empty if Status is NodeOK

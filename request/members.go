@@ -11,9 +11,9 @@ import (
 
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/scheduler"
 )
 
 // Member is one member of a request's document. Immutable; any goroutine.
@@ -196,7 +196,7 @@ func (r *reading) scheduling(v *jsondoc.Value) *Error {
 	case v.Kind != jsondoc.String || v.Str == "":
 		return refuse(CodeInvalid, v, "scheduling must be the name of a scheduling mode")
 	default:
-		r.req.Scheduling = scheduler.Mode(v.Str)
+		r.req.Scheduling = plan.Mode(v.Str)
 	}
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/registry/registrytest"
-	"github.com/rankd/rankd/scheduler"
 )
 
 func builtin(t testing.TB) *registry.Registry {
@@ -181,7 +181,7 @@ func TestParseOptionalFields(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "diamond", req.Plan)
 	assert.Equal(t, 250*time.Millisecond, req.Timeout)
-	assert.Equal(t, scheduler.InlineAll, req.Scheduling)
+	assert.Equal(t, plan.InlineAll, req.Scheduling)
 	assert.True(t, req.Trace)
 	weight, ok := req.parsed.Float(4)
 	assert.True(t, ok)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/scheduler"
 )
 
 // Request asks for one ranking. The same object goes from the front to the answer: a program fills it in, or Parse
@@ -29,7 +29,7 @@ type Request struct {
 	Timeout time.Duration
 	// Scheduling is the mode of this request. Empty means the engine's. Options.AllowRequestScheduling
 	// permits it; otherwise the request fails with ErrInvalidRequest.
-	Scheduling scheduler.Mode
+	Scheduling plan.Mode
 	// ID is returned in Answer.RequestID and Error.RequestID. Empty is an ID like any other.
 	ID string
 	// SchemaDeltas asks for Answer.SchemaDeltas.
@@ -56,7 +56,7 @@ type Request struct {
 	// Flow says whose request this is, in case it has to wait for Options.MaxInflight: callers take turns, and so do
 	// the connections of each. Two requests of one user of the library do not wait for each other if they have
 	// different flows. The zero value is a flow like any other.
-	Flow scheduler.Flow
+	Flow Flow
 
 	parsed expr.Params // what the document sets; Context and Params take precedence
 	parser *Parser     // the one that has filled in parsed; nil: parsed is empty
@@ -140,3 +140,7 @@ const ExplainIDsMax = 100
 
 // RequireMax is how many nodes a request may require.
 const RequireMax = 64
+
+// Flow names a caller and one of its connections by two numbers that mean nothing else. Waiting requests take turns by
+// caller, and those of one caller by connection. Number 0 is a request without a caller. Immutable; any goroutine.
+type Flow struct{ Caller, Connection uint64 }

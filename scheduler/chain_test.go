@@ -329,14 +329,14 @@ func TestManyNodes(t *testing.T) {
 	plans := []struct {
 		name string
 		g    *plan.Graph
-		want []int64 // nil: as in the mode OffloadAll
+		want []int64 // nil: as in the mode plan.OffloadAll
 	}{
 		{"a chain of 4000", add(takes(4000)), idsUpTo(10, 1)},
 		{"1000 side by side into one", add(fan(wide)), ones},
 		{"500 mixed", add(mixed(1, 500, 0)), nil},
 		{"500 mixed, others", add(mixed(2, 500, 0)), nil},
 	}
-	for _, mode := range []Mode{OffloadAll, Adaptive, InlineAll} {
+	for _, mode := range []plan.Mode{plan.OffloadAll, plan.Adaptive, plan.InlineAll} {
 		w := open(t, Config{Placement: Placement{Mode: mode}})
 		for i := range plans {
 			p := &plans[i]
@@ -365,12 +365,12 @@ func TestAChainTakesNoStack(t *testing.T) {
 		place     task.Place
 		placement Placement
 	}{
-		{"one by one on the pool", task.Computes, Placement{Mode: OffloadAll}},
+		{"one by one on the pool", task.Computes, Placement{Mode: plan.OffloadAll}},
 		{"one job", task.Computes, Placement{NoInlineExecution: true}},
-		{"inline", task.Computes, Placement{Mode: InlineAll}},
-		{"inline, straight on", task.Computes, Placement{Mode: InlineAll, MaxInlineDepth: 2 * length}},
-		{"inline, through the ready queue", task.Computes, Placement{Mode: InlineAll, NoContinuationChaining: true}},
-		{"coroutines", task.OnLoop, Placement{Mode: OffloadAll}},
+		{"inline", task.Computes, Placement{Mode: plan.InlineAll}},
+		{"inline, straight on", task.Computes, Placement{Mode: plan.InlineAll, MaxInlineDepth: 2 * length}},
+		{"inline, through the ready queue", task.Computes, Placement{Mode: plan.InlineAll, NoContinuationChaining: true}},
+		{"coroutines", task.OnLoop, Placement{Mode: plan.OffloadAll}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var ran, deep atomic.Int64
@@ -410,7 +410,7 @@ func BenchmarkPlacement(b *testing.B) {
 	for _, rows := range []int{1000, 10_000, 100_000} {
 		plans = append(plans, benchmark{fmt.Sprintf("pipeline of %d rows", rows), pipeline(b, catalog, rows, 10)})
 	}
-	for _, mode := range []Mode{Adaptive, OffloadAll} {
+	for _, mode := range []plan.Mode{plan.Adaptive, plan.OffloadAll} {
 		w := open(b, Config{Placement: Placement{Mode: mode}})
 		for _, p := range plans {
 			b.Run(p.name+"/"+string(mode), func(b *testing.B) {

@@ -208,7 +208,7 @@ func TestAFullPool(t *testing.T) {
 	e := closing(t, scheduler.NewAsync(scheduler.AsyncConfig{
 		Loop: host.Loop(), CPU: workers, Config: scheduler.Config{
 			Registry:  reg,
-			Placement: scheduler.Placement{Mode: scheduler.OffloadAll}, // a slow first run would send the sources to the pool
+			Placement: scheduler.Placement{Mode: plan.OffloadAll}, // a slow first run would send the sources to the pool
 		},
 	}))
 

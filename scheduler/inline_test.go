@@ -10,18 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
 // modes are all of them.
-var modes = [...]Mode{Adaptive, OffloadAll, InlineAll}
+var modes = [...]plan.Mode{plan.Adaptive, plan.OffloadAll, plan.InlineAll}
 
 func TestModes(t *testing.T) {
 	for _, mode := range modes {
 		assert.NoError(t, mode.Check())
 	}
-	for _, name := range []Mode{"", "Adaptive", "offload"} {
+	for _, name := range []plan.Mode{"", "Adaptive", "offload"} {
 		assert.ErrorContains(t, name.Check(), "must be adaptive, offload_all or inline_all, not", string(name))
 	}
 }
@@ -76,12 +77,12 @@ func TestEligibility(t *testing.T) {
 		{name: "the plan forbids", spec: func(s *task.Spec) { s.Cheap = true }, more: `"scheduling": {"inline": false}`, rows: 10, took: cheap},
 		{name: "the plan permits and does not force", more: `"scheduling": {"inline": true}`, rows: 10, took: heavy},
 		{name: "the plan permits not what the author forbids", spec: func(s *task.Spec) { s.Inline = false }, more: `"scheduling": {"inline": true}`, rows: 10, took: cheap},
-		{name: "offload_all", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: cheap, placement: Placement{Mode: OffloadAll}},
-		{name: "inline_all", rows: 10_000, took: time.Second, placement: Placement{Mode: InlineAll}, first: true, afterwards: true},
-		{name: "inline_all and expensive", spec: func(s *task.Spec) { s.Expensive, s.Inline = true, false }, rows: 10, took: cheap, placement: Placement{Mode: InlineAll}},
-		{name: "inline_all and forbidden", more: `"scheduling": {"inline": false}`, rows: 10, took: cheap, placement: Placement{Mode: InlineAll}},
+		{name: "offload_all", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: cheap, placement: Placement{Mode: plan.OffloadAll}},
+		{name: "inline_all", rows: 10_000, took: time.Second, placement: Placement{Mode: plan.InlineAll}, first: true, afterwards: true},
+		{name: "inline_all and expensive", spec: func(s *task.Spec) { s.Expensive, s.Inline = true, false }, rows: 10, took: cheap, placement: Placement{Mode: plan.InlineAll}},
+		{name: "inline_all and forbidden", more: `"scheduling": {"inline": false}`, rows: 10, took: cheap, placement: Placement{Mode: plan.InlineAll}},
 		{name: "no inline", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: cheap, placement: Placement{NoInlineExecution: true}},
-		{name: "no inline in inline_all", rows: 10, took: cheap, placement: Placement{NoInlineExecution: true, Mode: InlineAll}},
+		{name: "no inline in inline_all", rows: 10, took: cheap, placement: Placement{NoInlineExecution: true, Mode: plan.InlineAll}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newPlacedWorld(t, 0, c.placement)
@@ -96,7 +97,7 @@ func TestEligibility(t *testing.T) {
 				require.NoError(t, p.Err)
 				after, _ := w.placementMetrics()
 				sources := uint64(1)
-				if c.placement.Mode == OffloadAll || c.placement.NoInlineExecution {
+				if c.placement.Mode == plan.OffloadAll || c.placement.NoInlineExecution {
 					sources = 0 // neither inline nor on the pool
 				}
 				if c.rows > loopRowsMax {
@@ -145,8 +146,8 @@ func TestUnlearning(t *testing.T) {
 
 // A request's own mode goes before the engine's.
 func TestModeOfARequest(t *testing.T) {
-	for _, engine := range []Mode{Adaptive, OffloadAll, InlineAll} {
-		for _, own := range []Mode{Adaptive, OffloadAll, InlineAll} {
+	for _, engine := range []plan.Mode{plan.Adaptive, plan.OffloadAll, plan.InlineAll} {
+		for _, own := range []plan.Mode{plan.Adaptive, plan.OffloadAll, plan.InlineAll} {
 			w := newPlacedWorld(t, 0, Placement{Mode: engine})
 			req := w.within(builtinGraph(t, "x", source(3), vmNode("x", "src")), 0)
 			req.Mode = own
@@ -154,7 +155,7 @@ func TestModeOfARequest(t *testing.T) {
 			jobs := w.finishAll()
 			require.NotNil(t, p.Result)
 			requireRows(t, p.Result, 1, 2, 3)
-			assert.Equal(t, own != InlineAll, jobs == 1, "%v in %v", own, engine)
+			assert.Equal(t, own != plan.InlineAll, jobs == 1, "%v in %v", own, engine)
 		}
 	}
 }
@@ -194,7 +195,7 @@ func TestInlineRunsLast(t *testing.T) {
 // Nodes beyond the budget of an iteration wait for the next one, so that other requests are
 // served in between. Each of them still runs.
 func TestInlineBudget(t *testing.T) {
-	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll, InlineBudget: 10 * time.Microsecond})
+	w := newPlacedWorld(t, 0, Placement{Mode: plan.InlineAll, InlineBudget: 10 * time.Microsecond})
 	took := 4 * time.Microsecond
 	tasks := builtins(t, timedTask(w, "test::timed", &took, nil))
 	nodes := []string{source(1)}
@@ -223,7 +224,7 @@ func TestInlineBudget(t *testing.T) {
 // Requests that wait for the budget go before those that come later, even if an answer brings
 // the next request. A client that asks again and again does not make the others wait.
 func TestParkedRequestsGoFirst(t *testing.T) {
-	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll, InlineBudget: time.Microsecond})
+	w := newPlacedWorld(t, 0, Placement{Mode: plan.InlineAll, InlineBudget: time.Microsecond})
 	took := 2 * time.Microsecond
 	g := graph(t, builtins(t, timedTask(w, "test::timed", &took, nil)), "x", source(1), node("x", "timed", "src", "", ""))
 	const clients = 4
@@ -254,7 +255,7 @@ func TestParkedRequestsGoFirst(t *testing.T) {
 // A request that fails while it waits for the budget of the next iteration does not start
 // another node.
 func TestAParkedRequestGivenUp(t *testing.T) {
-	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll, InlineBudget: time.Microsecond})
+	w := newPlacedWorld(t, 0, Placement{Mode: plan.InlineAll, InlineBudget: time.Microsecond})
 	took, ran := 2*time.Microsecond, 0
 	tasks := builtins(t, timedTask(w, "test::timed", &took, func(s *task.Spec) {
 		run := s.Run
@@ -290,7 +291,7 @@ func TestInlineDeadlines(t *testing.T) {
 		{"the plan's", 0, 0, `"timeout_ms": 5`, ms(5), "x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newPlacedWorld(t, c.node, Placement{Mode: InlineAll})
+			w := newPlacedWorld(t, c.node, Placement{Mode: plan.InlineAll})
 			took := c.took
 			tasks := builtins(t, timedTask(w, "test::timed", &took, nil))
 			p := w.start(w.within(graph(t, tasks, "y", source(2), node("x", "timed", "src", "", c.plan), vmNode("y", "x")), c.request))
@@ -312,7 +313,7 @@ func TestInlineDeadlines(t *testing.T) {
 
 // Nodes that wait to run inline are skipped when the request fails.
 func TestKeptNodesAreSkipped(t *testing.T) {
-	w := newPlacedWorld(t, 0, Placement{Mode: InlineAll})
+	w := newPlacedWorld(t, 0, Placement{Mode: plan.InlineAll})
 	ran := 0
 	tasks := builtins(t,
 		task.Spec{Op: "test::fails", Inputs: 1, Output: task.PassThrough, Inline: true,
@@ -377,7 +378,7 @@ func TestInlineDepth(t *testing.T) {
 		{"no chaining", Placement{NoContinuationChaining: true}, "a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5 a6 b6 a7 b7"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.placement.Mode = InlineAll
+			c.placement.Mode = plan.InlineAll
 			w := newPlacedWorld(t, 0, c.placement)
 			var order []string
 			tasks := builtins(t, task.Spec{Op: "test::runs", Inputs: 1, Output: task.PassThrough, Inline: true,

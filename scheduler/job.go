@@ -54,7 +54,7 @@ func (s *Shared) limit(rows int) int {
 
 // Begin starts the run of an admitted request. Shared must be set. nodeTimeout is the engine's, and mode that of the
 // request.
-func (r *Run) Begin(x *Execution, nodeTimeout time.Duration, mode Mode) {
+func (r *Run) Begin(x *Execution, nodeTimeout time.Duration, mode plan.Mode) {
 	r.Req, r.Shared.Params, r.Shared.topK = x, x.Params, mode.TopK() && !x.KeepRows
 	r.Shared.Given.Required, r.Shared.Given.Caller, r.Shared.Given.Residents = x.Required, x.Context, x.Residents
 	r.State.Begin(x, nodeTimeout)

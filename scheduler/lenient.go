@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -62,13 +63,13 @@ func (s *State) catches(node int, err error, now clock.Time) bool {
 func (s *State) substitute(node int, err error) (instead plan.OnError, rows int) {
 	n := s.graph.Nodes[node]
 	if n.OnError == plan.OnErrorFallback {
-		s.incomplete = append(s.incomplete, Completeness{Node: n, Status: NodeFallback, Err: err})
+		s.incomplete = append(s.incomplete, Completeness{Node: n, Status: outcome.NodeFallback, Err: err})
 		s.demand(n.Fallback.Index)
 		return plan.OnErrorFallback, 0
 	}
-	status := NodeFailed
+	status := outcome.NodeFailed
 	if errors.Is(err, ErrGivenUp) {
-		status = NodeLate
+		status = outcome.NodeLate
 	}
 	s.incomplete = append(s.incomplete, Completeness{Node: n, Status: status, Err: err})
 	if n.OnError == plan.OnErrorSkip {
@@ -125,12 +126,12 @@ func (s *State) demand(node int) {
 
 // ReportShortfall notes the shortfall that a running node's body has reported. The engine calls it before Succeed.
 func (s *State) ReportShortfall(node int, f task.Shortfall) {
-	status := NodeFailed
+	status := outcome.NodeFailed
 	switch {
 	case f.Dropped > 0:
-		status = NodePartial
+		status = outcome.NodePartial
 	case f.Err == nil:
-		status = NodeOK
+		status = outcome.NodeOK
 	}
 	s.incomplete = append(s.incomplete, Completeness{
 		Node: s.graph.Nodes[node], Status: status, Dropped: f.Dropped, Err: f.Err, Malformed: f.Malformed,

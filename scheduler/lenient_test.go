@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -102,7 +103,7 @@ func orElse(fallback string) string { return fmt.Sprintf(`"on_error": {"fallback
 
 // forAllEngines runs a test on each engine, the reactor in each mode and with each switch.
 func forAllEngines(t *testing.T, test func(t *testing.T, e scheduler.Engine)) {
-	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
+	for _, mode := range []plan.Mode{plan.Adaptive, plan.OffloadAll, plan.InlineAll} {
 		for _, p := range []scheduler.Placement{{Mode: mode}, {Mode: mode, NoInlineExecution: true}, {Mode: mode, NoContinuationChaining: true}} {
 			t.Run(fmt.Sprintf("reactor, %v, no inline: %v, no chaining: %v", mode, p.NoInlineExecution, p.NoContinuationChaining), func(t *testing.T) {
 				test(t, openAsync(t, scheduler.Config{Registry: testRegistry(t), Placement: p}))
@@ -200,7 +201,7 @@ func TestAPlanGoesOnWithoutAFailedNode(t *testing.T) {
 					requireRows(t, r, c.want...)
 					assert.Equal(t, c.told, statuses(r))
 					for _, one := range r.Completeness() {
-						assert.Equal(t, one.Status == scheduler.NodeOK, one.Err == nil, "%v", one.Err)
+						assert.Equal(t, one.Status == outcome.NodeOK, one.Err == nil, "%v", one.Err)
 					}
 				}
 				assert.Zero(t, b.counted.Load(), "a fallback ran that nobody needed")

@@ -137,7 +137,7 @@ func TestEnginesAgreeOnLenientPlans(t *testing.T) {
 	pools := blocking.OpenTwoPools(scheduler.Config{Registry: reg})
 	defer pools.Close(scheduler.Forever)
 	engines := map[string]scheduler.Engine{"pool": pools}
-	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
+	for _, mode := range []plan.Mode{plan.Adaptive, plan.OffloadAll, plan.InlineAll} {
 		engines[string(mode)] = openAsync(t, scheduler.Config{Registry: reg, Placement: scheduler.Placement{Mode: mode}})
 		engines[string(mode)+", no chaining"] = openAsync(t, scheduler.Config{Registry: reg, Placement: scheduler.Placement{Mode: mode, NoContinuationChaining: true}})
 	}

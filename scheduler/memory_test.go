@@ -37,7 +37,7 @@ func TestWhenMemoryIsUsedAgain(t *testing.T) {
 		{"a large answer", []string{source(3000), vmNode("t", "src")}, false},
 		{"a task that keeps its input", []string{source(2000), vmNode("v", "src"), node("f", "keeper", "v", "", ""), first}, false},
 	} {
-		for _, mode := range []Mode{Adaptive, OffloadAll, InlineAll} {
+		for _, mode := range []plan.Mode{plan.Adaptive, plan.OffloadAll, plan.InlineAll} {
 			t.Run(c.name+" "+string(mode), func(t *testing.T) {
 				kept = nil
 				pool := poisonedPool()

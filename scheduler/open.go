@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
+	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
@@ -155,7 +156,7 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 	return resp.Options{
 		Addr:      ep.Addr(),
 		Login:     login,
-		Secure:    ep.TLS.Secure(),
+		Secure:    transport.TLS(ep.TLS.Config()),
 		Master:    ep.Master,
 		Sentinels: SentinelOptions(ep.TLS, &ep.Policy.Sentinel),
 		ReadFrom:  resp.ReadFrom(ep.Policy.Replicas.ReadFrom),
@@ -184,7 +185,7 @@ func (c *Config) RedisOptions(ep *registry.Endpoint) resp.Options {
 func SentinelOptions(secure *registry.TLS, s *registry.Sentinel) resp.SentinelOptions {
 	o := resp.SentinelOptions{Username: s.Username, Password: s.Password.Reveal(), Login: s.Login()}
 	if !s.Plain {
-		o.Secure = secure.Secure()
+		o.Secure = transport.TLS(secure.Config())
 	}
 	return o
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
@@ -19,7 +20,7 @@ func TestJobsAreDueBeforeTheRestOfTheirPath(t *testing.T) {
 	const wait = 5 * time.Millisecond
 	for _, tt := range []struct {
 		name     string
-		mode     Mode
+		mode     plan.Mode
 		deadline time.Duration
 		second   time.Duration // from the arrival of the second request to its first job's Due
 		third    time.Duration // and to that of the job after it
@@ -27,7 +28,7 @@ func TestJobsAreDueBeforeTheRestOfTheirPath(t *testing.T) {
 		{name: "by deadline", deadline: 100 * time.Millisecond, second: 100*time.Millisecond - ms(4) - wait - ms(4), third: 100*time.Millisecond - ms(4)},
 		{name: "no deadline", second: patience - ms(4) - wait - ms(4), third: patience - ms(4)},
 		{name: "a distant deadline", deadline: time.Minute, second: patience - ms(4) - wait - ms(4), third: patience - ms(4)},
-		{name: "first come, first served", mode: OffloadAll, deadline: 100 * time.Millisecond, second: patience, third: patience + ms(4) + wait},
+		{name: "first come, first served", mode: plan.OffloadAll, deadline: 100 * time.Millisecond, second: patience, third: patience + ms(4) + wait},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newPlacedWorld(t, 0, Placement{Mode: tt.mode})
@@ -61,7 +62,7 @@ func TestJobsAreDueBeforeTheRestOfTheirPath(t *testing.T) {
 			rank()
 			assert.Equal(t, tt.second, dueOf["a"].Sub(arrived))
 			assert.Equal(t, tt.third, dueOf["b"].Sub(arrived))
-			if tt.mode == Adaptive {
+			if tt.mode == plan.Adaptive {
 				assert.Greater(t, dueOf["s"], dueOf["a"], "it has time")
 			}
 		})

@@ -2,10 +2,8 @@ package scheduler
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
-	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
 )
@@ -13,38 +11,10 @@ import (
 // This file answers one question: where does a node run? Its task, its plan, the policy of the request, and what it has cost before
 // (profile.go) decide.
 
-// Mode says which computing nodes run inline on the loop, and which run on the CPU pool. Empty means the engine's
-// mode, which defaults to Adaptive. All modes give the same answers. Immutable; any goroutine.
-type Mode string
-
-// The modes.
-const (
-	// Adaptive runs a node inline if its predicted time is short. It hands each chain of other nodes to the pool as
-	// one job.
-	Adaptive Mode = "adaptive"
-	// OffloadAll hands every computing node to the pool, one by one, and sorts in full even if a take follows.
-	OffloadAll Mode = "offload_all"
-	// InlineAll runs every permitted node inline, whatever it costs. It is for experiments: one heavy node holds up
-	// all requests.
-	InlineAll Mode = "inline_all"
-)
-
-// Check returns an error if m is not one of the modes. The error lists the modes, and follows the name of a setting.
-func (m Mode) Check() error {
-	switch m {
-	case Adaptive, OffloadAll, InlineAll:
-		return nil
-	}
-	return fmt.Errorf("must be adaptive, offload_all or inline_all, not %s", errtext.Quote(string(m)))
-}
-
-// TopK reports whether a sort that a take follows selects the first rows. Otherwise it sorts in full.
-func (m Mode) TopK() bool { return m != OffloadAll }
-
 // A policy is what a mode means for a run, under the engine's settings. Modes differ here, and nowhere else. Immutable;
 // any goroutine.
 type policy struct {
-	mode   Mode
+	mode   plan.Mode
 	inline bool // nodes may run inline
 	always bool // those run inline that may, whatever they cost
 	chains bool // a node goes straight on to its single successor, on the loop or as part of one job
@@ -58,10 +28,10 @@ type policy struct {
 }
 
 // policy returns what a mode means.
-func (p *Placement) policy(m Mode) policy {
-	today := m != OffloadAll
+func (p *Placement) policy(m plan.Mode) policy {
+	today := m != plan.OffloadAll
 	return policy{
-		mode: m, inline: today && !p.NoInlineExecution, always: m == InlineAll, chains: today && !p.NoContinuationChaining,
+		mode: m, inline: today && !p.NoInlineExecution, always: m == plan.InlineAll, chains: today && !p.NoContinuationChaining,
 		strict: today, skips: today, byDeadline: today,
 	}
 }
@@ -77,7 +47,7 @@ const (
 // sort that a take follows selects the first rows: not in the mode OffloadAll. Immutable once an engine has it; any goroutine.
 type Placement struct {
 	// Mode holds for requests without a mode of their own. Empty means Adaptive.
-	Mode Mode
+	Mode plan.Mode
 	// NoInlineExecution keeps computing nodes off the loop, in every mode. The flag
 	// --enable_inline_execution is the opposite.
 	NoInlineExecution bool
@@ -97,7 +67,7 @@ type Placement struct {
 }
 
 func (p Placement) withDefaults() Placement {
-	p.Mode = cmp.Or(p.Mode, Adaptive)
+	p.Mode = cmp.Or(p.Mode, plan.Adaptive)
 	if p.InlineThreshold <= 0 {
 		p.InlineThreshold = DefaultInlineThreshold
 	}

@@ -225,7 +225,7 @@ func TestReadingAheadChangesNoAnswer(t *testing.T) {
 		}
 		add("sequential", blocking.OpenSequential(scheduler.Config{Registry: reg}))
 		add("pool", blocking.OpenTwoPools(scheduler.Config{Registry: reg}))
-		for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
+		for _, mode := range []plan.Mode{plan.Adaptive, plan.OffloadAll, plan.InlineAll} {
 			add(string(mode), openAsync(t, scheduler.Config{Registry: reg, NoCoalesceReads: true, Placement: scheduler.Placement{Mode: mode}}))
 		}
 	}

@@ -61,7 +61,7 @@ func newRecallWorld(t *testing.T) *recallWorld {
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	w.reg = registryAt(t, redis.Addr(), "cache = \"ttl\"\ncache_max_bytes = 1048576\ncache_max_age_ms = 3600000\nrequest_timeout_ms = 60000\n")
-	w.engine = openAsync(t, scheduler.Config{Registry: w.reg, Clock: w.clock, MaxRows: 1 << 16, Placement: scheduler.Placement{Mode: scheduler.InlineAll}}) // A node asks for 65,536 entries at a time.
+	w.engine = openAsync(t, scheduler.Config{Registry: w.reg, Clock: w.clock, MaxRows: 1 << 16, Placement: scheduler.Placement{Mode: plan.InlineAll}}) // A node asks for 65,536 entries at a time.
 	return w
 }
 

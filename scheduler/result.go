@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
@@ -58,27 +59,15 @@ func (r *Result) Completeness() []Completeness { return r.said().completeness }
 
 // Degraded reports whether something is missing in the answer.
 func (r *Result) Degraded() bool {
-	return slices.ContainsFunc(r.Completeness(), func(c Completeness) bool { return c.Status != NodeOK })
+	return slices.ContainsFunc(r.Completeness(), func(c Completeness) bool { return c.Status != outcome.NodeOK })
 }
-
-// NodeStatus says how much of its result a node contributed to an answer.
-type NodeStatus string
-
-// The statuses of a node in an answer.
-const (
-	NodeOK       NodeStatus = "ok"       // all of it
-	NodePartial  NodeStatus = "partial"  // all but rows whose keys failed
-	NodeFallback NodeStatus = "fallback" // it failed, and another node's result replaced its own
-	NodeLate     NodeStatus = "late"     // the plan did not wait for it
-	NodeFailed   NodeStatus = "failed"   // it failed, or a dispensable part of it did
-)
 
 // Completeness says what one node contributed to an answer. Immutable; any goroutine.
 type Completeness struct {
 	Node    *plan.Node
-	Status  NodeStatus
+	Status  outcome.NodeStatus
 	Dropped int   // rows left out because their keys failed
-	Err     error // why the node, or the first key, failed; nil if Status is NodeOK
+	Err     error // why the node, or the first key, failed; nil if Status is outcome.NodeOK
 	// Malformed says which ids or values the node could not read; nil: none. It does not affect the status.
 	Malformed *task.MalformedIDs
 	Cached    rowcache.Use // which of what the node read was in memory
@@ -173,7 +162,7 @@ func (s *State) completeness() []Completeness {
 			all = append(all, incomplete[0])
 			incomplete = incomplete[1:]
 		case n.Lenient() && s.nodes[i].status == done:
-			all = append(all, Completeness{Node: n, Status: NodeOK})
+			all = append(all, Completeness{Node: n, Status: outcome.NodeOK})
 		default:
 			continue
 		}

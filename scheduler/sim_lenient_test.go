@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -193,7 +194,7 @@ func (w *simWorld) checkCompleteness(q *simRequest, r *Result, ref *reference) {
 		w.check(r.Err != nil || listed == (ran && n.Lenient() || ref.shortfalls[n.Index] != (task.Shortfall{})), "request %d: node %s is in the completeness: %v", q.user, n.ID, listed)
 		w.check(r.Err != nil || ran || !q.begun[n.Index], "request %d: node %s ran, and nobody needed it", q.user, n.ID)
 		if q.lateBodies[n.Index] && r.Err == nil {
-			w.check(listed && ref.told[n.Index].Status != NodeOK && ref.told[n.Index].Status != NodePartial, "request %d succeeded, though node %s ended after its deadline", q.user, n.ID)
+			w.check(listed && ref.told[n.Index].Status != outcome.NodeOK && ref.told[n.Index].Status != outcome.NodePartial, "request %d succeeded, though node %s ended after its deadline", q.user, n.ID)
 		}
 	}
 }
@@ -230,24 +231,24 @@ func (w *simWorld) checkContribution(q *simRequest, c *Completeness, ref *refere
 	n, i := c.Node, c.Node.Index
 	open := c.Err != nil && strings.HasPrefix(c.Err.Error(), openPrefix)
 	why := ref.errors[i] // nil unless the node fails where nothing but the plan decides
-	w.check((c.Err == nil) == (c.Status == NodeOK), "request %d: node %s is %s because of %v", q.user, n.ID, c.Status, c.Err)
-	w.check(c.Status == NodeOK || open || q.lenient(n), "request %d: node %s is %s, and must not be", q.user, n.ID, c.Status)
+	w.check((c.Err == nil) == (c.Status == outcome.NodeOK), "request %d: node %s is %s because of %v", q.user, n.ID, c.Status, c.Err)
+	w.check(c.Status == outcome.NodeOK || open || q.lenient(n), "request %d: node %s is %s, and must not be", q.user, n.ID, c.Status)
 	switch c.Status {
-	case NodeOK:
+	case outcome.NodeOK:
 		w.check(why == nil && ref.shortfalls[i].Err == nil, "request %d: node %s is ok, and should fail with %v, %v", q.user, n.ID, why, ref.shortfalls[i].Err)
 		w.check(reflect.DeepEqual(c.Malformed, ref.shortfalls[i].Malformed), "request %d: node %s tells of ids %+v, and should tell of %+v", q.user, n.ID, c.Malformed, ref.shortfalls[i].Malformed)
 		w.check(q.begun[i], "request %d: node %s is ok and never began", q.user, n.ID)
-	case NodePartial:
+	case outcome.NodePartial:
 		shortfall := ref.shortfalls[i]
 		w.check(n.OnError == plan.OnErrorPartial && why == nil, "request %d: node %s is partial, and should fail with %v", q.user, n.ID, why)
 		w.check(w.cfg.maxRows > 0 || shortfall.Dropped == c.Dropped && shortfall.Err != nil && ofAnyNode(shortfall.Err) == ofAnyNode(c.Err),
 			"request %d: node %s lacks %d rows because of %v, and should lack %d because of %v", q.user, n.ID, c.Dropped, c.Err, shortfall.Dropped, shortfall.Err)
-	case NodeLate:
+	case outcome.NodeLate:
 		w.check(n.Optional && errors.Is(c.Err, ErrGivenUp), "request %d: node %s is late because of %v", q.user, n.ID, c.Err)
-	case NodeFallback:
+	case outcome.NodeFallback:
 		w.check(n.Fallback != nil, "request %d: node %s has no fallback", q.user, n.ID)
 		fallthrough
-	case NodeFailed:
+	case outcome.NodeFailed:
 		if errors.Is(c.Err, ErrGivenUp) {
 			w.check(n.Optional && n.Fallback != nil, "request %d: node %s was given up", q.user, n.ID)
 			return

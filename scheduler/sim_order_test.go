@@ -7,6 +7,7 @@ import (
 
 	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
 )
 
 // This file has what the simulation knows of the order in which waiting jobs get a worker.
@@ -37,7 +38,7 @@ func (w *simWorld) simJobOf(job *cpupool.Job) simJob {
 	j := nodes[slices.IndexFunc(nodes, func(j *asyncJob) bool { return j.offload != nil && &j.offload.job == job })]
 	q := w.requests[j.run.Req.UserID-1]
 	s := simJob{
-		Job: job, work: job.Work, user: q.user, node: j.node.ID, ordered: q.mode != OffloadAll,
+		Job: job, work: job.Work, user: q.user, node: j.node.ID, ordered: q.mode != plan.OffloadAll,
 		arrived: j.run.State.arrived, path: j.profile.nodes[j.node.Index].path.Round(pathGrain),
 	}
 	if !s.ordered {

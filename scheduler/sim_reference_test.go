@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/remote"
@@ -106,7 +107,7 @@ func (r *refRun) run(i int) refStatus {
 	if !ok {
 		return refBad
 	}
-	stands := told == nil || told.Status == NodeOK || told.Status == NodePartial
+	stands := told == nil || told.Status == outcome.NodeOK || told.Status == outcome.NodePartial
 	if !stands {
 		env.Request = nil // It may have failed before it made any.
 	}
@@ -122,7 +123,7 @@ func (r *refRun) run(i int) refStatus {
 			r.errors[i], r.shortfalls[i] = nil, told.shortfall()
 		}
 		out = c.Inputs[0]
-	case !stands && told.Status == NodeFallback:
+	case !stands && told.Status == outcome.NodeFallback:
 		if r.visit(node.Fallback.Index) == refBad {
 			return refBad
 		}

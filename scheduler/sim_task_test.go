@@ -346,7 +346,7 @@ func (w *simWorld) workStarts(c *task.Ctx) {
 	w.check(!w.sim.Ended(), "node %s of request %d: work after the end of the loop", c.Node.ID, c.UserID)
 	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
 	for r := w.engine.runs.First(); r != nil; r = r.link.Next() {
-		if r.Req == &q.req && q.mode != OffloadAll {
+		if r.Req == &q.req && q.mode != plan.OffloadAll {
 			w.check(r.State.err == nil, "node %s of request %d: started on a worker after an error", c.Node.ID, c.UserID)
 		}
 	}
@@ -364,7 +364,7 @@ func (w *simWorld) inlineBodyStarts(c *task.Ctx) {
 	w.logf("inline runs %s of %d", c.Node.ID, c.UserID)
 	q, spec := w.requestOf(c), tasks.SpecOf(c.Node)
 	w.inline++
-	w.check(q.mode != OffloadAll && !w.cfg.placement.NoInlineExecution && (spec.Inline || spec.Cheap) && !spec.Expensive &&
+	w.check(q.mode != plan.OffloadAll && !w.cfg.placement.NoInlineExecution && (spec.Inline || spec.Cheap) && !spec.Expensive &&
 		(c.Node.Inline == nil || *c.Node.Inline), "node %s of request %d: must not run inline", c.Node.ID, c.UserID)
 	if r := w.startsOnLoop(c); r != nil {
 		w.check(r.State.head == len(r.State.readyQueue), "node %s of request %d: runs inline while others are ready",
@@ -403,7 +403,7 @@ func (w *simWorld) bodyEnds(c *task.Ctx, start clock.Time) {
 	w.step()
 	q := w.requestOf(c)
 	b := bounds{deadline: q.deadline, nodeTimeout: w.cfg.nodeTimeout}
-	if q.mode != OffloadAll && b.nodeDeadline(c.Node, start).Passed(w.sim.Now()) {
+	if q.mode != plan.OffloadAll && b.nodeDeadline(c.Node, start).Passed(w.sim.Now()) {
 		q.lateBodies[c.Node.Index] = true
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
@@ -205,7 +206,7 @@ func (w *simWorld) checkTraceNode(q *simRequest, t *trace.Trace, i int) {
 			"trace of request %d: node %s does not follow node %s directly", q.user, n.ID, parent.ID)
 		w.traces.seen["followers "+string(n.Place)]++
 	}
-	if n.Status == trace.OK && q.mode != OffloadAll {
+	if n.Status == trace.OK && q.mode != plan.OffloadAll {
 		rows := 0
 		for _, in := range n.Inputs {
 			rows += t.Nodes[in].RowsOut

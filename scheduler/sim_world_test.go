@@ -262,7 +262,7 @@ type simRequest struct {
 	graph    *plan.Graph
 	params   expr.Params
 	deadline clock.Time
-	mode     Mode
+	mode     plan.Mode
 	arrived  clock.Time
 	spans    map[int]*simSpan // of the bodies that have begun, by node
 	required []int            // indices of nodes

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/rankd/rankd/outcome"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -172,7 +173,7 @@ func (e *encounters) checkThatNothingIsMissing(t *testing.T) {
 	for _, kind := range answerKinds {
 		assert.NotZero(t, seen["answer: "+kind.name], kind.name)
 	}
-	for _, status := range []NodeStatus{NodeOK, NodePartial, NodeFallback, NodeLate, NodeFailed} {
+	for _, status := range []outcome.NodeStatus{outcome.NodeOK, outcome.NodePartial, outcome.NodeFallback, outcome.NodeLate, outcome.NodeFailed} {
 		assert.NotZero(t, seen["answer: node "+string(status)], status)
 	}
 	for _, what := range []string{"late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",

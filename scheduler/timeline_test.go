@@ -94,7 +94,7 @@ func newTimeline(t *testing.T) *timeline {
 		tl.workers.idle = append(tl.workers.idle, co)
 		t.Cleanup(co.stop)
 	}
-	tl.openIn(t, simnet.Config{}, tl.accept, cpupool.Config{Workers: timelineWorkersMax, Executor: &tl.workers}, Placement{Mode: OffloadAll})
+	tl.openIn(t, simnet.Config{}, tl.accept, cpupool.Config{Workers: timelineWorkersMax, Executor: &tl.workers}, Placement{Mode: plan.OffloadAll})
 	tl.workers.sim = tl.sim
 	t.Cleanup(func() { assert.Empty(t, tl.panics) })
 	var specs []task.Spec

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task/builtin"
@@ -20,7 +21,7 @@ func TestTopK(t *testing.T) {
 	for i := range want {
 		want[i] = rows - int64(i)
 	}
-	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
+	for _, mode := range []plan.Mode{plan.Adaptive, plan.OffloadAll, plan.InlineAll} {
 		cfg := scheduler.Config{Registry: testRegistry(t), Placement: scheduler.Placement{Mode: mode}}
 		async := openAsync(t, cfg)
 		for name, e := range map[string]scheduler.Engine{
@@ -29,13 +30,13 @@ func TestTopK(t *testing.T) {
 			t.Run(name+" "+string(mode), func(t *testing.T) {
 				defer e.Close(scheduler.Forever)
 				results := make(chan *scheduler.Result, 1)
-				for _, own := range []scheduler.Mode{"", scheduler.Adaptive} {
+				for _, own := range []plan.Mode{"", plan.Adaptive} {
 					e.Submit(&scheduler.Execution{Graph: g, Mode: own}, func(r *scheduler.Result) { results <- r })
 					requireRows(t, <-results, want...)
 				}
 			})
 		}
-		counted := map[scheduler.Mode]uint64{scheduler.Adaptive: 2, scheduler.OffloadAll: 1, scheduler.InlineAll: 2} // one has a mode of its own
+		counted := map[plan.Mode]uint64{plan.Adaptive: 2, plan.OffloadAll: 1, plan.InlineAll: 2} // one has a mode of its own
 		assert.Equal(t, counted[mode], async.Metrics().Placement.TopK, mode)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/registry/registrytest"
@@ -157,7 +158,7 @@ func TestTurnsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	kept.Rows = rowset.Dense(rowset.NewBatch(ids))
 	e := openAsync(t, scheduler.Config{Registry: reg, MaxRows: 100 * n})
-	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll} {
+	for _, mode := range []plan.Mode{plan.Adaptive, plan.OffloadAll} {
 		clear(ts.most)
 		g := schedulertest.GraphFor(t, reg, catalog, "all",
 			schedulertest.Node("list", "candidates", "", fmt.Sprintf(`"endpoint": "ep_0001", "key": "items", "entity": "product", "limit": %d`, n), ""),

@@ -157,7 +157,7 @@ type handWorld struct {
 
 // newHandWorld returns a world in which every computing node is a job of its own.
 func newHandWorld(t testing.TB, nodeTimeout time.Duration) *handWorld {
-	return newPlacedWorld(t, nodeTimeout, Placement{Mode: OffloadAll})
+	return newPlacedWorld(t, nodeTimeout, Placement{Mode: plan.OffloadAll})
 }
 
 // newPlacedWorld returns a world in which nodes run where p says.

@@ -61,7 +61,7 @@ type openEngine struct {
 
 // asyncEngines are the engines with a loop.
 func asyncEngines() (engines []openEngine) {
-	for _, mode := range []scheduler.Mode{scheduler.Adaptive, scheduler.OffloadAll, scheduler.InlineAll} {
+	for _, mode := range []plan.Mode{plan.Adaptive, plan.OffloadAll, plan.InlineAll} {
 		engines = append(engines, openEngine{"async " + string(mode), func(t *testing.T, reg *registry.Registry) scheduler.Engine {
 			e, err := scheduler.OpenAsync(scheduler.Config{
 				Registry: reg, Placement: scheduler.Placement{Mode: mode},

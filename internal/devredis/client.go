@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
@@ -40,10 +41,10 @@ func options(server *registry.Server) (resp.Options, error) {
 	}
 	sentinels := resp.SentinelOptions{Username: sentinel.Username, Password: sentinel.Password.Reveal()}
 	if !sentinel.Plain {
-		sentinels.Secure = server.TLS.Secure()
+		sentinels.Secure = transport.TLS(server.TLS.Config())
 	}
 	return resp.Options{
-		Addr: server.Addr(), Secure: server.TLS.Secure(), Master: server.Master, Sentinels: sentinels, Username: server.Username, Password: password.Reveal(), Database: server.Database,
+		Addr: server.Addr(), Secure: transport.TLS(server.TLS.Config()), Master: server.Master, Sentinels: sentinels, Username: server.Username, Password: password.Reveal(), Database: server.Database,
 	}, nil
 }
 
