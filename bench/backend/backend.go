@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rankd/rankd/bench/delay"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/process"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
-	"github.com/rankd/rankd/resp/resptest"
 )
 
 // Options select the Redis. Immutable.
@@ -44,13 +44,13 @@ type Backend struct {
 	PID      int    // of redis-server, if it is a process whose time this one can read; otherwise 0
 
 	addr    string
-	proxies map[time.Duration]*resptest.Delay
+	proxies map[time.Duration]*delay.Proxy
 	stop    func()
 }
 
 // Start starts the server and the proxies that o asks for. Close ends them.
 func Start(ctx context.Context, o Options) (*Backend, error) {
-	b := &Backend{addr: o.Addr, proxies: make(map[time.Duration]*resptest.Delay), stop: func() {}}
+	b := &Backend{addr: o.Addr, proxies: make(map[time.Duration]*delay.Proxy), stop: func() {}}
 	err := b.start(ctx, o)
 	if err == nil {
 		err = b.delay(o.Latencies)
@@ -75,7 +75,7 @@ func (b *Backend) delay(latencies []time.Duration) error {
 		if server.Socket != "" {
 			return errors.New("a latency can be added to a server with a host and a port, not to a unix socket")
 		}
-		proxy, err := resptest.NewDelay(server.Addr(), rtt/2)
+		proxy, err := delay.New(server.Addr(), rtt/2)
 		if err != nil {
 			return fmt.Errorf("delaying proxy: %w", err)
 		}

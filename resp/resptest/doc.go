@@ -19,8 +19,5 @@
 //	srv.Down(); srv.Up()                                              // crash and restart
 //	srv.Set(nil)                                                      // well again
 //
-// A Delay is a proxy of another kind. It makes the network between client and server long, for
-// whole streams of bytes that it does not interpret.
-//
-// Close of either leaves no goroutine and no descriptor behind.
+// Close leaves no goroutine and no descriptor behind.
 package resptest

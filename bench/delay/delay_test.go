@@ -1,4 +1,4 @@
-package resptest
+package delay
 
 import (
 	"bytes"
@@ -6,15 +6,76 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+
+	"github.com/rankd/rankd/resp/resptest"
 )
 
-func newDelay(t testing.TB, backend string, oneWay time.Duration) *Delay {
-	d, err := NewDelay(backend, oneWay)
+const patience = 20 * time.Second // ends a test that hangs
+
+const pong = "+PONG\r\n"
+
+func newServer(t testing.TB) *resptest.Server {
+	s, err := resptest.NewServer(resptest.Followers)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// A client is a connection with a deadline, so that a failing test does not hang.
+type client struct {
+	*net.TCPConn
+	t testing.TB
+}
+
+func dial(t testing.TB, addr string) client {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	return client{conn.(*net.TCPConn), t}
+}
+
+// ask sends commands. Each is given as a line of words.
+func (c client) ask(commands ...string) {
+	c.t.Helper()
+	var out []byte
+	for _, command := range commands {
+		words := strings.Fields(command)
+		out = redcon.AppendArray(out, len(words))
+		for _, w := range words {
+			out = redcon.AppendBulkString(out, w)
+		}
+	}
+	_, err := c.Write(out)
+	require.NoError(c.t, err)
+}
+
+// expect reads exactly these bytes.
+func (c client) expect(want string) {
+	c.t.Helper()
+	got := make([]byte, len(want))
+	n, err := io.ReadFull(c, got)
+	require.NoError(c.t, err, "after %q", got[:n])
+	require.Equal(c.t, want, string(got))
+}
+
+// rest reads to the end of the stream. It returns what came and how the stream ended.
+func (c client) rest() (string, error) {
+	got, err := io.ReadAll(c)
+	return string(got), err
+}
+
+func start(t testing.TB, backend string, oneWay time.Duration) *Proxy {
+	d, err := New(backend, oneWay)
 	require.NoError(t, err)
 	t.Cleanup(d.Close)
 	return d
@@ -24,7 +85,7 @@ func TestDelayOfARoundTrip(t *testing.T) {
 	s := newServer(t)
 	for _, oneWay := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
 		t.Run(oneWay.String(), func(t *testing.T) {
-			c := dial(t, newDelay(t, s.Addr(), oneWay).Addr())
+			c := dial(t, start(t, s.Addr(), oneWay).Addr())
 			for range 3 {
 				start := time.Now()
 				c.ask("PING")
@@ -38,7 +99,7 @@ func TestDelayOfARoundTrip(t *testing.T) {
 // TestDelayDoesNotSerialise sends commands one by one without waiting for answers.
 func TestDelayDoesNotSerialise(t *testing.T) {
 	const oneWay, commands = 50 * time.Millisecond, 200
-	c := dial(t, newDelay(t, newServer(t).Addr(), oneWay).Addr())
+	c := dial(t, start(t, newServer(t).Addr(), oneWay).Addr())
 	start := time.Now()
 	for range commands {
 		c.ask("PING")
@@ -60,7 +121,7 @@ func TestDelayPassesAllBytes(t *testing.T) {
 		}
 		echoed <- err
 	}()
-	c := dial(t, newDelay(t, ln.Addr().String(), time.Millisecond).Addr())
+	c := dial(t, start(t, ln.Addr().String(), time.Millisecond).Addr())
 	random := rand.New(rand.NewPCG(1, 2))
 	want := make([]byte, 4<<20)
 	for i := range want {
@@ -89,16 +150,16 @@ func TestDelayPassesAllBytes(t *testing.T) {
 func TestDelayPassesTheEnd(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		fault Fault
+		fault resptest.Fault
 		want  error
 	}{
-		{"EOF", Hangup(), nil},
-		{"Reset", Reset(), errReset},
+		{"EOF", resptest.Hangup(), nil},
+		{"Reset", resptest.Reset(), syscall.ECONNRESET},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newServer(t)
-			s.Set(Always(tc.fault))
-			c := dial(t, newDelay(t, s.Addr(), time.Millisecond).Addr())
+			s.Set(resptest.Always(tc.fault))
+			c := dial(t, start(t, s.Addr(), time.Millisecond).Addr())
 			c.ask("PING")
 			_, err := c.rest()
 			require.ErrorIs(t, err, tc.want)
@@ -108,7 +169,7 @@ func TestDelayPassesTheEnd(t *testing.T) {
 
 func TestDelayWithoutBackend(t *testing.T) {
 	s := newServer(t)
-	d := newDelay(t, s.Addr(), time.Millisecond)
+	d := start(t, s.Addr(), time.Millisecond)
 	s.Down()
 	got, _ := dial(t, d.Addr()).rest()
 	assert.Empty(t, got)
@@ -123,10 +184,10 @@ func TestDelayWithoutBackend(t *testing.T) {
 func TestDelayCloses(t *testing.T) {
 	s := newServer(t)
 	s.Set(On(Endless(), "GET"))
-	d := newDelay(t, s.Addr(), time.Hour)
+	d := start(t, s.Addr(), time.Hour)
 	dial(t, d.Addr())
 	dial(t, d.Addr()).ask("PING")
-	near := newDelay(t, s.Addr(), 0)
+	near := start(t, s.Addr(), 0)
 	c := dial(t, near.Addr())
 	c.ask("GET a")
 	c.expect("*1\r\n")
@@ -159,7 +220,7 @@ func BenchmarkDelayRoundTrip(b *testing.B) {
 	s := newServer(b)
 	for _, oneWay := range []time.Duration{0, 500 * time.Microsecond, 5 * time.Millisecond} {
 		b.Run(fmt.Sprintf("oneWay=%v", oneWay), func(b *testing.B) {
-			c := dial(b, newDelay(b, s.Addr(), oneWay).Addr())
+			c := dial(b, start(b, s.Addr(), oneWay).Addr())
 			require.NoError(b, c.SetDeadline(time.Time{}))
 			buf := make([]byte, len(pong))
 			for b.Loop() {
@@ -177,12 +238,12 @@ func BenchmarkDelayRoundTrip(b *testing.B) {
 // BenchmarkDelayStream reports the throughput of one direction.
 func BenchmarkDelayStream(b *testing.B) {
 	s := newServer(b)
-	s.Set(Always(Endless()))
+	s.Set(resptest.Always(Endless()))
 	for _, oneWay := range []time.Duration{0, 5 * time.Millisecond} {
 		b.Run(fmt.Sprintf("oneWay=%v", oneWay), func(b *testing.B) {
 			const block = 1 << 20
 			buf := make([]byte, block)
-			d := newDelay(b, s.Addr(), oneWay)
+			d := start(b, s.Addr(), oneWay)
 			b.SetBytes(block)
 			left := 0
 			var c client

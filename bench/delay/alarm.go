@@ -1,6 +1,6 @@
 //go:build !linux
 
-package resptest
+package delay
 
 import (
 	"sync"

@@ -1,4 +1,4 @@
-package resptest
+package delay
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package resptest
+package delay
 
 import (
 	"errors"
@@ -8,14 +8,20 @@ import (
 	"time"
 )
 
-// A Delay is a proxy that makes the way to a server longer. In either direction each byte
+// dialTimeout bounds the time in which a proxy connects to its backend, which is near.
+const dialTimeout = 5 * time.Second
+
+// readBytes is the size of one read from a socket.
+const readBytes = 64 << 10
+
+// A Proxy makes the way to a server longer. In either direction each byte
 // arrives a fixed time after it was sent, and nothing else changes. Bytes on their way do not
-// delay each other, so throughput and pipelining are those of the real server. A Delay does not
+// delay each other, so throughput and pipelining are those of the real server. It does not
 // interpret the bytes. Any goroutine.
 //
 // Connecting is not delayed; an end of stream is, like a byte. How exact the time is
 // depends on the machine's timers: see alarm.
-type Delay struct {
+type Proxy struct {
 	backend string
 	oneWay  time.Duration
 	ln      net.Listener
@@ -28,15 +34,15 @@ type Delay struct {
 	live sync.WaitGroup // goroutines; Add only under mu while not closed
 }
 
-// NewDelay starts a proxy on a free loopback port for the server at backend ("host:port"). A
+// New starts a proxy on a free loopback port for the server at backend ("host:port"). A
 // round trip through it takes twice oneWay longer than without it. Connections are accepted and
 // closed while the backend cannot be reached.
-func NewDelay(backend string, oneWay time.Duration) (*Delay, error) {
+func New(backend string, oneWay time.Duration) (*Proxy, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	d := &Delay{backend: backend, oneWay: oneWay, ln: ln}
+	d := &Proxy{backend: backend, oneWay: oneWay, ln: ln}
 	d.mu.pipes = make(map[*pipe]struct{})
 	d.live.Add(1)
 	go d.accept()
@@ -44,11 +50,11 @@ func NewDelay(backend string, oneWay time.Duration) (*Delay, error) {
 }
 
 // Addr returns "127.0.0.1:port".
-func (d *Delay) Addr() string { return d.ln.Addr().String() }
+func (d *Proxy) Addr() string { return d.ln.Addr().String() }
 
 // Close ends all connections and waits until nothing is left. A second call does
 // nothing.
-func (d *Delay) Close() {
+func (d *Proxy) Close() {
 	_ = d.ln.Close() // fails in a second call
 	d.mu.Lock()
 	d.mu.closed = true
@@ -59,7 +65,7 @@ func (d *Delay) Close() {
 	d.live.Wait()
 }
 
-func (d *Delay) accept() {
+func (d *Proxy) accept() {
 	defer d.live.Done()
 	for {
 		conn, err := d.ln.Accept()
@@ -81,7 +87,7 @@ func (d *Delay) accept() {
 }
 
 // serve serves one connection.
-func (d *Delay) serve(client *net.TCPConn) {
+func (d *Proxy) serve(client *net.TCPConn) {
 	defer d.live.Done()
 	defer client.Close()
 	conn, err := net.DialTimeout("tcp", d.backend, dialTimeout)
@@ -115,7 +121,7 @@ func (d *Delay) serve(client *net.TCPConn) {
 	delete(d.mu.pipes, back)
 }
 
-func (d *Delay) adopt(pipes ...*pipe) bool {
+func (d *Proxy) adopt(pipes ...*pipe) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.closed {
@@ -275,4 +281,9 @@ func (p *pipe) stop(err error) error {
 	}
 	p.changed.Broadcast()
 	return p.over
+}
+
+func reset(conn *net.TCPConn) {
+	_ = conn.SetLinger(0) // Both fail only on a connection that has ended.
+	_ = conn.Close()
 }
