@@ -183,7 +183,7 @@ func TestDelayWithoutBackend(t *testing.T) {
 // and with nothing to do.
 func TestDelayCloses(t *testing.T) {
 	s := newServer(t)
-	s.Set(On(Endless(), "GET"))
+	s.Set(resptest.On(resptest.Endless(), "GET"))
 	d := start(t, s.Addr(), time.Hour)
 	dial(t, d.Addr())
 	dial(t, d.Addr()).ask("PING")
@@ -238,7 +238,7 @@ func BenchmarkDelayRoundTrip(b *testing.B) {
 // BenchmarkDelayStream reports the throughput of one direction.
 func BenchmarkDelayStream(b *testing.B) {
 	s := newServer(b)
-	s.Set(resptest.Always(Endless()))
+	s.Set(resptest.Always(resptest.Endless()))
 	for _, oneWay := range []time.Duration{0, 5 * time.Millisecond} {
 		b.Run(fmt.Sprintf("oneWay=%v", oneWay), func(b *testing.B) {
 			const block = 1 << 20
