@@ -16,7 +16,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"

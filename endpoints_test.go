@@ -22,12 +22,12 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/resptest"
+	"github.com/rankd/rankd/internal/testing/servetest"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp/cluster"
-	"github.com/rankd/rankd/resp/resptest"
-	"github.com/rankd/rankd/serve/servetest"
 )
 
 // A server that refuses commands for reasons of its own has its own error text. The detail says

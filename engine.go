@@ -14,10 +14,10 @@ import (
 
 	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/generation"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"

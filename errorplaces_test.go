@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/explain"
+	"github.com/rankd/rankd/internal/explain"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/trace/draw"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/testworld"
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"

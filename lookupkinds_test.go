@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/registry/registrytest"
+	"github.com/rankd/rankd/internal/testing/registrytest"
 )
 
 // kindTables have a column for each kind of lookup, and an entity whose ids are strings.

@@ -22,7 +22,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/testing/looptest"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/task/builtin"
 )
 

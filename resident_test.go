@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/rankdtest"
-	"github.com/rankd/rankd/registry/registrytest"
 )
 
 // residentTables have items with a vector, a title and a price, and the columns that plans

@@ -18,13 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/explain"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/explain"
+	"github.com/rankd/rankd/internal/testing/registrytest"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
 )

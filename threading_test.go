@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/testing/resptest"
 	"github.com/rankd/rankd/rankdtest"
-	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )

@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/servetest"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/serve/servetest"
 )
 
 // tlsServer is a Redis behind TLS. It forwards the bytes that it gets.

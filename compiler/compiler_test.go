@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
@@ -97,7 +97,7 @@ func requireError(t testing.TB, r compiler.Result, code string) compiler.Diagnos
 // them, unchanged.
 func TestExamplePlans(t *testing.T) {
 	c := newCompiler(t)
-	results := compileFolder(t, c, "../plans")
+	results := compileFolder(t, c, "../examples/demo/plans")
 	require.Len(t, results, 10)
 	for _, r := range results {
 		assert.Empty(t, r.Errors)
@@ -693,7 +693,7 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, results)
 	require.NoError(t, c.Close())
-	_, err = c.Compile(context.Background(), compiler.SourceFile("../plans/diamond.plan.ts"))
+	_, err = c.Compile(context.Background(), compiler.SourceFile("../examples/demo/plans/diamond.plan.ts"))
 	require.ErrorIs(t, err, compiler.ErrClosed)
 
 	_, err = compiler.Folder("testdata/nowhere")
@@ -732,7 +732,7 @@ func TestNotAChild(t *testing.T) {
 		"missing": {"/nowhere/rankd"},
 	} {
 		c := newCompilerOf(t, compiler.Config{Command: command})
-		_, err := c.Compile(context.Background(), compiler.SourceFile("../plans/diamond.plan.ts"))
+		_, err := c.Compile(context.Background(), compiler.SourceFile("../examples/demo/plans/diamond.plan.ts"))
 		require.Error(t, err, name)
 		if name == "ends" {
 			assert.ErrorContains(t, err, "compiler.Main")
@@ -746,7 +746,7 @@ func TestAChildHasNoEnvironment(t *testing.T) {
 	t.Setenv("COMPILER_TEST_SECRET", "hunter2")
 	c := newCompilerOf(t, compiler.Config{Command: []string{"/bin/sh", "-c",
 		`echo "child=$RANKD_COMPILER_CHILD secret=$COMPILER_TEST_SECRET home=$HOME" >&2`}})
-	_, err := c.Compile(t.Context(), compiler.SourceFile("../plans/diamond.plan.ts"))
+	_, err := c.Compile(t.Context(), compiler.SourceFile("../examples/demo/plans/diamond.plan.ts"))
 	require.Error(t, err)
 	assert.ErrorContains(t, err, "child=1 secret= home=")
 	assert.NotContains(t, err.Error(), "hunter2")
@@ -779,7 +779,7 @@ func TestLibraryDoesNotImportTheCompiler(t *testing.T) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	text, err := os.ReadFile("../plans/complex_dag.plan.ts")
+	text, err := os.ReadFile("../examples/demo/plans/complex_dag.plan.ts")
 	require.NoError(b, err)
 	for name, count := range map[string]int{"1 plan": 1, "200 plans": 200} {
 		files := make(map[string]string)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/elementary/elementarytest"
+	"github.com/rankd/rankd/internal/testing/elementarytest"
 )
 
 // TestMath compares Math of plan code with arithmetic of 200 bits.

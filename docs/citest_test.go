@@ -28,9 +28,9 @@ func TestCITestInstalls(t *testing.T) {
 		found     string // names of variables that name programs
 	}{
 		{"nothing", []string{"./rowset"}, "", ""},
-		{"a server", []string{"-run", "X", "./internal/conformance"}, "redis-server", "REDIS_SERVER"},
+		{"a server", []string{"-run", "X", "./internal/acceptance/conformance"}, "redis-server", "REDIS_SERVER"},
 		{"a browser", []string{"./trace/..."}, "chromium", "CHROMIUM"},
-		{"both", []string{"./internal/conformance", "./bench/harness"}, "redis-server chromium", "REDIS_SERVER CHROMIUM"},
+		{"both", []string{"./internal/acceptance/conformance", "./bench/harness"}, "redis-server chromium", "REDIS_SERVER CHROMIUM"},
 		{"the folder itself", []string{"-run", "X"}, "redis-server", "REDIS_SERVER"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

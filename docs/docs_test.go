@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/rankdtest"
-	"github.com/rankd/rankd/request"
 )
 
 const root = ".."

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/gbdt"
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/gbdt"
+	"github.com/rankd/rankd/internal/testing/looptest"
 	"github.com/rankd/rankd/rankdtest/plantest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/testing/looptest"
 )
 
 // TestBeforeFlush: the work runs once, after the prepare hooks and before the host sends. Work

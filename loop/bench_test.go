@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rankd/rankd/internal/testing/looptest"
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/loop/looptest"
 )
 
 // BenchmarkPost measures a post and its run. The producers and the loop are on different

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/looptest"
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/loop/looptest"
 )
 
 func TestStopOnTheLoopRunsWhatWasAccepted(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/rankd/rankd/internal/testing/looptest"
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/loop/looptest"
 )
 
 // The steady state allocates nothing, once the queues have grown.

@@ -33,7 +33,7 @@ func (c *caseFile) artifact(t testing.TB) []byte {
 
 func conformanceCases(t testing.TB) []caseFile {
 	t.Helper()
-	files, err := filepath.Glob("../internal/conformance/cases/*.json")
+	files, err := filepath.Glob("../internal/acceptance/conformance/cases/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	cases := make([]caseFile, len(files))

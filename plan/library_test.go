@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/examples/demo"
 	"github.com/rankd/rankd/plan"
 )
 
@@ -254,7 +254,7 @@ func TestInfo(t *testing.T) {
 
 // BenchmarkLibraryGet finds a loaded plan, as each request does that names one.
 func BenchmarkLibraryGet(b *testing.B) {
-	l := plan.NewLibrary(artifacts.Plans(), "the built-in examples", testOps(), testRegistry(b), nil)
+	l := plan.NewLibrary(demo.Plans(), "the built-in examples", testOps(), testRegistry(b), nil)
 	_, err := l.Get("complex_dag")
 	require.NoError(b, err)
 	b.ReportAllocs()

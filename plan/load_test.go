@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/examples/demo"
 	"github.com/rankd/rankd/plan"
 )
 
@@ -436,7 +436,7 @@ func BenchmarkLoadComplexDAG(b *testing.B) {
 
 func readPlan(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := fs.ReadFile(artifacts.Plans(), name+".plan.json")
+	text, err := fs.ReadFile(demo.Plans(), name+".plan.json")
 	require.NoError(t, err)
 	return text
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/examples/demo"
 	"github.com/rankd/rankd/plan"
 )
 
@@ -203,7 +203,7 @@ var exampleNames = []string{
 
 // TestExamplePlans fixes what the ten plans are, so that no typo changes one.
 func TestExamplePlans(t *testing.T) {
-	library := plan.NewLibrary(artifacts.Plans(), "the built-in examples", testOps(), testRegistry(t), nil)
+	library := plan.NewLibrary(demo.Plans(), "the built-in examples", testOps(), testRegistry(t), nil)
 	list, err := library.List()
 	require.NoError(t, err)
 	names := make([]string, len(list))

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )

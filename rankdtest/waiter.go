@@ -9,8 +9,8 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 )

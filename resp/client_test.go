@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/looptest"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/reactor/transport"
 )
 

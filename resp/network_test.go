@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/testing/looptest"
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/reactor/transport"
 )
 

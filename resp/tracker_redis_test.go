@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/resptest"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/resp/resptest"
 )
 
 // heard notes what a tracker tells. Any goroutine.

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/rowsettest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
 // A column of each type has the rows that its builder was given, whatever capacity the builder

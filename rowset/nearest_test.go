@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/rowsettest"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
 // TestMeasure compares each measure with a function of two vectors, for random rows with nulls

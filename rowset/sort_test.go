@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/rowsettest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
 // sortedRows spells out the rule: it returns the batch rows in order.

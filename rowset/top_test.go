@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/rowsettest"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
 func TestTopAgreesWithSortAndTake(t *testing.T) {

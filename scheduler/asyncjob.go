@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"

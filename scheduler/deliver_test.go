@@ -12,9 +12,9 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/cpupool"
-	"github.com/rankd/rankd/loop/loopsim"
+	"github.com/rankd/rankd/internal/testing/loopsim"
+	"github.com/rankd/rankd/internal/testing/simnet"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"

@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/examples/demo"
+	"github.com/rankd/rankd/internal/testing/registrytest"
+	"github.com/rankd/rankd/internal/testing/resptest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/registry/registrytest"
-	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task/builtin"
@@ -69,7 +69,7 @@ func registryAt(t testing.TB, addr, policy string) *registry.Registry {
 
 // examplePlan loads one of the plans that rankd comes with.
 func examplePlan(t testing.TB, reg *registry.Registry, name string) *plan.Graph {
-	g, err := plan.NewLibrary(artifacts.Plans(), "the built-in examples", builtin.Catalog(), reg, nil).Get(name)
+	g, err := plan.NewLibrary(demo.Plans(), "the built-in examples", builtin.Catalog(), reg, nil).Get(name)
 	require.NoError(t, err)
 	return g
 }

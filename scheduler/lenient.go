@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rankd/rankd/internal/outcome"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/remote"
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/task"
 )
 

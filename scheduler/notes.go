@@ -1,8 +1,8 @@
 package scheduler
 
 import (
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 )
 

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/task"
 )
 

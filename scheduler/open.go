@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 )

@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/rowcache"
+	"github.com/rankd/rankd/internal/testing/resptest"
+	"github.com/rankd/rankd/internal/testing/schedulertest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/resp/resptest"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/scheduler/schedulertest"
 )
 
 // A movedClock is a real clock that can be put forward. Any goroutine.

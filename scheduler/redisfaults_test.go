@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/resptest"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 )

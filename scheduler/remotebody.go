@@ -1,9 +1,9 @@
 package scheduler
 
 import (
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )

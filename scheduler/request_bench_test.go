@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/examples/demo"
+	"github.com/rankd/rankd/internal/rowcache"
+	"github.com/rankd/rankd/internal/testing/looptest"
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/loop/looptest"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -28,7 +28,7 @@ import (
 func BenchmarkRequest(b *testing.B) {
 	catalog := trustingCatalog(b)
 	for _, name := range []string{"concat_plan", "complex_dag"} {
-		text, err := fs.ReadFile(artifacts.Plans(), name+".plan.json")
+		text, err := fs.ReadFile(demo.Plans(), name+".plan.json")
 		require.NoError(b, err)
 		g, err := plan.Load(name, text, catalog, testRegistry(b))
 		require.NoError(b, err)

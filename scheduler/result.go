@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"

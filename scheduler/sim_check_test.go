@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/remote"
+	"github.com/rankd/rankd/internal/testing/rowsettest"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/rowset/rowsettest"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )

@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/rankd/rankd/internal/testing/clustertest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
-	"github.com/rankd/rankd/resp/cluster/clustertest"
 	"github.com/rankd/rankd/resp/clusterclient"
 	"github.com/rankd/rankd/resp/sentinel"
 )

@@ -7,10 +7,10 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/testing/clustertest"
+	"github.com/rankd/rankd/internal/testing/simnet"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/resp/cluster/clustertest"
 )
 
 // The data set of the simulation is a function of the key. So every reply tells which command

@@ -7,11 +7,11 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/outcome"
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/taskrun"
-	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"

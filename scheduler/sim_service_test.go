@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 )
 
 // simService is the service behind the http endpoint of a simulation. It is the Carrier of the

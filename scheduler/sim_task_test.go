@@ -12,10 +12,10 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"

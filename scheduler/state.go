@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 )
 

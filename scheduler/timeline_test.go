@@ -14,10 +14,10 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/testing/loopsim"
+	"github.com/rankd/rankd/internal/testing/simnet"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/loop/loopsim"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
@@ -83,7 +83,7 @@ type span struct {
 func (s *span) overlaps(other *span) bool { return s.began < other.end && other.began < s.end }
 
 // drawnPlans are the example plans with the node ids of the drawings.
-var drawnPlans = os.DirFS("../artifacts/testdata/drawn")
+var drawnPlans = os.DirFS("../examples/demo/testdata/drawn")
 
 const timelineWorkersMax = 2 // as the drawings have it
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/clusterclient"
-	"github.com/rankd/rankd/rowcache"
 )
 
 // Untracked says that a server does not report changes, and what happens to its cache. Immutable; any goroutine.

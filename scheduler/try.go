@@ -4,11 +4,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rankd/rankd/internal/remote"
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/rowcache"
 )
 
 // A try runs a node inline although its body may wait, because all its reads are probably in memory. The try is the

@@ -13,15 +13,15 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/internal/testing/registrytest"
+	"github.com/rankd/rankd/internal/testing/resptest"
+	"github.com/rankd/rankd/internal/testing/schedulertest"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
-	"github.com/rankd/rankd/scheduler/schedulertest"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )

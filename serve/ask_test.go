@@ -17,12 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
+	"github.com/rankd/rankd/internal/request"
+	"github.com/rankd/rankd/internal/testing/servetest"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
-	"github.com/rankd/rankd/serve/servetest"
 )
 
 // onStdin returns the line that rankd prints for a document on stdin.

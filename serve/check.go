@@ -5,8 +5,8 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/errtext"
-	"github.com/rankd/rankd/outcome"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/outcome"
+	"github.com/rankd/rankd/internal/request"
 )
 
 // refusal returns the error of a request that never reaches the engine.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/outcome"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/outcome"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/serve"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
 )
 
 // noPlan is the label of requests that did not name a plan of the library. No plan can have this name.

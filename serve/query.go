@@ -8,7 +8,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/errtext"
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
 	"github.com/rankd/rankd/serve/access"
 )
 

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
 	"github.com/rankd/rankd/trace"
 )
 

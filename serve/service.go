@@ -11,9 +11,9 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/fileio"
+	"github.com/rankd/rankd/internal/outcome"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/outcome"
-	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/serve/access"
 )
 

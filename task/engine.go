@@ -4,11 +4,11 @@ import (
 	"context"
 	"runtime/debug"
 
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 )
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 )
 
 // ErrRemote: a service answered with an error or with a document of the wrong form, or could not be reached.

@@ -18,8 +18,8 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/testworld"
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/testing/looptest"
+	"github.com/rankd/rankd/internal/testing/testworld"
 )
 
 func TestMain(m *testing.M) { looptest.Main(m) }

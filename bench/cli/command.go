@@ -21,7 +21,7 @@ import (
 	"github.com/rankd/rankd/bench/placement"
 	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
 )
 
 // Program is the program whose commands these are. Its errors tell the exit status, as in

@@ -12,10 +12,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/examples/demo"
 	"github.com/rankd/rankd/internal/devredis"
 )
 
@@ -27,7 +27,7 @@ func TestEveryEngineServesRounds(t *testing.T) {
 	redis, err := devredis.Start()
 	require.NoError(t, err)
 	defer redis.Close()
-	artifact, err := fs.ReadFile(artifacts.Plans(), "concat_plan.plan.json")
+	artifact, err := fs.ReadFile(demo.Plans(), "concat_plan.plan.json")
 	require.NoError(t, err)
 	wide, err := engines.WithFanout(artifact, 20)
 	require.NoError(t, err)

@@ -17,18 +17,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/batch"
 	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/scenario"
 	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/internal/batch"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/request"
 )
 
 // compareOptions are the flags of compare. Immutable once checked.

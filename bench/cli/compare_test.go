@@ -17,16 +17,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/artifacts"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/examples/demo"
 	"github.com/rankd/rankd/plan"
 )
 
 // A plan may come from a pipe, which can be read once. compare does not wait or read without
 // bound, whatever the file is.
 func TestArtifact(t *testing.T) {
-	text, err := fs.ReadFile(artifacts.Plans(), "simple_viewer.plan.json")
+	text, err := fs.ReadFile(demo.Plans(), "simple_viewer.plan.json")
 	require.NoError(t, err)
 	dir := t.TempDir()
 	pipe, huge := filepath.Join(dir, "pipe.plan.json"), filepath.Join(dir, "huge.plan.json")

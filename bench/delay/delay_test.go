@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/resp/resptest"
+	"github.com/rankd/rankd/internal/testing/resptest"
 )
 
 const patience = 20 * time.Second // ends a test that hangs

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/registry"
 )
 

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/testworld"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/examples/demo"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/testworld"
 )
 
 // direct are the ways in which rueidis sends and decodes, and specs those of all peers.
@@ -43,7 +43,7 @@ var fanoutParam = regexp.MustCompile(`"fanout": \d+`)
 func openEngine(t testing.TB, addr string, fanout int) *engine {
 	t.Helper()
 	const name = "concat_plan"
-	text, err := fs.ReadFile(artifacts.Plans(), name+".plan.json")
+	text, err := fs.ReadFile(demo.Plans(), name+".plan.json")
 	require.NoError(t, err)
 	if fanout > 0 {
 		text = fanoutParam.ReplaceAll(text, fmt.Appendf(nil, `"fanout": %d`, fanout))

@@ -14,7 +14,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/examples"
 	feeddata "github.com/rankd/rankd/examples/feed/data"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/testworld"
 )
 
 // An example is a plan of package examples with its own data. Its requests differ in their

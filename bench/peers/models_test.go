@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/gbdt"
+	"github.com/rankd/rankd/internal/gbdt"
 )
 
 // table reads a file of numbers: a line is a row.

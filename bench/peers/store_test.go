@@ -16,7 +16,7 @@ import (
 
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/worker"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/testworld"
 )
 
 // fill runs commands on a server.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/testing/loopsim"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/loop/loopsim"
 )
 
 // machine has virtual cores in virtual time. Its threads are a loop and the workers of a CPU pool. Threads that compute

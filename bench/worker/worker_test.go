@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/testing/looptest"
 )
 
 // TestMain lets the test binary be a worker, for tests that need a process.

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/batch"
+	"github.com/rankd/rankd/internal/batch"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"

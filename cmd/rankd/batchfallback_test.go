@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/batch"
+	"github.com/rankd/rankd/internal/batch"
 	"github.com/rankd/rankd/internal/devredis"
 )
 

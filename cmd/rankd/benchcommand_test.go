@@ -14,7 +14,7 @@ import (
 
 	"github.com/rankd/rankd/bench/harness"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/testworld"
 )
 
 // measure runs the program with the test binary as its workers. The program cannot find a

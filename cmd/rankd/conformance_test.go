@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/acceptance/conformance"
 	"github.com/rankd/rankd/internal/cmdline"
-	"github.com/rankd/rankd/internal/conformance"
-	"github.com/rankd/rankd/internal/testworld"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/task"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/internal/cmdline"
-	servecli "github.com/rankd/rankd/serve/cli"
+	servecli "github.com/rankd/rankd/internal/command/serve"
 )
 
 // accepted parses and checks a command line of the root command, but does not run it.

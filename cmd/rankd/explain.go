@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/explain"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/errtext"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/explain"
+	"github.com/rankd/rankd/internal/request"
 )
 
 const explainLong = `Run one request and say why its rows are where they are, and why ids are missing.

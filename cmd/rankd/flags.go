@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/errtext"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
 )
 
 // The forms of the input.

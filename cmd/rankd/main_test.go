@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/looptest"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/internal/version"
-	"github.com/rankd/rankd/loop/looptest"
 )
 
 // TestMain lets the test binary be the program, for tests that need a process.

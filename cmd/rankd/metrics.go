@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/loop/latency"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/cmdline"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
 )
 
 // oneRequest are the flags of a command that runs one request: rankd explain and rankd trace. Immutable once checked.

@@ -16,14 +16,14 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/cli"
 	"github.com/rankd/rankd/compiler"
-	plancli "github.com/rankd/rankd/compiler/cli"
 	"github.com/rankd/rankd/internal/cmdline"
+	plancli "github.com/rankd/rankd/internal/command/compile"
+	registrycli "github.com/rankd/rankd/internal/command/registry"
+	servecli "github.com/rankd/rankd/internal/command/serve"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/version"
-	registrycli "github.com/rankd/rankd/registry/cli"
-	servecli "github.com/rankd/rankd/serve/cli"
 )
 
 // The exit statuses.

@@ -8,9 +8,9 @@ import (
 	"io"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/batch"
+	"github.com/rankd/rankd/internal/batch"
 	"github.com/rankd/rankd/internal/cmdline"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
 )
 
 // serve answers the requests on stdin until they end or ctx does. The error is

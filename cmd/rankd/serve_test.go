@@ -18,9 +18,9 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/cmdline"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
+	"github.com/rankd/rankd/internal/testing/servetest"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/serve/servetest"
 	"github.com/rankd/rankd/task"
 )
 

@@ -21,8 +21,8 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/testing/servetest"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/serve/servetest"
 )
 
 // patientTables is a registry whose Redis may take a minute for an answer.
@@ -87,7 +87,7 @@ func TestTheEndOfAServer(t *testing.T) {
 	redis, asked, release := heldRedis(t)
 	dir := t.TempDir()
 	writePlan(t, dir, "fixed", fixedPlan("fixed"))
-	viewer, err := os.ReadFile("../../artifacts/plans/simple_viewer.plan.json")
+	viewer, err := os.ReadFile("../../examples/demo/artifacts/simple_viewer.plan.json")
 	require.NoError(t, err)
 	writePlan(t, dir, "simple_viewer", string(viewer))
 	s := startServer(t, "--plan_dir", dir, "--redis", redis, "--registry_dir", patientTables(t), "--drain_delay_ms", "2000", "--shutdown_grace_ms", "60000")

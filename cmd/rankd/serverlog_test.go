@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/internal/testing/servetest"
 )
 
 // startMute starts "rankd serve" with stderr in the hands of the test, and waits until it is

@@ -42,8 +42,8 @@ func writeSource(t testing.TB, dir, name, source string) string {
 func TestASourceAnswersAsItsArtifact(t *testing.T) {
 	const requests = `{"user_id": 1, "request_id": "a"}` + "\n" + `{"user_id": 7, "request_id": "b", "param_overrides": {"weight": 0.25}}`
 	for _, name := range []string{"complex_dag", "mixed_pipeline", "parallel_fanout"} {
-		source := run(t, strings.NewReader(requests), "run", "../../plans/"+name+".plan.ts")
-		drawn := run(t, strings.NewReader(requests), "run", "../../artifacts/testdata/drawn/"+name+".plan.json")
+		source := run(t, strings.NewReader(requests), "run", "../../examples/demo/plans/"+name+".plan.ts")
+		drawn := run(t, strings.NewReader(requests), "run", "../../examples/demo/testdata/drawn/"+name+".plan.json")
 		require.Equal(t, exitOK, source.status, source.stderr)
 		require.Equal(t, exitOK, drawn.status, drawn.stderr)
 		for i := range 2 {
@@ -165,7 +165,7 @@ func BenchmarkCompile(b *testing.B) {
 	program := filepath.Join(dir, "rankd")
 	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
 	require.NoError(b, err, "%s", out)
-	source, err := os.ReadFile("../../plans/complex_dag.plan.ts")
+	source, err := os.ReadFile("../../examples/demo/plans/complex_dag.plan.ts")
 	require.NoError(b, err)
 	for _, plans := range []int{1, 200} {
 		folder := filepath.Join(dir, fmt.Sprint(plans))

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/testworld"
 )
 
 var updateWalks = flag.Bool("update-walks", false, "run the commands of the pages that lead through an empty folder, and write their outputs into the pages")

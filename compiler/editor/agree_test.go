@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/testing/looptest"
 )
 
 func TestMain(m *testing.M) {

@@ -153,7 +153,7 @@ func complaints(t *testing.T, tsc, dir string) (places map[string]bool, output s
 
 func TestTscAcceptsGoodPlans(t *testing.T) {
 	for _, tsc := range compilers(t) {
-		places, output := complaints(t, tsc, folder(t, "testdata/good", "../../plans"))
+		places, output := complaints(t, tsc, folder(t, "testdata/good", "../../examples/demo/plans"))
 		assert.Empty(t, places, "%s: %s", tsc, output)
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/examples"
 	"github.com/rankd/rankd/examples/feed/data"
-	"github.com/rankd/rankd/internal/testworld"
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/testing/looptest"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/registry"
 )
 

@@ -23,7 +23,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/examples"
 	"github.com/rankd/rankd/examples/shop/data"
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/testing/looptest"
 )
 
 func TestMain(m *testing.M) { looptest.Main(m) }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/bounds"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"

@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/fileio"
+	"github.com/rankd/rankd/internal/gbdt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )

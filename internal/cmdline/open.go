@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/artifacts"
+	"github.com/rankd/rankd/examples/demo"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/errtext"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -73,7 +73,7 @@ func checkPlanFile(path string, folder fs.FS) error {
 	}
 	err = fmt.Errorf("--plan: %s: %w", errtext.Name(path), errors.Unwrap(err))
 	if folder == nil {
-		folder = artifacts.Plans()
+		folder = demo.Plans()
 	}
 	if _, notThere := fs.Stat(folder, path+".plan.json"); notThere == nil {
 		return fmt.Errorf("%w; --plan_name %s names a plan", err, path)

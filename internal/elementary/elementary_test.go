@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/rankd/rankd/internal/elementary/elementarytest"
+	"github.com/rankd/rankd/internal/testing/elementarytest"
 )
 
 // bitsOfAll is the digest of the results of the short list of arguments.

@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rankd/rankd/gbdt"
+	"github.com/rankd/rankd/internal/gbdt"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/task"
 )
 

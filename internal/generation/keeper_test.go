@@ -17,11 +17,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/gbdt"
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/gbdt"
+	"github.com/rankd/rankd/internal/testing/looptest"
+	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rankd/rankd/artifacts"
-	"github.com/rankd/rankd/gbdt"
+	"github.com/rankd/rankd/examples/demo"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/fileio"
+	"github.com/rankd/rankd/internal/gbdt"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
@@ -116,7 +116,7 @@ func (l *Loader) load(last *Generation) (*Generation, error) {
 	}
 	folder := o.Plans
 	if folder == nil {
-		folder = artifacts.Plans()
+		folder = demo.Plans()
 	}
 	g.Library = plan.NewLibrary(folder, o.PlansName, g.tasks, g.Registry, o.compileIn(folder, o.PlansDir, g.tasks, g.Registry))
 	if g.Aliases, err = plan.ReadAliases(folder); err != nil {

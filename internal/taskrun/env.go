@@ -3,9 +3,9 @@ package taskrun
 import (
 	"context"
 
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 )
 

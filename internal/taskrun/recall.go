@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/rowcache"
 )
 
 // Recall gives one run of a node the values that an engine keeps of an endpoint's keys: those from earlier reads of

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 )
 

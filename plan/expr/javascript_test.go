@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/elementary/elementarytest"
+	"github.com/rankd/rankd/internal/testing/elementarytest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )

@@ -14,9 +14,9 @@ import (
 
 	"github.com/rankd/rankd/internal/elementary"
 	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/internal/testing/rowsettest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/rowset/rowsettest"
 )
 
 // A reference evaluates trees as the format describes them: one row at a time, straight from

@@ -18,9 +18,9 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/explain"
 	"github.com/rankd/rankd/internal/cmdline"
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/explain"
+	"github.com/rankd/rankd/internal/testing/looptest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task"
 )

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
-	"github.com/rankd/rankd/explain"
+	"github.com/rankd/rankd/internal/explain"
 	"github.com/rankd/rankd/task"
 )
 

@@ -19,9 +19,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/request"
 )
 
 // world is an engine with its own Redis and services. One file at a time.

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/simnet"
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/rowcache"
+	"github.com/rankd/rankd/internal/testing/clustertest"
+	"github.com/rankd/rankd/internal/testing/simnet"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/reactor/simnet"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
-	"github.com/rankd/rankd/resp/cluster/clustertest"
-	"github.com/rankd/rankd/rowcache"
 )
 
 // A trackedWorld has the values of keys, which are versions, and reports changes as Redis does.

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/loop/loopsim"
-	"github.com/rankd/rankd/loop/looptest"
-	"github.com/rankd/rankd/reactor/simnet"
+	"github.com/rankd/rankd/internal/testing/clustertest"
+	"github.com/rankd/rankd/internal/testing/loopsim"
+	"github.com/rankd/rankd/internal/testing/looptest"
+	"github.com/rankd/rankd/internal/testing/simnet"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
-	"github.com/rankd/rankd/resp/cluster/clustertest"
 )
 
 func TestMain(m *testing.M) { looptest.Main(m) }

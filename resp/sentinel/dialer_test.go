@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/testing/looptest"
+	"github.com/rankd/rankd/internal/testing/resptest"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/resp/resptest"
 )
 
 func TestMain(m *testing.M) { looptest.Main(m) }

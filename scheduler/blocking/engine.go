@@ -11,11 +11,11 @@ import (
 
 	"github.com/alitto/pond/v2"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"

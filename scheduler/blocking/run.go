@@ -11,10 +11,10 @@ import (
 
 	"github.com/alitto/pond/v2"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
 )
 
 // Rules say what a caller may ask. The zero value allows nothing. One goroutine at a time.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/internal/testing/servetest"
 )
 
 // handshake connects through TLS and returns the serial number of the certificate that the server shows.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/fileio"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
 )
 
 // The bounds of a file of tokens, and of an error about it.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/request"
-	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/internal/request"
+	"github.com/rankd/rankd/internal/testing/servetest"
 )
 
 func TestParse(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/internal/testing/servetest"
 )
 
 // store returns a store whose file has the text, and a function that replaces the text.

@@ -20,9 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/request"
+	"github.com/rankd/rankd/internal/testing/looptest"
 	"github.com/rankd/rankd/rankdtest"
-	"github.com/rankd/rankd/request"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/rankdprom"
+	"github.com/rankd/rankd/adapters/rankdprom"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 )

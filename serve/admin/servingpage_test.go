@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/operating.md and docs/serving.md")

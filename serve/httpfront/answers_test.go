@@ -19,9 +19,9 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/devredis"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
+	"github.com/rankd/rankd/internal/testing/servetest"
 	"github.com/rankd/rankd/serve/access"
-	"github.com/rankd/rankd/serve/servetest"
 )
 
 // stdin returns the answers of the program to an input, one a line, as the loop of stdin makes

@@ -5,7 +5,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/serve"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/outcome"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/outcome"
+	"github.com/rankd/rankd/internal/request"
 )
 
 // object is a JSON object of the description. Its members are sorted by name.

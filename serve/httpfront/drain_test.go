@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/servetest"
 	"github.com/rankd/rankd/serve/access"
-	"github.com/rankd/rankd/serve/servetest"
 )
 
 func TestDrain(t *testing.T) {

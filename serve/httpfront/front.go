@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rankd/rankd/internal/outcome"
 	"github.com/rankd/rankd/internal/version"
-	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"

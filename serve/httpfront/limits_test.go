@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/internal/testing/servetest"
 )
 
 // short is a timeout that tests wait for. arrival is one within which a request must arrive,

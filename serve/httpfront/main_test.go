@@ -3,7 +3,7 @@ package httpfront
 import (
 	"testing"
 
-	"github.com/rankd/rankd/loop/looptest"
+	"github.com/rankd/rankd/internal/testing/looptest"
 )
 
 func TestMain(m *testing.M) { looptest.Main(m) }

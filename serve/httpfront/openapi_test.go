@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
+	"github.com/rankd/rankd/internal/testing/servetest"
 	"github.com/rankd/rankd/serve/access"
-	"github.com/rankd/rankd/serve/servetest"
 )
 
 // description is the part of an OpenAPI document that the tests check.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
 	"github.com/rankd/rankd/serve/session"

@@ -7,7 +7,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/internal/errtext"
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
 	"github.com/rankd/rankd/serve"
 )
 

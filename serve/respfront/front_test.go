@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/serve/servetest"
+	"github.com/rankd/rankd/internal/testing/servetest"
 	"github.com/rankd/rankd/serve/session"
 )
 

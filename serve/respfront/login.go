@@ -5,7 +5,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"github.com/rankd/rankd/outcome"
+	"github.com/rankd/rankd/internal/outcome"
 )
 
 // imitated is the version of Redis whose connection commands a session mirrors. Clients read it in the reply to

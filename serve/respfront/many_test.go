@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/testing/servetest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/serve/access"
-	"github.com/rankd/rankd/serve/servetest"
 	"github.com/rankd/rankd/serve/session"
 	"github.com/rankd/rankd/task"
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/servetest"
 	"github.com/rankd/rankd/serve"
-	"github.com/rankd/rankd/serve/servetest"
 	"github.com/rankd/rankd/serve/session"
 )
 

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/request"
+	"github.com/rankd/rankd/internal/request"
+	"github.com/rankd/rankd/internal/testing/servetest"
 	"github.com/rankd/rankd/serve"
 	"github.com/rankd/rankd/serve/access"
-	"github.com/rankd/rankd/serve/servetest"
 	"github.com/rankd/rankd/serve/session"
 )
 

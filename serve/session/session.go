@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/rankd/rankd/internal/outcome"
 	"github.com/rankd/rankd/loop/clock"
-	"github.com/rankd/rankd/outcome"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/serve"
 )

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"

@@ -22,15 +22,15 @@ import (
 
 	"github.com/rankd/rankd/internal/taskrun"
 
+	"github.com/rankd/rankd/internal/rowcache"
+	"github.com/rankd/rankd/internal/testing/registrytest"
+	"github.com/rankd/rankd/internal/testing/rowsettest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/registry/registrytest"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
-	"github.com/rankd/rankd/rowset/rowsettest"
 	"github.com/rankd/rankd/task"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strconv"
 
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rankd/rankd/gbdt"
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/gbdt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"

@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/rowcache"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )

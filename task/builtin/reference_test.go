@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/registry/registrytest"
 	"github.com/rankd/rankd/rowset"
 )
 

@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/internal/testing/resptest"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
-	"github.com/rankd/rankd/remote"
 	"github.com/rankd/rankd/resp"
-	"github.com/rankd/rankd/resp/resptest"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/gbdt"
+	"github.com/rankd/rankd/internal/gbdt"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )

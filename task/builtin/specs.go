@@ -1,7 +1,7 @@
 package builtin
 
 import (
-	"github.com/rankd/rankd/gbdt"
+	"github.com/rankd/rankd/internal/gbdt"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
 )

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/tracetest"
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/tracetest"
 )
 
 // FuzzDraw draws what Decode accepts, in every form. No document makes a drawing panic, or

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/internal/testworld"
+	"github.com/rankd/rankd/internal/testing/testworld"
+	"github.com/rankd/rankd/internal/testing/tracetest"
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/tracetest"
 )
 
 func render(t *testing.T, runs ...Run) string {

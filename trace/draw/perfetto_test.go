@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/trace/tracetest"
+	"github.com/rankd/rankd/internal/testing/tracetest"
 )
 
 // readEvent is an event as a reader of the format sees it. Times are in ns.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/trace/tracetest"
+	"github.com/rankd/rankd/internal/testing/tracetest"
 )
 
 // TestPictures draws the fixtures.

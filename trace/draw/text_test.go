@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/tracetest"
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/tracetest"
 )
 
 var update = flag.Bool("update", false, "write the drawings in testdata anew")

@@ -8,8 +8,8 @@ import (
 	"github.com/rivo/uniseg"
 	"github.com/stretchr/testify/assert"
 
+	"github.com/rankd/rankd/internal/testing/tracetest"
 	"github.com/rankd/rankd/trace"
-	"github.com/rankd/rankd/trace/tracetest"
 )
 
 func TestTime(t *testing.T) {

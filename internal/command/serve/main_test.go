@@ -1,0 +1,9 @@
+package serve
+
+import (
+	"testing"
+
+	"github.com/rankd/rankd/internal/testing/looptest"
+)
+
+func TestMain(m *testing.M) { looptest.Main(m) }

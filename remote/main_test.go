@@ -1,9 +1,0 @@
-package remote_test
-
-import (
-	"testing"
-
-	"github.com/rankd/rankd/loop/looptest"
-)
-
-func TestMain(m *testing.M) { looptest.Main(m) }

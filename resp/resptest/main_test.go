@@ -1,9 +1,0 @@
-package resptest
-
-import (
-	"testing"
-
-	"github.com/rankd/rankd/loop/looptest"
-)
-
-func TestMain(m *testing.M) { looptest.Main(m) }
