@@ -1,7 +1,6 @@
-// Package bench, which follows the engine's needs, is the folder of the benchmarks; "rankd
-// bench" runs them. It holds no code itself. Its packages open engines with rankd.Open, as
-// any program does, and nothing outside imports them but the program rankd, which imports
-// cli:
+// Package bench, which is not covered by the compatibility promise, is the folder of the benchmarks; "rankd
+// bench" runs them. It holds no code itself. Its packages open engines with rankd.Open, as any program does,
+// and nothing outside imports them but the program rankd, which imports cli:
 //
 //	cli        the experiments, a file each, as the commands "rankd bench …", and the figures of --bench
 //	harness    what they have in common: interleaved rounds ─▶ medians, intervals, ratios, aims ─▶ text, JSON, a page

@@ -1,6 +1,6 @@
-// Package cpupool, which follows the engine's needs, runs CPU work outside the loop. A
-// job's Work runs on a worker of a pond pool. Then its Done runs on the loop, through
-// Post, in the order in which the jobs finish.
+// Package cpupool, which is not covered by the compatibility promise, runs CPU work outside the loop. A job's
+// Work runs on a worker of a pond pool. Then its Done runs on the loop, through Post, in the order in which
+// the jobs finish.
 //
 //	loop ── Submit ─▶ queue ── end of the iteration ─▶ worker: Work ── Post ─▶ loop: Done
 //

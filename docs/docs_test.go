@@ -1,5 +1,5 @@
-// Package docs_test, which follows the engine's needs, keeps README and docs true:
-// whatever they name must exist.
+// Package docs_test, which is not covered by the compatibility promise, keeps README and docs true: whatever
+// they name must exist.
 package docs_test
 
 import (

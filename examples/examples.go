@@ -1,5 +1,6 @@
-// Package examples, which follows the engine's needs, has the registries and the compiled plans of the larger examples, for programs and benchmarks. Each example is a program in
-// a folder of its own, whose README.md explains it:
+// Package examples, which is not covered by the compatibility promise, has the registries and the compiled
+// plans of the larger examples, for programs and benchmarks. Each example is a program in a folder of its
+// own, whose README.md explains it:
 //
 //	articles   one source, a lookup, and a score that decays by age
 //	feed       several sources without duplicates, rules, diversity, a blend

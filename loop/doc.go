@@ -1,6 +1,5 @@
-// Package loop, which follows the engine's needs, is an event loop in the image of
-// libuv's. One goroutine runs every callback, so data that only callbacks touch needs
-// no lock.
+// Package loop, which is not covered by the compatibility promise, is an event loop in the image of libuv's.
+// One goroutine runs every callback, so data that only callbacks touch needs no lock.
 //
 // # One iteration
 //

@@ -1,7 +1,6 @@
-// Package reactor, which follows the engine's needs, lets gnet host a loop. The
-// goroutine of one gnet event loop is the loop goroutine, so a reply goes from the
-// socket to the waiting task without changing goroutines. The reactor also gives the
-// loop its connections.
+// Package reactor, which is not covered by the compatibility promise, lets gnet host a loop. The goroutine of
+// one gnet event loop is the loop goroutine, so a reply goes from the socket to the waiting task without
+// changing goroutines. The reactor also gives the loop its connections.
 //
 // # How gnet is made to keep the loop's order
 //

@@ -1,7 +1,8 @@
-// Package resp, which follows the engine's needs, speaks RESP, the protocol of Redis: it encodes batches of commands,
-// decodes their replies without copying, and has a client for the loop, which never blocks. It uses RESP2. Only a
-// Tracker, which learns of changed keys from a server, has a connection of its own with RESP3. Package resp/blocking
-// has a client for ordinary goroutines, built from the same parts.
+// Package resp, which is not covered by the compatibility promise, speaks RESP, the protocol of Redis: it
+// encodes batches of commands, decodes their replies without copying, and has a client for the loop, which
+// never blocks. It uses RESP2. Only a Tracker, which learns of changed keys from a server, has a connection
+// of its own with RESP3. Package resp/blocking has a client for ordinary goroutines, built from the same
+// parts.
 //
 //	Batch ──▶ Client.Do ──▶ queue ──▶ outbox ──Write──▶ transport.Conn ──▶ server
 //	                                                                        │

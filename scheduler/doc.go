@@ -1,5 +1,5 @@
-// Package scheduler, which follows the engine's needs, runs plans. It holds the DAG state machine,
-// which is pure, and Async, the engine that drives it on a loop.
+// Package scheduler, which is not covered by the compatibility promise, runs plans. It holds the DAG state
+// machine, which is pure, and Async, the engine that drives it on a loop.
 //
 //	    ┌──────────────── State: what is ready, running, done ───────────────┐
 //	    │ Next                                                  Succeed │ Fail │

@@ -1,5 +1,5 @@
-// Package serve, which follows the engine's needs, is the one way from a front, such as HTTP or RESP, into the
-// engine and back. It knows no sockets.
+// Package serve, which is not covered by the compatibility promise, is the one way from a front, such as HTTP
+// or RESP, into the engine and back. It knows no sockets.
 //
 //	bytes ──▶ front ── Query ──▶ Service.Ask ── grants ──▶ rankd.Intake.Start ──▶ admission, scheduler
 //	bytes ◀── front ◀── Reply ── done ◀── metrics, log ◀──────────────────────────────────────┘

@@ -1,5 +1,5 @@
-// Package caller, which follows the engine's needs, has the clients that put load on a running "rankd
-// serve": targets of package load, with connections of their own to one of its fronts.
+// Package caller, which is not covered by the compatibility promise, has the clients that put load on a
+// running "rankd serve": targets of package load, with connections of their own to one of its fronts.
 //
 //	RESP   commands "RANK plan user", pipelined: many requests share a connection
 //	HTTP   "POST /v1/rank/{plan}" on keep-alive connections

@@ -1,5 +1,5 @@
-// Package eventloop, which follows the engine's needs, measures the event loop as the
-// engine runs it: hosted by gnet, with posts from other goroutines and timers.
+// Package eventloop, which is not covered by the compatibility promise, measures the event loop as the engine
+// runs it: hosted by gnet, with posts from other goroutines and timers.
 //
 //	Posts         functions posted to the loop per second, by number of producers
 //	Timers        timers started and fired per second, and how late they fire

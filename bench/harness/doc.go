@@ -1,4 +1,5 @@
-// Package harness, which follows the engine's needs, is what the experiments of "rankd bench" have in common.
+// Package harness, which is not covered by the compatibility promise, is what the experiments of "rankd
+// bench" have in common.
 //
 //	for each scenario:                          a load, a plan
 //	    for each round:

@@ -1,5 +1,5 @@
-// Package load, which follows the engine's needs, puts load on a target and measures
-// its answers.
+// Package load, which is not covered by the compatibility promise, puts load on a target and measures its
+// answers.
 //
 // A Target is anything that answers requests for users: an engine, or a peer in
 // another module. The load is one of two:

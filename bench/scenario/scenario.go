@@ -1,4 +1,5 @@
-// Package scenario, which follows the engine's needs, has the standing loads of "rankd bench compare": a plan with its data, its users and the context of their requests.
+// Package scenario, which is not covered by the compatibility promise, has the standing loads of "rankd bench
+// compare": a plan with its data, its users and the context of their requests.
 package scenario
 
 import (

@@ -1,7 +1,7 @@
-// Package worker, which follows the engine's needs, is the process in which a benchmark runs
-// an engine. Each engine and each peer has a process of its own, so that its garbage,
-// goroutines and GOMAXPROCS do not disturb the others. All processes stay up, so that rounds
-// can be interleaved (A B A B) without a restart:
+// Package worker, which is not covered by the compatibility promise, is the process in which a benchmark runs
+// an engine. Each engine and each peer has a process of its own, so that its garbage, goroutines and
+// GOMAXPROCS do not disturb the others. All processes stay up, so that rounds can be interleaved (A B A B)
+// without a restart:
 //
 //	rankd bench compare ──Round──▶ stdin   worker: reactor     ──▶ Redis
 //	                    ◀─Report── stdout

@@ -1,5 +1,5 @@
-// Package demo, which follows the engine's needs, embeds the example plans in the
-// binary, so that an engine finds them from any folder.
+// Package demo, which is not covered by the compatibility promise, embeds the example plans in the binary, so
+// that an engine finds them from any folder.
 //
 // Six plans illustrate the engine: simple_viewer, viewer_filter, parallel_fanout,
 // mixed_pipeline, diamond and complex_dag. concat_plan, reels_plan_a and regex_plan

@@ -1,4 +1,5 @@
-// Package batch, which follows the engine's needs, ranks many users: it reads documents, and writes the answers in their order, with checkpoints.
+// Package batch ranks many users: it reads documents, and writes the answers in their order, with
+// checkpoints.
 //
 //	Users ──▶ Line ──▶ engine, as many as the window allows ──▶ Line, in order ──▶ a file that grows, or lists ──▶ its name, or the pointer
 //

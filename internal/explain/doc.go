@@ -1,5 +1,4 @@
-// Package explain, which follows the engine's needs, says why a row of an answer is where it is,
-// and why an id is not in the answer.
+// Package explain says why a row of an answer is where it is, and why an id is not in the answer.
 //
 // It reads the rows that each node of a run took in and gave out (scheduler.NodeRows). They are immutable, so a row
 // can be followed back after the run; the run itself only keeps them.

@@ -1,5 +1,4 @@
-// Package gbdt, which follows the engine's needs, evaluates gradient-boosted tree
-// models that XGBoost saved as JSON, or LightGBM as text.
+// Package gbdt evaluates gradient-boosted tree models that XGBoost saved as JSON, or LightGBM as text.
 //
 // Read checks a file and lays its trees out; Predict evaluates a Model for many rows:
 //

@@ -1,5 +1,5 @@
-// Package outcome, which follows the engine's needs, says how a request ended. Its one table maps a [Class] to its
-// names in RESP, HTTP, metrics, logs and the documentation. Package rankd gives each of its errors a class.
+// Package outcome says how a request ended. Its one table maps a [Class] to its names in RESP, HTTP, metrics,
+// logs and the documentation. Package rankd gives each of its errors a class.
 package outcome
 
 import "log/slog"

@@ -1,6 +1,5 @@
-// Package remote, which follows the engine's needs, asks services that answer JSON over HTTP: a model
-// server, a feature service. It speaks HTTP/1.1 through net/http, which blocks, so the work is done off
-// the loop:
+// Package remote asks services that answer JSON over HTTP: a model server, a feature service. It speaks
+// HTTP/1.1 through net/http, which blocks, so the work is done off the loop:
 //
 //	loop                          a goroutine per request on its way
 //	Client.Do ── a free slot? ──▶ Exchange.Request writes the body

@@ -1,6 +1,6 @@
-// Package request, which follows the engine's needs, is the boundary of the engine. It splits a byte stream into JSON
-// documents, checks a document and makes it a [Request], and encodes an answer as a line of JSON. Its only I/O is
-// reading from the io.Reader of a Stream. It does not run requests.
+// Package request is the boundary of the engine. It splits a byte stream into JSON documents, checks a
+// document and makes it a [Request], and encodes an answer as a line of JSON. Its only I/O is reading from
+// the io.Reader of a Stream. It does not run requests.
 //
 //	io.Reader ─▶ Stream.Next ─▶ one document ─▶ Parse ─▶ Request ─▶ (engine) ─▶ Encoder.AppendResponse ─▶ one line
 //	                 │                            │                    │

@@ -1,5 +1,5 @@
-// Package rowcache, which follows the engine's needs, keeps values from Redis in memory, so that a row that one
-// request has just read is not read again for the next one.
+// Package rowcache keeps values from Redis in memory, so that a row that one request has just read is not
+// read again for the next one.
 //
 // A Table belongs to one endpoint and to the loop. An entry is found by its key and by its Shape, which identifies
 // what was read of the key: the command, its fields and their types. Its value is opaque bytes, in the form that

@@ -1,5 +1,6 @@
-// Package clock, which follows the engine's needs, is the only source of time. Every component that needs the time
-// gets a Clock when it is built. So a test or a simulation can stop the time and move it by hand.
+// Package clock, which is not covered by the compatibility promise, is the only source of time. Every
+// component that needs the time gets a Clock when it is built. So a test or a simulation can stop the time
+// and move it by hand.
 //
 // A deadline is a Time (an instant), a timeout is a time.Duration.
 package clock

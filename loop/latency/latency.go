@@ -1,5 +1,5 @@
-// Package latency, which follows the engine's needs, counts durations in buckets, so that their
-// quantiles cost a few nanoseconds and a fixed amount of memory, however many there are.
+// Package latency, which is not covered by the compatibility promise, counts durations in buckets, so that
+// their quantiles cost a few nanoseconds and a fixed amount of memory, however many there are.
 package latency
 
 import (

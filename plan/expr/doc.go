@@ -1,6 +1,6 @@
-// Package expr, which follows the engine's needs, parses the expression and predicate
-// trees of a plan, compiles them once, and evaluates them a column at a time over the
-// active rows of a RowSet, with the null rules of the plan format.
+// Package expr, which is not covered by the compatibility promise, parses the expression and predicate trees
+// of a plan, compiles them once, and evaluates them a column at a time over the active rows of a RowSet, with
+// the null rules of the plan format.
 //
 // An expression gives each row a double or null, and cannot fail. A predicate
 // gives each row true or false. Some of its leaves fail when a row reaches them.

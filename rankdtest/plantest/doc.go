@@ -1,5 +1,5 @@
-// Package plantest, which follows the engine's needs, runs the tests of plans as "rankd test"
-// does. These are the files <name>.plan.test.ts in the plans' folder:
+// Package plantest, which is not covered by the compatibility promise, runs the tests of plans as "rankd
+// test" does. These are the files <name>.plan.test.ts in the plans' folder:
 //
 //	func TestMain(m *testing.M) { compiler.Main(); os.Exit(m.Run()) }
 //

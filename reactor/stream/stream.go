@@ -1,6 +1,6 @@
-// Package stream, which follows the engine's needs, runs a connection whose reads and writes block, such as one of crypto/tls, beside a loop: one
-// goroutine reads, one writes, and the loop sees a transport.Accepted. The fronts serve clients with TLS so, and the reactor reaches
-// servers with TLS.
+// Package stream, which is not covered by the compatibility promise, runs a connection whose reads and writes
+// block, such as one of crypto/tls, beside a loop: one goroutine reads, one writes, and the loop sees a
+// transport.Accepted. The fronts serve clients with TLS so, and the reactor reaches servers with TLS.
 package stream
 
 import (

@@ -1,6 +1,6 @@
-// Package transport, which follows the engine's needs, defines a byte-stream connection
-// on a loop. The reactor's sockets, a simulated network and tests implement it, and the
-// Redis client uses it; none of them knows the others.
+// Package transport, which is not covered by the compatibility promise, defines a byte-stream connection on a
+// loop. The reactor's sockets, a simulated network and tests implement it, and the Redis client uses it; none
+// of them knows the others.
 package transport
 
 import (

@@ -1,5 +1,5 @@
-// Package blocking, which follows the engine's needs, has a RESP2 client for ordinary goroutines:
-// each call blocks its goroutine until the server has answered. The engines without a loop use
+// Package blocking, which is not covered by the compatibility promise, has a RESP2 client for ordinary
+// goroutines: each call blocks its goroutine until the server has answered. The engines without a loop use
 // it, and so do tools and tests.
 //
 //	Client ──a free connection per call──▶ conn ──Write──▶ net.Conn ──▶ server

@@ -1,7 +1,7 @@
-// Package cluster, which follows the engine's needs, holds the rules by which a client of a Redis Cluster finds the node
-// of a key, and adapts to slots that move and nodes that die. It has neither sockets nor timers: its owner tells it
-// what happened, and when, and asks it what to do next. So a client on the loop, one that blocks, and a simulation
-// follow the same rules.
+// Package cluster, which is not covered by the compatibility promise, holds the rules by which a client of a
+// Redis Cluster finds the node of a key, and adapts to slots that move and nodes that die. It has neither
+// sockets nor timers: its owner tells it what happened, and when, and asks it what to do next. So a client on
+// the loop, one that blocks, and a simulation follow the same rules.
 //
 //	command ──Route──▶ slot ──State.Owner──▶ node ──reply──▶ State.Judge ──▶ deliver, or send again: where, and when
 //	                              ▲                             │

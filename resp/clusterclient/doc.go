@@ -1,5 +1,5 @@
-// Package clusterclient, which follows the engine's needs, has the client of a Redis Cluster for the loop. It uses one
-// resp.Client for each node, and follows the rules of package resp/cluster.
+// Package clusterclient, which is not covered by the compatibility promise, has the client of a Redis Cluster
+// for the loop. It uses one resp.Client for each node, and follows the rules of package resp/cluster.
 //
 //	resp.Call ──Do──▶ operation ──by slot──▶ leg ──▶ resp.Client of node 1 ──▶ replies ┐
 //	                      ▲    └───────────▶ leg ──▶ resp.Client of node 2 ──▶ replies ┤

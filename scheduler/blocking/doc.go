@@ -1,6 +1,6 @@
-// Package blocking, which follows the engine's needs, has the engines without a loop: TwoPools,
-// the threading model that scheduler.Async replaces, and Sequential, the simplest engine that
-// there is. They are here to be compared with.
+// Package blocking, which is not covered by the compatibility promise, has the engines without a loop:
+// TwoPools, the threading model that scheduler.Async replaces, and Sequential, the simplest engine that there
+// is. They are here to be compared with.
 //
 //	TwoPools:   request's goroutine ─┬─ waits for Redis ─▶ I/O workers, each blocking ─┐
 //	                   ▲             └─ anything else ───▶ CPU workers, each blocking ─┤

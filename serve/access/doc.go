@@ -1,4 +1,4 @@
-// Package access, which follows the engine's needs, decides who may ask a server for what.
+// Package access, which is not covered by the compatibility promise, decides who may ask a server for what.
 //
 //	file of tokens ─▶ Store ─▶ Lookup(token) ─▶ *Caller ─▶ May, MayPlan, MayOverride
 //	                    ▲                          │

@@ -1,5 +1,6 @@
-// Package httpfront, which follows the engine's needs, serves requests over HTTP/1.1 and JSON. It is a codec of package session: a body is a
-// request as on stdin, and an answer has the bytes that stdin prints, without the line end.
+// Package httpfront, which is not covered by the compatibility promise, serves requests over HTTP/1.1 and
+// JSON. It is a codec of package session: a body is a request as on stdin, and an answer has the bytes that
+// stdin prints, without the line end.
 //
 //	bytes ──▶ session ──▶ codec.Begin: head ──▶ route, host, caller, timeout ──▶ body, or lines ──▶ serve.Service.Ask
 //	                                                                                                   │

@@ -1,5 +1,5 @@
-// Package respfront, which follows the engine's needs, answers requests in the protocol of Redis, so that any
-// client of Redis is a client of rankd.
+// Package respfront, which is not covered by the compatibility promise, answers requests in the protocol of
+// Redis, so that any client of Redis is a client of rankd.
 //
 //	bytes ──▶ session ──▶ codec: reader, redcon ──▶ command ──▶ session.Request, Ask ──▶ engine
 //	socket ◀── session ◀── codec: bulk string or error ◀───────────────────────────────────┘

@@ -1,5 +1,5 @@
-// Package session, which follows the engine's needs, runs the connections of clients on the loop. A [Codec] says what their bytes mean,
-// so that each protocol is a codec beside the same sessions.
+// Package session, which is not covered by the compatibility promise, runs the connections of clients on the
+// loop. A [Codec] says what their bytes mean, so that each protocol is a codec beside the same sessions.
 //
 //	net.Listener ── accept ──▶ reactor.Enroll        one goroutine per listener
 //	                               │

@@ -1,5 +1,5 @@
-// Package draw, which follows the engine's needs, draws traces: as text for a terminal, as pictures, as a page for a
-// browser, and as a document for Perfetto.
+// Package draw, which is not covered by the compatibility promise, draws traces: as text for a terminal, as
+// pictures, as a page for a browser, and as a document for Perfetto.
 //
 //	trace.Trace ──▶ scene: words, rows of spans, flows ──▶ Text, Graph, Timeline, HTML, Perfetto
 //

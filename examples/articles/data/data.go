@@ -1,4 +1,5 @@
-// Package data, which follows the engine's needs, makes the data of the example articles: articles and the inboxes of users.
+// Package data, which is not covered by the compatibility promise, makes the data of the example articles:
+// articles and the inboxes of users.
 package data
 
 import (

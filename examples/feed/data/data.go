@@ -1,4 +1,5 @@
-// Package data, which follows the engine's needs, makes the data of the example feed: posts of authors, and what belongs to each user.
+// Package data, which is not covered by the compatibility promise, makes the data of the example feed: posts
+// of authors, and what belongs to each user.
 package data
 
 import (

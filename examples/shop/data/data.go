@@ -1,4 +1,5 @@
-// Package data, which follows the engine's needs, makes the data of the example shop: products, what is known of users, and lists of candidates.
+// Package data, which is not covered by the compatibility promise, makes the data of the example shop:
+// products, what is known of users, and lists of candidates.
 package data
 
 import (

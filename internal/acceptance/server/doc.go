@@ -1,6 +1,6 @@
-// Package endtoend, which follows the engine's needs, has the tests that run the program "rankd serve" as a process of its
-// own and call it from outside: with clients that others wrote, with thousands of connections, and for a while under
-// faults. It holds no code but tests.
+// Package endtoend has the tests that run the program "rankd serve" as a process of its own and call it from
+// outside: with clients that others wrote, with thousands of connections, and for a while under faults. It
+// holds no code but tests.
 //
 //	clients_test  redis-cli, redis-benchmark, Python's redis, curl, wrk and ab, unmodified (bench/peers has go-redis and rueidis)
 //	crowd_test    10,000 idle and 1,000 slow connections within 300 MB

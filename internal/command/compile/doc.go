@@ -1,5 +1,4 @@
-// Package cli, which follows the engine's needs, holds the commands of rankd around plans in
-// TypeScript: compile, check and init.
+// Package cli holds the commands of rankd around plans in TypeScript: compile, check and init.
 //
 //	plans/*.plan.ts ── sources ──▶ Compiler ──▶ results ──▶ artifacts/plans/*.plan.json (compile)
 //	                                              │    └──▶ compared with them (check)

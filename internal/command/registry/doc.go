@@ -1,3 +1,4 @@
-// Package cli, which follows the engine's needs, has the command "rankd registry", which writes files beside the tables of a registry: the
-// ids of columns in the short form, and tables for the data that a Redis has. A [Program] and its command belong to one goroutine.
+// Package cli has the command "rankd registry", which writes files beside the tables of a registry: the ids
+// of columns in the short form, and tables for the data that a Redis has. A [Program] and its command belong
+// to one goroutine.
 package registry

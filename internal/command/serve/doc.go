@@ -1,5 +1,4 @@
-// Package cli, which follows the engine's needs, is "rankd serve": its flags, and the
-// life of the server.
+// Package cli is "rankd serve": its flags, and the life of the server.
 //
 //	flags ─▶ engine, tokens, certificates ─▶ listen ─▶ ready ─▶ SIGTERM: not ready ─▶ drain delay
 //	                                                      ─▶ stop accepting ─▶ answer what is in flight ─▶ close

@@ -1,5 +1,5 @@
-// Package clustertest, which follows the engine's needs, has the slots of a simulated Redis Cluster. The worlds of
-// tests put servers around them.
+// Package clustertest has the slots of a simulated Redis Cluster. The worlds of tests put servers around
+// them.
 package clustertest
 
 import (

@@ -1,6 +1,6 @@
-// Package loopsim, which follows the engine's needs, drives a loop in a simulated world. Its clock jumps from one
-// event to the next. A queue of events represents everything that happens outside the loop: bytes arrive, a worker
-// finishes, a caller submits.
+// Package loopsim drives a loop in a simulated world. Its clock jumps from one event to the next. A queue of
+// events represents everything that happens outside the loop: bytes arrive, a worker finishes, a caller
+// submits.
 //
 //	           ┌──────────────── Settle: until nothing is due ────────────────┐
 //	Advance ──▶│ poll: events due, ties in seeded order ─▶ inbox ─▶ … ─▶ timers │──▶ next instant

@@ -1,6 +1,5 @@
-// Package looptest, which follows the engine's needs, drives a loop with a manual clock
-// from the test's goroutine. It uses no other goroutine and never sleeps, so every run is
-// the same.
+// Package looptest drives a loop with a manual clock from the test's goroutine. It uses no other goroutine
+// and never sleeps, so every run is the same.
 //
 //	h := looptest.New(t)
 //	h.Loop.Post(func() { ... })

@@ -1,5 +1,5 @@
-// Package registrytest, which follows the engine's needs, makes registries for tests: the built-in one, and others of a few lines of TOML.
-// Its functions panic where tables are not sound, since that is a fault of the test. Any goroutine.
+// Package registrytest makes registries for tests: the built-in one, and others of a few lines of TOML. Its
+// functions panic where tables are not sound, since that is a fault of the test. Any goroutine.
 package registrytest
 
 import (

@@ -1,5 +1,4 @@
-// Package resptest, which follows the engine's needs, has servers that misbehave on
-// demand, to try clients against.
+// Package resptest has servers that misbehave on demand, to try clients against.
 //
 // A Server speaks RESP2 and answers from a function, or, as a proxy, from a real server behind
 // it. A Fault decides what becomes of each answer. A Script decides which fault meets which

@@ -1,7 +1,6 @@
-// Package rowsettest, which follows the engine's needs, makes random row sets for
-// property tests: of all shapes that the engine can come up with, and with traps for
-// code that looks at what it must not (garbage under nulls, unused dictionary entries,
-// stray bits).
+// Package rowsettest makes random row sets for property tests: of all shapes that the engine can come up
+// with, and with traps for code that looks at what it must not (garbage under nulls, unused dictionary
+// entries, stray bits).
 package rowsettest
 
 import (

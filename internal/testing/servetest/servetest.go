@@ -1,5 +1,5 @@
-// Package servetest, which follows the engine's needs, has what the tests of servers share: certificates, tokens, sockets that take
-// little. It imports nothing of the servers, so that their own tests can use it.
+// Package servetest has what the tests of servers share: certificates, tokens, sockets that take little. It
+// imports nothing of the servers, so that their own tests can use it.
 package servetest
 
 import (

@@ -1,6 +1,6 @@
-// Package simnet, which follows the engine's needs, is a network without sockets, in the
-// virtual time of package loopsim. Its transport.Dialer delays, refuses, ignores and loses
-// connections and cuts streams anywhere. One seeded generator draws all of this.
+// Package simnet is a network without sockets, in the virtual time of package loopsim. Its transport.Dialer
+// delays, refuses, ignores and loses connections and cuts streams anywhere. One seeded generator draws all of
+// this.
 //
 //	client (transport.Conn)             server (Peer)
 //	  Write ─▶ out ─flush─▶ pieces, each some latency later ─▶ Peer.OnData

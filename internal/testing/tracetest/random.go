@@ -1,5 +1,4 @@
-// Package tracetest, which follows the engine's needs, makes traces for tests of drawings: random
-// ones of any size, and hostile ones.
+// Package tracetest makes traces for tests of drawings: random ones of any size, and hostile ones.
 package tracetest
 
 import (
