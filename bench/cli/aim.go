@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/internal/engines"
 )
 
 // want is an aim for an engine, relative to another one. Immutable.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/caller"
-	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/internal/engines"
+	"github.com/rankd/rankd/bench/internal/placement"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/placement"
-	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/request"
 )

@@ -12,9 +12,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/internal/engines"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/examples/demo"
 	"github.com/rankd/rankd/internal/devredis"
 )

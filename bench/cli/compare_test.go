@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/examples/demo"
 	"github.com/rankd/rankd/plan"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/worker"
 )
 
 // conditions are what surrounds the engines while they are measured. Immutable; comparable.

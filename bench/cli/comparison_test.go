@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/internal/engines"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/worker"
 )
 
 type figures = map[string]harness.Estimate

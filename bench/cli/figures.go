@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/internal/engines"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/loop/clock"

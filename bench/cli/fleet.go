@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/caller"
-	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
-	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/bench/internal/backend"
+	"github.com/rankd/rankd/bench/internal/engines"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/internal/process"
 	"github.com/rankd/rankd/plan"
 )

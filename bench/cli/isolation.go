@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/rankd/rankd/bench/backend"
-	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/internal/backend"
+	"github.com/rankd/rankd/bench/internal/engines"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/registry"
 )

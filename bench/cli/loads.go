@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/bench/harness"
-	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/internal/cmdline"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rankd/rankd/bench/eventloop"
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/internal/eventloop"
 	"github.com/rankd/rankd/internal/cmdline"
 )
 

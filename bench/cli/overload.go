@@ -12,12 +12,12 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/bench/backend"
 	"github.com/rankd/rankd/bench/caller"
-	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/internal/backend"
+	"github.com/rankd/rankd/bench/internal/engines"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/internal/placement"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/placement"
-	"github.com/rankd/rankd/bench/worker"
 	"github.com/rankd/rankd/internal/cmdline"
 )
 

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/bench/eventloop"
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/internal/eventloop"
+	"github.com/rankd/rankd/bench/internal/placement"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/bench/load"
-	"github.com/rankd/rankd/bench/placement"
-	"github.com/rankd/rankd/bench/worker"
 )
 
 func TestTablesOfTheLoopOpenWithTheAnswer(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd/bench/caller"
-	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/internal/engines"
 	"github.com/rankd/rankd/internal/cmdline"
 )
 

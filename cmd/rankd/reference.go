@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rankd/rankd/compiler/reference"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/reference"
 	"github.com/rankd/rankd/task/builtin"
 )
 

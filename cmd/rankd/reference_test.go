@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rankd/rankd/compiler/reference"
+	"github.com/rankd/rankd/internal/reference"
 	"github.com/rankd/rankd/task/builtin"
 )
 

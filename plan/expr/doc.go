@@ -10,7 +10,7 @@
 // write it. The parser, the compiler of plans, the types for editors, the reference and the tests are made from it.
 //
 // So a new operator that computes a number is one row of operators.go, and one case of the naive evaluator in
-// reference_test.go. Then go test ./compiler/reference ./compiler -update writes the pages. A kernel makes it faster.
+// reference_test.go. Then go test ./internal/reference ./compiler -update writes the pages. A kernel makes it faster.
 //
 //	            as the artifact has it   compiled      running
 //	expression  expr.go                  exprcode.go   exprrun.go

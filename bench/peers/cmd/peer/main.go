@@ -15,9 +15,9 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/bench/peers"
-	"github.com/rankd/rankd/bench/worker"
 )
 
 // The garbage collector runs as rarely as in rankd's own engines, within the same bound of

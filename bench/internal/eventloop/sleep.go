@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/bench/engines"
+	"github.com/rankd/rankd/bench/internal/engines"
 	"github.com/rankd/rankd/bench/load"
 )
 

@@ -8,7 +8,7 @@ import (
 )
 
 // expressionsIntro says what holds for all operators. The table has the rest.
-const expressionsIntro = `<!-- ` + "`go test ./compiler/reference -update`" + ` writes this page from the table of operators. -->
+const expressionsIntro = `<!-- ` + "`go test ./internal/reference -update`" + ` writes this page from the table of operators. -->
 # Expressions
 
 An *expression* gives each row a number, a string or null. A *predicate* gives each row true or false. Plans in TypeScript write both with the

@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/bench/engines"
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/bench/internal/engines"
 )
 
 // A Scenario is a load on plans, and the figure that the modes are compared by. Immutable.

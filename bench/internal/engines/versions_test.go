@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
-	"github.com/rankd/rankd/bench/worker"
+	"github.com/rankd/rankd/bench/internal/worker"
 	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/registry"
 )

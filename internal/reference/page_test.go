@@ -8,7 +8,7 @@ import (
 )
 
 // generated is the first line of a page.
-const generated = "<!-- `go test ./compiler/reference -update` writes this page from the specs of the tasks. -->\n"
+const generated = "<!-- `go test ./internal/reference -update` writes this page from the specs of the tasks. -->\n"
 
 // Pages returns the pages of docs/reference by their path there.
 func Pages(tasks []Task) map[string]string {

@@ -96,8 +96,8 @@ func TestPagesAreCurrent(t *testing.T) {
 			continue
 		}
 		have, err := os.ReadFile(path)
-		require.NoError(t, err, "go test ./compiler/reference -update")
-		assert.Equal(t, want, string(have), "%s is stale: go test ./compiler/reference -update", name)
+		require.NoError(t, err, "go test ./internal/reference -update")
+		assert.Equal(t, want, string(have), "%s is stale: go test ./internal/reference -update", name)
 	}
 	require.NoError(t, filepath.WalkDir(pagesFolder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -111,7 +111,7 @@ func TestPagesAreCurrent(t *testing.T) {
 			if *update {
 				return os.Remove(path)
 			}
-			assert.Fail(t, "the page "+name+" describes a task that is gone: go test ./compiler/reference -update")
+			assert.Fail(t, "the page "+name+" describes a task that is gone: go test ./internal/reference -update")
 		}
 		return nil
 	}))

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rankd/rankd/bench/delay"
+	"github.com/rankd/rankd/bench/internal/delay"
 	"github.com/rankd/rankd/bench/load"
 	"github.com/rankd/rankd/internal/devredis"
 	"github.com/rankd/rankd/internal/process"

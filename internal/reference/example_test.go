@@ -75,14 +75,14 @@ func TestExamplesAreCurrent(t *testing.T) {
 			current[spec.Op] = e
 			if !*update {
 				had, ok := kept[spec.Op]
-				require.True(t, ok, "examples.json lacks it: go test ./compiler/reference -update")
-				assert.Equal(t, e.TypeScript, had.TypeScript, "stale: go test ./compiler/reference -update")
-				assert.Equal(t, e.Items, had.Items, "stale: go test ./compiler/reference -update")
-				assert.Equal(t, e.Redis, had.Redis, "stale: go test ./compiler/reference -update")
-				assert.Equal(t, e.Service, had.Service, "stale: go test ./compiler/reference -update")
-				assert.JSONEq(t, string(e.Request), string(had.Request), "stale: go test ./compiler/reference -update")
-				assert.JSONEq(t, string(e.Artifact), string(had.Artifact), "stale: go test ./compiler/reference -update")
-				assert.JSONEq(t, string(e.Answer), string(had.Answer), "stale: go test ./compiler/reference -update")
+				require.True(t, ok, "examples.json lacks it: go test ./internal/reference -update")
+				assert.Equal(t, e.TypeScript, had.TypeScript, "stale: go test ./internal/reference -update")
+				assert.Equal(t, e.Items, had.Items, "stale: go test ./internal/reference -update")
+				assert.Equal(t, e.Redis, had.Redis, "stale: go test ./internal/reference -update")
+				assert.Equal(t, e.Service, had.Service, "stale: go test ./internal/reference -update")
+				assert.JSONEq(t, string(e.Request), string(had.Request), "stale: go test ./internal/reference -update")
+				assert.JSONEq(t, string(e.Artifact), string(had.Artifact), "stale: go test ./internal/reference -update")
+				assert.JSONEq(t, string(e.Answer), string(had.Answer), "stale: go test ./internal/reference -update")
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestExamplesAreCurrent(t *testing.T) {
 		require.NoError(t, os.WriteFile("examples.json", append(text, '\n'), 0o644))
 		examplesJSON = text
 	default:
-		assert.Len(t, kept, len(current), "examples.json has a task that is gone: go test ./compiler/reference -update")
+		assert.Len(t, kept, len(current), "examples.json has a task that is gone: go test ./internal/reference -update")
 	}
 }
 
