@@ -1,11 +1,10 @@
-package rankd_test
+package cache_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,15 +29,6 @@ import (
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/draw"
 )
-
-// cacheTables are ownTables with users. Their endpoint has the given policy.
-func cacheTables(policy string) fstest.MapFS {
-	tables := ownTables()
-	tables["endpoints.dev.toml"].Data = append(tables["endpoints.dev.toml"].Data, "[endpoint.policy]\n"+policy...)
-	return tables
-}
-
-const cacheForAnHour = "cache = \"ttl\"\ncache_max_age_ms = 3600000\n"
 
 // cacheData fills a Redis with what random plans read. There are values of each kind, malformed
 // values and keys of wrong kinds. Some keys are missing.
@@ -183,16 +175,6 @@ func cachePlan(rng *rand.Rand, name string) string {
 	return string(document)
 }
 
-// cachedMember is what an answer says of a node's values from memory.
-var cachedMember = regexp.MustCompile(`,"cached":\{[^}]*\}`)
-
-// rowsOf returns the rows of an answer with their columns. It leaves out the engine's id, which
-// differs between answers.
-func rowsOf(answer *rankd.Answer) string {
-	line := string(answer.AppendJSON(nil, rankd.FormatFields))
-	return regexp.MustCompile(`"engine_request_id":"[^"]*"|,"cached":\{[^}]*\}`).ReplaceAllString(line, "")
-}
-
 // On data that does not change, random plans have the same answers, errors and counts with a
 // cache and without.
 func TestAnswersFromMemoryAreTheSame(t *testing.T) {
@@ -214,8 +196,8 @@ func compareWithCache(t *testing.T, addr string) {
 		names = append(names, name)
 		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(cachePlan(rng, name))}
 	}
-	plain := open(t, rankd.Options{Redis: addr, Registry: cacheTables(""), Plans: folder})
-	cached := open(t, rankd.Options{Redis: addr, Registry: cacheTables(cacheForAnHour), Plans: folder})
+	plain := enginetest.Open(t, rankd.Options{Redis: addr, Registry: enginetest.CacheTables(""), Plans: folder})
+	cached := enginetest.Open(t, rankd.Options{Redis: addr, Registry: enginetest.CacheTables(enginetest.CacheForAnHour), Plans: folder})
 	failed := 0
 	for range 2000 {
 		req := rankd.Request{Plan: names[rng.IntN(len(names))], UserID: int64(rng.IntN(12))}
@@ -228,8 +210,8 @@ func compareWithCache(t *testing.T, addr string) {
 			continue
 		}
 		require.NoError(t, gotErr, plan)
-		require.Equal(t, rowsOf(want), rowsOf(got), plan)
-		require.Equal(t, string(answerJSON(t, want)["completeness"]), cachedMember.ReplaceAllString(string(answerJSON(t, got)["completeness"]), ""), plan)
+		require.Equal(t, enginetest.RowsOf(want), enginetest.RowsOf(got), plan)
+		require.Equal(t, string(enginetest.AnswerJSON(t, want)["completeness"]), enginetest.CachedMember.ReplaceAllString(string(enginetest.AnswerJSON(t, got)["completeness"]), ""), plan)
 	}
 	require.Greater(t, failed, 20)
 	require.Less(t, failed, 1500)
@@ -245,7 +227,7 @@ func TestAnswersSayWhatIsCached(t *testing.T) {
 	plans := fstest.MapFS{"me.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "me", "outputs": ["follows"], "capabilities_required": ["cap.rankd.on_error.v1"], "nodes": [
 		{"node_id": "me", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
 		{"node_id": "follows", "op": "follow", "inputs": ["me"], "params": {"endpoint": "ep_0001", "fanout": 3}, "on_error": "partial"}]}`)}}
-	e := open(t, rankd.Options{Redis: redis.Addr(), Registry: cacheTables(cacheForAnHour), Plans: plans, AllowRequestExplain: true, AllowRequestTrace: true})
+	e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: enginetest.CacheTables(enginetest.CacheForAnHour), Plans: plans, AllowRequestExplain: true, AllowRequestTrace: true})
 	rank := func() *rankd.Answer {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1, Trace: true, Explain: rankd.Explain{All: true}})
 		require.NoError(t, err)
@@ -275,9 +257,6 @@ func TestAnswersSayWhatIsCached(t *testing.T) {
 	assert.Regexp(t, `Cached: me \(1 value, [\d.]+ (µs|ms) old\), follows \(\d+ values, [\d.]+ (µs|ms) old\)\.`, text.String())
 }
 
-var viewerPlan = fstest.MapFS{"me.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "me", "outputs": ["me"], "nodes": [
-	{"node_id": "me", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}}]}`)}}
-
 // cachedViewer is an engine that keeps users in memory.
 type cachedViewer struct {
 	t *testing.T
@@ -285,7 +264,7 @@ type cachedViewer struct {
 }
 
 func openCachedViewer(t *testing.T, addr, policy string) cachedViewer {
-	return cachedViewer{t, open(t, rankd.Options{Redis: addr, Registry: cacheTables(policy), Plans: viewerPlan})}
+	return cachedViewer{t, enginetest.Open(t, rankd.Options{Redis: addr, Registry: enginetest.CacheTables(policy), Plans: enginetest.ViewerPlan})}
 }
 
 // country returns the country of user 1, and the number of commands that this took.
@@ -320,7 +299,7 @@ func (v cachedViewer) becomes(want ...string) {
 // The keys of a server that tells of changes are served from memory. The old value is not
 // served any more after a change was told, whatever happens to connections.
 func TestTracking(t *testing.T) {
-	for _, mode := range trackedModes {
+	for _, mode := range enginetest.TrackedModes {
 		t.Run(mode, func(t *testing.T) { playTracking(t, mode) })
 	}
 }
@@ -382,7 +361,7 @@ func BenchmarkFromMemory(b *testing.B) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(b, err)
 	b.Cleanup(redis.Close)
-	e := open(b, rankd.Options{Redis: redis.Addr(), Cache: registry.CacheTTL})
+	e := enginetest.Open(b, rankd.Options{Redis: redis.Addr(), Cache: registry.CacheTTL})
 	for _, name := range []string{"concat_plan", "complex_dag"} {
 		for _, inflight := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s/inflight=%d", name, inflight), func(b *testing.B) {
@@ -430,7 +409,7 @@ func TestLookupsThatFailCountEachRowOnce(t *testing.T) {
 	}
 	b.Cmd("RPUSH", "inbox:3", "1", "2", "3")
 	require.NoError(t, client.Do(&b, 0, func(resp.Replies) error { return nil }))
-	e := open(t, rankd.Options{Redis: redis.Addr(), Registry: cacheTables(cacheForAnHour), AllowRequestTrace: true, Plans: fstest.MapFS{"mine.plan.json": {Data: []byte(`{
+	e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: enginetest.CacheTables(enginetest.CacheForAnHour), AllowRequestTrace: true, Plans: fstest.MapFS{"mine.plan.json": {Data: []byte(`{
 		"schema_version": 1, "plan_name": "mine", "outputs": ["items"], "nodes": [
 		{"node_id": "ids", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "inbox:{user}", "limit": 10, "fresh": true}},
 		{"node_id": "items", "op": "lookup", "inputs": ["ids"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["likes"], "missing": "fail"}}]}`)}}})
@@ -472,7 +451,7 @@ func TestNodesInMemoryRunInline(t *testing.T) {
 	do("RPUSH", "follow:1", "2", "3", "4")
 	do("RPUSH", "follow:5", "2", "3", "6")
 	for _, hint := range []string{"", `, "scheduling": {"inline": false}`} {
-		e := open(t, rankd.Options{Redis: redis.Addr(), Registry: cacheTables(cacheForAnHour), AllowRequestTrace: true, MaxRows: 4, Timeout: time.Minute,
+		e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: enginetest.CacheTables(enginetest.CacheForAnHour), AllowRequestTrace: true, MaxRows: 4, Timeout: time.Minute,
 			Plans: fstest.MapFS{"me.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "me", "outputs": ["follows"], "nodes": [
 				{"node_id": "me", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}` + hint + `},
 				{"node_id": "follows", "op": "follow", "inputs": ["me"], "params": {"endpoint": "ep_0001", "fanout": 3}` + hint + `}]}`)}}})

@@ -1,4 +1,4 @@
-package rankd_test
+package engine_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,7 +31,7 @@ func TestManyGoroutinesShareAnEngine(t *testing.T) {
 	const goroutines, each = 8, 6
 	plans := []string{"complex_dag", "regex_plan", "reels_plan_a"}
 	reference := map[string][]byte{} // by request; of the first model
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
 			e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Model: model})
 			require.NoError(t, err)
@@ -52,7 +54,7 @@ func TestManyGoroutinesShareAnEngine(t *testing.T) {
 			for g := range goroutines {
 				for i, got := range answers[g] {
 					id := sharedRequest(plans, g, i).ID
-					if model == models[0] {
+					if model == enginetest.Models[0] {
 						reference[id] = got
 					}
 					require.NotEmpty(t, got, id)
@@ -74,7 +76,7 @@ const meetPlan = `{"schema_version": 1, "plan_name": "meet", "outputs": ["m"],
 // TestEnginesShareNoWorkers: the bodies of two engines with one worker each run at the same
 // time.
 func TestEnginesShareNoWorkers(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only a failed test waits that long
 			defer cancel()
@@ -175,9 +177,9 @@ func TestGoexitInABodyFailsItsRequest(t *testing.T) {
 		runtime.Goexit()
 		return rowset.RowSet{}, nil
 	}}
-	o := rankd.Options{Redis: "127.0.0.1:1", Tasks: []task.Spec{odd}, Plans: plans(map[string]string{
-		"odd": `{"node_id": "out", "op": "test::odd", "inputs": []}`, "three": threeRows})}
-	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+	o := rankd.Options{Redis: "127.0.0.1:1", Tasks: []task.Spec{odd}, Plans: enginetest.Plans(map[string]string{
+		"odd": `{"node_id": "out", "op": "test::odd", "inputs": []}`, "three": enginetest.ThreeRows})}
+	enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 		for range 5 { // more often than there are workers
 			_, err := e.Rank(t.Context(), rankd.Request{Plan: "odd", UserID: 1})
 			require.ErrorContains(t, err, "runtime.Goexit")

@@ -1,4 +1,4 @@
-package rankd_test
+package endpoints_test
 
 import (
 	"bufio"
@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -74,10 +76,10 @@ func TestMalformedReplies(t *testing.T) {
 		"!3\r\nERR\r\n", "=5\r\ntxt:a\r\n", "#t\r\n", "_\r\n", ",1.5\r\n", "~1\r\n:1\r\n", "|1\r\n+a\r\n+b\r\n:1\r\n", ">1\r\n:1\r\n",
 	} {
 		t.Run(fmt.Sprintf("%d %.20q", i, text), func(t *testing.T) {
-			o := rankd.Options{Redis: notRedis(t, text), Plans: plans(map[string]string{
+			o := rankd.Options{Redis: notRedis(t, text), Plans: enginetest.Plans(map[string]string{
 				"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`,
 			})}
-			forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+			enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 				for range 2 { // on a connection of its own each time
 					_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 					var failed *rankd.Error

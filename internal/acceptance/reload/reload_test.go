@@ -1,4 +1,4 @@
-package rankd_test
+package reload_test
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/rankd/rankd/internal/testing/enginetest"
+
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,91 +26,14 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
 
-// writeTables writes the built-in tables into a folder.
-func writeTables(t testing.TB, dir string) {
-	t.Helper()
-	require.NoError(t, os.CopyFS(dir, registry.DefaultTables()))
-}
-
-// writeFile replaces a file by rename, so that nobody reads a half-written one.
-func writeFile(t testing.TB, path, text string) {
-	t.Helper()
-	require.NoError(t, errors.Join(os.WriteFile(path+"~", []byte(text), 0o644), os.Rename(path+"~", path)))
-}
-
-// versionPlan is a plan whose answers name its version. Two nodes write the version into two
-// columns of each row.
-func versionPlan(name string, version int) string {
-	return fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "outputs": ["out"], "expr_table": {"v": {"op": "const_number", "value": %d}}, "nodes": [
-		{"node_id": "me", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
-		{"node_id": "rows", "op": "core::follow", "inputs": ["me"], "params": {"endpoint": "ep_0001", "fanout": 5}},
-		{"node_id": "score", "op": "core::vm", "inputs": ["rows"], "params": {"out_key": 2001, "expr_id": "v"}},
-		{"node_id": "out", "op": "core::vm", "inputs": ["score"], "params": {"out_key": 2002, "expr_id": "v"}}]}`, name, version)
-}
-
-// project is an engine whose tables, models and plans are in folders that a test changes. Its
-// plan "versioned" starts as version 1.
-type project struct {
-	*rankd.Engine
-	t   testing.TB
-	dir string
-}
-
-func openProject(t testing.TB, o rankd.Options) *project {
-	t.Helper()
-	p := &project{t: t, dir: t.TempDir()}
-	for _, sub := range []string{"plans", "models"} {
-		require.NoError(t, os.Mkdir(filepath.Join(p.dir, sub), 0o755))
-	}
-	writeTables(t, filepath.Join(p.dir, "tables"))
-	p.write("plans/versioned.plan.json", versionPlan("versioned", 1))
-	if o.Plans == nil {
-		o.Plans = os.DirFS(filepath.Join(p.dir, "plans"))
-	}
-	o.PlansName = "folder plans"
-	o.Registry, o.RegistryName = os.DirFS(filepath.Join(p.dir, "tables")), "folder tables"
-	o.Models, o.ModelsName = os.DirFS(filepath.Join(p.dir, "models")), "folder models"
-	p.Engine = open(t, o)
-	return p
-}
-
-func (p *project) write(file, text string) { writeFile(p.t, filepath.Join(p.dir, file), text) }
-
-// version returns the version in an answer of the plan "versioned", and checks that both
-// columns of all rows agree.
-func version(a *rankd.Answer) (int, error) {
-	firsts, _, _ := a.Output(0).Floats("final_score")
-	seconds, _, _ := a.Output(0).Floats("score")
-	if len(firsts) == 0 || len(seconds) != len(firsts) {
-		return 0, fmt.Errorf("an answer with %d and %d versions", len(firsts), len(seconds))
-	}
-	for i := range firsts {
-		if firsts[i] != firsts[0] || seconds[i] != firsts[0] {
-			return 0, fmt.Errorf("row %d is of another version: %v, %v", i, firsts, seconds)
-		}
-	}
-	return int(firsts[0]), nil
-}
-
-// says returns the version in an answer of that plan.
-func (p *project) says(plan string) int {
-	p.t.Helper()
-	a, err := p.Rank(p.t.Context(), rankd.Request{Plan: plan, UserID: 1})
-	require.NoError(p.t, err)
-	v, err := version(a)
-	require.NoError(p.t, err)
-	return v
-}
-
 func TestReload(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
-			p := openProject(t, rankd.Options{Model: model, Plan: "versioned"})
+			p := enginetest.OpenProject(t, rankd.Options{Model: model, Plan: "versioned"})
 			first := p.Generation()
 			assert.EqualValues(t, 1, first.Number)
 			assert.Empty(t, first.Digest, "not all plans are loaded")
@@ -117,27 +41,27 @@ func TestReload(t *testing.T) {
 			require.NoError(t, err)
 			first = p.Generation()
 			assert.Len(t, first.Digest, 64)
-			assert.Equal(t, 1, p.says("versioned"))
+			assert.Equal(t, 1, p.Says("versioned"))
 
 			same, err := p.Reload(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, first, same, "nothing has changed")
 
-			p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
-			p.write("plans/more.plan.json", versionPlan("more", 7))
-			assert.Equal(t, 1, p.says("versioned"), "a file without a reload changes nothing")
+			p.Write("plans/versioned.plan.json", enginetest.VersionPlan("versioned", 2))
+			p.Write("plans/more.plan.json", enginetest.VersionPlan("more", 7))
+			assert.Equal(t, 1, p.Says("versioned"), "a file without a reload changes nothing")
 			second, err := p.Reload(t.Context())
 			require.NoError(t, err)
 			assert.EqualValues(t, 2, second.Number)
 			assert.NotEqual(t, first.Digest, second.Digest)
 			assert.Equal(t, second, p.Generation())
 			assert.Equal(t, []string{"more", "versioned"}, []string{second.Plans[0].Name, second.Plans[1].Name})
-			assert.Equal(t, []int{2, 2, 7}, []int{p.says("versioned"), p.says(""), p.says("more")})
+			assert.Equal(t, []int{2, 2, 7}, []int{p.Says("versioned"), p.Says(""), p.Says("more")})
 
 			back, err := p.Back(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, first, back)
-			assert.Equal(t, []int{1, 1}, []int{p.says("versioned"), p.says("")})
+			assert.Equal(t, []int{1, 1}, []int{p.Says("versioned"), p.Says("")})
 			_, err = p.PlanInfo("more")
 			assert.NoError(t, err, "a library finds a plan when it is first asked for")
 
@@ -145,8 +69,8 @@ func TestReload(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, second, forth)
 
-			require.NoError(t, os.Remove(filepath.Join(p.dir, "plans/more.plan.json")))
-			p.write("plans/versioned.plan.json", versionPlan("versioned", 1))
+			require.NoError(t, os.Remove(filepath.Join(p.Dir, "plans/more.plan.json")))
+			p.Write("plans/versioned.plan.json", enginetest.VersionPlan("versioned", 1))
 			again, err := p.Reload(t.Context())
 			require.NoError(t, err)
 			assert.EqualValues(t, 3, again.Number)
@@ -159,7 +83,7 @@ func TestReload(t *testing.T) {
 }
 
 func TestNoFormerGeneration(t *testing.T) {
-	p := openProject(t, rankd.Options{})
+	p := enginetest.OpenProject(t, rankd.Options{})
 	_, err := p.Back(t.Context())
 	assert.ErrorIs(t, err, rankd.ErrNoFormer)
 	assert.Equal(t, rankd.Reloads{Failed: 1, Err: rankd.ErrNoFormer}, p.Reloads())
@@ -172,8 +96,8 @@ func TestABrokenReloadChangesNothing(t *testing.T) {
 		want       []string // in the error
 	}{
 		"a plan that is not JSON":           {"plans/b.plan.json", "{\n  x", []string{"b.plan.json", "line 2"}},
-		"a plan of an op that is not there": {"plans/b.plan.json", strings.Replace(versionPlan("b", 1), "core::follow", "core::folow", 1), []string{"b.plan.json", "rows", "core::folow"}},
-		"a plan under another's name":       {"plans/b.plan.json", versionPlan("versioned", 1), []string{"b.plan.json", "plan_name"}},
+		"a plan of an op that is not there": {"plans/b.plan.json", strings.Replace(enginetest.VersionPlan("b", 1), "core::follow", "core::folow", 1), []string{"b.plan.json", "rows", "core::folow"}},
+		"a plan under another's name":       {"plans/b.plan.json", enginetest.VersionPlan("versioned", 1), []string{"b.plan.json", "plan_name"}},
 		"two plans":                         {"plans/versioned.plan.ts", "export", []string{"versioned.plan.json and versioned.plan.ts"}},
 		"a source without a compiler":       {"plans/b.plan.ts", "export", []string{"b.plan.ts", "no compiler"}},
 		"a table":                           {"tables/keys.toml", "[[key]]\nid = x", []string{"folder tables: keys.toml", "line 2"}},
@@ -181,17 +105,17 @@ func TestABrokenReloadChangesNothing(t *testing.T) {
 		"a model":                           {"models/m.json", "{", []string{"folder models: m.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := openProject(t, rankd.Options{})
+			p := enginetest.OpenProject(t, rankd.Options{})
 			_, err := p.Plans()
 			require.NoError(t, err)
 			before := p.Generation()
-			p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
-			sound, _ := os.ReadFile(filepath.Join(p.dir, c.file))
+			p.Write("plans/versioned.plan.json", enginetest.VersionPlan("versioned", 2))
+			sound, _ := os.ReadFile(filepath.Join(p.Dir, c.file))
 			text := c.text
 			if old, by, edits := strings.Cut(c.text, "="); edits && len(old) == 4 {
 				text = strings.Replace(string(sound), old, by, 1)
 			}
-			p.write(c.file, text)
+			p.Write(c.file, text)
 			got, err := p.Reload(t.Context())
 			require.Error(t, err)
 			for _, want := range c.want {
@@ -200,18 +124,18 @@ func TestABrokenReloadChangesNothing(t *testing.T) {
 			assert.Equal(t, before, got)
 			assert.Equal(t, before, p.Generation())
 			assert.Equal(t, rankd.Reloads{Failed: 1, Err: err}, p.Reloads())
-			assert.Equal(t, 1, p.says("versioned"))
+			assert.Equal(t, 1, p.Says("versioned"))
 
 			if sound != nil {
-				p.write(c.file, string(sound))
+				p.Write(c.file, string(sound))
 			} else {
-				require.NoError(t, os.Remove(filepath.Join(p.dir, c.file)))
+				require.NoError(t, os.Remove(filepath.Join(p.Dir, c.file)))
 			}
-			p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
+			p.Write("plans/versioned.plan.json", enginetest.VersionPlan("versioned", 2))
 			_, err = p.Reload(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, rankd.Reloads{Succeeded: 1, Failed: 1}, p.Reloads())
-			assert.Equal(t, 2, p.says("versioned"))
+			assert.Equal(t, 2, p.Says("versioned"))
 		})
 	}
 }
@@ -242,7 +166,7 @@ func TestALinkThatIsReplacedDuringAReload(t *testing.T) {
 				require.NoError(t, os.Mkdir(folder, 0o755))
 				for i := range plans {
 					plan := fmt.Sprint("p", i)
-					writeFile(t, filepath.Join(folder, plan+".plan.json"), versionPlan(plan, version))
+					enginetest.WriteFile(t, filepath.Join(folder, plan+".plan.json"), enginetest.VersionPlan(plan, version))
 				}
 			}
 			link, folder := filepath.Join(dir, "data"), filepath.Join(dir, "data")
@@ -259,7 +183,7 @@ func TestALinkThatIsReplacedDuringAReload(t *testing.T) {
 				}
 			}
 			files := &hooked{FS: os.DirFS(folder), hook: func() {}}
-			p := openProject(t, rankd.Options{Plans: files})
+			p := enginetest.OpenProject(t, rankd.Options{Plans: files})
 			_, err := p.Plans()
 			require.NoError(t, err)
 			swapped := true
@@ -276,7 +200,7 @@ func TestALinkThatIsReplacedDuringAReload(t *testing.T) {
 				require.NoError(t, err)
 				assert.Less(t, opened, 200)
 				for i := range plans {
-					assert.Equal(t, version, p.says(fmt.Sprint("p", i)), "the link was replaced before open %d", at)
+					assert.Equal(t, version, p.Says(fmt.Sprint("p", i)), "the link was replaced before open %d", at)
 				}
 			}
 		})
@@ -288,24 +212,24 @@ func TestFilesThatNeverStay(t *testing.T) {
 	files := &hooked{hook: func() {}}
 	dir := t.TempDir()
 	files.FS = os.DirFS(dir)
-	writeFile(t, filepath.Join(dir, "versioned.plan.json"), versionPlan("versioned", 1))
-	p := openProject(t, rankd.Options{Plans: files})
+	enginetest.WriteFile(t, filepath.Join(dir, "versioned.plan.json"), enginetest.VersionPlan("versioned", 1))
+	p := enginetest.OpenProject(t, rankd.Options{Plans: files})
 	n := 1
 	files.hook = func() {
 		n++
-		writeFile(t, filepath.Join(dir, "versioned.plan.json"), versionPlan("versioned", n))
+		enginetest.WriteFile(t, filepath.Join(dir, "versioned.plan.json"), enginetest.VersionPlan("versioned", n))
 	}
 	_, err := p.Reload(t.Context())
 	require.ErrorContains(t, err, "have changed while they were read")
 	files.hook = func() {}
-	assert.Equal(t, n, p.says("versioned"), "a plan is read when it is first asked for")
+	assert.Equal(t, n, p.Says("versioned"), "a plan is read when it is first asked for")
 }
 
 // A folder that has lost all plans is not mounted, or half copied. A plan whose file has become a folder is none.
 func TestAFolderWithoutPlansIsRefused(t *testing.T) {
-	p := openProject(t, rankd.Options{})
-	assert.Equal(t, 1, p.says("versioned"))
-	file := filepath.Join(p.dir, "plans/versioned.plan.json")
+	p := enginetest.OpenProject(t, rankd.Options{})
+	assert.Equal(t, 1, p.Says("versioned"))
+	file := filepath.Join(p.Dir, "plans/versioned.plan.json")
 	require.NoError(t, os.Remove(file))
 	_, err := p.Reload(t.Context())
 	require.EqualError(t, err, "folder plans holds no plan any more: is it mounted, or half copied?")
@@ -313,23 +237,23 @@ func TestAFolderWithoutPlansIsRefused(t *testing.T) {
 	require.NoError(t, os.Mkdir(file, 0o755))
 	_, err = p.Reload(t.Context())
 	require.EqualError(t, err, "versioned.plan.json: is a folder, must be a regular file")
-	require.NoError(t, os.Rename(file, filepath.Join(p.dir, "plans/b.plan.ts")))
+	require.NoError(t, os.Rename(file, filepath.Join(p.Dir, "plans/b.plan.ts")))
 	_, err = p.Reload(t.Context())
 	require.ErrorContains(t, err, "b.plan.ts: ")
-	assert.Equal(t, 1, p.says("versioned"))
+	assert.Equal(t, 1, p.Says("versioned"))
 }
 
 // A plan that came with a reload that was refused is unknown to those who keep a list of plans, and its error says why.
 func TestUnknownAfterARefusedReload(t *testing.T) {
-	p := openProject(t, rankd.Options{})
-	p.write("plans/new.plan.json", versionPlan("new", 1))
-	p.write("plans/broken.plan.json", "{")
+	p := enginetest.OpenProject(t, rankd.Options{})
+	p.Write("plans/new.plan.json", enginetest.VersionPlan("new", 1))
+	p.Write("plans/broken.plan.json", "{")
 	_, err := p.Reload(t.Context())
 	require.Error(t, err)
 	refused := p.Intake().UnknownPlan("r", "new")
 	require.ErrorIs(t, refused, rankd.ErrUnknownPlan)
 	assert.Equal(t, `unknown plan "new": its file in folder plans is not loaded yet; the last reload was refused`, refused.Detail)
-	require.NoError(t, os.Remove(filepath.Join(p.dir, "plans/broken.plan.json")))
+	require.NoError(t, os.Remove(filepath.Join(p.Dir, "plans/broken.plan.json")))
 	_, err = p.Reload(t.Context())
 	require.NoError(t, err)
 	assert.NotContains(t, p.Intake().UnknownPlan("r", "newer").Detail, "reload")
@@ -348,7 +272,7 @@ func TestReloadChangesEndpoints(t *testing.T) {
 			{"node_id": "each", "op": "candidates", "inputs": ["held"], "params": {"endpoint": %q, "key": "of:{id}"}},
 			{"node_id": "out", "op": "union", "inputs": ["rows", "each"]}]}`, name, id, id)
 	}
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
 			servers := []*miniredis.Miniredis{miniredis.RunT(t), miniredis.RunT(t), miniredis.RunT(t)}
 			for i, s := range servers {
@@ -357,17 +281,17 @@ func TestReloadChangesEndpoints(t *testing.T) {
 				_, err = s.Lpush("of:1", strconv.Itoa(10*(i+1)+1))
 				require.NoError(t, err)
 			}
-			p := &project{t: t, dir: t.TempDir()}
+			p := &enginetest.Project{T: t, Dir: t.TempDir()}
 			for _, sub := range []string{"plans", "tables"} {
-				require.NoError(t, os.Mkdir(filepath.Join(p.dir, sub), 0o755))
+				require.NoError(t, os.Mkdir(filepath.Join(p.Dir, sub), 0o755))
 			}
 			for name, file := range (registrytest.Tables{Keys: registrytest.ID}).FS() {
 				if !strings.HasPrefix(name, "endpoints.") {
-					p.write("tables/"+name, string(file.Data))
+					p.Write("tables/"+name, string(file.Data))
 				}
 			}
-			p.write("plans/first.plan.json", read("first", "ep_0001"))
-			p.write("tables/endpoints.test.toml", endpoint("ep_0001", servers[0], ""))
+			p.Write("plans/first.plan.json", read("first", "ep_0001"))
+			p.Write("tables/endpoints.test.toml", endpoint("ep_0001", servers[0], ""))
 			entered, leave := make(chan struct{}), make(chan struct{})
 			holds := atomic.Bool{}
 			held := heldSpec(entered, leave)
@@ -380,7 +304,7 @@ func TestReloadChangesEndpoints(t *testing.T) {
 			}
 			var err error
 			p.Engine, err = rankd.Open(rankd.Options{
-				Model: model, Env: "test", Registry: os.DirFS(filepath.Join(p.dir, "tables")), Plans: os.DirFS(filepath.Join(p.dir, "plans")), Tasks: []task.Spec{held},
+				Model: model, Env: "test", Registry: os.DirFS(filepath.Join(p.Dir, "tables")), Plans: os.DirFS(filepath.Join(p.Dir, "plans")), Tasks: []task.Spec{held},
 			})
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, p.Close()) }()
@@ -389,7 +313,7 @@ func TestReloadChangesEndpoints(t *testing.T) {
 				if !assert.NoError(t, err) {
 					return nil
 				}
-				return slices.Collect(ids(a.Output(0)))
+				return slices.Collect(enginetest.IDs(a.Output(0)))
 			}
 			reload := func() error {
 				_, err := p.Reload(t.Context())
@@ -402,15 +326,15 @@ func TestReloadChangesEndpoints(t *testing.T) {
 			go func() { before <- ask("first") }()
 			<-entered
 			holds.Store(false)
-			p.write("tables/endpoints.test.toml", endpoint("ep_0001", servers[1], cacheForAnHour)+endpoint("ep_0002", servers[2], ""))
-			p.write("plans/second.plan.json", read("second", "ep_0002"))
+			p.Write("tables/endpoints.test.toml", endpoint("ep_0001", servers[1], enginetest.CacheForAnHour)+endpoint("ep_0002", servers[2], ""))
+			p.Write("plans/second.plan.json", read("second", "ep_0002"))
 			require.NoError(t, reload())
 			if model != rankd.Sequential { // It runs one request at a time.
 				require.Equal(t, []int64{20, 21}, ask("first"))
 				require.Equal(t, []int64{30, 31}, ask("second"))
 			}
-			p.write("tables/endpoints.test.toml", endpoint("ep_0001", servers[1], cacheForAnHour))
-			require.NoError(t, os.Remove(filepath.Join(p.dir, "plans/second.plan.json")))
+			p.Write("tables/endpoints.test.toml", endpoint("ep_0001", servers[1], enginetest.CacheForAnHour))
+			require.NoError(t, os.Remove(filepath.Join(p.Dir, "plans/second.plan.json")))
 			require.NoError(t, reload())
 			assert.Positive(t, servers[0].CurrentConnectionCount(), "a request uses the server that it began with")
 			close(leave)
@@ -427,7 +351,7 @@ func TestReloadChangesEndpoints(t *testing.T) {
 
 			port := servers[2].Port()
 			servers[2].Close()
-			p.write("tables/endpoints.test.toml", endpoint("ep_0001", servers[1], cacheForAnHour)+strings.Replace(endpoint("ep_0003", servers[0], ""), servers[0].Port(), port, 1))
+			p.Write("tables/endpoints.test.toml", endpoint("ep_0001", servers[1], enginetest.CacheForAnHour)+strings.Replace(endpoint("ep_0003", servers[0], ""), servers[0].Port(), port, 1))
 			generation := p.Generation()
 			require.ErrorContains(t, reload(), "endpoint ep_0003, which is new or has changed: ")
 			assert.Equal(t, generation, p.Generation())
@@ -438,19 +362,19 @@ func TestReloadChangesEndpoints(t *testing.T) {
 
 // A plan that was already refused before may stay so. The others change all the same.
 func TestAPlanThatStaysRefused(t *testing.T) {
-	p := openProject(t, rankd.Options{})
-	p.write("plans/draft.plan.json", "{")
+	p := enginetest.OpenProject(t, rankd.Options{})
+	p.Write("plans/draft.plan.json", "{")
 	_, err := p.Plans()
 	require.NoError(t, err)
-	p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
+	p.Write("plans/versioned.plan.json", enginetest.VersionPlan("versioned", 2))
 	_, err = p.Reload(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, 2, p.says("versioned"))
-	p.write("plans/draft.plan.json", versionPlan("draft", 3))
+	assert.Equal(t, 2, p.Says("versioned"))
+	p.Write("plans/draft.plan.json", enginetest.VersionPlan("draft", 3))
 	_, err = p.Reload(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, 3, p.says("draft"))
-	p.write("plans/draft.plan.json", "{")
+	assert.Equal(t, 3, p.Says("draft"))
+	p.Write("plans/draft.plan.json", "{")
 	_, err = p.Reload(t.Context())
 	assert.ErrorContains(t, err, "draft.plan.json")
 }
@@ -470,30 +394,30 @@ func heldSpec(entered chan<- struct{}, leave <-chan struct{}) task.Spec {
 // TestARequestEndsOnItsGeneration changes a plan, a table and the plan's column while a request
 // waits in the middle of its plan.
 func TestARequestEndsOnItsGeneration(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
 			entered, leave := make(chan struct{}, 8), make(chan struct{})
-			p := openProject(t, rankd.Options{Model: model, Tasks: []task.Spec{heldSpec(entered, leave)}})
+			p := enginetest.OpenProject(t, rankd.Options{Model: model, Tasks: []task.Spec{heldSpec(entered, leave)}})
 			held := func(version int) string {
-				text := strings.Replace(versionPlan("held", version), `{"node_id": "score", "op": "core::vm", "inputs": ["rows"]`,
+				text := strings.Replace(enginetest.VersionPlan("held", version), `{"node_id": "score", "op": "core::vm", "inputs": ["rows"]`,
 					`{"node_id": "held", "op": "test::held", "inputs": ["rows"]}, {"node_id": "score", "op": "core::vm", "inputs": ["held"]`, 1)
 				return text
 			}
-			p.write("plans/held.plan.json", held(1))
+			p.Write("plans/held.plan.json", held(1))
 			answers := make(chan string, 1)
 			p.Submit(t.Context(), rankd.Request{Plan: "held", UserID: 1}, func(a *rankd.Answer, err error) {
 				if err != nil {
 					answers <- err.Error()
 					return
 				}
-				v, err := version(a)
+				v, err := enginetest.AnsweredVersion(a)
 				answers <- fmt.Sprint(v, err, " ", a.Output(0).Columns()[0].Name)
 			})
 			<-entered
-			p.write("plans/held.plan.json", held(2))
-			keys, err := os.ReadFile(filepath.Join(p.dir, "tables/keys.toml"))
+			p.Write("plans/held.plan.json", held(2))
+			keys, err := os.ReadFile(filepath.Join(p.Dir, "tables/keys.toml"))
 			require.NoError(t, err)
-			p.write("tables/keys.toml", string(keys)+"\n[[key]]\nid = 77001\nname = \"of_the_second\"\ntype = \"float\"\nwritable = true\n")
+			p.Write("tables/keys.toml", string(keys)+"\n[[key]]\nid = 77001\nname = \"of_the_second\"\ntype = \"float\"\nwritable = true\n")
 			reloaded := make(chan error, 1)
 			go func() {
 				_, err := p.Reload(t.Context())
@@ -503,7 +427,7 @@ func TestARequestEndsOnItsGeneration(t *testing.T) {
 			close(leave)
 			require.NoError(t, <-reloaded)
 			assert.Equal(t, "1 <nil> final_score", <-answers)
-			assert.Equal(t, 2, p.says("held"))
+			assert.Equal(t, 2, p.Says("held"))
 			_, known := p.Registry().KeyByName("of_the_second")
 			assert.True(t, known)
 		})
@@ -513,7 +437,7 @@ func TestARequestEndsOnItsGeneration(t *testing.T) {
 // TestARequestThatWasParsedBefore: a request that was parsed before a reload begins with the
 // tables that it was parsed with, or not at all.
 func TestARequestThatWasParsedBefore(t *testing.T) {
-	p := openProject(t, rankd.Options{})
+	p := enginetest.OpenProject(t, rankd.Options{})
 	r, err := p.ParseRequest([]byte(`{"user_id": 1, "plan": "versioned", "param_overrides": {"weight": 3}}`))
 	require.NoError(t, err)
 	plain, err := p.ParseRequest([]byte(`{"user_id": 1, "plan": "versioned"}`))
@@ -523,9 +447,9 @@ func TestARequestThatWasParsedBefore(t *testing.T) {
 		if err != nil {
 			return 0, err
 		}
-		return version(a)
+		return enginetest.AnsweredVersion(a)
 	}
-	params, err := os.ReadFile(filepath.Join(p.dir, "tables/params.toml"))
+	params, err := os.ReadFile(filepath.Join(p.Dir, "tables/params.toml"))
 	require.NoError(t, err)
 	for i, want := range []struct {
 		parsed  int
@@ -537,8 +461,8 @@ func TestARequestThatWasParsedBefore(t *testing.T) {
 		got, err = rank(plain)
 		require.NoError(t, err)
 		assert.Equal(t, i+1, got)
-		p.write("plans/versioned.plan.json", versionPlan("versioned", i+2))
-		p.write("tables/params.toml", string(params)+fmt.Sprintf("\n[[param]]\nid = %d\nname = \"more_%d\"\ntype = \"int\"\n", 900+i, i))
+		p.Write("plans/versioned.plan.json", enginetest.VersionPlan("versioned", i+2))
+		p.Write("tables/params.toml", string(params)+fmt.Sprintf("\n[[param]]\nid = %d\nname = \"more_%d\"\ntype = \"int\"\n", 900+i, i))
 		_, err = p.Reload(t.Context())
 		require.NoError(t, err)
 	}
@@ -547,9 +471,9 @@ func TestARequestThatWasParsedBefore(t *testing.T) {
 // TestReloadUnderLoad changes the plan as fast as it can, every second time to a broken one,
 // while requests run.
 func TestReloadUnderLoad(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
-			p := openProject(t, rankd.Options{Model: model})
+			p := enginetest.OpenProject(t, rankd.Options{Model: model})
 			var asked atomic.Int64
 			var sent atomic.Int64 // the version that was written last
 			sent.Store(1)
@@ -566,7 +490,7 @@ func TestReloadUnderLoad(t *testing.T) {
 						if !assert.NoError(t, err) {
 							return
 						}
-						v, err := version(a)
+						v, err := enginetest.AnsweredVersion(a)
 						if !assert.NoError(t, err) || !assert.GreaterOrEqual(t, v, last, "an older generation") || !assert.LessOrEqual(t, int64(v), sent.Load()) {
 							return
 						}
@@ -578,10 +502,10 @@ func TestReloadUnderLoad(t *testing.T) {
 			for v := 2; v < reloads; v++ {
 				sent.Store(int64(v))
 				broken := v%2 == 0
-				if p.write("plans/versioned.plan.json", versionPlan("versioned", v)); broken {
-					p.write("plans/broken.plan.json", "{")
+				if p.Write("plans/versioned.plan.json", enginetest.VersionPlan("versioned", v)); broken {
+					p.Write("plans/broken.plan.json", "{")
 				} else {
-					require.NoError(t, os.Remove(filepath.Join(p.dir, "plans/broken.plan.json")))
+					require.NoError(t, os.Remove(filepath.Join(p.Dir, "plans/broken.plan.json")))
 				}
 				_, err := p.Reload(t.Context())
 				assert.Equal(t, broken, err != nil, err)
@@ -590,59 +514,15 @@ func TestReloadUnderLoad(t *testing.T) {
 			require.Eventually(t, func() bool { return asked.Load() > seen+8 }, 10*time.Second, time.Millisecond)
 			end()
 			load.Wait()
-			assert.Equal(t, reloads-1, p.says("versioned"))
+			assert.Equal(t, reloads-1, p.Says("versioned"))
 			assert.EqualValues(t, reloads/2-1, p.Reloads().Succeeded)
 		})
 	}
 }
 
-// TestFormerGenerationsGo checks that an engine holds two generations, however many it has had.
-func TestFormerGenerationsGo(t *testing.T) {
-	for _, model := range models {
-		t.Run(string(model), func(t *testing.T) {
-			p := openProject(t, rankd.Options{Model: model})
-			params, err := os.ReadFile(filepath.Join(p.dir, "tables/params.toml"))
-			require.NoError(t, err)
-			var gone []func() bool
-			counted := map[string]uint64{}
-			for v := 2; v < 12; v++ {
-				p.says("versioned")
-				gone = append(gone, rankd.Gone(p.Engine))
-				p.write("plans/versioned.plan.json", versionPlan("versioned", v))
-				p.write("tables/params.toml", string(params)+fmt.Sprintf("\n[[param]]\nid = 900\nname = \"more_%d\"\ntype = \"int\"\n", v))
-				_, err := p.Reload(t.Context())
-				require.NoError(t, err)
-				for name, s := range p.Metrics().Plans {
-					assert.GreaterOrEqual(t, s.Inline+s.Offloaded, counted[name], "counters stay")
-					counted[name] = s.Inline + s.Offloaded
-				}
-			}
-			p.says("versioned") // and those that are used again are not among the former ones
-			for i, gone := range gone[:len(gone)-2] {
-				assert.Eventually(t, func() bool { runtime.GC(); return gone() }, 10*time.Second, time.Millisecond, "generation %d", i+1)
-			}
-		})
-	}
-}
-
-// TestWhatIsTheSameIsShared: a model and a plan whose files have not changed are not read
-// twice.
-func TestWhatIsTheSameIsShared(t *testing.T) {
-	p := openProject(t, rankd.Options{})
-	p.write("plans/other.plan.json", versionPlan("other", 5))
-	_, err := p.Plans()
-	require.NoError(t, err)
-	other := rankd.GraphOf(p.Engine, "other")
-	p.write("plans/versioned.plan.json", versionPlan("versioned", 2))
-	_, err = p.Reload(t.Context())
-	require.NoError(t, err)
-	assert.Same(t, other, rankd.GraphOf(p.Engine, "other"))
-	assert.Equal(t, 2, p.says("versioned"))
-}
-
 // TestReloadInACallback: a reload there would wait for its own end.
 func TestReloadInACallback(t *testing.T) {
-	p := openProject(t, rankd.Options{})
+	p := enginetest.OpenProject(t, rankd.Options{})
 	refused := make(chan error, 1)
 	p.Submit(t.Context(), rankd.Request{Plan: "versioned", UserID: 1}, func(*rankd.Answer, error) {
 		_, err := p.Reload(context.Background())
@@ -656,7 +536,7 @@ func TestReloadInACallback(t *testing.T) {
 
 // aliasPlans are two versions of a plan, and what aliases.toml says.
 func aliasPlans(aliases string) fstest.MapFS {
-	folder := plans(map[string]string{"home_v7": threeRows, "home_v8": `{"node_id": "out", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}}`})
+	folder := enginetest.Plans(map[string]string{"home_v7": enginetest.ThreeRows, "home_v8": `{"node_id": "out", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}}`})
 	folder[plan.AliasesFile] = &fstest.MapFile{Data: []byte(aliases)}
 	return folder
 }
@@ -668,7 +548,7 @@ const halfHome = `home = { a = "home_v7", b = "home_v8", b_share = 50 }` + "\n" 
 func TestAlias(t *testing.T) {
 	o := rankd.Options{Plans: aliasPlans(halfHome), Plan: "home", AllowRequestTrace: true, AllowRequestExplain: true}
 	side := plan.Alias{Name: "home", A: "home_v7", B: "home_v8", BShare: 50, Salt: "home"}
-	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 		_, err := e.Plans()
 		require.NoError(t, err)
 		g := e.Generation()
@@ -720,9 +600,9 @@ func TestAlias(t *testing.T) {
 
 // TestAnAliasFailsAsItsSide: the error of a request for an alias says which plan ran.
 func TestAnAliasFailsAsItsSide(t *testing.T) {
-	folder := plans(map[string]string{"home_v7": `{"node_id": "out", "op": "test::fixed_source", "inputs": [], "params": {"row_count": -1}}`})
+	folder := enginetest.Plans(map[string]string{"home_v7": `{"node_id": "out", "op": "test::fixed_source", "inputs": [], "params": {"row_count": -1}}`})
 	folder[plan.AliasesFile] = &fstest.MapFile{Data: []byte(`home = "home_v7"`)}
-	e := open(t, rankd.Options{Plans: folder})
+	e := enginetest.Open(t, rankd.Options{Plans: folder})
 	_, err := e.Rank(t.Context(), rankd.Request{Plan: "home", UserID: 1})
 	var failed *rankd.Error
 	require.ErrorAs(t, err, &failed)
@@ -748,11 +628,11 @@ func TestAliasesThatAreRefused(t *testing.T) {
 // TestAReloadMovesAShare: a canary grows, becomes everybody's plan, and goes back. A file with
 // an error changes nothing.
 func TestAReloadMovesAShare(t *testing.T) {
-	p := openProject(t, rankd.Options{})
-	p.write("plans/home_v7.plan.json", versionPlan("home_v7", 7))
-	p.write("plans/home_v8.plan.json", versionPlan("home_v8", 8))
+	p := enginetest.OpenProject(t, rankd.Options{})
+	p.Write("plans/home_v7.plan.json", enginetest.VersionPlan("home_v7", 7))
+	p.Write("plans/home_v8.plan.json", enginetest.VersionPlan("home_v8", 8))
 	share := func(share string) {
-		p.write("plans/aliases.toml", `home = { a = "home_v7", b = "home_v8", b_share = `+share+` }`)
+		p.Write("plans/aliases.toml", `home = { a = "home_v7", b = "home_v8", b_share = `+share+` }`)
 	}
 	inB := func() (users []int64) {
 		for user := int64(1); user <= 60; user++ {
@@ -777,19 +657,19 @@ func TestAReloadMovesAShare(t *testing.T) {
 	assert.Subset(t, many, few)
 	assert.Greater(t, len(many), len(few))
 	before := p.Generation()
-	p.write("plans/home_v8.plan.json", `{"plan_name": 5}`)
+	p.Write("plans/home_v8.plan.json", `{"plan_name": 5}`)
 	require.Error(t, reload(), "a plan that was sound")
 	share("101")
 	require.ErrorContains(t, reload(), "b_share must be a number from 0 to 100")
-	p.write("plans/aliases.toml", `home = { a = "home_v7", b = "home_v9", b_share = 5 }`)
-	p.write("plans/home_v8.plan.json", versionPlan("home_v8", 8))
+	p.Write("plans/aliases.toml", `home = { a = "home_v7", b = "home_v9", b_share = 5 }`)
+	p.Write("plans/home_v8.plan.json", enginetest.VersionPlan("home_v8", 8))
 	require.ErrorContains(t, reload(), "home: there is no plan home_v9")
 	assert.Equal(t, before, p.Generation())
 	assert.Equal(t, many, inB())
-	p.write("plans/aliases.toml", `home = "home_v8"`)
+	p.Write("plans/aliases.toml", `home = "home_v8"`)
 	require.NoError(t, reload())
 	assert.Empty(t, inB(), "all have side a, which is the new plan")
-	assert.Equal(t, 8, p.says("home"))
+	assert.Equal(t, 8, p.Says("home"))
 	_, err := p.Back(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, many, inB())

@@ -1,16 +1,15 @@
-package rankd_test
+package data_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,15 +20,6 @@ import (
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
-
-// lenientPlans returns a plan folder with one plan per node list. Its nodes may have on_error.
-func lenientPlans(nodes map[string]string) fstest.MapFS {
-	folder := plans(nodes)
-	for _, file := range folder {
-		file.Data = []byte(strings.Replace(string(file.Data), `"schema_version"`, `"capabilities_required": ["cap.rankd.on_error.v1"], "schema_version"`, 1))
-	}
-	return folder
-}
 
 var errBroken = errors.New("this task is broken")
 
@@ -42,7 +32,7 @@ var brokenTasks = []task.Spec{
 }
 
 var completenessPlans = map[string]string{
-	"strict": threeRows,
+	"strict": enginetest.ThreeRows,
 	"open": `{"node_id": "src", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},
 		{"node_id": "out", "op": "test::open", "inputs": ["src"]}`,
 	"several": `{"node_id": "src", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},
@@ -60,20 +50,13 @@ var completenessPlans = map[string]string{
 		{"node_id": "out", "op": "core::concat", "inputs": ["soon"], "params": {"rhs": "late"}}`,
 }
 
-// answerJSON returns the members of an answer's JSON form.
-func answerJSON(t *testing.T, a *rankd.Answer) (members map[string]json.RawMessage) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal(a.AppendJSON(nil, rankd.FormatFlat), &members))
-	return members
-}
-
 func TestCompleteness(t *testing.T) {
-	forModels(t, rankd.Options{Plans: lenientPlans(completenessPlans), Tasks: brokenTasks}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Plans: enginetest.LenientPlans(completenessPlans), Tasks: brokenTasks}, func(t *testing.T, e *rankd.Engine) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "strict", UserID: 1})
 		require.NoError(t, err)
 		assert.Nil(t, a.Completeness())
 		assert.False(t, a.Degraded())
-		assert.NotContains(t, answerJSON(t, a), "completeness", "answers of other plans are as they were")
+		assert.NotContains(t, enginetest.AnswerJSON(t, a), "completeness", "answers of other plans are as they were")
 
 		a, err = e.Rank(t.Context(), rankd.Request{Plan: "several", UserID: 1})
 		require.NoError(t, err)
@@ -87,13 +70,13 @@ func TestCompleteness(t *testing.T) {
 		assert.JSONEq(t, `{
 			"a": {"op": "test::broken", "label": "recs", "status": "fallback", "fallback": "few", "reason": "Node execution failed", "detail": "this task is broken"},
 			"b": {"op": "test::broken", "status": "failed", "reason": "Node execution failed", "detail": "this task is broken"},
-			"c": {"op": "test::sleep", "status": "ok"}}`, string(answerJSON(t, a)["completeness"]))
+			"c": {"op": "test::sleep", "status": "ok"}}`, string(enginetest.AnswerJSON(t, a)["completeness"]))
 
 		a, err = e.Rank(t.Context(), rankd.Request{Plan: "open", UserID: 1})
 		require.NoError(t, err)
 		assert.True(t, a.Degraded())
 		assert.JSONEq(t, `{"out": {"op": "test::open", "status": "failed", "reason": "Node execution failed", "detail": "this task is broken"}}`,
-			string(answerJSON(t, a)["completeness"]))
+			string(enginetest.AnswerJSON(t, a)["completeness"]))
 	})
 }
 
@@ -103,12 +86,12 @@ func TestRequireByALabelOfSeveralNodes(t *testing.T) {
 		return fmt.Sprintf(`{"node_id": %q, "op": %q, "inputs": ["src"], "params": {"trace": "both"}, "on_error": "empty"}`, id, op)
 	}
 	folder := func(first, second string) fstest.MapFS {
-		return lenientPlans(map[string]string{"p": `{"node_id": "src", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},` +
+		return enginetest.LenientPlans(map[string]string{"p": `{"node_id": "src", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},` +
 			node("a", first) + "," + node("b", second) + `, {"node_id": "out", "op": "core::concat", "inputs": ["a"], "params": {"rhs": "b"}}`})
 	}
 	for broken, plans := range map[string]fstest.MapFS{"a": folder("test::broken", "test::fine"), "b": folder("test::fine", "test::broken")} {
 		fine := task.Spec{Op: "test::fine", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) { return c.Inputs[0], nil }}
-		e := open(t, rankd.Options{Plans: plans, Tasks: append([]task.Spec{fine}, brokenTasks...)})
+		e := enginetest.Open(t, rankd.Options{Plans: plans, Tasks: append([]task.Spec{fine}, brokenTasks...)})
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 		require.NoError(t, err)
 		_, err = e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Require: []string{"both"}})
@@ -126,33 +109,16 @@ func TestRequireByALabelOfSeveralNodes(t *testing.T) {
 }
 
 func TestALateNodeIsNamed(t *testing.T) {
-	e := open(t, rankd.Options{Plans: lenientPlans(completenessPlans), Tasks: brokenTasks, AllowRequestTrace: true})
+	e := enginetest.Open(t, rankd.Options{Plans: enginetest.LenientPlans(completenessPlans), Tasks: brokenTasks, AllowRequestTrace: true})
 	a, err := e.Rank(t.Context(), rankd.Request{Plan: "slow", UserID: 1, Trace: true})
 	require.NoError(t, err)
 	assert.Less(t, a.Elapsed, time.Minute)
 	assert.JSONEq(t, `{"late": {"op": "test::sleep", "status": "late", "reason": "Given up", "detail": "given up: only optional nodes were left running"}}`,
-		string(answerJSON(t, a)["completeness"]))
+		string(enginetest.AnswerJSON(t, a)["completeness"]))
 	late := a.Trace().Nodes[1]
 	assert.True(t, a.Trace().Request.Degraded)
 	assert.Equal(t, [2]string{"late", "empty"}, [2]string{string(late.Status), string(late.StandIn)})
 	assert.EqualValues(t, 1, e.Metrics().Plans["slow"].Degraded)
-}
-
-// command sends a command to a Redis.
-func command(t *testing.T, addr string, words ...string) {
-	t.Helper()
-	c, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
-	defer c.Close()
-	text := fmt.Sprintf("*%d\r\n", len(words))
-	for _, w := range words {
-		text += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
-	}
-	_, err = c.Write([]byte(text))
-	require.NoError(t, err)
-	reply, err := bufio.NewReader(c).ReadString('\n')
-	require.NoError(t, err)
-	require.NotEqual(t, byte('-'), reply[0], reply)
 }
 
 // TestPartialAnswersAreTheSameOnEveryModel: a user whose key has the wrong type is left out, and the answer says so.
@@ -160,7 +126,7 @@ func TestPartialAnswersAreTheSameOnEveryModel(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
-	forModels(t, rankd.Options{Redis: redis.Addr(), Plans: lenientPlans(completenessPlans), Tasks: brokenTasks}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Redis: redis.Addr(), Plans: enginetest.LenientPlans(completenessPlans), Tasks: brokenTasks}, func(t *testing.T, e *rankd.Engine) {
 		whole, err := e.Rank(t.Context(), rankd.Request{Plan: "follows", UserID: 2})
 		require.NoError(t, err)
 		require.Equal(t, 5, whole.Len())
@@ -170,9 +136,9 @@ func TestPartialAnswersAreTheSameOnEveryModel(t *testing.T) {
 			ids = append(ids, c.ID())
 		}
 		broken := fmt.Sprint("user:", ids[1])
-		command(t, redis.Addr(), "DEL", broken)
-		command(t, redis.Addr(), "SET", broken, "x")
-		defer command(t, redis.Addr(), "DEL", broken)
+		enginetest.Command(t, redis.Addr(), "DEL", broken)
+		enginetest.Command(t, redis.Addr(), "SET", broken, "x")
+		defer enginetest.Command(t, redis.Addr(), "DEL", broken)
 
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "follows", UserID: 2})
 		require.NoError(t, err)
@@ -198,7 +164,7 @@ func TestPartialAnswersAreTheSameOnEveryModel(t *testing.T) {
 }
 
 func TestRequire(t *testing.T) {
-	forModels(t, rankd.Options{Plans: lenientPlans(completenessPlans), Tasks: brokenTasks, Synthetic: true}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Plans: enginetest.LenientPlans(completenessPlans), Tasks: brokenTasks, Synthetic: true}, func(t *testing.T, e *rankd.Engine) {
 		for _, c := range []struct {
 			name, plan string
 			require    []string
@@ -230,7 +196,7 @@ func TestRequire(t *testing.T) {
 }
 
 func TestRequireInJSON(t *testing.T) {
-	e := open(t, rankd.Options{Plans: lenientPlans(completenessPlans), Tasks: brokenTasks})
+	e := enginetest.Open(t, rankd.Options{Plans: enginetest.LenientPlans(completenessPlans), Tasks: brokenTasks})
 	for doc, want := range map[string]string{
 		`{"user_id": 1, "plan": "several", "require": ["c", "recs"]}`:                           "",
 		`{"user_id": 1, "plan": "several", "require": null}`:                                    "",

@@ -1,4 +1,4 @@
-package rankd_test
+package data_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"testing/fstest"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,7 +27,7 @@ func pageTables() fstest.MapFS {
 	params += registrytest.Param(3, "most", "int", registrytest.Nullable)
 	params += registrytest.Param(4, "weight", "float", registrytest.Nullable)
 	return registrytest.Tables{Keys: registrytest.ID + registrytest.Key(10, "score", "float", registrytest.Nullable, registrytest.Writable),
-		Params: params, Endpoints: registrytest.Redis + "[endpoint.policy]\n" + cacheForAnHour}.FS()
+		Params: params, Endpoints: registrytest.Redis + "[endpoint.policy]\n" + enginetest.CacheForAnHour}.FS()
 }
 
 // pagePlan reads candidates, ranks them and makes a page, in one of three ways. limit, count,
@@ -71,7 +73,7 @@ func TestRequestsGiveIntegers(t *testing.T) {
 		name := fmt.Sprint("states", i)
 		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(pagePlan(name, a.way, fmt.Sprint(a.size), fmt.Sprint(a.most), fmt.Sprint(a.size), fmt.Sprint(a.skip)))}
 	}
-	forModels(t, rankd.Options{Plans: folder, Registry: pageTables(), Redis: redis.Addr(), AllowRequestScheduling: true}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Plans: folder, Registry: pageTables(), Redis: redis.Addr(), AllowRequestScheduling: true}, func(t *testing.T, e *rankd.Engine) {
 		rows := 0
 		for i, a := range all {
 			for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
@@ -84,8 +86,8 @@ func TestRequestsGiveIntegers(t *testing.T) {
 				got, err := e.Rank(t.Context(), rankd.Request{Plan: fmt.Sprint("asks", a.way), UserID: int64(a.user), Scheduling: mode,
 					Context: context, Params: map[string]any{"most": a.most}})
 				require.NoError(t, err)
-				require.Equal(t, jsonMember(t, string(want.AppendJSON(nil, rankd.FormatFlat)), "candidates"),
-					jsonMember(t, string(got.AppendJSON(nil, rankd.FormatFlat)), "candidates"), "%+v in mode %s", a, mode)
+				require.Equal(t, enginetest.JSONMember(t, string(want.AppendJSON(nil, rankd.FormatFlat)), "candidates"),
+					enginetest.JSONMember(t, string(got.AppendJSON(nil, rankd.FormatFlat)), "candidates"), "%+v in mode %s", a, mode)
 				rows += got.Len()
 			}
 		}
@@ -106,7 +108,7 @@ func inbox(n int) []string {
 // error names the parameter.
 func TestRequestsGiveWrongIntegers(t *testing.T) {
 	folder := fstest.MapFS{"p.plan.json": {Data: []byte(pagePlan("p", 0, pageOf[0], pageOf[1], pageOf[2], pageOf[3]))}}
-	forModels(t, rankd.Options{Plans: folder, Registry: pageTables()}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Plans: folder, Registry: pageTables()}, func(t *testing.T, e *rankd.Engine) {
 		for document, want := range map[string]string{
 			`"param_overrides": {"most": 40}, "context": {"page_size": 20, "skip": 30}`: "",
 			`"param_overrides": {"most": 1}, "context": {"page_size": 1, "skip": 0}`:    "",
@@ -189,7 +191,7 @@ func TestKeysOfTheContext(t *testing.T) {
 		{"node_id": "stat", "op": "lookup", "inputs": ["item"], "params": {"endpoint": "ep_0001", "key": "stat:{user}:{category}:{channel}", "fields": ["bought"]}},
 		{"node_id": "age", "op": "lookup", "inputs": ["stat"], "params": {"endpoint": "ep_0001", "key": "user:{user}", "fields": ["age"]}}]}`)}}
 	for _, cache := range []registry.CacheMode{"", "ttl"} {
-		forModels(t, rankd.Options{Registry: tables.FS(), Plans: plan, Redis: redis.Addr(), Cache: cache}, func(t *testing.T, e *rankd.Engine) {
+		enginetest.ForModels(t, rankd.Options{Registry: tables.FS(), Plans: plan, Redis: redis.Addr(), Cache: cache}, func(t *testing.T, e *rankd.Engine) {
 			for range 2 { // The second time, the rows come from memory.
 				for _, c := range []struct {
 					context, params map[string]any

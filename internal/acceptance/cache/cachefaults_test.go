@@ -1,4 +1,4 @@
-package rankd_test
+package cache_test
 
 import (
 	"flag"
@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rankd/rankd/internal/testing/enginetest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -24,9 +26,6 @@ import (
 
 var cacheFaults = flag.Duration("cache_faults", 2*time.Second, "how long TestCacheUnderFaults plays each mode")
 
-// trackedModes are the caches that hear of changes from the server.
-var trackedModes = []string{"broadcast", "track"}
-
 // silenceMax is the value in the endpoint of TestCacheUnderFaults.
 const silenceMax = 300 * time.Millisecond
 
@@ -34,7 +33,7 @@ const silenceMax = 300 * time.Millisecond
 // connections, flushes, stops the server, and starts it again without data. Each request gets
 // at least the version whose writer had its OK silenceMax before the request began.
 func TestCacheUnderFaults(t *testing.T) {
-	for _, mode := range trackedModes {
+	for _, mode := range enginetest.TrackedModes {
 		t.Run(mode, func(t *testing.T) {
 			w := &faultWorld{t: t, redis: testworld.StartRedis(t, "--tracking-table-max-keys", "50")}
 			v := openCachedViewer(t, w.redis.Addr, "cache = \""+mode+"\"\ncache_max_age_ms = 60000\nrequest_timeout_ms = 10000\ntracking_max_silence_ms = "+strconv.FormatInt(silenceMax.Milliseconds(), 10)+"\n")

@@ -1,4 +1,4 @@
-package rankd_test
+package endpoints_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package rankd_test
+package engine_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,15 +57,11 @@ var breaks = []struct {
 	}},
 }
 
-type sink func(*trace.Recording)
-
-func (s sink) Take(r *trace.Recording) { s(r) }
-
 // TestAPanicStillAnswers breaks the engine itself in each step between the end of a body and the answer. The request is
 // answered, the next one is as good as ever, and Close returns.
 func TestAPanicStillAnswers(t *testing.T) {
 	for _, mode := range []rankd.SchedulingMode{"", rankd.OffloadAll, rankd.InlineAll} {
-		for _, model := range models {
+		for _, model := range enginetest.Models {
 			if mode != "" && model != rankd.Reactor {
 				continue
 			}
@@ -83,12 +81,12 @@ func TestAPanicStillAnswers(t *testing.T) {
 							return out, err
 						}}
 						pass := task.Spec{Op: "test::pass", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) { return c.Inputs[0], nil }}
-						e := open(t, rankd.Options{
+						e := enginetest.Open(t, rankd.Options{
 							Model: model, Scheduling: rankd.Scheduling{Mode: mode}, Redis: "127.0.0.1:1" /* not used */, CPUThreads: 2, MaxInflight: 1, MaxQueue: 1,
 							Logger: slog.New(slog.DiscardHandler), Tasks: []task.Spec{plant, pass},
-							Plans: plans(map[string]string{"p": `{"node_id": "a", "op": "test::plant", "inputs": []}, {"node_id": "out", "op": "test::pass", "inputs": ["a"]},
+							Plans: enginetest.Plans(map[string]string{"p": `{"node_id": "a", "op": "test::plant", "inputs": []}, {"node_id": "out", "op": "test::pass", "inputs": ["a"]},
 								{"node_id": "b", "op": "test::pass", "inputs": ["a"]}`}),
-							TraceSink: sink(func(*trace.Recording) {
+							TraceSink: enginetest.Sink(func(*trace.Recording) {
 								if b.name == "the trace sink" && use.Load() > 0 {
 									panic("a deliberate bug")
 								}
@@ -138,7 +136,7 @@ func TestAPanicStillAnswers(t *testing.T) {
 
 // A row set that breaks the encoder makes an error of its answer.
 func TestAPanicOfAnEncoderIsAnError(t *testing.T) {
-	e := open(t, rankd.Options{Redis: "127.0.0.1:1" /* not used */, Logger: slog.New(slog.DiscardHandler), Plans: plans(map[string]string{"p": threeRows})})
+	e := enginetest.Open(t, rankd.Options{Redis: "127.0.0.1:1" /* not used */, Logger: slog.New(slog.DiscardHandler), Plans: enginetest.Plans(map[string]string{"p": enginetest.ThreeRows})})
 	a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", ID: "r", UserID: 1})
 	require.NoError(t, err)
 	a.Output(0).Rows().Batch.IDs = nil

@@ -1,10 +1,12 @@
-package rankd_test
+package engine_test
 
 import (
 	"context"
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,16 +18,16 @@ import (
 // One request runs and one waits. A third is refused at once, without another goroutine. The
 // one that waits is abandoned.
 func TestAdmission(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
-			g := newGate()
-			e := open(t, rankd.Options{
-				Model: model, MaxInflight: 1, MaxQueue: 1, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated, "plain": threeRows}), Plan: "gated",
+			g := enginetest.NewGate()
+			e := enginetest.Open(t, rankd.Options{
+				Model: model, MaxInflight: 1, MaxQueue: 1, Tasks: g.Tasks(), Plans: enginetest.Plans(map[string]string{"gated": enginetest.Gated, "plain": enginetest.ThreeRows}), Plan: "gated",
 			})
 			answers := make(chan error, 4)
 			done := func(_ *rankd.Answer, err error) { answers <- err }
 			require.NoError(t, e.Intake().Start(context.Background(), rankd.Request{UserID: 1}, done))
-			<-g.entered
+			<-g.Entered
 			ctx, cancel := context.WithCancelCause(context.Background())
 			require.NoError(t, e.Intake().Start(ctx, rankd.Request{UserID: 2}, done))
 			err := e.Intake().Start(context.Background(), rankd.Request{UserID: 3, ID: "third"}, done)
@@ -39,7 +41,7 @@ func TestAdmission(t *testing.T) {
 			assert.EqualValues(t, 2, m.Admission.Refused)
 			gone := errors.New("the caller has gone")
 			cancel(gone)
-			close(g.opened)
+			close(g.Opened)
 			first, second := <-answers, <-answers
 			if first != nil {
 				first, second = second, first
@@ -55,20 +57,20 @@ func TestAdmission(t *testing.T) {
 
 // A running request that is abandoned starts no further node.
 func TestAbandoned(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
-			g := newGate()
-			e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
+			g := enginetest.NewGate()
+			e := enginetest.Open(t, rankd.Options{Model: model, Tasks: g.Tasks(), Plans: enginetest.Plans(map[string]string{"gated": enginetest.Gated}), Plan: "gated"})
 			answered := make(chan error, 1)
 			ctx, cancel := context.WithCancelCause(context.Background())
 			require.NoError(t, e.Intake().Start(ctx, rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err }))
-			<-g.entered
+			<-g.Entered
 			gone := errors.New("the caller has gone")
 			cancel(gone)
-			close(g.opened)
+			close(g.Opened)
 			requireClasses(t, <-answered, rankd.ErrAbandoned, context.Canceled, gone)
-			assert.Zero(t, g.marked)
-			require.ErrorIs(t, e.Intake().Start(ctx, rankd.Request{UserID: 1}, nobody(t)), gone)
+			assert.Zero(t, g.Marked)
+			require.ErrorIs(t, e.Intake().Start(ctx, rankd.Request{UserID: 1}, enginetest.Nobody(t)), gone)
 		})
 	}
 }
@@ -80,15 +82,10 @@ func requireClasses(t *testing.T, err error, classes ...error) {
 	}
 }
 
-// nobody returns a callback that must not be called.
-func nobody(t *testing.T) func(*rankd.Answer, error) {
-	return func(*rankd.Answer, error) { t.Error("answered") }
-}
-
 // Each request gets its error either from Start or in its callback, never in both.
 func TestStartRefusesAtOnce(t *testing.T) {
-	e := open(t, rankd.Options{Plan: "simple_viewer"})
-	never := nobody(t)
+	e := enginetest.Open(t, rankd.Options{Plan: "simple_viewer"})
+	never := enginetest.Nobody(t)
 	require.ErrorIs(t, e.Intake().Start(context.Background(), rankd.Request{UserID: 0}, never), rankd.ErrInvalidRequest)
 	require.ErrorIs(t, e.Intake().Start(context.Background(), rankd.Request{UserID: 1, Trace: true}, never), rankd.ErrInvalidRequest)
 	later := make(chan error, 2)
@@ -104,7 +101,7 @@ func TestStartRefusesAtOnce(t *testing.T) {
 
 // A nil callback is a bug of the program, and is found at once.
 func TestANilCallback(t *testing.T) {
-	e := open(t, rankd.Options{Plan: "simple_viewer"})
+	e := enginetest.Open(t, rankd.Options{Plan: "simple_viewer"})
 	assert.Panics(t, func() { e.Submit(t.Context(), rankd.Request{UserID: 1}, nil) })
 	assert.Panics(t, func() { _ = e.Intake().Start(t.Context(), rankd.Request{UserID: 1}, nil) })
 }
@@ -145,11 +142,11 @@ func TestAdmissionOptions(t *testing.T) {
 
 // A trace says how long its request waited for admission.
 func TestTraceOfAQueue(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
-			g := newGate()
-			e := open(t, rankd.Options{
-				Model: model, MaxInflight: 1, MaxQueue: 1, AllowRequestTrace: true, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated",
+			g := enginetest.NewGate()
+			e := enginetest.Open(t, rankd.Options{
+				Model: model, MaxInflight: 1, MaxQueue: 1, AllowRequestTrace: true, Tasks: g.Tasks(), Plans: enginetest.Plans(map[string]string{"gated": enginetest.Gated}), Plan: "gated",
 			})
 			ask := func(user int64) <-chan *rankd.Answer {
 				answer := make(chan *rankd.Answer, 1)
@@ -160,11 +157,11 @@ func TestTraceOfAQueue(t *testing.T) {
 				return answer
 			}
 			first := ask(1)
-			<-g.entered
+			<-g.Entered
 			next := ask(2)                           // It may be answered before the first, but on the loop.
 			for e.Metrics().Admission.Waiting == 0 { // the loop has not seen the request yet
 			}
-			close(g.opened)
+			close(g.Opened)
 			assert.Zero(t, (<-first).Trace().Request.QueueDelay)
 			second := <-next
 			ran := second.Trace()

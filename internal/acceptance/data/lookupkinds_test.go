@@ -1,4 +1,4 @@
-package rankd_test
+package data_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -238,17 +240,17 @@ func (c *kindCase) rows(w *kindWorld, missing string) []map[string]any {
 
 // rowsIn returns the rows of an answer.
 func rowsIn(t *testing.T, a *rankd.Answer) (rows []map[string]any) {
-	require.NoError(t, json.Unmarshal(answerJSON(t, a)["candidates"], &rows))
+	require.NoError(t, json.Unmarshal(enginetest.AnswerJSON(t, a)["candidates"], &rows))
 	return rows
 }
 
 // Each kind of lookup finds what is in Redis, with each treatment of missing values, on each
 // model.
 func TestKindsOfLookup(t *testing.T) {
-	onServers(t, func(t *testing.T, addr string) {
+	enginetest.OnServers(t, func(t *testing.T, addr string) {
 		rng := rand.New(rand.NewPCG(25, 2))
 		w := newKindWorld(rng)
-		store(t, addr, w.commands...)
+		enginetest.Store(t, addr, w.commands...)
 		folder := make(map[string]string)
 		source := func(texts bool) string {
 			key := `"rows"`
@@ -269,9 +271,9 @@ func TestKindsOfLookup(t *testing.T) {
 			}
 		}
 		folder["chain"] = chain + fmt.Sprintf(`{"node_id": "out", "op": "take", "inputs": [%q], "params": {"count": 1000}}`, last)
-		for _, policy := range []string{"", "[endpoint.policy]\n" + cacheForAnHour} {
-			for _, model := range models {
-				e := open(t, rankd.Options{Redis: addr, Model: model, Registry: kindTables(policy), Plans: plans(folder)})
+		for _, policy := range []string{"", "[endpoint.policy]\n" + enginetest.CacheForAnHour} {
+			for _, model := range enginetest.Models {
+				e := enginetest.Open(t, rankd.Options{Redis: addr, Model: model, Registry: kindTables(policy), Plans: enginetest.Plans(folder)})
 				for range 2 { // the second time from memory, if there is one
 					for i, c := range kindCases {
 						for _, missing := range []string{"null", "default", "drop"} {
@@ -291,9 +293,9 @@ func TestKindsOfLookup(t *testing.T) {
 
 // The value of an id in a collection is read each time.
 func TestMembersAreNotKept(t *testing.T) {
-	onServers(t, func(t *testing.T, addr string) {
-		store(t, addr, []string{"RPUSH", "rows", "1", "2"}, []string{"SADD", "members", "2"})
-		e := open(t, rankd.Options{Redis: addr, Registry: kindTables("[endpoint.policy]\n" + cacheForAnHour), Plans: plans(map[string]string{"p": `
+	enginetest.OnServers(t, func(t *testing.T, addr string) {
+		enginetest.Store(t, addr, []string{"RPUSH", "rows", "1", "2"}, []string{"SADD", "members", "2"})
+		e := enginetest.Open(t, rankd.Options{Redis: addr, Registry: kindTables("[endpoint.policy]\n" + enginetest.CacheForAnHour), Plans: enginetest.Plans(map[string]string{"p": `
 			{"node_id": "rows", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}},
 			{"node_id": "out", "op": "lookup", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "members", "kind": "member", "value": "flag"}}`})})
 		flags := func() (flags []any) {
@@ -305,7 +307,7 @@ func TestMembersAreNotKept(t *testing.T) {
 			return flags
 		}
 		assert.Equal(t, []any{false, true}, flags())
-		store(t, addr, []string{"SADD", "members", "1"})
+		enginetest.Store(t, addr, []string{"SADD", "members", "1"})
 		assert.Equal(t, []any{true, true}, flags())
 	})
 }

@@ -1,4 +1,4 @@
-package rankd_test
+package reload_test
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/rankd/rankd/internal/testing/enginetest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -18,16 +20,6 @@ import (
 	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/rankdtest"
 )
-
-// residentTables have items with a vector, a title and a price, and the columns that plans
-// write.
-func residentTables(policy string) registrytest.Tables {
-	tables := registrytest.Tables{Endpoints: registrytest.Redis + "[endpoint.policy]\n" + policy, Keys: registrytest.ID}
-	for i, k := range [][2]string{{"embedding", "vector(4)"}, {"title", "string"}, {"price", "float"}, {"tags", "string_set"}, {"near", "float"}} {
-		tables.Keys += registrytest.Key(10+i, k[0], k[1], registrytest.Nullable, registrytest.Writable)
-	}
-	return tables
-}
 
 // The plans of these tests: items has rows that an engine may keep. near and straight rank them
 // for a user: near reads the kept rows, straight reads them for each request.
@@ -87,7 +79,7 @@ func fillItems(t *testing.T, addr string, rng *rand.Rand, items, users int) {
 			commands = append(commands, []string{"RPUSH", "seen:" + strconv.Itoa(user), strconv.Itoa(rng.IntN(items + 2))})
 		}
 	}
-	store(t, addr, commands...)
+	enginetest.Store(t, addr, commands...)
 }
 
 // answerOf returns the JSON of an answer without the ids of the request and without times.
@@ -97,7 +89,7 @@ func answerOf(t *testing.T, e *rankd.Engine, plan string, user int64) (string, e
 	if err != nil {
 		return "", err
 	}
-	return jsonMember(t, string(a.AppendJSON(nil, rankd.FormatFields)), "candidates"), nil
+	return enginetest.JSONMember(t, string(a.AppendJSON(nil, rankd.FormatFields)), "candidates"), nil
 }
 
 // TestKeptRowsAreThoseOfThePlan: one plan reads kept rows, another one reads the same rows for
@@ -110,15 +102,15 @@ func TestKeptRowsAreThoseOfThePlan(t *testing.T) {
 	rows := 0
 	for range 12 {
 		fillItems(t, redis.Addr(), rng, rng.IntN(80)+1, 7)
-		for _, model := range models {
-			e := open(t, rankd.Options{Redis: redis.Addr(), Model: model, Registry: residentTables("").FS(), Plans: residentPlans("60"), AllowRequestScheduling: true})
+		for _, model := range enginetest.Models {
+			e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Model: model, Registry: enginetest.ResidentTables("").FS(), Plans: residentPlans("60"), AllowRequestScheduling: true})
 			for user := int64(1); user < 7; user++ {
 				want, err := answerOf(t, e, "straight", user)
 				require.NoError(t, err)
 				for _, mode := range []rankd.SchedulingMode{"", rankd.OffloadAll, rankd.InlineAll} {
 					a, err := e.Rank(t.Context(), rankd.Request{Plan: "near", UserID: user, Scheduling: mode})
 					require.NoError(t, err)
-					require.Equal(t, want, jsonMember(t, string(a.AppendJSON(nil, rankd.FormatFields)), "candidates"), "%s %s", model, mode)
+					require.Equal(t, want, enginetest.JSONMember(t, string(a.AppendJSON(nil, rankd.FormatFields)), "candidates"), "%s %s", model, mode)
 					rows += a.Len()
 				}
 			}
@@ -150,15 +142,15 @@ func TestKeptRowsAreReadAgain(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(nil)
 	require.NoError(t, err)
 	defer redis.Close()
-	store(t, redis.Addr(), []string{"RPUSH", "items", "1", "2"}, []string{"HSET", "item:1", "title", "one"})
-	e := open(t, rankd.Options{Redis: redis.Addr(), Registry: residentTables("").FS(), Plans: residentPlans("0.1")})
+	enginetest.Store(t, redis.Addr(), []string{"RPUSH", "items", "1", "2"}, []string{"HSET", "item:1", "title", "one"})
+	e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: enginetest.ResidentTables("").FS(), Plans: residentPlans("0.1")})
 	first, err := answerOf(t, e, "all", 1)
 	require.NoError(t, err)
 	assert.Equal(t, `[{"id":1,"fields":{"title":"one"}},{"id":2,"fields":{}}]`, first)
-	store(t, redis.Addr(), []string{"HSET", "item:2", "title", "two"})
+	enginetest.Store(t, redis.Addr(), []string{"HSET", "item:2", "title", "two"})
 	second := eventually(t, e, "all", first)
 	assert.Contains(t, second, `"title":"two"`)
-	store(t, redis.Addr(), []string{"DEL", "items"}, []string{"SET", "items", "no list"})
+	enginetest.Store(t, redis.Addr(), []string{"DEL", "items"}, []string{"SET", "items", "no list"})
 	require.Eventually(t, func() bool { return e.Residents()[0].Failures > 1 }, 30*time.Second, 5*time.Millisecond)
 	now, err := answerOf(t, e, "all", 1)
 	require.NoError(t, err, "the rows of the last run stay")
@@ -167,7 +159,7 @@ func TestKeptRowsAreReadAgain(t *testing.T) {
 	require.ErrorContains(t, of.Err, "WRONGTYPE")
 	assert.Equal(t, 2, of.Rows)
 	require.NoError(t, e.Ready(), "it has rows")
-	store(t, redis.Addr(), []string{"DEL", "items"}, []string{"RPUSH", "items", "2"})
+	enginetest.Store(t, redis.Addr(), []string{"DEL", "items"}, []string{"RPUSH", "items", "2"})
 	assert.NotContains(t, eventually(t, e, "all", second), "one")
 	require.Eventually(t, func() bool { return e.Residents()[0].Err == nil }, 30*time.Second, 5*time.Millisecond)
 }
@@ -175,13 +167,13 @@ func TestKeptRowsAreReadAgain(t *testing.T) {
 // TestKeptRowsThatAreMissing: while there are no kept rows, requests say why, the engine is not
 // ready, and it tries again.
 func TestKeptRowsThatAreMissing(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
 			redis, err := rankdtest.StartRedisWith(nil)
 			require.NoError(t, err)
 			defer redis.Close()
-			store(t, redis.Addr(), []string{"SET", "items", "no list"})
-			e := open(t, rankd.Options{Redis: redis.Addr(), Model: model, Registry: residentTables("").FS(), Plans: residentPlans("60")})
+			enginetest.Store(t, redis.Addr(), []string{"SET", "items", "no list"})
+			e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Model: model, Registry: enginetest.ResidentTables("").FS(), Plans: residentPlans("60")})
 			require.NoError(t, e.Ready(), "no plan reads them yet")
 			_, err = answerOf(t, e, "all", 1)
 			require.ErrorContains(t, err, "there are no rows of plan items yet")
@@ -190,7 +182,7 @@ func TestKeptRowsThatAreMissing(t *testing.T) {
 			require.True(t, errors.As(err, &failed))
 			assert.Equal(t, "items", failed.Node)
 			require.ErrorContains(t, e.Ready(), "there are no rows of plan items yet, which the engine keeps")
-			store(t, redis.Addr(), []string{"DEL", "items"}, []string{"RPUSH", "items", "2"})
+			enginetest.Store(t, redis.Addr(), []string{"DEL", "items"}, []string{"RPUSH", "items", "2"})
 			require.Eventually(t, func() bool { return e.Ready() == nil }, 30*time.Second, 5*time.Millisecond)
 			_, err = answerOf(t, e, "all", 1)
 			require.NoError(t, err)
@@ -200,7 +192,7 @@ func TestKeptRowsThatAreMissing(t *testing.T) {
 
 // TestPlansWhoseRowsCannotBeKept: an error says what makes a plan depend on its request.
 func TestPlansWhoseRowsCannotBeKept(t *testing.T) {
-	tables := residentTables("")
+	tables := enginetest.ResidentTables("")
 	tables.Keys += registrytest.Key(20, "country", "string", registrytest.Nullable, registrytest.Writable)
 	tables.Params = registrytest.Param(1, "shop", "string", registrytest.Nullable) + registrytest.Param(2, "many", "int", registrytest.Nullable)
 	const rows = `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": %s}}`
@@ -219,13 +211,13 @@ func TestPlansWhoseRowsCannotBeKept(t *testing.T) {
 			if delete(folder, "items.plan.json"); c.nodes != "" {
 				folder["items.plan.json"] = residentPlan("items", c.nodes, "out")
 			}
-			e := open(t, rankd.Options{Registry: tables.FS(), Plans: folder})
+			e := enginetest.Open(t, rankd.Options{Registry: tables.FS(), Plans: folder})
 			_, err := answerOf(t, e, "all", 1)
 			require.ErrorContains(t, err, c.want)
 		})
 	}
 	folder := fstest.MapFS{"items.plan.json": residentPlan("items", fmt.Sprintf(keptNodes, "60"), "items"), "bad.plan.json": residentPlan("bad", strings.Replace(fmt.Sprintf(keptNodes, "60"), `"plan": "items"`, `"plan": "../items"`, 1), "items")}
-	e := open(t, rankd.Options{Registry: tables.FS(), Plans: folder})
+	e := enginetest.Open(t, rankd.Options{Registry: tables.FS(), Plans: folder})
 	_, err := e.PlanInfo("items")
 	require.ErrorContains(t, err, "is the plan itself")
 	_, err = e.PlanInfo("bad")
@@ -237,9 +229,9 @@ func TestKeptRowsOfTexts(t *testing.T) {
 	redis, err := rankdtest.StartRedisWith(nil)
 	require.NoError(t, err)
 	defer redis.Close()
-	store(t, redis.Addr(), []string{"RPUSH", "items", "shoe", "hat", "sock"}, []string{"SADD", "seen:1", "hat", "tie"}, []string{"RPUSH", "first:1", "tie", "sock"},
+	enginetest.Store(t, redis.Addr(), []string{"RPUSH", "items", "shoe", "hat", "sock"}, []string{"SADD", "seen:1", "hat", "tie"}, []string{"RPUSH", "first:1", "tie", "sock"},
 		[]string{"RPUSH", "shown", "sock", "belt"})
-	tables := residentTables("").FS()
+	tables := enginetest.ResidentTables("").FS()
 	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"product\"\nid = \"string\"\n")}
 	const kept = `{"node_id": "kept", "op": "resident", "inputs": [], "params": {"plan": "items", "entity": "product"}}`
 	folder := fstest.MapFS{
@@ -256,8 +248,8 @@ func TestKeptRowsOfTexts(t *testing.T) {
 			{"node_id": "both", "op": "union", "inputs": ["shown", "first", "kept"]}, {"node_id": "out", "op": "dedupe", "inputs": ["both"]}`, "out"),
 		"count.plan.json": residentPlan("count", `{"node_id": "kept", "op": "resident", "inputs": [], "params": {"plan": "numbers"}}`, "kept"),
 	}
-	for _, model := range models {
-		e := open(t, rankd.Options{Redis: redis.Addr(), Model: model, Registry: tables, Plans: folder})
+	for _, model := range enginetest.Models {
+		e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Model: model, Registry: tables, Plans: folder})
 		for range 2 {
 			got, err := answerOf(t, e, "new", 1)
 			require.NoError(t, err)
@@ -278,7 +270,7 @@ func TestKeptRowsOfTexts(t *testing.T) {
 // TestReloadKeepsRows: a reload runs a plan again only if it has changed, and is refused if the
 // plan has no rows. After Back, the former rows are there.
 func TestReloadKeepsRows(t *testing.T) {
-	p := openProject(t, rankd.Options{})
+	p := enginetest.OpenProject(t, rankd.Options{})
 	plan := func(name, nodes, out string) string { return string(residentPlan(name, nodes, out).Data) }
 	items := func(n int) string {
 		return plan("items", fmt.Sprintf(`{"node_id": "out", "op": "fixed_source", "inputs": [], "params": {"row_count": %d}}`, n), "out")
@@ -291,25 +283,25 @@ func TestReloadKeepsRows(t *testing.T) {
 		require.NoError(t, err)
 		return a.Len()
 	}
-	p.write("plans/items.plan.json", items(3))
-	p.write("plans/all.plan.json", reader(10))
+	p.Write("plans/items.plan.json", items(3))
+	p.Write("plans/all.plan.json", reader(10))
 	_, err := p.Plans()
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return p.Ready() == nil }, 30*time.Second, time.Millisecond, "Plans has begun it")
 	assert.Equal(t, 3, rows())
 
-	p.write("plans/all.plan.json", reader(2))
+	p.Write("plans/all.plan.json", reader(2))
 	_, err = p.Reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 2, rows())
 	assert.EqualValues(t, 1, p.Residents()[0].Runs, "the plan is the same")
 
-	p.write("plans/items.plan.json", items(1))
+	p.Write("plans/items.plan.json", items(1))
 	_, err = p.Reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 1, rows())
 
-	p.write("plans/items.plan.json", plan("items", `{"node_id": "out", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}}`, "out"))
+	p.Write("plans/items.plan.json", plan("items", `{"node_id": "out", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}}`, "out"))
 	before := p.Generation()
 	_, err = p.Reload(t.Context())
 	require.ErrorContains(t, err, "plan items, whose rows the engine keeps: node out (core::viewer) of plan items depends on the user")
@@ -342,14 +334,14 @@ func BenchmarkKeptRows(b *testing.B) {
 		commands = append(commands, []string{"RPUSH", "items", strconv.Itoa(id)}, []string{"HSET", "item:" + strconv.Itoa(id), "embedding", "[" + strings.Join(numbers, ",") + "]", "price", "1"})
 	}
 	for part := range slices.Chunk(commands, 1000) {
-		store(b, redis.Addr(), part...)
+		enginetest.Store(b, redis.Addr(), part...)
 	}
 	folder := fstest.MapFS{}
 	for name, file := range residentPlans("60") {
 		text := strings.ReplaceAll(string(file.Data), `"key": "items"`, `"key": "items", "limit": 10000`)
 		folder[name] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(text, `"count": 7`, `"count": 100`))}
 	}
-	e := open(b, rankd.Options{Redis: redis.Addr(), Registry: tables.FS(), Plans: folder})
+	e := enginetest.Open(b, rankd.Options{Redis: redis.Addr(), Registry: tables.FS(), Plans: folder})
 	for _, plan := range []string{"near", "straight"} {
 		b.Run(plan, func(b *testing.B) {
 			b.ReportAllocs()
@@ -370,7 +362,7 @@ func TestKeptRowsAreReadFromMemory(t *testing.T) {
 	require.NoError(t, err)
 	defer redis.Close()
 	fillItems(t, redis.Addr(), rand.New(rand.NewPCG(26, 5)), 50, 1)
-	e := open(t, rankd.Options{Redis: redis.Addr(), Registry: residentTables(cacheForAnHour).FS(), Plans: residentPlans("0.1")})
+	e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: enginetest.ResidentTables(enginetest.CacheForAnHour).FS(), Plans: residentPlans("0.1")})
 	_, err = answerOf(t, e, "all", 1)
 	require.NoError(t, err)
 	sent := e.Metrics().Redis[0].Commands

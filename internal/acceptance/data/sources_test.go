@@ -1,4 +1,4 @@
-package rankd_test
+package data_test
 
 import (
 	"cmp"
@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -66,24 +68,6 @@ func sourceTables(t *testing.T) fstest.MapFS {
 	return tables
 }
 
-// store runs commands on a server.
-func store(t testing.TB, addr string, commands ...[]string) {
-	require.NoError(t, devredis.WithClient(t.Context(), addr, func(c *blocking.Client) error {
-		var b resp.Batch
-		for _, command := range commands {
-			b.Cmd(command...)
-		}
-		return c.Do(&b, 0, func(replies resp.Replies) error {
-			for _, reply := range replies.All() {
-				if err := reply.Err(); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}))
-}
-
 // TestSourcesAnswerTheSameEverywhere runs the tasks that join sources on each model, in each scheduling mode, with both kinds of Redis.
 func TestSourcesAnswerTheSameEverywhere(t *testing.T) {
 	var want []any
@@ -99,20 +83,20 @@ func TestSourcesAnswerTheSameEverywhere(t *testing.T) {
 				addr = testworld.StartRedis(t).Addr
 				require.NoError(t, devredis.Load(t.Context(), addr))
 			}
-			store(t, addr, []string{"SADD", "seen:1", "444", "1000", "8"}, []string{"ZADD", "shown:1", "0", "168", "inf", "599", "4e9", "30"},
+			enginetest.Store(t, addr, []string{"SADD", "seen:1", "444", "1000", "8"}, []string{"ZADD", "shown:1", "0", "168", "inf", "599", "4e9", "30"},
 				[]string{"MSET", "count:1:168", "2", "count:1:737", "2.9", "count:1:461", "3"})
-			for _, model := range models {
+			for _, model := range enginetest.Models {
 				for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
 					t.Run(string(model)+" "+string(mode), func(t *testing.T) {
-						e := open(t, rankd.Options{Redis: addr, Model: model, Registry: sourceTables(t), PlanText: []byte(sourcesPlan), Scheduling: rankd.Scheduling{Mode: mode}})
+						e := enginetest.Open(t, rankd.Options{Redis: addr, Model: model, Registry: sourceTables(t), PlanText: []byte(sourcesPlan), Scheduling: rankd.Scheduling{Mode: mode}})
 						for i := range 8 {
 							a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, ID: "r" + strconv.Itoa(i), Context: map[string]any{"seen": []int64{875, 9}}})
 							require.NoError(t, err)
-							ids := idsOf(a.Output(0))
+							ids := enginetest.IDsOf(a.Output(0))
 							for id, there := range map[int64]bool{737: true, 168: true, 461: false, 444: false, 875: false, 599: false, 30: false} {
 								assert.Equal(t, there, slices.Contains(ids, id), "id %d", id)
 							}
-							got := withoutEngineID(t, a.AppendJSON(nil, rankd.FormatFlat))["candidates"]
+							got := enginetest.WithoutEngineID(t, a.AppendJSON(nil, rankd.FormatFlat))["candidates"]
 							if len(want) <= i {
 								want = append(want, got)
 							}
@@ -127,20 +111,11 @@ func TestSourcesAnswerTheSameEverywhere(t *testing.T) {
 	assert.NotEqual(t, want[0], want[3], "the request's id shifts the turns")
 }
 
-// idsOf returns the ids of an output.
-func idsOf(o rankd.Output) []int64 {
-	ids := make([]int64, o.Len())
-	for i := range ids {
-		ids[i] = o.ID(i)
-	}
-	return ids
-}
-
 // An answer says so if an exclude has failed open. The request fails if it requires that node.
 func TestExcludeFailsOpen(t *testing.T) {
 	const nodes = `{"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 3}},
 		{"node_id": "out", "op": "exclude", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "follow:{user}", "fail_open": true}}`
-	forModels(t, rankd.Options{Plans: plans(map[string]string{"open": nodes})}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Plans: enginetest.Plans(map[string]string{"open": nodes})}, func(t *testing.T, e *rankd.Engine) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "open", UserID: 1}) // a list, not a set
 		require.NoError(t, err)
 		assert.Equal(t, 3, a.Len())
@@ -179,20 +154,9 @@ func rangePlan(key, params string) []byte {
 		"params": {"endpoint": "ep_0001", "key": %q, "kind": "sorted_set", %s}}]}`, rangeExprs, key, params))
 }
 
-// onServers runs a test on the embedded Redis and on a real one.
-func onServers(t *testing.T, test func(t *testing.T, addr string)) {
-	t.Run("embedded", func(t *testing.T) {
-		redis, err := rankdtest.StartRedisWith(nil)
-		require.NoError(t, err)
-		t.Cleanup(redis.Close)
-		test(t, redis.Addr())
-	})
-	t.Run("redis-server", func(t *testing.T) { test(t, testworld.StartRedis(t).Addr) })
-}
-
 // A range of a sorted set has the members that a check of each member selects.
 func TestRangesHaveTheMembersWithinTheirBounds(t *testing.T) {
-	onServers(t, func(t *testing.T, addr string) {
+	enginetest.OnServers(t, func(t *testing.T, addr string) {
 		type member struct {
 			id    int64
 			score float64
@@ -207,7 +171,7 @@ func TestRangesHaveTheMembersWithinTheirBounds(t *testing.T) {
 			members = append(members, m)
 			write, flat = append(write, strconv.FormatFloat(m.score, 'g', -1, 64), text), append(flat, "0", text)
 		}
-		store(t, addr, write, flat)
+		enginetest.Store(t, addr, write, flat)
 		engines := make(map[string]*rankd.Engine)
 		for range 300 {
 			byMember, reverse, limit := rng.IntN(3) == 0, rng.IntN(2) == 0, 1+rng.IntN(30)
@@ -268,25 +232,25 @@ func TestRangesHaveTheMembersWithinTheirBounds(t *testing.T) {
 			plan := rangePlan(key, params)
 			e := engines[string(plan)]
 			if e == nil {
-				e = open(t, rankd.Options{Redis: addr, Registry: rangeTables(""), PlanText: plan})
+				e = enginetest.Open(t, rankd.Options{Redis: addr, Registry: rangeTables(""), PlanText: plan})
 				engines[string(plan)] = e
 			}
 			a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Context: context})
 			require.NoError(t, err, params)
-			require.Equal(t, append([]int64{}, want...), idsOf(a.Output(0)), "%s %v", params, context)
+			require.Equal(t, append([]int64{}, want...), enginetest.IDsOf(a.Output(0)), "%s %v", params, context)
 		}
 	})
 }
 
 // A bound may use the time of the request.
 func TestARangeOfTheLastSeconds(t *testing.T) {
-	onServers(t, func(t *testing.T, addr string) {
-		store(t, addr, []string{"ZADD", "z", "1000", "1", "1990", "2", "1999", "3", "2000", "4"})
-		e := open(t, rankd.Options{Redis: addr, Registry: rangeTables(""), PlanText: rangePlan("z", `"min": "ago"`), AllowRequestExplain: true,
+	enginetest.OnServers(t, func(t *testing.T, addr string) {
+		enginetest.Store(t, addr, []string{"ZADD", "z", "1000", "1", "1990", "2", "1999", "3", "2000", "4"})
+		e := enginetest.Open(t, rankd.Options{Redis: addr, Registry: rangeTables(""), PlanText: rangePlan("z", `"min": "ago"`), AllowRequestExplain: true,
 			Now: func() time.Time { return time.Unix(2000, 0) }})
 		a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Context: map[string]any{"low": 10.0}, Explain: rankd.Explain{All: true}})
 		require.NoError(t, err)
-		assert.Equal(t, []int64{4, 3, 2}, idsOf(a.Output(0)))
+		assert.Equal(t, []int64{4, 3, 2}, enginetest.IDsOf(a.Output(0)))
 		var text strings.Builder
 		require.NoError(t, explain.Text(&text, a.Explanation()))
 		assert.Contains(t, text.String(), `min = "1990"`)
@@ -311,7 +275,7 @@ func TestABoundWithoutAValue(t *testing.T) {
 		{`"min_member": "a{first}"`, nil, `context member "first": min_member is null`, true},
 		{`"min": "nan"`, map[string]any{"low": 1e300}, "min is not a number", false},
 	} {
-		e := open(t, rankd.Options{Redis: redis.Addr(), Registry: rangeTables(""), PlanText: rangePlan("z", c.params)})
+		e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: rangeTables(""), PlanText: rangePlan("z", c.params)})
 		_, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Context: c.context})
 		require.Error(t, err, c.params)
 		assert.ErrorContains(t, err, c.want, c.params)
@@ -328,30 +292,17 @@ func TestRangesInMemory(t *testing.T) {
 	for params, kept := range map[string]bool{
 		`"min": "two"`: true, `"min_member": "2"`: true, `"min": "low"`: false, `"max": "ago"`: false, `"min_member": "2", "max_member": "{last}"`: false,
 	} {
-		e := open(t, rankd.Options{Redis: redis.Addr(), Registry: rangeTables("[endpoint.policy]\n" + cacheForAnHour), PlanText: rangePlan("z", params)})
+		e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: rangeTables("[endpoint.policy]\n" + enginetest.CacheForAnHour), PlanText: rangePlan("z", params)})
 		for i := range 3 {
 			before := e.Metrics().Redis[0].Asked
 			a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Context: map[string]any{"low": 2.0, "last": "3"}})
 			require.NoError(t, err)
 			if params != `"max": "ago"` {
-				assert.Equal(t, []int64{3, 2}, idsOf(a.Output(0)), params)
+				assert.Equal(t, []int64{3, 2}, enginetest.IDsOf(a.Output(0)), params)
 			}
 			assert.Equal(t, kept && i > 0, e.Metrics().Redis[0].Asked == before, params)
 		}
 	}
-}
-
-// ownTables are the tables of a team with its own data.
-func ownTables() fstest.MapFS {
-	keys := registrytest.ID
-	for i, k := range [][3]string{
-		{"inbox_score", "float"}, {"title", "string", "field = \"ti\""}, {"likes", "int", "default = 2"}, {"quality", "float"}, {"premium", "bool"},
-		{"tags", "string_set"}, {"author_id", "int"}, {"followers", "int", "default = 0"}, {"final", "float"}, {"country", "string"},
-	} {
-		keys += registrytest.Key(10+i, k[0], k[1], registrytest.Nullable, registrytest.Writable, k[2])
-	}
-	params := registrytest.Param(1, "country", "string", registrytest.Nullable, "context = true")
-	return registrytest.Tables{Keys: keys, Params: params, Endpoints: registrytest.Redis}.FS()
 }
 
 // ownPlan reads an inbox, then items, then their authors, and ranks them.
@@ -460,13 +411,13 @@ func TestOwnData(t *testing.T) {
 			addr := start(t)
 			want := ownData(t, addr)
 			require.Len(t, want, 40)
-			for _, model := range models {
+			for _, model := range enginetest.Models {
 				modes := []rankd.SchedulingMode{""}
 				if model == rankd.Reactor {
 					modes = []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll}
 				}
 				for _, mode := range modes {
-					e := open(t, rankd.Options{Model: model, Redis: addr, Registry: ownTables(), Plans: ownPlan, Scheduling: rankd.Scheduling{Mode: mode}})
+					e := enginetest.Open(t, rankd.Options{Model: model, Redis: addr, Registry: enginetest.OwnTables(), Plans: ownPlan, Scheduling: rankd.Scheduling{Mode: mode}})
 					for _, timeout := range []time.Duration{0, time.Minute} {
 						answer, err := e.Rank(t.Context(), rankd.Request{Plan: "own", UserID: 7, Context: map[string]any{"country": "DE"}, Timeout: timeout})
 						require.NoError(t, err, "%s %s", model, mode)
@@ -503,8 +454,8 @@ func TestOwnDataAges(t *testing.T) {
 		{"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 3}},
 		{"node_id": "x", "op": "lookup", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["likes"],
 			"missing": "drop", "max_age": 3600, "timestamp": "likes"}}]}`)}}
-	for _, model := range models {
-		e := open(t, rankd.Options{Model: model, Redis: redis.Addr(), Registry: ownTables(), Plans: folder})
+	for _, model := range enginetest.Models {
+		e := enginetest.Open(t, rankd.Options{Model: model, Redis: redis.Addr(), Registry: enginetest.OwnTables(), Plans: folder})
 		answer, err := e.Rank(t.Context(), rankd.Request{Plan: "fresh", UserID: 7})
 		require.NoError(t, err)
 		require.Equal(t, 1, answer.Len(), model)

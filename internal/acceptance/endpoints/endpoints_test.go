@@ -1,4 +1,4 @@
-package rankd_test
+package endpoints_test
 
 import (
 	"errors"
@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/assert"
@@ -36,7 +38,7 @@ func TestErrorTextsOfServers(t *testing.T) {
 	server, err := resptest.NewServer(resptest.Followers)
 	require.NoError(t, err)
 	defer server.Close()
-	forModels(t, rankd.Options{Redis: server.Addr()}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Redis: server.Addr()}, func(t *testing.T, e *rankd.Engine) {
 		for reply, want := range map[string][2]string{
 			"LOADING Redis is loading the dataset in memory": {"Redis is loading its data", "ask again later"},
 			"READONLY You can't write":                       {"Redis is a read-only replica", "the address of its primary"},
@@ -71,8 +73,8 @@ func TestAPasswordIsWanted(t *testing.T) {
 	defer server.Close()
 	for name, commands := range map[string][]string{"names": {"CLIENT", "HGETALL"}, "commands": {"HGETALL"}} {
 		server.Set(resptest.On(resptest.Instead("-NOAUTH Authentication required.\r\n"), commands...))
-		for _, model := range models {
-			e := open(t, rankd.Options{Redis: server.Addr(), Model: model})
+		for _, model := range enginetest.Models {
+			e := enginetest.Open(t, rankd.Options{Redis: server.Addr(), Model: model})
 			_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
 			var failed *rankd.Error
 			require.ErrorAs(t, err, &failed)
@@ -88,7 +90,7 @@ func TestARefusalOfAClusterNamesTheNode(t *testing.T) {
 	c := testworld.StartRedisCluster(t, 2)
 	slot := cluster.Slot([]byte("user:1"))
 	owner := c.Owner(slot)
-	forModels(t, rankd.Options{Redis: c.Addr()}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Redis: c.Addr()}, func(t *testing.T, e *rankd.Engine) {
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
 		require.NoError(t, err)
 		c.Do(t, owner, "CLUSTER", "DELSLOTS", fmt.Sprint(slot))
@@ -110,14 +112,14 @@ func TestAMasterThatRefusesIsNamed(t *testing.T) {
 		strings.Replace(s.Addr(), "://", "://u:wrong@", 1): "cannot connect: " + master + "WRONGPASS",
 		strings.Replace(s.Addr(), "://", "://u:p@", 1):     "cannot connect: " + master + "NOPERM this user has no permissions to run the 'role' command",
 	} {
-		forModels(t, rankd.Options{Redis: url, Registry: cacheTables(""), Plans: viewerPlan}, func(t *testing.T, e *rankd.Engine) {
+		enginetest.ForModels(t, rankd.Options{Redis: url, Registry: enginetest.CacheTables(""), Plans: enginetest.ViewerPlan}, func(t *testing.T, e *rankd.Engine) {
 			_, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
 			require.ErrorContains(t, err, want)
 			require.ErrorContains(t, err, s.Nodes[2].Addr)
 		})
 	}
 	unknown := strings.TrimSuffix(s.Addr(), testworld.MasterName) + "nobody"
-	forModels(t, rankd.Options{Redis: unknown, Registry: cacheTables(""), Plans: viewerPlan}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Redis: unknown, Registry: enginetest.CacheTables(""), Plans: enginetest.ViewerPlan}, func(t *testing.T, e *rankd.Engine) {
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
 		require.ErrorContains(t, err, ": ERR No such master with that name; sentinel 127.0.0.1:")
 	})
@@ -162,12 +164,12 @@ func TestUnixSocket(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	path := forward(t, redis.Addr())
-	forModels(t, rankd.Options{Redis: "unix://" + path}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Redis: "unix://" + path}, func(t *testing.T, e *rankd.Engine) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1})
 		require.NoError(t, err)
 		assert.Equal(t, 50, a.Len())
 	})
-	forModels(t, rankd.Options{Redis: "unix://" + path + ".none"}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Redis: "unix://" + path + ".none"}, func(t *testing.T, e *rankd.Engine) {
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1})
 		require.ErrorContains(t, err, "redis unix:"+path+".none: cannot connect")
 		assert.ErrorIs(t, err, os.ErrNotExist)
@@ -184,7 +186,7 @@ func TestUnixSocket(t *testing.T) {
 // of the plan with on_error "partial" drops their rows and says so. Requests that need other
 // keys are answered.
 func TestADeadNodeOfARedisCluster(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) { aDeadNodeOfARedisCluster(t, model) })
 	}
 }
@@ -211,7 +213,7 @@ func aDeadNodeOfARedisCluster(t *testing.T, model rankd.Model) {
 	nodes := `{"node_id": "me", "op": "core::viewer", "inputs": [], "params": {"endpoint": "ep_0001"}},
 		{"node_id": "friends", "op": "core::follow", "inputs": ["me"], "params": {"endpoint": "ep_0001", "fanout": 60}%[1]s},
 		{"node_id": "out", "op": "core::follow", "inputs": ["friends"], "params": {"endpoint": "ep_0001", "fanout": 5}%[1]s}`
-	e := open(t, rankd.Options{Redis: c.Addr(), Model: model, Plans: lenientPlans(map[string]string{
+	e := enginetest.Open(t, rankd.Options{Redis: c.Addr(), Model: model, Plans: enginetest.LenientPlans(map[string]string{
 		"partial": fmt.Sprintf(nodes, `, "on_error": "partial"`), "strict": fmt.Sprintf(nodes, ""),
 	})})
 	a, err := e.Rank(t.Context(), rankd.Request{Plan: "strict", UserID: 1})
@@ -220,7 +222,7 @@ func aDeadNodeOfARedisCluster(t *testing.T, model rankd.Model) {
 	c.Nodes[dead].Kill()
 	a, err = e.Rank(t.Context(), rankd.Request{Plan: "partial", UserID: 1})
 	require.NoError(t, err)
-	assert.Equal(t, want, idsOf(a.Output(0)))
+	assert.Equal(t, want, enginetest.IDsOf(a.Output(0)))
 	missing := a.Completeness()
 	require.Len(t, missing, 2)
 	for _, node := range missing {
@@ -255,12 +257,12 @@ func TestAnswersFromReplicasOfARedisClusterAreTheSame(t *testing.T) {
 	for master := range 3 {
 		c.Follow(t, 3+master, master)
 	}
-	want := answersOf(t, open(t, rankd.Options{}))
+	want := answersOf(t, enginetest.Open(t, rankd.Options{}))
 	for _, from := range []string{"replica", "nearest", "replica&replica_max_lag_bytes=1000000"} {
-		for _, model := range models {
+		for _, model := range enginetest.Models {
 			for _, cache := range []registry.CacheMode{registry.CacheOff, registry.CacheTTL} {
 				t.Run(fmt.Sprint(from, " ", model, " cache ", cache), func(t *testing.T) {
-					e := open(t, rankd.Options{Redis: c.Addr() + "?read_from=" + from, Model: model, Cache: cache})
+					e := enginetest.Open(t, rankd.Options{Redis: c.Addr() + "?read_from=" + from, Model: model, Cache: cache})
 					require.Equal(t, want, answersOf(t, e))
 					require.Eventually(t, func() bool {
 						require.Equal(t, want, answersOf(t, e))
@@ -293,9 +295,9 @@ func TestRightsThatTheLogTellsOf(t *testing.T) {
 			for node := range c.Nodes {
 				c.Do(t, node, "ACL", "SETUSER", "u", "reset", "on", ">p", "~*", "&*", "+@all", "-"+c.right)
 			}
-			for _, model := range models {
-				var log syncBuffer
-				e := open(t, rankd.Options{Redis: c.url, Model: model, Registry: cacheTables(""), Plans: viewerPlan, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			for _, model := range enginetest.Models {
+				var log enginetest.SyncBuffer
+				e := enginetest.Open(t, rankd.Options{Redis: c.url, Model: model, Registry: enginetest.CacheTables(""), Plans: enginetest.ViewerPlan, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				require.Eventually(t, func() bool {
 					_, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
 					require.NoError(t, err)
@@ -321,7 +323,7 @@ func TestReplicasThatAreNotRead(t *testing.T) {
 		{Redis: "redis+cluster://h?read_from=replica", Cache: registry.CacheBroadcast},
 		{Redis: "redis+cluster://h?read_from=nearest", Cache: registry.CacheTrack},
 	} {
-		for _, model := range models {
+		for _, model := range enginetest.Models {
 			o.Model = model
 			_, err := rankd.Open(o)
 			require.ErrorContains(t, err, "read_from replica and nearest exclude the caches broadcast and track")
@@ -338,8 +340,8 @@ func TestAnswersFromARedisClusterWithTLSAreTheSame(t *testing.T) {
 	servetest.WriteCertificate(t, cert, key, 1)
 	c := testworld.StartRedisSecureCluster(t, 3, cert, key)
 	answersAreTheSame(t, c, "rediss+cluster://"+c.SecureAddrs()+"?tls_ca="+cert)
-	for _, model := range models {
-		e := open(t, rankd.Options{Redis: "rediss+cluster://" + c.SecureAddrs(), Model: model})
+	for _, model := range enginetest.Models {
+		e := enginetest.Open(t, rankd.Options{Redis: "rediss+cluster://" + c.SecureAddrs(), Model: model})
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1})
 		require.ErrorContains(t, err, "certificate signed by unknown authority", model)
 	}
@@ -356,7 +358,7 @@ func answersOf(t *testing.T, e *rankd.Engine) (all []string) {
 				all = append(all, fmt.Sprint(p.Name, " ", user, ": ", err))
 				continue
 			}
-			all = append(all, fmt.Sprint(p.Name, " ", user, ": ", rowsOf(a)))
+			all = append(all, fmt.Sprint(p.Name, " ", user, ": ", enginetest.RowsOf(a)))
 		}
 	}
 	return all
@@ -367,11 +369,11 @@ func answersOf(t *testing.T, e *rankd.Engine) (all []string) {
 func answersAreTheSame(t *testing.T, c *testworld.Cluster, addr string) {
 	require.NoError(t, devredis.Load(t.Context(), c.Addr()))
 	answers := func(e *rankd.Engine) []string { return answersOf(t, e) }
-	want := answers(open(t, rankd.Options{}))
+	want := answers(enginetest.Open(t, rankd.Options{}))
 	require.Greater(t, len(want), 40)
-	for i, model := range models {
+	for i, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
-			e := open(t, rankd.Options{Redis: addr, Model: model})
+			e := enginetest.Open(t, rankd.Options{Redis: addr, Model: model})
 			require.Equal(t, want, answers(e))
 			ended := make(chan struct{})
 			go func() {
@@ -402,7 +404,7 @@ func TestAServerThatIsNotARedisCluster(t *testing.T) {
 	const addr = "redis+cluster://127.0.0.1:1,127.0.0.1:2"
 	_, err := rankd.Open(rankd.Options{Redis: addr + "/1"})
 	require.ErrorContains(t, err, "a Redis Cluster has only database 0")
-	forModels(t, rankd.Options{Redis: addr, Cache: registry.CacheBroadcast}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Redis: addr, Cache: registry.CacheBroadcast}, func(t *testing.T, e *rankd.Engine) {
 		_, err = e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 7})
 		require.ErrorContains(t, err, "redis 127.0.0.1:1,127.0.0.1:2: cannot connect: redis 127.0.0.1:")
 		assert.Equal(t, 1, strings.Count(err.Error(), "cannot connect"), err)
@@ -413,7 +415,7 @@ func TestAServerThatIsNotARedisCluster(t *testing.T) {
 // An engine keeps no password where a careless log could print it.
 func TestEnginesHidePasswords(t *testing.T) {
 	const canary = "c4n4ry"
-	e := open(t, rankd.Options{Redis: "redis://u:" + canary + "@127.0.0.1:1"})
+	e := enginetest.Open(t, rankd.Options{Redis: "redis://u:" + canary + "@127.0.0.1:1"})
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 		assert.False(t, strings.Contains(fmt.Sprintf(verb, e.Registry().Endpoints()[0]), canary), verb)
 	}
@@ -428,36 +430,36 @@ func TestEnginesHidePasswords(t *testing.T) {
 	missing := "redis://127.0.0.1:1?password_env=RANKD_TEST_NO_SUCH"
 	_, err = rankd.Open(rankd.Options{Redis: missing})
 	require.ErrorContains(t, err, "endpoint ep_0001: password_env RANKD_TEST_NO_SUCH: the environment has no such variable")
-	open(t, rankd.Options{Redis: missing, NoSecrets: true})
+	enginetest.Open(t, rankd.Options{Redis: missing, NoSecrets: true})
 }
 
 // A table's password for TLS is never sent in clear text to an address without TLS: the engine
 // does not open.
 func TestPasswordsForTLSStayThere(t *testing.T) {
-	tables := ownTables()
+	tables := enginetest.OwnTables()
 	tables["endpoints.dev.toml"] = &fstest.MapFile{Data: []byte(`[[endpoint]]
 id = "ep_0001"
 name = "redis_default"
 kind = "redis"
 url = "rediss://u:c4n4ry@redis.example.com"
 `)}
-	o := rankd.Options{Registry: tables, Plans: viewerPlan, Redis: "127.0.0.1:1"}
+	o := rankd.Options{Registry: tables, Plans: enginetest.ViewerPlan, Redis: "127.0.0.1:1"}
 	_, err := rankd.Open(o)
 	require.EqualError(t, err, "endpoint ep_0001: the table sends its password through TLS, and the address of --redis has no TLS: it must begin with rediss, or name a password itself")
 	o.NoSecrets = true
-	open(t, o)
+	enginetest.Open(t, o)
 	o.NoSecrets, o.Redis = false, "redis://u:own@127.0.0.1:1"
-	open(t, o)
+	enginetest.Open(t, o)
 }
 
 // A master that sentinels know is killed, and its replica takes over. All models follow within
 // a second of the election. Then an operator moves the master, and no request gets an answer
 // from the old one.
 func TestAMasterThatSentinelsMove(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) { aMasterThatSentinelsMove(t, model, "") })
 	}
-	for _, mode := range trackedModes {
+	for _, mode := range enginetest.TrackedModes {
 		t.Run("cache "+mode, func(t *testing.T) { aMasterThatSentinelsMove(t, rankd.Reactor, "cache = \""+mode+"\"\n") })
 	}
 }
@@ -468,7 +470,7 @@ func aMasterThatSentinelsMove(t *testing.T, model rankd.Model, policy string) {
 	s := testworld.StartRedisSentinels(t, 2, 2)
 	s.Do(t, 0, "HSET", "user:1", "country", "DE")
 	require.Eventually(t, func() bool { return s.Do(t, 1, "EXISTS", "user:1") == "1" }, 10*time.Second, 5*time.Millisecond)
-	e := open(t, rankd.Options{Redis: s.Addr(), Model: model, Registry: cacheTables(policy), Plans: viewerPlan})
+	e := enginetest.Open(t, rankd.Options{Redis: s.Addr(), Model: model, Registry: enginetest.CacheTables(policy), Plans: enginetest.ViewerPlan})
 	country := func() (country string, err error) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
 		if err != nil {
@@ -526,7 +528,7 @@ func TestSentinelsWithPasswordAndTLS(t *testing.T) {
 	}
 	masterPort, sentinelPort := freePort(t), freePort(t)
 	master := testworld.StartRedis(t, secure(masterPort)...)
-	store(t, master.Addr, []string{"HSET", "user:1", "country", "DE"})
+	enginetest.Store(t, master.Addr, []string{"HSET", "user:1", "country", "DE"})
 	conf, password := filepath.Join(dir, "sentinel.conf"), filepath.Join(dir, "password")
 	require.NoError(t, os.WriteFile(password, []byte("s3cret\n"), 0o600))
 	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, `sentinel monitor %s 127.0.0.1 %s 1
@@ -538,10 +540,10 @@ user asker on >s3cret ~* &+switch-master -@all +sentinel|master +subscribe +ping
 	trusted := "&tls_server_name=rankd&tls_ca=" + cert
 	through := "rediss+sentinel://127.0.0.1:" + sentinelPort + "/" + testworld.MasterName + "?"
 	plain := "rediss+sentinel://" + sentinel.Addr + "/" + testworld.MasterName + "?sentinel_tls=false&"
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
 			for _, url := range []string{through + login + trusted, plain + login + trusted} {
-				e := open(t, rankd.Options{Redis: url, Model: model, Registry: cacheTables(""), Plans: viewerPlan})
+				e := enginetest.Open(t, rankd.Options{Redis: url, Model: model, Registry: enginetest.CacheTables(""), Plans: enginetest.ViewerPlan})
 				var country string
 				require.Eventually(t, func() bool {
 					a, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
@@ -562,7 +564,7 @@ user asker on >s3cret ~* &+switch-master -@all +sentinel|master +subscribe +ping
 				plain + "sentinel_password=s3cret" + trusted: "WRONGPASS",
 				"rediss+sentinel://" + sentinel.Addr + "/" + testworld.MasterName + "?" + login + trusted: "connect timeout",
 			} {
-				e := open(t, rankd.Options{Redis: url, Model: model, Registry: cacheTables(""), Plans: viewerPlan})
+				e := enginetest.Open(t, rankd.Options{Redis: url, Model: model, Registry: enginetest.CacheTables(""), Plans: enginetest.ViewerPlan})
 				_, err := e.Rank(t.Context(), rankd.Request{Plan: "me", UserID: 1})
 				require.ErrorContains(t, err, want, url)
 				assert.NotContains(t, err.Error(), "s3cret")
@@ -576,8 +578,8 @@ user asker on >s3cret ~* &+switch-master -@all +sentinel|master +subscribe +ping
 // TestPasswordsThatChange: a file or the program gives the password. Each new connection logs
 // in with the current one, on all models.
 func TestPasswordsThatChange(t *testing.T) {
-	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
-	for _, model := range models {
+	folder := enginetest.Plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
+	for _, model := range enginetest.Models {
 		for _, from := range []string{"file", "program"} {
 			t.Run(string(model)+" "+from, func(t *testing.T) {
 				server := miniredis.RunT(t)
@@ -602,7 +604,7 @@ func TestPasswordsThatChange(t *testing.T) {
 						return "ranker", *password.Load(), nil
 					}}
 				}
-				e := open(t, o)
+				e := enginetest.Open(t, o)
 				ask := func() error {
 					_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 					return err
@@ -645,16 +647,16 @@ func TestPasswordsThatChange(t *testing.T) {
 // and keeps values by their age.
 func TestServersThatAllowLittle(t *testing.T) {
 	server := testworld.StartRedis(t)
-	store(t, server.Addr, []string{"RPUSH", "rows", "7"}, []string{"ACL", "SETUSER", "ranker", "on", ">pw", "~*", "-@all", "+@read", "+ping"},
+	enginetest.Store(t, server.Addr, []string{"RPUSH", "rows", "7"}, []string{"ACL", "SETUSER", "ranker", "on", ">pw", "~*", "-@all", "+@read", "+ping"},
 		[]string{"ACL", "SETUSER", "tracker", "on", ">pw", "~*", "-@all", "+@read", "+ping", "+hello", "+client|tracking"})
-	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
-	for _, model := range models {
-		e := open(t, rankd.Options{Model: model, Plans: folder, Redis: "redis://ranker:pw@" + server.Addr})
+	folder := enginetest.Plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
+	for _, model := range enginetest.Models {
+		e := enginetest.Open(t, rankd.Options{Model: model, Plans: folder, Redis: "redis://ranker:pw@" + server.Addr})
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 		require.NoError(t, err, model)
 	}
 	for _, user := range []string{"ranker", "tracker"} {
-		e := open(t, rankd.Options{Plans: folder, Redis: "redis://" + user + ":pw@" + server.Addr, Cache: registry.CacheBroadcast})
+		e := enginetest.Open(t, rankd.Options{Plans: folder, Redis: "redis://" + user + ":pw@" + server.Addr, Cache: registry.CacheBroadcast})
 		require.Eventually(t, func() bool {
 			_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 			return assert.NoError(t, err) && e.Metrics().Caches[0].Hits > 0
@@ -665,15 +667,15 @@ func TestServersThatAllowLittle(t *testing.T) {
 // TestIdleConnectionsThatEnd: a server that closes idle connections fails no request.
 func TestIdleConnectionsThatEnd(t *testing.T) {
 	server := testworld.StartRedis(t)
-	store(t, server.Addr, []string{"RPUSH", "rows", "7"})
-	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
-	for _, model := range models {
-		e := open(t, rankd.Options{Model: model, Plans: folder, Redis: server.Addr})
+	enginetest.Store(t, server.Addr, []string{"RPUSH", "rows", "7"})
+	folder := enginetest.Plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
+	for _, model := range enginetest.Models {
+		e := enginetest.Open(t, rankd.Options{Model: model, Plans: folder, Redis: server.Addr})
 		for range 5 {
 			_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 			require.NoError(t, err, model)
 			before := e.Metrics().Redis[0].Reconnects
-			store(t, server.Addr, []string{"CLIENT", "KILL", "TYPE", "normal"})
+			enginetest.Store(t, server.Addr, []string{"CLIENT", "KILL", "TYPE", "normal"})
 			if model == rankd.Reactor { // The other models look before they send.
 				require.Eventually(t, func() bool {
 					s := e.Metrics().Redis[0]

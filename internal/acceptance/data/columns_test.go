@@ -1,4 +1,4 @@
-package rankd_test
+package data_test
 
 import (
 	"encoding/binary"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -15,6 +14,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -142,7 +143,7 @@ func TestColumnsOfAllTypesOnEveryModel(t *testing.T) {
 	}
 	answers := map[string]string{}
 	o := rankd.Options{Plans: folder, Registry: typedTables(t), Tasks: []task.Spec{typedSource}, AllowRequestScheduling: true}
-	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 		modes := []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll}
 		for i := range plans {
 			for _, mode := range modes {
@@ -170,9 +171,9 @@ func TestColumnsOfAllTypesOnEveryModel(t *testing.T) {
 }
 
 func TestAnswerOfAllTypes(t *testing.T) {
-	o := rankd.Options{Registry: typedTables(t), Tasks: []task.Spec{typedSource}, Plans: plans(map[string]string{
+	o := rankd.Options{Registry: typedTables(t), Tasks: []task.Spec{typedSource}, Plans: enginetest.Plans(map[string]string{
 		"p": `{"node_id": "out", "op": "test::typed", "inputs": [], "params": {"rows": 40, "seed": 3}}`})}
-	e := open(t, o)
+	e := enginetest.Open(t, o)
 	a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Context: map[string]any{
 		"my_int": int64(1<<53 + 1), "my_bool": false, "my_int_list": []int64{1}, "my_string_list": []string{"y", "x"}, "my_string": "D", "my_float": 1}})
 	require.NoError(t, err)
@@ -233,7 +234,7 @@ func TestReturns(t *testing.T) {
 			%s "nodes": [%s], "outputs": ["good", "f"], "expr_table": {"e": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 2}}},
 			"pred_table": {"p": {"op": "in", "lhs": {"op": "key_ref", "key_id": 3001}, "list": ["US", "DE", "FR", "PL", "CA"]}}}`, name, returns, nodes)}
 	}
-	forModels(t, rankd.Options{Plans: folder, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Plans: folder, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
 		rank := func(plan string, explained bool) *rankd.Answer {
 			a, err := e.Rank(t.Context(), rankd.Request{Plan: plan, UserID: 1, Explain: rankd.Explain{All: explained}})
 			require.NoError(t, err)
@@ -257,7 +258,7 @@ func TestReturns(t *testing.T) {
 			assert.ElementsMatch(t, c.first, columns(a, 0), c.plan)
 			assert.ElementsMatch(t, c.other, columns(a, 1), c.plan)
 			for output := range 2 {
-				assert.Equal(t, slices.Collect(ids(all.Output(output))), slices.Collect(ids(a.Output(output))), c.plan)
+				assert.Equal(t, slices.Collect(enginetest.IDs(all.Output(output))), slices.Collect(enginetest.IDs(a.Output(output))), c.plan)
 			}
 			text := string(rank(c.plan, false).AppendJSON(nil, rankd.FormatFlat))
 			assert.Equal(t, c.plan == "all", strings.Contains(text, `"country"`), c.plan)
@@ -292,7 +293,7 @@ func TestNamedOutputsOnEveryModel(t *testing.T) {
 		folder[fmt.Sprintf("named%d.plan.json", i)], folder[fmt.Sprintf("plain%d.plan.json", i)] = &fstest.MapFile{Data: []byte(named)}, &fstest.MapFile{Data: []byte(plain)}
 	}
 	o := rankd.Options{Plans: folder, Registry: typedTables(t), Tasks: []task.Spec{typedSource}, AllowRequestScheduling: true}
-	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 		for i := range plans {
 			for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
 				rank := func(name string) *rankd.Answer {
@@ -310,20 +311,20 @@ func TestNamedOutputsOnEveryModel(t *testing.T) {
 					text := string(named.AppendJSON(nil, format))
 					require.NotContains(t, text, `"candidates"`)
 					var outputs map[string]json.RawMessage
-					require.NoError(t, json.Unmarshal([]byte(jsonMember(t, text, "outputs")), &outputs), text)
+					require.NoError(t, json.Unmarshal([]byte(enginetest.JSONMember(t, text, "outputs")), &outputs), text)
 					for k := range named.Outputs() {
 						name := fmt.Sprintf("shelf_%d", 9-k)
 						output, ok := named.OutputNamed(name)
 						require.True(t, ok)
 						require.Equal(t, name, output.Name())
 						require.Equal(t, named.Output(k), output)
-						require.Equal(t, slices.Collect(ids(plain.Output(k))), slices.Collect(ids(output)))
+						require.Equal(t, slices.Collect(enginetest.IDs(plain.Output(k))), slices.Collect(enginetest.IDs(output)))
 						require.Empty(t, plain.Output(k).Name())
 						members = append(members, strings.TrimSuffix(strings.TrimPrefix(string(outputs[name]), "["), "]"))
 					}
 					members = slices.DeleteFunc(members, func(rows string) bool { return rows == "" })
 					text = string(plain.AppendJSON(nil, format))
-					require.Equal(t, jsonMember(t, text, "candidates"), "["+strings.Join(members, ",")+"]")
+					require.Equal(t, enginetest.JSONMember(t, text, "candidates"), "["+strings.Join(members, ",")+"]")
 					require.NotContains(t, text, `"outputs"`)
 				}
 				_, ok := named.OutputNamed("n11")
@@ -333,17 +334,6 @@ func TestNamedOutputsOnEveryModel(t *testing.T) {
 			}
 		}
 	})
-}
-
-// jsonMember returns the text of a member of a JSON object. A further name selects a member of
-// that member, and so on.
-func jsonMember(t *testing.T, text string, path ...string) string {
-	for _, name := range path {
-		var object map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal([]byte(text), &object), text)
-		text = string(object[name])
-	}
-	return text
 }
 
 // Explanations name named outputs. An answer that lacks something says so. If the request
@@ -356,40 +346,29 @@ func TestNamedOutputsPartsAndExplanation(t *testing.T) {
 		"nodes": [{"node_id": "all", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}},
 			{"node_id": "few", "op": "take", "inputs": ["all"], "params": {"count": 2}},
 			{"node_id": "broken", "op": "test::fails", "inputs": [], "params": {}, "on_error": "empty"}]}`)}}}
-	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Explain: rankd.Explain{All: true, IDs: []int64{9}}})
 		require.NoError(t, err)
 		require.True(t, a.Degraded())
 		text := string(a.AppendJSON(nil, rankd.FormatFlat))
-		require.Equal(t, `{"home":[{"id":1},{"id":2}],"deals":[],"rest":[{"id":1},{"id":2},{"id":3}],"again":[{"id":1},{"id":2}]}`, jsonMember(t, text, "outputs"))
-		require.Contains(t, jsonMember(t, text, "completeness", "broken"), `"status":"failed"`)
+		require.Equal(t, `{"home":[{"id":1},{"id":2}],"deals":[],"rest":[{"id":1},{"id":2},{"id":3}],"again":[{"id":1},{"id":2}]}`, enginetest.JSONMember(t, text, "outputs"))
+		require.Contains(t, enginetest.JSONMember(t, text, "completeness", "broken"), `"status":"failed"`)
 		var names []string
 		for _, row := range a.Explanation().Rows {
 			names = append(names, fmt.Sprint(row.Name, row.Rank))
 		}
 		require.Equal(t, []string{"home1", "home2", "rest1", "rest2", "rest3", "again1", "again2"}, names)
-		require.Equal(t, 3, strings.Count(jsonMember(t, text, "explain", "rows"), `"output_name":"rest"`))
+		require.Equal(t, 3, strings.Count(enginetest.JSONMember(t, text, "explain", "rows"), `"output_name":"rest"`))
 
 		_, err = e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Require: []string{"broken"}})
 		require.Error(t, err)
 	})
 }
 
-// ids yields the ids of an output.
-func ids(o rankd.Output) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		for i := range o.Len() {
-			if !yield(o.ID(i)) {
-				return
-			}
-		}
-	}
-}
-
 // TestEveryTypeIsComputed computes columns of each type from values in Redis, by a plan in
 // TypeScript, on all models, also from memory.
 func TestEveryTypeIsComputed(t *testing.T) {
-	tables := registrytest.Tables{Endpoints: registrytest.Redis + "[endpoint.policy]\n" + cacheForAnHour, Keys: registrytest.ID}
+	tables := registrytest.Tables{Endpoints: registrytest.Redis + "[endpoint.policy]\n" + enginetest.CacheForAnHour, Keys: registrytest.ID}
 	for i, k := range [][2]string{{"title", "string"}, {"likes", "int"}, {"label", "string"}, {"bucket", "int"}, {"copy", "int"}, {"popular", "bool"}, {"size", "float"}} {
 		tables.Keys += registrytest.Key(10+i, k[0], k[1], registrytest.Nullable, registrytest.Writable)
 	}
@@ -412,11 +391,11 @@ export default definePlan({ name: "typed", build: (ctx) => ctx.candidates({ endp
 	}
 	plan := compile(source)
 	require.Empty(t, plan.Errors)
-	onServers(t, func(t *testing.T, addr string) {
-		store(t, addr, []string{"RPUSH", "rows", "1", "2", "3"}, []string{"HSET", "item:1", "title", "ÄRGER", "likes", "25"},
+	enginetest.OnServers(t, func(t *testing.T, addr string) {
+		enginetest.Store(t, addr, []string{"RPUSH", "rows", "1", "2", "3"}, []string{"HSET", "item:1", "title", "ÄRGER", "likes", "25"},
 			[]string{"HSET", "item:2", "title", "Go", "likes", "9007199254740993"}, []string{"HSET", "item:3", "likes", "-1"})
-		for _, model := range models {
-			e := open(t, rankd.Options{Redis: addr, Model: model, Registry: tables.FS(), PlanText: plan.Artifact})
+		for _, model := range enginetest.Models {
+			e := enginetest.Open(t, rankd.Options{Redis: addr, Model: model, Registry: tables.FS(), PlanText: plan.Artifact})
 			for range 2 { // the second time from memory
 				for _, c := range []struct {
 					segment any
@@ -469,7 +448,7 @@ func TestVectors(t *testing.T) {
 		}
 		return string(b)
 	}
-	tables := registrytest.Tables{Endpoints: registrytest.Redis + "[endpoint.policy]\n" + cacheForAnHour, Keys: registrytest.ID}
+	tables := registrytest.Tables{Endpoints: registrytest.Redis + "[endpoint.policy]\n" + enginetest.CacheForAnHour, Keys: registrytest.ID}
 	for i, k := range [][2]string{{"taste", "vector(3)"}, {"embedding", "vector(3)"}, {"score", "float"}, {"distance", "float"}} {
 		tables.Keys += registrytest.Key(10+i, k[0], k[1], registrytest.Nullable, registrytest.Writable)
 	}
@@ -491,12 +470,12 @@ func TestVectors(t *testing.T) {
 			"l2": {"op": "l2", "a": {"op": "key_ref", "key_id": 10}, "b": {"op": "key_ref", "key_id": 11}}}}`, nodes)
 	items := map[int64][]float32{1: {0.5, 0.25, -1}, 2: {1, 0, 0}, 3: {-1, 2, 0.125}, 4: nil, 5: nil, 6: {0, 0, 0}}
 	taste := []float32{1, 2, 3}
-	onServers(t, func(t *testing.T, addr string) {
-		store(t, addr, []string{"RPUSH", "rows", "1", "2", "3", "4", "5", "6"}, []string{"HSET", "user:1", "taste", pack(taste...)},
+	enginetest.OnServers(t, func(t *testing.T, addr string) {
+		enginetest.Store(t, addr, []string{"RPUSH", "rows", "1", "2", "3", "4", "5", "6"}, []string{"HSET", "user:1", "taste", pack(taste...)},
 			[]string{"HSET", "item:1", "embedding", pack(items[1]...)}, []string{"HSET", "item:2", "embedding", "1, 0, 0"}, []string{"HSET", "item:3", "embedding", "[-1, 2, 0.125]"},
 			[]string{"HSET", "item:4", "embedding", "1, 0"}, []string{"HSET", "item:5", "embedding", pack(1, 2, float32(math.Inf(1)))}, []string{"HSET", "item:6", "embedding", pack(0, 0, 0)})
-		for _, model := range models {
-			e := open(t, rankd.Options{Redis: addr, Model: model, Registry: tables.FS(), PlanText: []byte(text)})
+		for _, model := range enginetest.Models {
+			e := enginetest.Open(t, rankd.Options{Redis: addr, Model: model, Registry: tables.FS(), PlanText: []byte(text)})
 			for range 2 { // the second time from memory
 				a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Params: map[string]any{"wish": []float32{1, 2, 0}}})
 				require.NoError(t, err)
@@ -555,7 +534,7 @@ func TestTypedExpressions(t *testing.T) {
 			options := rankd.Options{
 				Plans: fstest.MapFS{"p.plan.json": {Data: []byte(decayPlan)}}, Scheduling: rankd.Scheduling{Mode: mode},
 			}
-			forModels(t, options, func(t *testing.T, e *rankd.Engine) {
+			enginetest.ForModels(t, options, func(t *testing.T, e *rankd.Engine) {
 				// The engine dates a request by a calendar time that is at most a second old.
 				before := time.Now()
 				answer, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})

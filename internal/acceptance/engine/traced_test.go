@@ -1,4 +1,4 @@
-package rankd_test
+package engine_test
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,7 +37,7 @@ func (k *keeper) Take(r *trace.Recording) {
 func TestTracesOfManyRequests(t *testing.T) {
 	for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll} {
 		sink := new(keeper)
-		forModels(t, rankd.Options{TraceSample: 1, TraceSink: sink, CPUThreads: 3, Scheduling: rankd.Scheduling{Mode: mode}}, func(t *testing.T, e *rankd.Engine) {
+		enginetest.ForModels(t, rankd.Options{TraceSample: 1, TraceSink: sink, CPUThreads: 3, Scheduling: rankd.Scheduling{Mode: mode}}, func(t *testing.T, e *rankd.Engine) {
 			sink.kept = nil
 			plans, err := e.Plans()
 			require.NoError(t, err)
@@ -97,7 +99,7 @@ func TestTracesOfManyRequests(t *testing.T) {
 // when the first part is answered. The trace shows the other parts until they are answered,
 // too.
 func TestPartsAreNotGivenUp(t *testing.T) {
-	e := open(t, rankd.Options{AllowRequestTrace: true, PlanFile: "parts.plan.json", PlanText: []byte(`{"schema_version": 1, "plan_name": "parts", "outputs": ["f"], "nodes": [
+	e := enginetest.Open(t, rankd.Options{AllowRequestTrace: true, PlanFile: "parts.plan.json", PlanText: []byte(`{"schema_version": 1, "plan_name": "parts", "outputs": ["f"], "nodes": [
 		{"node_id": "s", "op": "fixed_source", "inputs": [], "params": {"row_count": 400}},
 		{"node_id": "f", "op": "follow", "inputs": ["s"], "params": {"endpoint": "ep_0001", "fanout": 2}}]}`)})
 	a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Trace: true})
@@ -118,17 +120,17 @@ func TestPartsAreNotGivenUp(t *testing.T) {
 // TestExplanation: the answer is the same except for the explanation, on each model, in JSON
 // and in Go.
 func TestExplanation(t *testing.T) {
-	forModels(t, rankd.Options{AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
 		plain, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1, ID: "a"})
 		require.NoError(t, err)
 		assert.Nil(t, plain.Explanation())
-		want := withoutEngineID(t, plain.AppendJSON(nil, rankd.FormatFlat))
+		want := enginetest.WithoutEngineID(t, plain.AppendJSON(nil, rankd.FormatFlat))
 		for _, asked := range []string{`true`, `[139959, 42]`} {
 			r, err := e.ParseRequest([]byte(`{"user_id": 1, "plan": "complex_dag", "request_id": "a", "explain": ` + asked + `}`))
 			require.NoError(t, err)
 			a, err := e.Rank(t.Context(), r)
 			require.NoError(t, err)
-			got := withoutEngineID(t, a.AppendJSON(nil, rankd.FormatFlat))
+			got := enginetest.WithoutEngineID(t, a.AppendJSON(nil, rankd.FormatFlat))
 			why := got["explain"].(map[string]any)
 			delete(got, "explain")
 			assert.Equal(t, want, got)
@@ -154,7 +156,7 @@ func TestExplanation(t *testing.T) {
 
 // TestExplanationMustBePermitted: an engine that permits none refuses the request.
 func TestExplanationMustBePermitted(t *testing.T) {
-	e := open(t, rankd.Options{})
+	e := enginetest.Open(t, rankd.Options{})
 	_, err := e.ParseRequest([]byte(`{"user_id": 1, "explain": true}`))
 	require.ErrorIs(t, err, rankd.ErrInvalidRequest)
 	assert.ErrorContains(t, err, `this engine does not allow "explain" in requests`)
@@ -168,7 +170,7 @@ func TestExplanationMustBePermitted(t *testing.T) {
 // ten. The estimate of traces and explanations is at least half of what their JSON takes, and
 // that of traces at most three times as much.
 func TestSizeIsAboutThatOfTheJSON(t *testing.T) {
-	forModels(t, rankd.Options{AllowRequestTrace: true, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{AllowRequestTrace: true, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
 		plans, err := e.Plans()
 		require.NoError(t, err)
 		for _, p := range plans {
@@ -194,7 +196,7 @@ func TestSizeIsAboutThatOfTheJSON(t *testing.T) {
 
 // TestSizeOfAnErrorHasItsTrace does the same for a request that fails.
 func TestSizeOfAnErrorHasItsTrace(t *testing.T) {
-	e := open(t, rankd.Options{AllowRequestTrace: true, Plans: plans(map[string]string{
+	e := enginetest.Open(t, rankd.Options{AllowRequestTrace: true, Plans: enginetest.Plans(map[string]string{
 		"late": `{"node_id": "src", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}},
 			{"node_id": "out", "op": "test::sleep", "inputs": ["src"], "params": {"duration_ms": 60000}}`,
 	})})

@@ -1,7 +1,6 @@
 package rankd_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,87 +36,14 @@ func TestMain(m *testing.M) {
 	looptest.Main(m)
 }
 
-var models = []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential}
-
-// forModels runs a test on an engine of each model, with demo data.
-func forModels(t *testing.T, o rankd.Options, test func(t *testing.T, e *rankd.Engine)) {
-	for _, model := range models {
-		t.Run(string(model), func(t *testing.T) {
-			o := o
-			o.Model = model
-			test(t, open(t, o))
-		})
-	}
-}
-
-// open opens an engine on a Redis with demo data, unless o names another Redis.
-func open(t testing.TB, o rankd.Options) *rankd.Engine {
-	t.Helper()
-	if o.Redis == "" {
-		redis, err := rankdtest.StartRedis()
-		require.NoError(t, err)
-		t.Cleanup(redis.Close)
-		o.Redis = redis.Addr()
-	}
-	e, err := rankd.Open(o)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, e.Close()) })
-	return e
-}
-
-// plans returns a plan folder with one plan per node list.
-func plans(nodes map[string]string) fstest.MapFS {
-	folder := fstest.MapFS{}
-	for name, list := range nodes {
-		text := fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "nodes": [%s], "outputs": ["out"],
-			"expr_table": {"e": {"op": "param_ref", "param_id": 4}}}`, name, list)
-		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(text)}
-	}
-	return folder
-}
-
 const (
-	threeRows = `{"node_id": "out", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}}`
-	weighted  = `{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}},
+	weighted = `{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}},
 		{"node_id": "out", "op": "core::vm", "inputs": ["rows"], "params": {"out_key": 2002, "expr_id": "e"}}`
-	gated = `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
-		{"node_id": "held", "op": "test::gate", "inputs": ["rows"]},
-		{"node_id": "out", "op": "test::mark", "inputs": ["held"]}`
 )
-
-// gate is a task that waits until it is opened. A second task after it notes that it ran.
-type gate struct {
-	entered chan struct{} // a value for each body that has begun
-	opened  chan struct{}
-	mu      sync.Mutex
-	marked  int
-}
-
-func newGate() *gate { return &gate{entered: make(chan struct{}, 8), opened: make(chan struct{})} }
-
-func (g *gate) tasks() []task.Spec {
-	return []task.Spec{
-		{Op: "test::gate", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			g.entered <- struct{}{}
-			select {
-			case <-g.opened:
-			case <-c.Context().Done():
-				return rowset.RowSet{}, task.ErrCancelled
-			}
-			return c.Inputs[0], nil
-		}},
-		{Op: "test::mark", Inputs: 1, Output: task.PassThrough, Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.marked++
-			return c.Inputs[0], nil
-		}},
-	}
-}
 
 func TestRankAnswersTheSameOnEveryModel(t *testing.T) {
 	var first []string
-	forModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1, ID: "r1"})
 		require.NoError(t, err)
 		assert.Equal(t, "r1", a.RequestID)
@@ -136,7 +65,7 @@ func TestRankAnswersTheSameOnEveryModel(t *testing.T) {
 }
 
 func TestAnswerColumns(t *testing.T) {
-	e := open(t, rankd.Options{})
+	e := enginetest.Open(t, rankd.Options{})
 	a, err := e.Rank(t.Context(), rankd.Request{Plan: "concat_plan", UserID: 1})
 	require.NoError(t, err)
 	require.Equal(t, 1, a.Outputs())
@@ -161,7 +90,7 @@ func TestAnswerColumns(t *testing.T) {
 
 // A concat of a branch with a column and one without has nulls.
 func TestAnswerNulls(t *testing.T) {
-	e := open(t, rankd.Options{Plans: plans(map[string]string{"p": `
+	e := enginetest.Open(t, rankd.Options{Plans: enginetest.Plans(map[string]string{"p": `
 		{"node_id": "a", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}},
 		{"node_id": "b", "op": "core::vm", "inputs": ["a"], "params": {"out_key": 2002, "expr_id": "e"}},
 		{"node_id": "out", "op": "core::concat", "inputs": ["a"], "params": {"rhs": "b"}}`})})
@@ -189,19 +118,11 @@ func TestAnswerOutlivesItsEngine(t *testing.T) {
 	}
 	require.NoError(t, e.Close())
 	redis.Close()
-	assert.Equal(t, withoutEngineID(t, before), withoutEngineID(t, a.AppendJSON(nil, rankd.FormatFields)))
-}
-
-func withoutEngineID(t *testing.T, line []byte) map[string]any {
-	var m map[string]any
-	require.NoError(t, json.Unmarshal(line, &m))
-	require.NotEmpty(t, m["engine_request_id"])
-	delete(m, "engine_request_id")
-	return m
+	assert.Equal(t, enginetest.WithoutEngineID(t, before), enginetest.WithoutEngineID(t, a.AppendJSON(nil, rankd.FormatFields)))
 }
 
 func TestSchemaDeltas(t *testing.T) {
-	forModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, SchemaDeltas: true})
 		require.NoError(t, err)
 		require.NotEmpty(t, a.SchemaDeltas())
@@ -215,7 +136,7 @@ func TestSchemaDeltas(t *testing.T) {
 // TestTrace: a request gets the trace of its own run, on each model, if the engine permits it.
 func TestTrace(t *testing.T) {
 	places := map[rankd.Model]trace.Place{rankd.Reactor: trace.OnLoop, rankd.Pool: trace.OnIOWorker, rankd.Sequential: trace.OnGoroutine}
-	forModels(t, rankd.Options{AllowRequestTrace: true, Scheduling: rankd.Scheduling{Mode: rankd.OffloadAll}}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{AllowRequestTrace: true, Scheduling: rankd.Scheduling{Mode: rankd.OffloadAll}}, func(t *testing.T, e *rankd.Engine) {
 		r, err := e.ParseRequest([]byte(`{"user_id": 1, "plan": "complex_dag", "request_id": "a", "trace": true}`))
 		require.NoError(t, err)
 		a, err := e.Rank(t.Context(), r)
@@ -263,7 +184,7 @@ func TestTrace(t *testing.T) {
 
 // A request that fails has a trace, too, of what ran before.
 func TestTraceOfAFailure(t *testing.T) {
-	forModels(t, rankd.Options{AllowRequestTrace: true}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{AllowRequestTrace: true}, func(t *testing.T, e *rankd.Engine) {
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "parallel_sleep_plan", UserID: 1, Timeout: 10 * time.Millisecond, Trace: true})
 		var failed *rankd.Error
 		require.ErrorAs(t, err, &failed)
@@ -282,7 +203,7 @@ func TestTraceOfAFailure(t *testing.T) {
 }
 
 func TestTraceMustBePermitted(t *testing.T) {
-	forModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{}, func(t *testing.T, e *rankd.Engine) {
 		_, parsing := e.ParseRequest([]byte(`{"user_id": 1, "plan": "diamond", "request_id": "a", "trace": true}`))
 		_, ranking := e.Rank(t.Context(), rankd.Request{Plan: "diamond", UserID: 1, ID: "a", Trace: true})
 		for _, err := range []error{parsing, ranking} {
@@ -314,7 +235,7 @@ func TestTraceSample(t *testing.T) {
 			panic("in the sink")
 		})
 		o := rankd.Options{TraceSample: every, TraceSink: sink, TraceDetail: trace.JustNodes, Logger: slog.New(slog.DiscardHandler)}
-		forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+		enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 			taken = nil
 			for i := range 7 {
 				r := rankd.Request{Plan: "simple_viewer", UserID: 1, ID: strconv.Itoa(i)}
@@ -342,7 +263,7 @@ func TestTraceSample(t *testing.T) {
 }
 
 func TestRequestErrors(t *testing.T) {
-	o := rankd.Options{Plans: plans(map[string]string{"good": threeRows, "bad": `{"node_id": "out", "op": "nope", "inputs": []}`,
+	o := rankd.Options{Plans: enginetest.Plans(map[string]string{"good": enginetest.ThreeRows, "bad": `{"node_id": "out", "op": "nope", "inputs": []}`,
 		"weighted": weighted})}
 	tests := []struct {
 		name    string
@@ -363,7 +284,7 @@ func TestRequestErrors(t *testing.T) {
 			rankd.ErrInvalidRequest, "Invalid param_overrides", "number"},
 		{"Node", rankd.Request{Plan: "weighted", UserID: 1}, rankd.ErrInvalidNode, "Invalid node", "null"},
 	}
-	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				tt.request.ID = "it"
@@ -386,7 +307,7 @@ func TestRequestErrors(t *testing.T) {
 }
 
 func TestNodeErrorNamesTheNode(t *testing.T) {
-	e := open(t, rankd.Options{Plans: plans(map[string]string{"weighted": weighted})})
+	e := enginetest.Open(t, rankd.Options{Plans: enginetest.Plans(map[string]string{"weighted": weighted})})
 	_, err := e.Rank(t.Context(), rankd.Request{Plan: "weighted", UserID: 1})
 	var failed *rankd.Error
 	require.ErrorAs(t, err, &failed)
@@ -396,7 +317,7 @@ func TestNodeErrorNamesTheNode(t *testing.T) {
 }
 
 func TestRedisErrors(t *testing.T) {
-	e := open(t, rankd.Options{Redis: "127.0.0.1:1"})
+	e := enginetest.Open(t, rankd.Options{Redis: "127.0.0.1:1"})
 	_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
 	require.ErrorIs(t, err, rankd.ErrRedis)
 	var failed *rankd.Error
@@ -405,7 +326,7 @@ func TestRedisErrors(t *testing.T) {
 }
 
 func TestParseRequest(t *testing.T) {
-	e := open(t, rankd.Options{Plans: plans(map[string]string{"weighted": weighted})})
+	e := enginetest.Open(t, rankd.Options{Plans: enginetest.Plans(map[string]string{"weighted": weighted})})
 	r, err := e.ParseRequest([]byte(`{"user_id": "7", "request_id": "a", "plan": "weighted", "deadline_ms": 900,
 		"param_overrides": {"weight": 0.5}}`))
 	require.NoError(t, err)
@@ -455,7 +376,7 @@ func TestRequestScheduling(t *testing.T) {
 		{"Unknown", rankd.Options{AllowRequestScheduling: true}, `{"user_id": 1, "scheduling": "Adaptive"}`, `scheduling must be adaptive, offload_all or inline_all, not "Adaptive"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.options.Plans, tt.options.Plan = plans(map[string]string{"weighted": weighted}), "weighted"
+			tt.options.Plans, tt.options.Plan = enginetest.Plans(map[string]string{"weighted": weighted}), "weighted"
 			refused := func(t *testing.T, err error) {
 				var failed *rankd.Error
 				require.ErrorAs(t, err, &failed)
@@ -463,7 +384,7 @@ func TestRequestScheduling(t *testing.T) {
 				assert.Equal(t, "Invalid request", failed.Text)
 				assert.Contains(t, failed.Detail, tt.detail)
 			}
-			forModels(t, tt.options, func(t *testing.T, e *rankd.Engine) {
+			enginetest.ForModels(t, tt.options, func(t *testing.T, e *rankd.Engine) {
 				r, err := e.ParseRequest([]byte(tt.doc))
 				if tt.detail != "" {
 					refused(t, err)
@@ -491,7 +412,7 @@ func TestRequestScheduling(t *testing.T) {
 }
 
 func TestPlanChoice(t *testing.T) {
-	folder := plans(map[string]string{"three": threeRows, "weighted": weighted})
+	folder := enginetest.Plans(map[string]string{"three": enginetest.ThreeRows, "weighted": weighted})
 	file := filepath.Join(t.TempDir(), "any.plan.json")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(folder["three.plan.json"].Data), "three", "odd name", 1)), 0o644))
 	for _, tt := range []struct {
@@ -505,7 +426,7 @@ func TestPlanChoice(t *testing.T) {
 		{"OwnAndByName", rankd.Options{Plans: folder, Plan: "three"}, "three", 3},
 		{"File", rankd.Options{PlanFile: file}, "", 3},
 		{"Text", rankd.Options{PlanText: folder["three.plan.json"].Data}, "", 3},
-		{"TextByName", rankd.Options{Plans: plans(nil), PlanText: folder["three.plan.json"].Data}, "three", 3},
+		{"TextByName", rankd.Options{Plans: enginetest.Plans(nil), PlanText: folder["three.plan.json"].Data}, "three", 3},
 		{"TextAndAnotherOfTheFolder", rankd.Options{Plans: folder, PlanText: []byte(`{"schema_version": 1, "plan_name": "x",
 			"nodes": [{"node_id": "a", "op": "test::fixed_source", "inputs": []}], "outputs": ["a"]}`)}, "three", 3},
 		{"FileByName", rankd.Options{PlanFile: file}, "odd name", 3},
@@ -515,7 +436,7 @@ func TestPlanChoice(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.options.Redis = "127.0.0.1:1" // not used
-			e := open(t, tt.options)
+			e := enginetest.Open(t, tt.options)
 			a, err := e.Rank(t.Context(), rankd.Request{Plan: tt.ask, UserID: 1})
 			if tt.rows == 0 {
 				require.ErrorIs(t, err, rankd.ErrInvalidRequest)
@@ -530,7 +451,7 @@ func TestPlanChoice(t *testing.T) {
 }
 
 func TestPlans(t *testing.T) {
-	e := open(t, rankd.Options{Redis: "127.0.0.1:1", Plans: plans(map[string]string{"good": threeRows,
+	e := enginetest.Open(t, rankd.Options{Redis: "127.0.0.1:1", Plans: enginetest.Plans(map[string]string{"good": enginetest.ThreeRows,
 		"bad": `{"node_id": "out", "op": "nope", "inputs": []}`})})
 	all, err := e.Plans()
 	require.NoError(t, err)
@@ -613,7 +534,7 @@ func TestEmbeddedRedisIsStartedWhereItIsWanted(t *testing.T) {
 }
 
 func TestTimeouts(t *testing.T) {
-	sleep := plans(map[string]string{"sleep": `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
+	sleep := enginetest.Plans(map[string]string{"sleep": `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
 		{"node_id": "out", "op": "test::sleep", "inputs": ["rows"], "params": {"duration_ms": 60000}}`})
 	for _, tt := range []struct {
 		name    string
@@ -631,7 +552,7 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.options.Plans, tt.options.Plan = sleep, "sleep"
-			forModels(t, tt.options, func(t *testing.T, e *rankd.Engine) {
+			enginetest.ForModels(t, tt.options, func(t *testing.T, e *rankd.Engine) {
 				ctx := t.Context()
 				if tt.context > 0 {
 					var cancel context.CancelFunc
@@ -649,13 +570,13 @@ func TestTimeouts(t *testing.T) {
 // The deadline of a request is given or comes from its context. It ends the node that runs. The
 // error names the deadline and the node, and has the trace.
 func TestADeadlineNamesTheNodeThatRan(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
 			t.Run(string(model)+"/"+string(mode), func(t *testing.T) {
-				g := newGate()
-				e := open(t, rankd.Options{
+				g := enginetest.NewGate()
+				e := enginetest.Open(t, rankd.Options{
 					Model: model, Scheduling: rankd.Scheduling{Mode: mode, NoInlineExecution: true}, AllowRequestTrace: true,
-					Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated",
+					Tasks: g.Tasks(), Plans: enginetest.Plans(map[string]string{"gated": enginetest.Gated}), Plan: "gated",
 				})
 				rankd.Patient(e)
 				late := func(rank func(timeout time.Duration) error) *rankd.Error {
@@ -692,10 +613,10 @@ func TestADeadlineNamesTheNodeThatRan(t *testing.T) {
 
 // A request whose context is cancelled returns at once and starts no further node.
 func TestRankEndsWithItsContext(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
-			g := newGate()
-			e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
+			g := enginetest.NewGate()
+			e := enginetest.Open(t, rankd.Options{Model: model, Tasks: g.Tasks(), Plans: enginetest.Plans(map[string]string{"gated": enginetest.Gated}), Plan: "gated"})
 			gaveUp := errors.New("gave up")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			failed := make(chan error, 1)
@@ -703,14 +624,14 @@ func TestRankEndsWithItsContext(t *testing.T) {
 				_, err := e.Rank(ctx, rankd.Request{UserID: 1})
 				failed <- err
 			}()
-			<-g.entered
+			<-g.Entered
 			cancel(gaveUp)
 			err := <-failed
 			assert.ErrorIs(t, err, gaveUp)
 			assert.ErrorIs(t, err, context.Canceled)
-			close(g.opened)
+			close(g.Opened)
 			require.NoError(t, e.Close())
-			assert.Zero(t, g.marked, "no node starts for a request that nobody waits for")
+			assert.Zero(t, g.Marked, "no node starts for a request that nobody waits for")
 
 			_, err = e.Rank(ctx, rankd.Request{UserID: 1})
 			assert.ErrorIs(t, err, gaveUp, "a context that has ended already")
@@ -719,15 +640,15 @@ func TestRankEndsWithItsContext(t *testing.T) {
 }
 
 func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		t.Run(string(model), func(t *testing.T) {
 			t.Run("Close", func(t *testing.T) {
-				g := newGate()
-				e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plan: "gated",
-					Plans: plans(map[string]string{"gated": gated, "plain": threeRows})})
+				g := enginetest.NewGate()
+				e := enginetest.Open(t, rankd.Options{Model: model, Tasks: g.Tasks(), Plan: "gated",
+					Plans: enginetest.Plans(map[string]string{"gated": enginetest.Gated, "plain": enginetest.ThreeRows})})
 				answered := make(chan error, 1)
 				e.Submit(context.Background(), rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
-				<-g.entered
+				<-g.Entered
 				closed := make(chan error, 1)
 				go func() { closed <- e.Close() }()
 				require.Eventually(t, func() bool { // intake stops first; requests are answered until then
@@ -735,18 +656,18 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 					e.Submit(context.Background(), rankd.Request{Plan: "plain", UserID: 1}, func(_ *rankd.Answer, err error) { probed <- err })
 					return errors.Is(<-probed, rankd.ErrClosed)
 				}, 10*time.Second, time.Millisecond)
-				close(g.opened)
+				close(g.Opened)
 				assert.NoError(t, <-answered)
 				assert.NoError(t, <-closed)
 				_, err := e.Rank(t.Context(), rankd.Request{UserID: 1})
 				assert.ErrorIs(t, err, rankd.ErrClosed)
 			})
 			t.Run("Shutdown", func(t *testing.T) {
-				g := newGate()
-				e := open(t, rankd.Options{Model: model, Tasks: g.tasks(), Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
+				g := enginetest.NewGate()
+				e := enginetest.Open(t, rankd.Options{Model: model, Tasks: g.Tasks(), Plans: enginetest.Plans(map[string]string{"gated": enginetest.Gated}), Plan: "gated"})
 				answered := make(chan error, 1)
 				e.Submit(context.Background(), rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
-				<-g.entered
+				<-g.Entered
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
 				assert.ErrorIs(t, e.Shutdown(ctx), context.Canceled)
@@ -754,18 +675,18 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 			})
 			// Shutdown returns soon after its context ends, whatever a body does.
 			t.Run("Shutdown while a body never looks", func(t *testing.T) {
-				g := newGate()
-				deaf := g.tasks()
+				g := enginetest.NewGate()
+				deaf := g.Tasks()
 				deaf[0].Run = func(c *task.Ctx) (rowset.RowSet, error) {
-					g.entered <- struct{}{}
-					<-g.opened
+					g.Entered <- struct{}{}
+					<-g.Opened
 					return c.Inputs[0], nil
 				}
-				e := open(t, rankd.Options{Model: model, Tasks: deaf, Plans: plans(map[string]string{"gated": gated}), Plan: "gated"})
+				e := enginetest.Open(t, rankd.Options{Model: model, Tasks: deaf, Plans: enginetest.Plans(map[string]string{"gated": enginetest.Gated}), Plan: "gated"})
 				rankd.Patient(e)
 				answered := make(chan error, 1)
 				e.Submit(context.Background(), rankd.Request{UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
-				<-g.entered
+				<-g.Entered
 				enough := errors.New("enough")
 				ctx, cancel := context.WithCancelCause(t.Context())
 				cancel(enough)
@@ -779,7 +700,7 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 				if model == rankd.Reactor {
 					assert.ErrorIs(t, <-answered, rankd.ErrClosed)
 				}
-				close(g.opened)
+				close(g.Opened)
 				require.NoError(t, e.Close())
 			})
 		})
@@ -789,7 +710,7 @@ func TestCloseWaitsAndShutdownGivesUp(t *testing.T) {
 // A body must not wait for an engine, wherever it runs: the call is refused instead of
 // deadlocking.
 func TestBodiesMustNotWaitForAnEngine(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		for _, place := range []task.Place{task.Computes, task.Waits, task.OnLoop} {
 			t.Run(string(model)+place.String(), func(t *testing.T) {
 				var e *rankd.Engine
@@ -801,8 +722,8 @@ func TestBodiesMustNotWaitForAnEngine(t *testing.T) {
 					return rowset.Dense(&rowset.Batch{}), nil
 				}
 				calls := task.Spec{Op: "test::calls", Output: task.Source, Place: place, Run: body}
-				e = open(t, rankd.Options{Model: model, CPUThreads: 1, IOThreads: 1, Tasks: []task.Spec{calls},
-					Plans: plans(map[string]string{"calls": `{"node_id": "out", "op": "test::calls", "inputs": []}`})})
+				e = enginetest.Open(t, rankd.Options{Model: model, CPUThreads: 1, IOThreads: 1, Tasks: []task.Spec{calls},
+					Plans: enginetest.Plans(map[string]string{"calls": `{"node_id": "out", "op": "test::calls", "inputs": []}`})})
 				_, err := e.Rank(t.Context(), rankd.Request{Plan: "calls", UserID: 1})
 				assert.ErrorIs(t, err, rankd.ErrPanic) // of Metrics
 				assert.ErrorIs(t, rank, rankd.ErrCallback)
@@ -824,10 +745,10 @@ var callbackCases = []struct {
 
 // A callback must not wait for its engine: the call is refused instead of deadlocking.
 func TestCallbacksMustNotWait(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		for _, test := range callbackCases {
 			t.Run(string(model)+test.name, func(t *testing.T) {
-				e := open(t, rankd.Options{Model: model, Synthetic: true})
+				e := enginetest.Open(t, rankd.Options{Model: model, Synthetic: true})
 				type seen struct {
 					rank, closed, shutdown error
 					metrics                error
@@ -856,11 +777,11 @@ func TestCallbacksMustNotWait(t *testing.T) {
 
 // A callback that panics harms nobody else and is logged, wherever it runs.
 func TestPanicInACallbackIsLogged(t *testing.T) {
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		for _, test := range callbackCases {
 			t.Run(string(model)+test.name, func(t *testing.T) {
-				var log syncBuffer
-				e := open(t, rankd.Options{Model: model, Synthetic: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				var log enginetest.SyncBuffer
+				e := enginetest.Open(t, rankd.Options{Model: model, Synthetic: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				e.Submit(context.Background(), test.request, func(*rankd.Answer, error) { panic("boom") })
 				require.Eventually(t, func() bool { return strings.Contains(log.String(), "boom") }, 10*time.Second, time.Millisecond)
 				_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
@@ -873,31 +794,14 @@ func TestPanicInACallbackIsLogged(t *testing.T) {
 // A negative timeout must not mean that there is no bound. It may come from time.Until of an
 // instant that has passed.
 func TestANegativeTimeoutIsRefused(t *testing.T) {
-	e := open(t, rankd.Options{})
+	e := enginetest.Open(t, rankd.Options{})
 	_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1, Timeout: -time.Second})
 	assert.ErrorIs(t, err, rankd.ErrInvalidRequest)
 	assert.EqualError(t, err, "Invalid request: Timeout must not be negative, got -1s")
 }
 
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 func TestMetrics(t *testing.T) {
-	e := open(t, rankd.Options{})
+	e := enginetest.Open(t, rankd.Options{})
 	_, err := e.Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserID: 1})
 	require.NoError(t, err)
 	m := e.Metrics()
@@ -915,7 +819,7 @@ func TestMetricsOfPlacement(t *testing.T) {
 	const requests = 5
 	for _, mode := range []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll} {
 		t.Run(string(mode), func(t *testing.T) {
-			e := open(t, rankd.Options{Plans: plans(map[string]string{"weighted": weighted}), Plan: "weighted", Scheduling: rankd.Scheduling{Mode: mode}})
+			e := enginetest.Open(t, rankd.Options{Plans: enginetest.Plans(map[string]string{"weighted": weighted}), Plan: "weighted", Scheduling: rankd.Scheduling{Mode: mode}})
 			for range requests {
 				_, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Params: map[string]any{"weight": 1}})
 				require.NoError(t, err)
@@ -951,7 +855,7 @@ func TestMetricsOfAbandonedWork(t *testing.T) {
 		}}
 	}
 	const nodes = `{"node_id": "rows", "op": "test::fixed_source", "inputs": []}, {"node_id": "out", "op": "test::%s", "inputs": ["rows"]}`
-	e := open(t, rankd.Options{Tasks: []task.Spec{abandoned("stubborn", nil), abandoned("obedient", task.ErrCancelled)}, Plans: plans(map[string]string{
+	e := enginetest.Open(t, rankd.Options{Tasks: []task.Spec{abandoned("stubborn", nil), abandoned("obedient", task.ErrCancelled)}, Plans: enginetest.Plans(map[string]string{
 		"late": fmt.Sprintf(nodes, "stubborn"), "early": fmt.Sprintf(nodes, "obedient"),
 	})})
 	failed := make(chan error)
@@ -982,7 +886,7 @@ func TestPlacementRates(t *testing.T) {
 }
 
 func BenchmarkRank(b *testing.B) {
-	e := open(b, rankd.Options{})
+	e := enginetest.Open(b, rankd.Options{})
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -997,4 +901,48 @@ func BenchmarkInCallback(b *testing.B) {
 	for b.Loop() {
 		rankd.InCallback()
 	}
+}
+
+// TestFormerGenerationsGo checks that an engine holds two generations, however many it has had.
+func TestFormerGenerationsGo(t *testing.T) {
+	for _, model := range enginetest.Models {
+		t.Run(string(model), func(t *testing.T) {
+			p := enginetest.OpenProject(t, rankd.Options{Model: model})
+			params, err := os.ReadFile(filepath.Join(p.Dir, "tables/params.toml"))
+			require.NoError(t, err)
+			var gone []func() bool
+			counted := map[string]uint64{}
+			for v := 2; v < 12; v++ {
+				p.Says("versioned")
+				gone = append(gone, rankd.Gone(p.Engine))
+				p.Write("plans/versioned.plan.json", enginetest.VersionPlan("versioned", v))
+				p.Write("tables/params.toml", string(params)+fmt.Sprintf("\n[[param]]\nid = 900\nname = \"more_%d\"\ntype = \"int\"\n", v))
+				_, err := p.Reload(t.Context())
+				require.NoError(t, err)
+				for name, s := range p.Metrics().Plans {
+					assert.GreaterOrEqual(t, s.Inline+s.Offloaded, counted[name], "counters stay")
+					counted[name] = s.Inline + s.Offloaded
+				}
+			}
+			p.Says("versioned") // and those that are used again are not among the former ones
+			for i, gone := range gone[:len(gone)-2] {
+				assert.Eventually(t, func() bool { runtime.GC(); return gone() }, 10*time.Second, time.Millisecond, "generation %d", i+1)
+			}
+		})
+	}
+}
+
+// TestWhatIsTheSameIsShared: a model and a plan whose files have not changed are not read
+// twice.
+func TestWhatIsTheSameIsShared(t *testing.T) {
+	p := enginetest.OpenProject(t, rankd.Options{})
+	p.Write("plans/other.plan.json", enginetest.VersionPlan("other", 5))
+	_, err := p.Plans()
+	require.NoError(t, err)
+	other := rankd.GraphOf(p.Engine, "other")
+	p.Write("plans/versioned.plan.json", enginetest.VersionPlan("versioned", 2))
+	_, err = p.Reload(t.Context())
+	require.NoError(t, err)
+	assert.Same(t, other, rankd.GraphOf(p.Engine, "other"))
+	assert.Equal(t, 2, p.Says("versioned"))
 }

@@ -1,4 +1,4 @@
-package rankd_test
+package data_test
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,14 +44,14 @@ func TestErrorsNameThePlaceInTheSource(t *testing.T) {
 			artifact := fmt.Sprintf(spannedPlan, c.op, c.params)
 			bare := strings.NewReplacer("source_span", "unknown", "expr_span", "unknown").Replace(artifact)
 			options := rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(artifact)}}}
-			forModels(t, options, func(t *testing.T, e *rankd.Engine) {
-				failed := fails(t, e)
+			enginetest.ForModels(t, options, func(t *testing.T, e *rankd.Engine) {
+				failed := enginetest.Fails(t, e)
 				assert.Equal(t, c.span, failed.SourceSpan)
 				assert.Contains(t, failed.Error(), ": "+c.span+": "+failed.Detail)
 				line := string(failed.AppendJSON(nil))
 				assert.Contains(t, line, `,"source_span":"`+c.span+`"}`)
 
-				without := fails(t, open(t, rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(bare)}}}))
+				without := enginetest.Fails(t, enginetest.Open(t, rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(bare)}}}))
 				assert.Empty(t, without.SourceSpan)
 				assert.Equal(t, strings.Replace(line, `,"source_span":"`+c.span+`"`, "", 1), string(without.AppendJSON(nil)),
 					"an artifact without spans gets the answer that it always got")
@@ -58,20 +60,12 @@ func TestErrorsNameThePlaceInTheSource(t *testing.T) {
 	}
 }
 
-func fails(t *testing.T, e *rankd.Engine) *rankd.Error {
-	t.Helper()
-	_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, ID: "r"})
-	var failed *rankd.Error
-	require.ErrorAs(t, err, &failed)
-	return failed
-}
-
 // A caller's pattern that is missing or malformed is the caller's fault. The error names the
 // parameter.
 func TestAPatternOfTheCaller(t *testing.T) {
 	artifact := fmt.Sprintf(spannedPlan, `"core::filter"`, `{"pred_id": "pattern"}`)
-	forModels(t, rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(artifact)}}}, func(t *testing.T, e *rankd.Engine) {
-		missing := fails(t, e)
+	enginetest.ForModels(t, rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(artifact)}}}, func(t *testing.T, e *rankd.Engine) {
+		missing := enginetest.Fails(t, e)
 		assert.ErrorIs(t, missing, rankd.ErrInvalidRequest)
 		assert.Equal(t, `the pattern in param "blocklist_regex" is missing: it is null, unset or not a string`, missing.Detail)
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Params: map[string]any{"blocklist_regex": "("}})
@@ -83,7 +77,7 @@ func TestAPatternOfTheCaller(t *testing.T) {
 
 func TestPlanInfoShowsTheSource(t *testing.T) {
 	artifact := fmt.Sprintf(spannedPlan, `"core::sort"`, `{"by": 1}`)
-	e := open(t, rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(artifact)}}})
+	e := enginetest.Open(t, rankd.Options{Plans: fstest.MapFS{"p.plan.json": {Data: []byte(artifact)}}})
 	info, err := e.PlanInfo("p")
 	require.NoError(t, err)
 	assert.Equal(t, "p.plan.ts:4:6", info.Nodes[1].SourceSpan)
@@ -99,7 +93,7 @@ var labelled = fstest.MapFS{"labelled.plan.json": {Data: []byte(`{"schema_versio
 // A node's label appears wherever people and programs read of the node: in the trace, in each
 // drawing of it, and in the explanation. A node without a label appears by its id.
 func TestLabels(t *testing.T) {
-	forModels(t, rankd.Options{Plans: labelled, AllowRequestTrace: true, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Plans: labelled, AllowRequestTrace: true, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "labelled", UserID: 1, Trace: true, Explain: rankd.Explain{All: true}})
 		require.NoError(t, err)
 		require.Equal(t, 2, a.Len())
@@ -181,18 +175,18 @@ func TestMalformedIDsAreTold(t *testing.T) {
 				if cached {
 					o.Cache = "ttl"
 				}
-				forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+				enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 					log.Reset()
 					for range 3 {
 						a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 						require.NoError(t, err)
 						assert.Equal(t, c.ids, a.Len())
 						assert.False(t, a.Degraded())
-						told := answerJSON(t, a)["completeness"]
+						told := enginetest.AnswerJSON(t, a)["completeness"]
 						if told == nil {
 							told = []byte("null")
 						}
-						assert.JSONEq(t, c.want, cachedMember.ReplaceAllString(string(told), ""))
+						assert.JSONEq(t, c.want, enginetest.CachedMember.ReplaceAllString(string(told), ""))
 					}
 					malformed := e.Metrics().Values["id"].Malformed
 					require.NoError(t, e.Close()) // The log has all lines then.

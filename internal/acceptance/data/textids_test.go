@@ -1,4 +1,4 @@
-package rankd_test
+package data_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,7 +25,7 @@ import (
 
 // textTables are ownTables with products, whose ids are strings, and shelves, whose ids are integers.
 func textTables() fstest.MapFS {
-	tables := ownTables()
+	tables := enginetest.OwnTables()
 	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"product\"\nid = \"string\"\n[[entity]]\nname = \"shelf\"\n")}
 	return tables
 }
@@ -225,11 +227,11 @@ func TestTextIDsAreOnlyNames(t *testing.T) {
 		texts[name] = &fstest.MapFile{Data: []byte(strings.Replace(textPlan(seed, "product", func(id int64) any { return textID(id) }), `"plan_name":"p"`, fmt.Sprintf(`"plan_name":"p%d"`, seed), 1))}
 	}
 	old.Logger = slog.New(slog.DiscardHandler)
-	old.Redis, old.Registry, old.Plans = start(textWorld(7, func(id int64) string { return strconv.FormatInt(id, 10) })), ownTables(), integers
-	reference := open(t, old)
+	old.Redis, old.Registry, old.Plans = start(textWorld(7, func(id int64) string { return strconv.FormatInt(id, 10) })), enginetest.OwnTables(), integers
+	reference := enginetest.Open(t, old)
 	addr := start(textWorld(7, textID))
 	rows, all := 0, 0
-	for _, model := range models {
+	for _, model := range enginetest.Models {
 		modes := []rankd.SchedulingMode{""}
 		if model == rankd.Reactor {
 			modes = []rankd.SchedulingMode{rankd.Adaptive, rankd.OffloadAll, rankd.InlineAll, "cached"}
@@ -239,7 +241,7 @@ func TestTextIDsAreOnlyNames(t *testing.T) {
 			if mode == "cached" {
 				o.Scheduling.Mode, o.Cache = "", "ttl"
 			}
-			e := open(t, o)
+			e := enginetest.Open(t, o)
 			for seed := range plans {
 				for user := range int64(6) {
 					r := rankd.Request{Plan: fmt.Sprint("p", seed), UserID: user + 1}
@@ -266,7 +268,7 @@ func TestTextIDsAreOnlyNames(t *testing.T) {
 func candidatesOf(t *testing.T, a *rankd.Answer, names map[string]string) []map[string]any {
 	t.Helper()
 	var shown []map[string]any
-	require.NoError(t, json.Unmarshal(answerJSON(t, a)["candidates"], &shown))
+	require.NoError(t, json.Unmarshal(enginetest.AnswerJSON(t, a)["candidates"], &shown))
 	for i, c := range slices.Collect(a.Candidates()) {
 		id := fmt.Sprint(shown[i]["id"])
 		require.Equal(t, id, c.IDText())
@@ -330,7 +332,7 @@ func TestEntitiesThatDoNotMix(t *testing.T) {
 			`rows of "shelf" cannot stand in for those of "product", of node "out"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := open(t, rankd.Options{Registry: tables, Plans: fstest.MapFS{"p.plan.json": {Data: []byte(fmt.Sprintf(
+			e := enginetest.Open(t, rankd.Options{Registry: tables, Plans: fstest.MapFS{"p.plan.json": {Data: []byte(fmt.Sprintf(
 				`{"schema_version": 1, "plan_name": "p", "capabilities_required": ["cap.rankd.expressions.v1", "cap.rankd.on_error.v1"], "nodes": [%s], "outputs": ["out"],
 				"expr_table": {"one": {"op": "const_number", "value": 1}, "twice": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 2}}},
 				"pred_table": {"is": {"op": "cmp", "cmp": "==", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_string", "value": "sku-1"}},
@@ -359,14 +361,14 @@ func TestExplainTellsEntitiesApart(t *testing.T) {
 		{"node_id": "products", "op": "candidates", "inputs": ["shelves"], "params": {"endpoint": "ep_0001", "key": "of:{id}", "entity": "product"}},
 		{"node_id": "once", "op": "dedupe", "inputs": ["products"], "params": {}},
 		{"node_id": "two", "op": "take", "inputs": ["once"], "params": {"count": 2}}]}`
-	forModels(t, rankd.Options{Redis: redis.Addr(), Registry: textTables(), AllowRequestExplain: true, Plans: fstest.MapFS{"p.plan.json": {Data: []byte(plan)}}}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, rankd.Options{Redis: redis.Addr(), Registry: textTables(), AllowRequestExplain: true, Plans: fstest.MapFS{"p.plan.json": {Data: []byte(plan)}}}, func(t *testing.T, e *rankd.Engine) {
 		ask := func(what string) (rows, missing []map[string]any) {
 			r, err := e.ParseRequest([]byte(`{"user_id": 1, "plan": "p", "explain": ` + what + `}`))
 			require.NoError(t, err)
 			a, err := e.Rank(t.Context(), r)
 			require.NoError(t, err)
 			var x struct{ Rows, Missing []map[string]any }
-			require.NoError(t, json.Unmarshal(answerJSON(t, a)["explain"], &x))
+			require.NoError(t, json.Unmarshal(enginetest.AnswerJSON(t, a)["explain"], &x))
 			return x.Rows, x.Missing
 		}
 		rows, missing := ask("true")
@@ -407,7 +409,7 @@ func TestUsersThatAreStrings(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
-	tables := ownTables()
+	tables := enginetest.OwnTables()
 	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n")}
 	plan := `{"schema_version": 1, "plan_name": "p", "outputs": ["of", "told"], "nodes": [
 		{"node_id": "new", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "new:{user}"}},
@@ -421,7 +423,7 @@ func TestUsersThatAreStrings(t *testing.T) {
 		return rankdtest.Rows(int64(len(c.UserIDText()))), nil
 	}}
 	o := rankd.Options{Redis: redis.Addr(), Registry: tables, Tasks: []task.Spec{user}, Plans: fstest.MapFS{"p.plan.json": {Data: []byte(plan)}}}
-	forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+	enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 		for user, want := range map[string][]string{"u-1": {"70", "3"}, "1": {"1"}, "": nil, strings.Repeat("x", 257): nil} {
 			a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserIDText: user})
 			if want == nil {
@@ -443,7 +445,7 @@ func TestUsersThatAreStrings(t *testing.T) {
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 		require.ErrorIs(t, err, rankd.ErrInvalidRequest)
 	})
-	_, err = open(t, rankd.Options{Redis: redis.Addr()}).Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserIDText: "u-1"})
+	_, err = enginetest.Open(t, rankd.Options{Redis: redis.Addr()}).Rank(t.Context(), rankd.Request{Plan: "simple_viewer", UserIDText: "u-1"})
 	require.ErrorIs(t, err, rankd.ErrInvalidRequest)
 	assert.ErrorContains(t, err, `user_id must be an integer from 1 to 4294967295, got "u-1"`)
 }
@@ -457,7 +459,7 @@ func TestViewerOfUsersThatAreStrings(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
-	tables := ownTables()
+	tables := enginetest.OwnTables()
 	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n")}
 	folder := func(nodes string) fstest.MapFS {
 		return fstest.MapFS{"p.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "p", "outputs": ["out"], "capabilities_required": ["cap.rankd.on_error.v1"], "nodes": [` + nodes + `]}`)}}
@@ -468,12 +470,12 @@ func TestViewerOfUsersThatAreStrings(t *testing.T) {
 		{"node_id": "items", "op": "lookup", "inputs": ["new"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["title"]}},
 		{"node_id": "out", "op": "join", "inputs": ["v"], "params": {"right": "items", "how": "left", "on": "country", "right_on": "title", "columns": ["title"]}}`)
 	for _, cache := range []registry.CacheMode{"", "ttl"} {
-		forModels(t, rankd.Options{Redis: redis.Addr(), Registry: tables, Plans: plans, Cache: cache}, func(t *testing.T, e *rankd.Engine) {
+		enginetest.ForModels(t, rankd.Options{Redis: redis.Addr(), Registry: tables, Plans: plans, Cache: cache}, func(t *testing.T, e *rankd.Engine) {
 			for range 2 {
 				for user, want := range map[string]string{"u-1": `[{"id":"u-1","title":"DE","country":"DE"}]`, "1": `[{"id":"1"}]`, "odd": `[]`} {
 					a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserIDText: user})
 					require.NoError(t, err)
-					assert.Equal(t, want, string(answerJSON(t, a)["candidates"]))
+					assert.Equal(t, want, string(enginetest.AnswerJSON(t, a)["candidates"]))
 					if user == "odd" {
 						require.NotEmpty(t, a.Completeness())
 						assert.ErrorContains(t, a.Completeness()[0].Err, `HGETALL "user:odd": WRONGTYPE`)
@@ -483,7 +485,7 @@ func TestViewerOfUsersThatAreStrings(t *testing.T) {
 		})
 	}
 	for op, params := range map[string]string{"follow": `"fanout": 3`, "recommendation": `"fanout": 3`} {
-		e := open(t, rankd.Options{Redis: redis.Addr(), Registry: tables, Plans: folder(`
+		e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: tables, Plans: folder(`
 			{"node_id": "new", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "new"}},
 			{"node_id": "out", "op": "` + op + `", "inputs": ["new"], "params": {"endpoint": "ep_0001", ` + params + `}}`)})
 		_, err := e.PlanInfo("p")

@@ -1,4 +1,4 @@
-package rankd_test
+package cache_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -65,7 +67,7 @@ func (w *clusterWriter) do(args ...string) (err error) {
 // slots move. Each gets at least the version whose writer had its OK silenceMax before the
 // request began.
 func TestCacheOnARedisCluster(t *testing.T) {
-	for _, mode := range trackedModes {
+	for _, mode := range enginetest.TrackedModes {
 		t.Run(mode, func(t *testing.T) { playCacheOnCluster(t, mode) })
 	}
 }
@@ -187,7 +189,7 @@ func BenchmarkOnARedisCluster(b *testing.B) {
 			{"replicas", three.Addr() + "?read_from=replica", three}, {"nearest", three.Addr() + "?read_from=nearest", three},
 		} {
 			require.NoError(b, devredis.Load(b.Context(), of.addr))
-			e := open(b, rankd.Options{Redis: of.addr})
+			e := enginetest.Open(b, rankd.Options{Redis: of.addr})
 			b.Run(plan+"/"+of.name, func(b *testing.B) {
 				rankInFlight(b, e, plan, 64, 2000) // warm
 				before, servers := load.ReadUsage(), serverTime(b, of.servers)

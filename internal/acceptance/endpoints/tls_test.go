@@ -1,4 +1,4 @@
-package rankd_test
+package endpoints_test
 
 import (
 	"crypto/tls"
@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -109,9 +111,9 @@ func TestTLS(t *testing.T) {
 	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
 	c := servetest.WriteCertificate(t, cert, key, 1)
 	s := startTLS(t, redis.Addr(), &tls.Config{Certificates: []tls.Certificate{c.Certificate}})
-	for _, model := range models {
-		plain := open(t, rankd.Options{Redis: redis.Addr(), Model: model})
-		safe := open(t, rankd.Options{Redis: s.url("tls_ca=" + cert), Model: model})
+	for _, model := range enginetest.Models {
+		plain := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Model: model})
+		safe := enginetest.Open(t, rankd.Options{Redis: s.url("tls_ca=" + cert), Model: model})
 		infos, err := plain.Plans()
 		require.NoError(t, err)
 		for user := int64(1); user < 4; user++ {
@@ -120,7 +122,7 @@ func TestTLS(t *testing.T) {
 				require.NoError(t, err)
 				got, err := safe.Rank(t.Context(), rankd.Request{Plan: info.Name, UserID: user})
 				require.NoError(t, err, "%s %s", model, info.Name)
-				require.Equal(t, jsonMember(t, string(want.AppendJSON(nil, rankd.FormatFlat)), "candidates"), jsonMember(t, string(got.AppendJSON(nil, rankd.FormatFlat)), "candidates"))
+				require.Equal(t, enginetest.JSONMember(t, string(want.AppendJSON(nil, rankd.FormatFlat)), "candidates"), enginetest.JSONMember(t, string(got.AppendJSON(nil, rankd.FormatFlat)), "candidates"))
 			}
 			s.cut()
 			require.Eventually(t, func() bool {
@@ -140,14 +142,14 @@ func TestTLSOfLargeReplies(t *testing.T) {
 	for i := range 60_000 {
 		fill = append(fill, fmt.Sprint(1_000_000+i))
 	}
-	store(t, redis.Addr(), fill)
+	enginetest.Store(t, redis.Addr(), fill)
 	dir := t.TempDir()
 	cert := filepath.Join(dir, "c.pem")
 	c := servetest.WriteCertificate(t, cert, filepath.Join(dir, "k.pem"), 1)
 	s := startTLS(t, redis.Addr(), &tls.Config{Certificates: []tls.Certificate{c.Certificate}})
-	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows", "limit": 60000}}`})
-	for _, model := range models {
-		e := open(t, rankd.Options{Redis: s.url("tls_ca=" + cert), Model: model, Plans: folder})
+	folder := enginetest.Plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows", "limit": 60000}}`})
+	for _, model := range enginetest.Models {
+		e := enginetest.Open(t, rankd.Options{Redis: s.url("tls_ca=" + cert), Model: model, Plans: folder})
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 		require.NoError(t, err)
 		require.Equal(t, 60_000, a.Len())
@@ -198,9 +200,9 @@ func TestTLSThatFails(t *testing.T) {
 			s := startTLS(t, redis.Addr(), c.config)
 			s.set(func() { s.between = c.between })
 			query := strings.NewReplacer("=good", "="+dir+"/good", "=other", "="+dir+"/other", "=old", "="+dir+"/old").Replace(c.query)
-			for _, model := range models {
-				tables := residentTables("connect_timeout_ms = 300\nrequest_timeout_ms = 300\n").FS()
-				e := open(t, rankd.Options{Redis: s.url(query), Model: model, Registry: tables, Plans: plans(map[string]string{
+			for _, model := range enginetest.Models {
+				tables := enginetest.ResidentTables("connect_timeout_ms = 300\nrequest_timeout_ms = 300\n").FS()
+				e := enginetest.Open(t, rankd.Options{Redis: s.url(query), Model: model, Registry: tables, Plans: enginetest.Plans(map[string]string{
 					"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`,
 				})})
 				_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
@@ -235,7 +237,7 @@ func TestTLSOfRenewedCertificates(t *testing.T) {
 	cert, key := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
 	c := servetest.WriteCertificate(t, cert, key, 1)
 	s := startTLS(t, redis.Addr(), &tls.Config{Certificates: []tls.Certificate{c.Certificate}})
-	e := open(t, rankd.Options{Redis: s.url("tls_ca=" + cert + "&tls_cert=" + cert + "&tls_key=" + key)})
+	e := enginetest.Open(t, rankd.Options{Redis: s.url("tls_ca=" + cert + "&tls_cert=" + cert + "&tls_key=" + key)})
 	ask := func() error {
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "complex_dag", UserID: 1})
 		return err
@@ -260,11 +262,11 @@ func TestTLSOfARedisServer(t *testing.T) {
 	servetest.WriteCertificate(t, cert, key, 1)
 	port := freePort(t)
 	redis := testworld.StartRedis(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "yes")
-	store(t, redis.Addr, []string{"RPUSH", "rows", "1", "2"})
-	folder := plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
+	enginetest.Store(t, redis.Addr, []string{"RPUSH", "rows", "1", "2"})
+	folder := enginetest.Plans(map[string]string{"p": `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "rows"}}`})
 	url := "rediss://localhost:" + port + "?tls_server_name=rankd&tls_ca=" + cert + "&tls_cert=" + cert + "&tls_key=" + key
-	for _, model := range models {
-		e := open(t, rankd.Options{Redis: url, Model: model, Plans: folder, Cache: registry.CacheBroadcast})
+	for _, model := range enginetest.Models {
+		e := enginetest.Open(t, rankd.Options{Redis: url, Model: model, Plans: folder, Cache: registry.CacheBroadcast})
 		rows := func() int {
 			a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 			require.NoError(t, err)
@@ -274,10 +276,10 @@ func TestTLSOfARedisServer(t *testing.T) {
 		if model == rankd.Reactor {
 			require.Eventually(t, func() bool { rows(); return e.Metrics().Caches[0].Hits > 0 }, 10*time.Second, time.Millisecond, "the server tells of changes")
 		}
-		store(t, redis.Addr, []string{"RPUSH", "rows", "3"})
+		enginetest.Store(t, redis.Addr, []string{"RPUSH", "rows", "3"})
 		require.Eventually(t, func() bool { return rows() == n+1 }, 10*time.Second, time.Millisecond)
 	}
-	e := open(t, rankd.Options{Redis: "rediss://127.0.0.1:" + port + "?tls_ca=" + cert, Plans: folder})
+	e := enginetest.Open(t, rankd.Options{Redis: "rediss://127.0.0.1:" + port + "?tls_ca=" + cert, Plans: folder})
 	require.Eventually(t, func() bool { // The server's reset may arrive before its alert.
 		_, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})
 		require.Error(t, err)

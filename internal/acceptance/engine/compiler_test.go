@@ -1,4 +1,4 @@
-package rankd_test
+package engine_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/fstest"
+
+	"github.com/rankd/rankd/internal/testing/enginetest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,7 +57,7 @@ func TestEngineCompilesPlans(t *testing.T) {
 			c := newSlowCompiler()
 			close(c.finished)
 			o.Compiler = c
-			forModels(t, o, func(t *testing.T, e *rankd.Engine) {
+			enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
 				a, err := e.Rank(t.Context(), rankd.Request{Plan: "typed", UserID: 1})
 				require.NoError(t, err)
 				assert.Equal(t, 4, a.Len())
@@ -67,7 +69,7 @@ func TestEngineCompilesPlans(t *testing.T) {
 	}
 	_, err := rankd.Open(rankd.Options{PlanFile: path})
 	assert.ErrorContains(t, err, "no compiler")
-	_, err = open(t, rankd.Options{}).Artifact("none")
+	_, err = enginetest.Open(t, rankd.Options{}).Artifact("none")
 	assert.ErrorIs(t, err, rankd.ErrUnknownPlan)
 }
 
@@ -75,9 +77,9 @@ func TestEngineCompilesPlans(t *testing.T) {
 // on meanwhile.
 func TestSubmitDoesNotWaitForACompiler(t *testing.T) {
 	c := newSlowCompiler()
-	folder := plans(map[string]string{"ready": threeRows})
+	folder := enginetest.Plans(map[string]string{"ready": enginetest.ThreeRows})
 	folder["typed.plan.ts"] = typedPlan()["typed.plan.ts"]
-	e := open(t, rankd.Options{Plans: folder, Plan: "ready", Compiler: c})
+	e := enginetest.Open(t, rankd.Options{Plans: folder, Plan: "ready", Compiler: c})
 	answered := make(chan int, 2)
 	count := func(a *rankd.Answer, err error) {
 		if assert.NoError(t, err) {
@@ -100,7 +102,7 @@ func TestSubmitDoesNotWaitForACompiler(t *testing.T) {
 // Close waits for a request whose plan is being compiled, and refuses a later one.
 func TestCloseWaitsForACompiler(t *testing.T) {
 	c := newSlowCompiler()
-	e := open(t, rankd.Options{Plans: typedPlan(), Compiler: c})
+	e := enginetest.Open(t, rankd.Options{Plans: typedPlan(), Compiler: c})
 	answered := make(chan error, 1)
 	e.Submit(context.Background(), rankd.Request{Plan: "typed", UserID: 1}, func(_ *rankd.Answer, err error) { answered <- err })
 	<-c.began
