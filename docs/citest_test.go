@@ -31,7 +31,7 @@ func TestCITestInstalls(t *testing.T) {
 		{"a server", []string{"-run", "X", "./internal/acceptance/conformance"}, "redis-server", "REDIS_SERVER"},
 		{"a browser", []string{"./trace/..."}, "chromium", "CHROMIUM"},
 		{"both", []string{"./internal/acceptance/conformance", "./bench/harness"}, "redis-server chromium", "REDIS_SERVER CHROMIUM"},
-		{"the folder itself", []string{"-run", "X"}, "redis-server", "REDIS_SERVER"},
+		{"the folder itself", []string{"-run", "X"}, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")

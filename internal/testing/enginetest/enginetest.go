@@ -128,7 +128,7 @@ func Fails(t *testing.T, e *rankd.Engine) *rankd.Error {
 	return failed
 }
 
-// Sink takes the traces of an engine.
+// Sink takes the traces of an engine. Immutable.
 type Sink func(*trace.Recording)
 
 func (s Sink) Take(r *trace.Recording) { s(r) }
@@ -181,7 +181,8 @@ const Gated = `{"node_id": "rows", "op": "test::fixed_source", "inputs": []},
 		{"node_id": "held", "op": "test::gate", "inputs": ["rows"]},
 		{"node_id": "out", "op": "test::mark", "inputs": ["held"]}`
 
-// Gate is a task that waits until it is opened. A second task after it notes that it ran.
+// Gate is a task that waits until it is opened. A second task after it notes that it ran. Any
+// goroutine.
 type Gate struct {
 	Entered chan struct{} // a value for each body that has begun
 	Opened  chan struct{}
@@ -263,7 +264,7 @@ func VersionPlan(name string, version int) string {
 }
 
 // Project is an engine whose tables, models and plans are in folders that a test changes. Its
-// plan "versioned" starts as version 1.
+// plan "versioned" starts as version 1. One goroutine.
 type Project struct {
 	*rankd.Engine
 	T   testing.TB
