@@ -97,7 +97,7 @@ func TestWriteProject(t *testing.T) {
 	projectTree(t, ".", map[string]string{"tables/x": ""})
 	var lines []string
 	report := func(line string) { lines = append(lines, line) }
-	require.NoError(t, WriteProject("tables/", "./examples/demo/plans", report))
+	require.NoError(t, WriteProject("tables/", "./plans", report))
 	require.NoError(t, WriteProject("other", "other", report), "what is there stays")
 	assert.Equal(t, []string{"wrote rankd.toml"}, lines)
 	p, err := FindProject(".")

@@ -96,7 +96,7 @@ func TestCompile(t *testing.T) {
 	assert.Equal(t, 1, rowCount(t, "artifacts/plans/a.plan.json"))
 	assert.Equal(t, 2, rowCount(t, "artifacts/plans/b.plan.json"))
 
-	o = run(t, dir, "compile", "plans", "plans/a.plan.ts", "./examples/demo/plans/a.plan.ts", "-o", "elsewhere", "--json")
+	o = run(t, dir, "compile", "plans", "plans/a.plan.ts", "./plans/a.plan.ts", "-o", "elsewhere", "--json")
 	require.NoError(t, o.err)
 	var r report
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r), o.stdout)
