@@ -119,6 +119,100 @@ func TestCarries(t *testing.T) {
 	}
 }
 
+// TestSides: both sides of ?: run behind a token, and so does the right side of the others. They may change what they have made, and
+// nothing else, themselves or through what they call.
+func TestSides(t *testing.T) {
+	for i, c := range [][2]string{
+		{`let n = 0; const f = () => n++;`, `f()`},
+		{`let n = 0; function f() { n = n + 1; return n }`, `f()`},
+		{`const o = { n: 0 }; const f = () => { o.n += 1; return 1 };`, `f()`},
+		{`const a: any[] = []; const f = () => a.push(1);`, `f()`},
+		{`const a: any[] = [];`, `[1].map(a.push.bind(a))[0]`},
+		{`class A { n = 0; add() { this.n++; return this } } const a = new A();`, `a.add().n`},
+		{`function* g(n: number) { for (let i = 0; i < n; i++) yield i; } const it = g(3);`, `[...it].length`},
+		{`const it = [1, 2][Symbol.iterator]();`, `[...it].length`},
+		{`const it = [1, 2].values();`, `it.next().value`},
+		{`const m = new Map(); const f = () => m.set(5, 6).size;`, `f()`},
+		{`const re = /a/g;`, `(re.test("aa") ? 1 : 2)`},
+		{`const o: any = { set a(v: any) { n = v } }; let n = 0;`, `(Object.assign(o, { a: 3 }), 1)`},
+		{`let n = 0; class A { x = n++; }`, `new A().x`},
+		{`class A { static n = 0; static next() { return ++A.n; } }`, `A.next()`},
+		{`class A { #n = 0; get next() { return ++this.#n; } } const a = new A();`, `a.next`},
+		{`const h: any = { a: [1], run(name: string) { return this.a[name](2); } };`, `h.run("push")`},
+		{`const a: any = [];`, `Reflect.apply(a.push, a, [1])`},
+		{`const a: any = [1, 2];`, `a.sort()[0]`},
+		{`const o: any = { a: 1 }; const f = () => { delete o.a; return 1; };`, `f()`},
+		{`const o: any = { a: { b: 1 } }; const f = () => { delete o?.a.b; return 1; };`, `f()`},
+		{`let n = 0; const f = async () => { await 0; n++; };`, `(f(), 1)`},
+		{`const f = (() => { let n = 0; return () => n += 1; })();`, `f()`},
+		{`const f = () => { let n = 0; const g = () => n += 1; return Key.score > 1 ? g() : n; };`, `f()`},
+		{`const w = new WeakMap<any, any>(), k = {}; const f = () => (w.set(k, 1), 1);`, `f()`},
+		{`const u = new Uint8Array(4); const f = () => (u[0] = 5);`, `f()`},
+		{`const u = new Uint8Array(4); const f = () => (new DataView(u.buffer).setInt8(0, 1), 1);`, `f()`},
+		{`const o: any = {}; const p = new Proxy(o, {}); const f = () => (p.x = 1);`, `f()`},
+		{`const f = () => { const [a, ...rest] = [3, 1, 2]; rest.reverse(); return rest[0]; };`, `f()`},
+		{`function f(this: any) { this.n = 2 } const o: any = {};`, `(f.call(o), 1)`},
+		{`const o: any = {}; const f = (a: any) => { a.k = 1; return a.k; };`, `f(o)`},
+		{`let n = 0; const o = { toString() { n++; return "a" } };`, "`${o}`.length"},
+		{`let n = 0; const f = (x = n++) => x;`, `f()`},
+		{`function f(a: any, b = () => { a = 5; }) { b(); return a }`, `f(1)`},
+		{`const o: any = Object.create(null); o.a = 1; const c: any = { count: 0 }; const f = () => { ({ count: c.count } = { count: 5 }); return 1; };`, `f()`},
+	} {
+		texts := []string{
+			"{ " + c[0] + "; return Key.id > (Key.score > 5 ? " + c[1] + " : 1) }", "{ " + c[0] + "; return Key.id > (Key.score > 5 ? 1 : " + c[1] + ") }",
+			"{ " + c[0] + "; let x: any = Key.score; x ??= " + c[1] + "; return Key.id > x }", "{ " + c[0] + "; return Key.id > 1 && " + c[1] + " }", "{ " + c[0] + "; return Key.id > 1 || Key.id > " + c[1] + " }",
+			"{ " + c[0] + "; return Key.id > (Key.score ?? (false ? 2 : " + c[1] + ")) }",
+		}
+		for _, text := range []string{texts[0], texts[1+i%5]} {
+			a := compileText(t, planOf("filter", "pred", []string{text}))
+			require.NotEmpty(t, a.Errors, text)
+			assert.Equal(t, "condition", a.Errors[0].Code, "%s: %v", text, a.Errors[0])
+			assert.Contains(t, a.Errors[0].Message, "changes what was there before", text)
+		}
+		if strings.Contains(c[0], "Key.") {
+			continue
+		}
+		plain := "{ " + c[0] + "; const x: any = true ? " + c[1] + " : 1; return x == x ? Key.id > 1 : false }"
+		assert.Empty(t, compileText(t, planOf("filter", "pred", []string{plain})).Errors, plain)
+	}
+	for _, c := range [][2]string{
+		{`const sum = (l: number[]) => { let s = 0; l.forEach((x) => { s += x; }); return s; };`, `sum([1, 2])`},
+		{`const sum = (l: number[]) => { const o: any = {}; for (const x of l) o[x] = (o[x] ?? 0) + 1; const r = []; r.push(...Object.keys(o)); r.sort(); return r.length; };`, `sum([1, 2])`},
+		{`class A { n = 0; #p = 1; constructor(k: any) { this.n = k; } add() { this.#p++; this.n += this.#p; return this } } const f = () => new A(3).add().n;`, `f()`},
+		{`function* g(n: number) { for (let i = 0; i < n; i++) yield i; } const f = () => { let s = 0; for (const x of g(4)) s += x; return s; };`, `f()`},
+		{`const f = () => new Map([[1, 2], [3, 4]]).set(5, 6).size + new Set([1]).add(2).size;`, `f()`},
+		{`const f = (...r: number[]) => r.sort().reverse()[0];`, `f(1, 2)`},
+		{`const f = function (this: any) { this.x = 1; } as any;`, `new f().x`},
+		{`const fact = (n: number): number => n < 2 ? 1 : n * fact(n - 1);`, `fact(4)`},
+		{`const a: any = [1, 2];`, `[...a].sort()[0]`},
+		{`const f = () => { let n = 0; const g = () => n += 1; g(); g(); return n; };`, `f()`},
+		{`const t = (s: any, v: any) => v + 1;`, "t`a${1}`"},
+		{`const o: any = {}; const f = () => { ({ ...o }).x = 1; const c = { ...o, a: 1 }; c.b = 2; const d = JSON.parse("{}"); d.x = 1; return Object.keys(c).length; };`, `f()`},
+		{`class B { l: any[] = []; add(x: any) { this.l.push(x); return this; } } class C extends B { constructor() { super(); this.add(1); } } const f = () => new C().add(2).l.length;`, `f()`},
+		{`class C extends Map { constructor() { super([[1, 2]]); this.set(3, 4); } } const f = () => new C().set(5, 6).size;`, `f()`},
+		{`const f = () => { const it = [1, 2, 3].values(); it.next(); const m = new Map([[1, 2]]); let s = 0; for (const [k, v] of m.entries()) s += k + v; return s + [...it].length; };`, `f()`},
+		{`const f = (a: any) => { a = a ?? {}; a.k = 1; return a.k; };`, `f(null)`},
+		{`const f = (l: any[]) => l.reduce((acc, x) => { acc[x] = (acc[x] || 0) + 1; return acc; }, {} as any);`, `f(["a", "a"]).a`},
+		{`let n = 0; var m = 1; { let n = 5; m = n; } const f = () => { { let n = 1; n++; } return 1; };`, `f()`},
+		{`const f = (s: string) => { let m, out = 0; const re = /\d/g; while ((m = re.exec(s)) !== null) out += +m[0]; return out; };`, `f("1a2")`},
+	} {
+		got := predicates(t, []string{"{ " + c[0] + "; return Key.id > (Key.score > 5 ? " + c[1] + " : 1) }", "{ " + c[0] + "; const x: any = " + c[1] + "; return Key.id > (Key.score > 5 ? x : 1) }"})
+		assert.Equal(t, compact(t, got[1]), compact(t, got[0]), c[0])
+	}
+	for _, text := range []string{
+		`{ const o: any = {}; const f = () => { const p: any = new Proxy(o, {}); p.x = 1; return 1; }; const x = Key.id > 5 ? f() : 1; return Key.id > x + (o.x ?? 0) }`,
+		`{ const u = new Uint8Array(4); const f = () => (new Uint8Array(u.buffer)[0] = 1); const x = Key.id > 5 ? f() : 1; return Key.id > x + u[0] }`,
+		`{ const log: any[] = []; const note = (x: any) => { log.push(x); return x; }; return note(Key.id > 5) && note(Key.score > 1) }`,
+		`{ let n = 5; const o: any = { x: Key.score }; o.x ??= n++; return o.x > n }`, `{ let last: any; const f = (x: any) => { for (last of [1, 2]); return x; }; return Key.id > (Key.score > 1 ? f(2) : 3) }`,
+	} {
+		a := compileText(t, planOf("filter", "pred", []string{text}))
+		require.NotEmpty(t, a.Errors, text)
+		assert.Contains(t, a.Errors[0].Message, "changes what was there before", text)
+	}
+	assert.Contains(t, compact(t, predicates(t, []string{`{ let n = 5; const o: any = { x: null }; o.x ??= n++; return Key.id > n + o.x }`})), `"value":11`)
+	assert.Contains(t, compact(t, predicates(t, []string{`{ const c: any = { aa: 2 }, w = (k: string) => c[k] ??= 7; return Key.id > (Key.score > 1 ? w("aa") : 3) }`})), `"value":2`)
+}
+
 // TestSilentRoundings: what JavaScript or esbuild would compute in another way is an error.
 func TestSilentRoundings(t *testing.T) {
 	for text, code := range map[string]string{

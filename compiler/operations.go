@@ -317,6 +317,33 @@ func (h *host) choose(c goja.FunctionCall) goja.Value {
 	return h.combine(infixOperator("?:"), "operator ?:", []goja.Value{c.Argument(0), then, other}, []int{at, at, at}, at)
 }
 
+// try notes whether plan code runs a side behind a token.
+func (h *host) try(c goja.FunctionCall) goja.Value {
+	h.trying = c.Argument(0).ToBoolean()
+	return goja.Undefined()
+}
+
+// changed reports that a side behind a token changes what is older than the side. c has the operator, the token and the place, and
+// where the change is.
+func (h *host) changed(c goja.FunctionCall) goja.Value {
+	why := c.Argument(0).ToObject(h.vm)
+	operator, t, site, at := why.Get("0").String(), tokenOf(why.Get("1")), int(why.Get("2").ToInteger()), int(c.Argument(1).ToInteger())
+	if t.kind == broken {
+		return goja.Undefined()
+	}
+	if at < 0 {
+		at = h.u.here()
+	}
+	sides := "the right side of " + operator + " runs behind "
+	if operator == "?:" {
+		sides = "both sides of ?: run behind "
+	}
+	file, line, _ := h.u.place(at)
+	h.u.failAt(site, "condition", fmt.Sprintf("%s%s, whatever a row has, and %s:%d changes what was there before", sides, t.describe(), file, line),
+		"compute it before, as in const a = next(); Key.id > 5 ? a : 0")
+	return goja.Undefined()
+}
+
 // isPredicate reports whether a value is true or false, now or when the plan runs.
 func isPredicate(v goja.Value) bool {
 	if t := tokenOf(v); t != nil {
@@ -439,7 +466,7 @@ func (h *host) replaceAdder(c goja.FunctionCall) goja.Value {
 				args[i] = goja.Undefined()
 			}
 		}
-		if tokenOf(args[0]) != nil {
+		if h.trying || tokenOf(args[0]) != nil {
 			if _, err := see(goja.Undefined(), c.This, args[0]); err != nil {
 				panic(err)
 			}

@@ -89,6 +89,10 @@ var (
 			"(() => { const { a: { b = %n } = {} } = { a: { } }; return b; })()", "(() => { const m = new Map(); m.set(\"k\", %n); m.forEach((v) => { m.r = v; }); return m.r; })()", "structured(%o).a", "(0, %n)",
 			"[%n].concat(%a)[1]", "(() => { const s = new Set([%n]); for (const x of s) return x; })()", "[%n, 1].fill(%n)[0]", "(() => { const w = new WeakMap(), o = {}; w.set(o, %n); return w.get(o); })()",
 			"(() => { outer: for (const x of %a) { for (const y of %a) { if (y === y + 0 || true) break outer; } } return %n; })()", "(() => { switch (%c) { case 1: return %n; default: return %n; } })()",
+			"(() => { let t = 0; const f = (x) => { t += 1; return x; }; return (%b ? f(%n) : %n) + t; })()", "(() => { const o = { t: 1 }; const f = (x) => { o.t = x; return 2; }; return (%b ? f(%c) : f(%n)) + o.t; })()",
+			"(() => { const l = [1]; const r = %b ? l.push(2) : 3; return r + l.length; })()", "(() => { const g = gen(%n); const r = %b ? g.next().value : 3; return r + [...g].length; })()",
+			"(() => { let t = 1; const f = () => { t = 3; return %b; }; const r = %b && f(); return r ? t : %n; })()", "(() => { let x = %n, t = 1; x ??= (t = 2); return x + t; })()",
+			"(%b ? ((l) => { let s = 0; l.forEach((x) => { s += x; }); const o = {}; o.s = s; return [o, s].at(-1); })(%a) : %n)", "(%b ? new Box(%n).twice : [...gen(%n)].reverse()[0])",
 		},
 		'b': {
 			"(%n < %n)", "(%n >= %n)", "(%n == %n)", "(%n !== %n)", "(%b && %b)", "(%b || %b)", "(!%b)", "(%s == %s)", "(%b ? %b : %b)", "[1, 2, 3].includes(%n)", "[%b].at(0)", "{ a: %b }.a", "new Set([1, 3, 0.5]).has(%n)",

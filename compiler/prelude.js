@@ -100,6 +100,38 @@
   const all = (object) => Reflect.ownKeys(object).filter((name) => !["constructor", engineIterator, planIterator, engineConversion, planConversion].includes(name));
 
   const isObject = (v) => (typeof v === "object" && v !== null) || typeof v === "function";
+
+  // Behind a token both sides of ?: run, and so may change only what they have made: tries is the number of sides that have
+  // begun so, and since that of the one that runs. births has the objects that come into being in a try.
+  let tries = 0, since = 0, why;
+  const births = new WeakMap(), targets = new WeakMap(); // what is behind a proxy
+  const { get: getBirth, set: setBirth } = WeakMap.prototype;
+  const born = (v) => {
+    if (since > 0 && isObject(v) && !token(v)) apply(setBirth, births, [v, tries]);
+    return v;
+  };
+  const own = (made, at) => { if (made < since) host.changed(why, at); };
+  const mine = (v, at = -1) => {
+    if (since > 0 && isObject(v) && !token(v)) {
+      let of = isView(v) ? v.buffer : v; // whose bytes change
+      for (let behind = of; behind !== undefined; behind = apply(getBirth, targets, [of])) of = behind;
+      own(apply(getBirth, births, [of]) ?? 0, at);
+    }
+    return v;
+  };
+  const attempt = (side, op, a, site) => {
+    const outer = since, before = why;
+    since = ++tries;
+    why = [op, a, site];
+    host.trying(true);
+    try {
+      return side();
+    } finally {
+      since = outer;
+      why = before;
+      host.trying(since > 0);
+    }
+  };
   const describe = Object.getOwnPropertyDescriptor, define = Object.defineProperty;
   const typedArray = Object.getPrototypeOf(Int8Array.prototype);
   const generator = Object.getPrototypeOf((function* () {}).prototype);
@@ -113,11 +145,16 @@
     return { done: !!done, get value() { return result.value; } };
   };
   // The engine's own iterators say by themselves when they are done.
-  const own = [generator, ...[[], new Map(), new Set(), "", "".matchAll(/a/g)].map((v) => Object.getPrototypeOf(v[engineIterator]()))].map((prototype) => {
+  const natives = [generator, ...[[], new Map(), new Set(), "", "".matchAll(/a/g)].map((v) => Object.getPrototypeOf(v[engineIterator]()))].map((prototype) => {
     define(prototype, "next", { writable: false, configurable: false });
     return prototype.next;
   });
-  const isOwn = (next) => own.indexOf(next) >= 0;
+  const isOwn = (next) => natives.indexOf(next) >= 0;
+  // A native iterator goes on. Generators ask by themselves.
+  const step = (v, at) => {
+    if (since > 0 && isObject(v) && !token(v) && natives.indexOf(v.next) > 0) mine(v, at);
+    return v;
+  };
   const iterates = (method) => (method === undefined || method === null || typeof method !== "function" ? method : function () {
     const inner = apply(method, this, []);
     if (!isObject(inner) || token(inner)) return inner;
@@ -134,6 +171,7 @@
     const original = describe(prototype, engineIterator);
     define(prototype, planIterator, original);
     define(prototype, engineIterator, { get() {
+      if (since > 0 && prototype === iterator) step(this);
       const method = this[planIterator];
       return method === original.value && (prototype !== iterator || isOwn(this.next)) ? method : iterates(method);
     } });
@@ -320,18 +358,22 @@
   const holdsTokens = (v) => typeof v === "object" && v !== null && apply(holder.has, holders, [v]);
   const { values, has, size } = Object.getOwnPropertyDescriptors(Set.prototype);
   host.replaceAdder(Set.prototype, "add", (set, v) => {
+    mine(set);
     if (token(v)) apply(holder.add, holders, [set]);
   });
-  host.replaceAdder(Map.prototype, "set", (_, key) => { if (token(key)) host.look("Map.prototype.set", key); });
+  host.replaceAdder(Map.prototype, "set", (map, key) => {
+    mine(map);
+    if (token(key)) host.look("Map.prototype.set", key);
+  });
   const inSet = (set, args) => {
     for (const v of [set, ...args]) {
-      if (holdsTokens(v)) for (const member of apply(values.value, v, [])) if (token(member)) return member;
+      if (holdsTokens(v)) for (const member of born(apply(values.value, v, []))) if (token(member)) return member;
     }
   };
   replace(Set.prototype, "has", (original) => ({
     method(v) {
       const seen = token(this) ? this : inSet(this, []);
-      if (seen === undefined) return token(v) ? host.includes([...apply(values.value, this, [])], v) : apply(original, this, [v]);
+      if (seen === undefined) return token(v) ? host.includes([...born(apply(values.value, this, []))], v) : apply(original, this, [v]);
       return apply(original, this, [v]) && !token(v) ? true : host.look("Set.prototype.has", seen);
     },
   }).method);
@@ -416,12 +458,13 @@
         const seen = refuse(args);
         if (seen !== undefined) return host.look(name, seen);
         const v = apply(f, self, name === "Number" ? change(args) : args);
-        return name === "RegExp" ? pattern(v) : v;
+        return name === "RegExp" ? pattern(born(v)) : name === "Array" ? born(v) : v;
       },
       construct(f, args, target) {
         const seen = refuse(args);
         if (seen !== undefined) return Object(host.look(name, seen));
         const v = Reflect.construct(f, change(args), target === made ? f : target);
+        if (name === "Proxy") apply(setBirth, targets, [v, args[0]]);
         return name === "RegExp" ? pattern(v) : v;
       },
     });
@@ -449,6 +492,50 @@
     }).method);
   }
 
+  // These change their object, or the first argument, or make an object.
+  const wrap = (object, names, make) => { for (const name of names) replace(object, name, make); };
+  const changer = (of) => (original) => ({
+    method(...args) {
+      if (since > 0) mine(of(this, args));
+      return apply(original, this, args);
+    },
+  }).method;
+  const receiver = (self) => self, argument = (_, args) => args[0];
+  const maker = (original) => ({ method(...args) { return born(apply(original, this, args)); } }).method;
+  wrap(Array.prototype, ["push", "pop", "shift", "unshift", "splice", "sort", "reverse", "fill", "copyWithin"], changer(receiver));
+  wrap(typedArray, ["set", "sort", "reverse", "fill", "copyWithin"], changer(receiver));
+  wrap(DataView.prototype, all(DataView.prototype).filter((name) => typeof name === "string" && name.startsWith("set")), changer(receiver));
+  wrap(Map.prototype, ["delete", "clear"], changer(receiver));
+  wrap(Set.prototype, ["delete", "clear"], changer(receiver));
+  wrap(WeakMap.prototype, ["set", "delete"], changer(receiver));
+  wrap(WeakSet.prototype, ["add", "delete"], changer(receiver));
+  wrap(RegExp.prototype, ["exec", "test"], changer((self) => (isObject(self) && (self.global || self.sticky) ? self : undefined)));
+  wrap(Object, ["assign", "defineProperty", "defineProperties", "setPrototypeOf", "freeze", "seal", "preventExtensions"], changer(argument));
+  wrap(Reflect, ["set", "defineProperty", "deleteProperty", "setPrototypeOf", "preventExtensions"], changer(argument));
+  wrap(Array.prototype, ["concat", "filter", "flat", "flatMap", "map", "slice", "splice", "toReversed", "toSorted", "toSpliced", "with"], maker);
+  wrap(typedArray, ["filter", "map", "slice", "subarray", "toReversed", "toSorted", "with"], maker);
+  wrap(Object, ["create", "entries", "fromEntries", "getOwnPropertyDescriptor", "getOwnPropertyDescriptors", "getOwnPropertyNames", "getOwnPropertySymbols", "groupBy", "keys", "values"], maker);
+  wrap(Array, ["from", "of"], maker);
+  wrap(Object.getPrototypeOf(Int8Array), ["from", "of"], maker);
+  wrap(Map, ["groupBy"], maker);
+  wrap(String.prototype, ["split", "match", "matchAll"], maker);
+  wrap(RegExp.prototype, ["exec"], maker);
+  wrap(Reflect, ["construct", "ownKeys"], maker);
+  wrap(JSON, ["parse"], maker);
+  // A collection is born before its constructor fills it.
+  for (const [name, add] of [["Map", "set"], ["Set", "add"], ["WeakMap", "set"], ["WeakSet", "add"]]) {
+    const original = globalThis[name];
+    const maker = new proxy(original, { construct(f, args, target) {
+      if (since === 0 || args[0] === undefined || args[0] === null) return construct(f, args, target === maker ? f : target);
+      const filled = born(construct(f, [], target === maker ? f : target));
+      const adder = filled[add];
+      for (const item of { [planIterator]: () => args[0][planIterator]() }) apply(adder, filled, add === "set" ? [item[0], item[1]] : [item]);
+      return filled;
+    } });
+    define(globalThis, name, { value: maker });
+    define(original.prototype, "constructor", { value: maker });
+  }
+
   // Of the parts of a template every second one is a string of the plan.
   const template = (site, text, ...parts) => {
     for (const part of parts) text = token(text) || token(part) ? host.infix("+", text, part, site) : `${text}${part}`;
@@ -456,13 +543,14 @@
   };
 
   // The right side of these comes as a function, because it may have to be skipped.
-  const and = (a, b, site) => (token(a) ? host.infix("&&", a, b(), site) : a && b());
-  const or = (a, b, site) => (token(a) ? host.infix("||", a, b(), site) : a || b());
-  const nullish = (a, b, site) => (token(a) ? host.infix("??", a, b(), site) : a ?? b());
+  const and = (a, b, site) => (token(a) ? host.infix("&&", a, attempt(b, "&&", a, site), site) : a && b());
+  const or = (a, b, site) => (token(a) ? host.infix("||", a, attempt(b, "||", a, site), site) : a || b());
+  const nullish = (a, b, site) => (token(a) ? host.infix("??", a, attempt(b, "??", a, site), site) : a ?? b());
   // x op= y assigns only if it takes y. put assigns what a token makes of it.
-  const logical = (op, a, assign, put, site) => {
-    if (token(a)) return put(host.infix(op, a, assign(), site));
-    return op === "&&" ? a && assign() : op === "||" ? a || assign() : a ?? assign();
+  const logical = (op, a, assign, put, site, ask) => {
+    if (!token(a) && (op === "&&" ? !a : op === "||" ? a : a !== undefined && a !== null)) return a;
+    if (since > 0) ask?.();
+    return token(a) ? put(host.infix(op, a, attempt(assign, op + "=", a, site), site)) : assign();
   };
   const lazy = { "&&": and, "||": or, "??": nullish };
 
@@ -528,15 +616,16 @@
       prefix: (op, a, site) => (token(a) ? host.prefix(op, a, site) : plainPrefix[op](a)),
       assign: (op, object, key, value, site) => {
         const old = object[key];
-        if (lazy[op] === undefined) return (object[key] = infix(op, old, value(), site));
-        return logical(op, old, () => (object[key] = value()), (v) => (object[key] = v), site);
+        if (lazy[op] === undefined) return (mine(object, site)[key] = infix(op, old, value(), site));
+        return logical(op, old, () => (object[key] = value()), (v) => (object[key] = v), site, () => mine(object, site));
       },
       logical,
       test: (a, site) => (token(a) ? host.test(a, site) : a),
-      choose: (a, then, other, site) => (token(a) ? host.choose(a, then(), other(), site) : a ? then() : other()),
+      choose: (a, then, other, site) => (token(a) ? host.choose(a, attempt(then, "?:", a, site), attempt(other, "?:", a, site), site) : a ? then() : other()),
       typed: (a, site) => (token(a) ? host.look("typeof", a, site) : typeof a),
       instance: (a, b, site) => (token(a) ? host.look("instanceof", a, site) : instance(a, b)),
-      put: (object, key, value) => {
+      put: (object, key, value, at) => {
+        mine(object, at);
         // The whole value is that of the expression.
         const whole = typeof value === "number" && fold(value) !== value && isView(object) && integers.includes(object[Symbol.toStringTag]);
         object[key] = whole ? fold(value) : value;
@@ -545,6 +634,12 @@
       value: (a, site) => (token(a) ? host.value(a, site) : a),
       each: (a, site) => (token(a) ? host.each(a, site) : a),
       pattern,
+      born,
+      own,
+      mine,
+      step,
+      now: () => tries,
+      resumed: (v, made, at) => { own(made, at); return v; },
       iterable: (args) => { define(args, planIterator, describe(args, engineIterator)); },
       at: host.at,
     }),

@@ -40,6 +40,7 @@ type rewriter struct {
 	json      bool             // the present module is a document
 	// defaults are the parts x = y of patterns.
 	defaults map[*ast.AssignExpression]bool
+	changes
 }
 
 // callSite says where the parts of a call are, for diagnostics.
@@ -67,6 +68,7 @@ type rewritten struct {
 // rewrite rewrites the script of a bundle.
 func rewrite(script string, program *ast.Program) *rewritten {
 	r := &rewriter{script: script, extents: make(map[ast.Expression]span), calls: make(map[int]*callSite), members: make(map[string][]int), defaults: make(map[*ast.AssignExpression]bool)}
+	r.written, r.methods = make(map[ast.Expression]string), make(map[*ast.FunctionLiteral]bool)
 	for _, statement := range program.Body {
 		module := statement.(*ast.ExpressionStatement).Expression.(*ast.CallExpression)
 		r.json = strings.HasSuffix(module.ArgumentList[0].(*ast.StringLiteral).Value.String(), ".json")
@@ -211,9 +213,14 @@ func (r *rewriter) walk(node ast.Node) {
 	case *ast.BinaryExpression:
 		r.binary(n)
 	case *ast.UnaryExpression:
-		r.unary(n)
+		r.checked(n, r.changedBy(n), func() { r.unary(n) })
 	case *ast.AssignExpression:
-		r.assign(n)
+		questions := r.changedBy(n)
+		if lazy[n.Operator] != "" { // asks only if it assigns
+			r.assign(n, questions)
+			return
+		}
+		r.checked(n, questions, func() { r.assign(n, nil) })
 	case *ast.ConditionalExpression:
 		r.conditional(n)
 	case *ast.IfStatement:
@@ -229,34 +236,50 @@ func (r *rewriter) walk(node ast.Node) {
 		r.walk(n.Body)
 		r.wrap("test", n.Test)
 	case *ast.ForStatement:
-		if n.Initializer != nil {
-			r.walk(n.Initializer)
-		}
-		if n.Test != nil {
-			r.wrap("test", n.Test)
-		}
-		if n.Update != nil {
-			r.walk(n.Update)
-		}
-		r.walk(n.Body)
+		r.inside(r.in(), lexical(n.Initializer), func() {
+			if n.Initializer != nil {
+				r.walk(n.Initializer)
+			}
+			if n.Test != nil {
+				r.wrap("test", n.Test)
+			}
+			if n.Update != nil {
+				r.walk(n.Update)
+			}
+			r.walk(n.Body)
+		})
 	case *ast.ForInStatement:
-		r.walk(n.Into)
-		r.wrap("each", n.Source)
-		r.walk(n.Body)
+		r.each(n.Into, n.Source, n.Body)
 	case *ast.ForOfStatement:
-		r.walk(n.Into)
-		r.wrap("each", n.Source)
-		r.walk(n.Body)
+		r.each(n.Into, n.Source, n.Body)
 	case *ast.SwitchStatement:
 		r.wrap("value", n.Discriminant)
+		var names []string
 		for _, c := range n.Body {
-			if c.Test != nil {
-				r.wrap("value", c.Test)
-			}
-			r.statements(c.Consequent)
+			names = append(names, lexicals(c.Consequent)...)
 		}
+		r.inside(r.in(), names, func() {
+			for _, c := range n.Body {
+				if c.Test != nil {
+					r.wrap("value", c.Test)
+				}
+				r.statements(c.Consequent)
+			}
+		})
 	case *ast.BlockStatement:
-		r.statements(n.List)
+		r.inside(r.in(), lexicals(n.List), func() { r.statements(n.List) })
+	case *ast.CatchStatement:
+		r.inside(r.in(), namesIn(n.Parameter), func() { r.parts(n) })
+	case *ast.ArrowFunctionLiteral:
+		r.arrow(n)
+	case *ast.ClassLiteral:
+		r.class(n)
+	case *ast.ObjectLiteral, *ast.ArrayLiteral, *ast.NewExpression:
+		r.born(n.(ast.Expression), func() { r.parts(n) })
+	case *ast.YieldExpression:
+		r.resumed(n)
+	case *ast.AwaitExpression:
+		r.checked(n.Argument, []string{r.outer(offset(n.Await))}, func() { r.walk(n.Argument) })
 	case *ast.FunctionLiteral:
 		if n.Body != nil && namesArguments(n) {
 			// The engine mistakes arguments in an arrow function, which operators become, unless the function itself has them.
@@ -265,7 +288,7 @@ func (r *rewriter) walk(node ast.Node) {
 				r.arguments = append(r.arguments, offset(n.Idx0()))
 			}
 		}
-		r.parts(n)
+		r.function(n)
 	case *ast.ObjectPattern:
 		for _, property := range n.Properties {
 			if keyed, ok := property.(*ast.PropertyKeyed); ok {
@@ -281,16 +304,29 @@ func (r *rewriter) walk(node ast.Node) {
 	case *ast.DotExpression:
 		name := n.Identifier.Name.String()
 		r.members[name] = append(r.members[name], offset(n.Identifier.Idx))
-		r.parts(n)
+		r.member(n, n.Left)
+	case *ast.BracketExpression:
+		r.member(n, n.Left)
+	case *ast.PrivateDotExpression:
+		r.member(n, n.Left)
 	case *ast.RegExpLiteral:
-		if strings.Contains(n.Pattern, `\p{`) || strings.Contains(n.Pattern, `\P{`) {
-			r.insert(offset(n.Idx), "%s", call("pattern"))
-			r.insert(offset(n.Idx)+len(n.Literal), ")")
-		}
+		r.born(n, func() {
+			if strings.Contains(n.Pattern, `\p{`) || strings.Contains(n.Pattern, `\P{`) {
+				r.insert(offset(n.Idx), "%s", call("pattern"))
+				r.insert(offset(n.Idx)+len(n.Literal), ")")
+			}
+		})
 	case *ast.TemplateLiteral:
 		r.template(n)
 	case *ast.CallExpression:
 		r.calls[offset(n.LeftParenthesis)] = r.callSite(n)
+		if makesIterator(n) {
+			r.born(n, func() { r.parts(n) })
+			return
+		}
+		if callee, ok := n.Callee.(*ast.DotExpression); ok && callee.Identifier.Name == "next" { // of an iterator
+			r.written[callee] = "step"
+		}
 		r.parts(n)
 	default:
 		r.parts(node)
@@ -389,8 +425,8 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 		r.replace(at, to, ",")
 		r.walk(n.Right)
 		r.insert(right.to, ", %d)", left.from)
-	case isLazy && (suspends(n.Right) || changes(n.Right)):
-		// A function around the right side would capture its yield or await. A change is not made for some rows.
+	case isLazy && suspends(n.Right):
+		// A function around the right side would capture its yield or await.
 		r.insert(left.from, "%s", call("value"))
 		r.walk(n.Left)
 		r.insert(left.to, ", %d)", left.from)
@@ -400,7 +436,7 @@ func (r *rewriter) binary(n *ast.BinaryExpression) {
 		r.insert(left.from, "%s", call(function))
 		r.walk(n.Left)
 		r.replace(at, to, ", () => (")
-		r.walk(n.Right)
+		r.side(n.Right)
 		r.insert(right.to, "), %d)", left.from)
 	default:
 		r.insert(left.from, "%s%s, ", call("infix"), strconv.Quote(n.Operator.String()))
@@ -442,8 +478,8 @@ func keptRight(n *ast.BinaryExpression) ast.Expression {
 
 // conditional passes both branches as functions, because both run if the condition is a token.
 func (r *rewriter) conditional(n *ast.ConditionalExpression) {
-	if suspends(n.Consequent) || suspends(n.Alternate) || changes(n.Consequent) || changes(n.Alternate) {
-		// A function around a branch would capture its yield or await. A change is not made for some rows.
+	if suspends(n.Consequent) || suspends(n.Alternate) {
+		// A function around a branch would capture its yield or await.
 		r.wrap("test", n.Test)
 		r.walk(n.Consequent)
 		r.walk(n.Alternate)
@@ -454,9 +490,9 @@ func (r *rewriter) conditional(n *ast.ConditionalExpression) {
 	r.insert(test.from, "%s", call("choose"))
 	r.walk(n.Test)
 	r.replace(question, question+1, ", () => (")
-	r.walk(n.Consequent)
+	r.side(n.Consequent)
 	r.replace(colon, colon+1, "), () => (")
-	r.walk(n.Alternate)
+	r.side(n.Alternate)
 	r.insert(alternate.to, "), %d)", test.from)
 }
 
@@ -494,7 +530,7 @@ func (r *rewriter) typeOf(n *ast.UnaryExpression) {
 var plainTarget = regexp.MustCompile(`^[\w$.#]+$`)
 
 // assign rewrites "x += y" to "x = x + y" in terms of the prelude.
-func (r *rewriter) assign(n *ast.AssignExpression) {
+func (r *rewriter) assign(n *ast.AssignExpression, questions []string) {
 	if n.Operator == token.ASSIGN {
 		if target, ok := n.Left.(*ast.BracketExpression); ok && !r.defaults[n] {
 			r.put(target, n.Right)
@@ -516,8 +552,12 @@ func (r *rewriter) assign(n *ast.AssignExpression) {
 	case plainTarget.MatchString(target) && isLazy:
 		// JavaScript assigns only if it takes the right side.
 		r.replace(left.from, to, fmt.Sprintf("%s%q, %s, () => (%[3]s =", call("logical"), written, target))
-		r.walk(n.Right)
-		r.insert(right.to, "), (%s) => (%s = %[1]s), %[3]d)", hostName+"value", target, left.from)
+		r.side(n.Right)
+		r.insert(right.to, "), (%s) => (%s = %[1]s), %[3]d", hostName+"value", target, left.from)
+		if len(questions) > 0 && r.in() != nil {
+			r.insert(right.to, ", () => %s", questions[0])
+		}
+		r.insert(right.to, ")")
 		return
 	case plainTarget.MatchString(target):
 		r.replace(at, to, "= "+call("infix")+strconv.Quote(written)+", "+target+",")
@@ -544,14 +584,18 @@ func (r *rewriter) assign(n *ast.AssignExpression) {
 		return
 	}
 	r.replace(at, to, ", () => (")
-	r.walk(n.Right)
+	if isLazy {
+		r.side(n.Right)
+	} else {
+		r.walk(n.Right)
+	}
 	r.insert(right.to, "), %d)", left.from)
 }
 
 // put rewrites "x[i] = y".
 func (r *rewriter) put(target *ast.BracketExpression, value ast.Expression) {
 	if _, super := target.Left.(*ast.SuperExpression); super || suspends(target.Left) || suspends(target.Member) || suspends(value) {
-		r.parts(target)
+		r.walk(target)
 		r.walk(value)
 		return
 	}
@@ -564,7 +608,7 @@ func (r *rewriter) put(target *ast.BracketExpression, value ast.Expression) {
 	r.replace(offset(target.RightBracket), offset(target.RightBracket)+1, ")")
 	r.replace(at, at+1, ",")
 	r.walk(value)
-	r.insert(right.to, ")")
+	r.insert(right.to, ", %d)", left.from)
 }
 
 // callSite notes where the parts of a call are.
@@ -619,98 +663,6 @@ func suspends(e ast.Expression) bool {
 	}
 	look(e)
 	return found
-}
-
-// changers are the methods of arrays, maps, sets and generators that change their object.
-var changers = []string{"push", "pop", "shift", "unshift", "splice", "sort", "reverse", "fill", "copyWithin", "set", "add", "delete", "clear", "next"}
-
-// changes reports whether an expression changes what is declared outside of it. It does not look into functions that it calls.
-func changes(e ast.Expression) bool {
-	inside := make(map[string]bool)
-	var declare, look func(ast.Node)
-	names := func(n ast.Node) {
-		if name, ok := n.(*ast.Identifier); ok {
-			inside[name.Name.String()] = true
-		}
-	}
-	declare = func(n ast.Node) {
-		switch n := n.(type) {
-		case *ast.Binding:
-			eachName(n.Target, names)
-		case *ast.ForDeclaration:
-			eachName(n.Target, names)
-		case *ast.ParameterList:
-			eachName(n.Rest, names)
-		case *ast.CatchStatement:
-			eachName(n.Parameter, names)
-		}
-		eachPart(n, declare)
-	}
-	found := false
-	change := func(target ast.Node) {
-		for {
-			switch t := target.(type) {
-			case *ast.DotExpression:
-				target = t.Left
-				continue
-			case *ast.BracketExpression:
-				target = t.Left
-				continue
-			case *ast.PrivateDotExpression:
-				target = t.Left
-				continue
-			case *ast.Identifier:
-				found = found || !inside[t.Name.String()]
-			case *ast.ObjectPattern, *ast.ArrayPattern:
-				eachName(t, func(n ast.Node) { found = found || !inside[n.(*ast.Identifier).Name.String()] })
-			}
-			return
-		}
-	}
-	look = func(n ast.Node) {
-		switch n := n.(type) {
-		case *ast.AssignExpression:
-			change(n.Left)
-		case *ast.UnaryExpression:
-			if n.Operator == token.INCREMENT || n.Operator == token.DECREMENT || n.Operator == token.DELETE {
-				change(n.Operand)
-			}
-		case *ast.CallExpression:
-			if dot, ok := n.Callee.(*ast.DotExpression); ok && slices.Contains(changers, dot.Identifier.Name.String()) && !builds(dot.Left) {
-				change(dot.Left)
-			}
-		}
-		eachPart(n, look)
-	}
-	eachPart(&ast.ExpressionStatement{Expression: e}, declare)
-	eachPart(&ast.ExpressionStatement{Expression: e}, look)
-	return found
-}
-
-// builds reports whether an expression is E or Pred, whose methods change nothing.
-func builds(e ast.Expression) bool {
-	switch e := e.(type) {
-	case *ast.Identifier:
-		return e.Name == "E" || e.Name == "Pred"
-	case *ast.DotExpression: // of the import
-		return e.Identifier.Name == "E" || e.Identifier.Name == "Pred"
-	}
-	return false
-}
-
-// eachName calls visit with the names in a target of a declaration or an assignment, those of its parts included.
-func eachName(target ast.Node, visit func(ast.Node)) {
-	var look func(ast.Node)
-	look = func(n ast.Node) {
-		if _, ok := n.(*ast.Identifier); ok {
-			visit(n)
-		} else {
-			eachPart(n, look)
-		}
-	}
-	if target != nil {
-		look(target)
-	}
 }
 
 // namesArguments reports whether a function or its parameters, or an arrow function inside, use its arguments.
