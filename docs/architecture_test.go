@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"cmp"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -57,31 +58,78 @@ func packages(t *testing.T) map[string][]string {
 	return imports
 }
 
-// The table of rooms names each top-level folder with a package, and names each folder once.
-func TestRooms(t *testing.T) {
-	text := readPage(t, "architecture.md")
-	_, text, _ = strings.Cut(text, "## The rooms\n")
+// rooms are the rows of the table of rooms: each room with the rooms that it may import, or "any".
+func rooms(t *testing.T) map[string]string {
+	_, text, _ := strings.Cut(readPage(t, "architecture.md"), "## The rooms\n")
 	text, _, _ = strings.Cut(text, "\n## ")
-	var rooms []string
+	rows := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(.*?)` \\|.*\\| (.*?) \\|$").FindAllStringSubmatch(text, -1) {
+		assert.NotContains(t, rows, row[1], "the table has it twice")
+		rows[row[1]] = row[2]
+	}
+	return rows
+}
+
+// TestRooms: the table has each top-level folder with a package, twenty at most, and a package imports what the row
+// of its room allows, and of internal whatever it likes.
+func TestRooms(t *testing.T) {
+	rows := rooms(t)
+	assert.LessOrEqual(t, len(rows), 20)
+	room := func(folder string) string {
+		top, _, _ := strings.Cut(folder, "/")
+		return strings.Replace(top, ".", "rankd", 1)
+	}
+	found := map[string]bool{"docs": true}
+	for folder, imports := range packages(t) {
+		from := room(folder)
+		found[from] = true
+		allowed, ok := rows[from]
+		assert.True(t, ok, "the table lacks %s", from)
+		for _, name := range imports {
+			name, own := strings.CutPrefix(name, "github.com/rankd/rankd")
+			to := room(cmp.Or(strings.TrimPrefix(name, "/"), "."))
+			if !own || to == from || to == "internal" {
+				continue
+			}
+			but, any := strings.CutPrefix(allowed, "any")
+			assert.True(t, any != strings.Contains(cmp.Or(but, allowed), "`"+to+"`") || allowed == "any", "%s imports %s, and its row does not allow it", folder, to)
+		}
+	}
+	for name := range rows {
+		assert.True(t, found[name], "there is no room %s", name)
+	}
+}
+
+// TestInsideTheRooms: the table of packages names each package once, and no other.
+func TestInsideTheRooms(t *testing.T) {
+	_, text, _ := strings.Cut(readPage(t, "architecture.md"), "## Inside the rooms\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	var named []string
 	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \|`).FindAllStringSubmatch(text, -1) {
 		for _, name := range code.FindAllStringSubmatch(row[1], -1) {
-			if name[1] != "rankd" { // the root
-				rooms = append(rooms, name[1])
-			}
+			assert.NotContains(t, named, name[1], "the table has it twice")
+			assert.DirExists(t, filepath.Join(root, name[1]))
+			named = append(named, name[1])
 		}
 	}
-	for i, room := range rooms {
-		assert.NotContains(t, rooms[:i], room, "the table has it twice")
-		info, err := os.Stat(filepath.Join(root, room))
-		if assert.NoError(t, err) {
-			assert.True(t, info.IsDir(), room)
-		}
-	}
+}
+
+// TestImportable: 45 packages at most can be imported from another module.
+func TestImportable(t *testing.T) {
+	var importable []string
 	for folder := range packages(t) {
-		top, _, _ := strings.Cut(folder, "/")
-		named := func(room string) bool { return room == top || strings.HasPrefix(room, top+"/") }
-		assert.True(t, slices.Contains([]string{".", "docs", "examples"}, top) || slices.ContainsFunc(rooms, named), "no room %s", top)
+		if slices.Contains(strings.Split(folder, "/"), "internal") || strings.HasPrefix(folder, "bench/peers") || strings.HasPrefix(folder, "adapters/beam") || strings.HasPrefix(folder, ".ci") {
+			continue
+		}
+		sources, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+		require.NoError(t, err)
+		source, err := parser.ParseFile(token.NewFileSet(), sources[0], nil, parser.PackageClauseOnly)
+		require.NoError(t, err)
+		if source.Name.Name != "main" {
+			importable = append(importable, folder)
+		}
 	}
+	assert.LessOrEqual(t, len(importable), 45, importable)
 }
 
 // onlyImports matches "only `a` and `b` import x and y" in the page.
