@@ -78,6 +78,7 @@ type Stats struct {
 	Redirected    uint64 // commands that left again, to another node of a Redis Cluster or later to the same one
 	Refreshes     uint64 // requests for the map of a Redis Cluster
 	ReplicaReads  uint64 // commands that were for a replica of a Redis Cluster first
+	Strangers     uint64 // connections refused, since another server was at the address of a node of a Redis Cluster
 	Nodes         int    // of a Redis Cluster, with a client, now
 	Inflight      int    // commands gathered or sent, and not answered, now
 	Waiting       int    // calls not sent or sent in part, now
@@ -202,6 +203,13 @@ func (c *Client) Close() {
 	}
 	c.timer.Close(nil)
 	c.restTimer.Close(nil)
+}
+
+// Reset gives up all connections for a reason: calls that have sent something on one fail with ErrConnectionLost.
+func (c *Client) Reset(reason error) {
+	for _, cn := range c.conns {
+		cn.shut(reason)
+	}
 }
 
 // Idle reports whether no call is under way. A call whose reply has come and was not handed out yet is in no counter of

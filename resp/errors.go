@@ -20,6 +20,8 @@ var (
 	ErrProtocol = errors.New("protocol error")
 	// ErrTooLarge: the replies to a call exceed its MaxReplyBytes.
 	ErrTooLarge = errors.New("replies too large")
+	// ErrUnidentified: a node of a Redis Cluster does not tell its id, so nobody notices another server at its address.
+	ErrUnidentified = errors.New("the node does not tell its id (CLUSTER MYID)")
 	// ErrTrackingRefused: the server, or the user's permissions, do not allow a Tracker its work.
 	ErrTrackingRefused = errors.New("the server refuses tracking")
 )

@@ -61,8 +61,8 @@ func (h *hellos) begin() *Hello {
 	return h.now
 }
 
-// Greeting returns the commands that open a connection: AUTH, SELECT, READONLY, ROLE, CLIENT SETNAME and CLIENT SETINFO,
-// each if the options ask for it. The batch may be empty.
+// Greeting returns the commands that open a connection: AUTH, SELECT, READONLY, CLUSTER MYID, ROLE, CLIENT SETNAME and
+// CLIENT SETINFO, each if the options ask for it. The batch may be empty.
 func (o *Options) Greeting() *Batch {
 	var b Batch
 	switch {
@@ -77,6 +77,9 @@ func (o *Options) Greeting() *Batch {
 	}
 	if o.ReadsReplica {
 		b.Cmd("READONLY")
+	}
+	if o.Identify != nil {
+		b.Cmd("CLUSTER", "MYID")
 	}
 	if o.Master != "" {
 		b.Cmd("ROLE")
@@ -108,6 +111,13 @@ func (o *Options) CheckGreeting(i int, reply Reply) error {
 	if o.ReadsReplica {
 		required++
 	}
+	if o.Identify != nil {
+		id, err := nodeID(reply)
+		if refusal, _ := err.(*ServerError); i == required && (refusal == nil || !refusal.refusesAll()) {
+			return o.Identify(id, err)
+		}
+		required++
+	}
 	if o.Master != "" {
 		if i == required && !isMaster(reply) && reply.Kind() != Error {
 			return errNoMaster
@@ -127,6 +137,20 @@ func (o *Options) CheckGreeting(i int, reply Reply) error {
 		return nil
 	}
 	return refusal
+}
+
+// nodeIDMax bounds the id of a node in a Redis Cluster, in bytes: it has 40.
+const nodeIDMax = 64
+
+// nodeID reads a reply to CLUSTER MYID.
+func nodeID(reply Reply) (id string, err error) {
+	if err := reply.Err(); err != nil {
+		return "", err
+	}
+	if n := len(reply.Bytes()); reply.Kind() != Bulk && reply.Kind() != SimpleString || n == 0 || n > nodeIDMax {
+		return "", fmt.Errorf("CLUSTER MYID: the reply is %s of %d bytes, want an id of at most %d", reply.Kind(), n, nodeIDMax)
+	}
+	return string(reply.Bytes()), nil
 }
 
 // isMaster reports whether a reply to ROLE is that of a master.

@@ -33,6 +33,10 @@ type Options struct {
 	// ReadsReplica says that the server is a replica in a Redis Cluster, and answers reads (READONLY). One that refuses is not connected to.
 	ReadsReplica bool
 
+	// Identify, if set, makes each new connection ask the server for its id in a Redis Cluster (CLUSTER MYID). It takes the
+	// id, or why the server has told none, and its error refuses the connection. The owner of the connection calls it.
+	Identify func(id string, err error) error
+
 	// Secure adds TLS to each new connection: see transport.DialOptions. Nil means no TLS.
 	Secure transport.Secure
 
@@ -95,7 +99,7 @@ type Options struct {
 	// client calls it on the loop, or on some goroutine, and it must not wait. Nil: nobody is told.
 	OnTurn func(ClusterTurn)
 	// OnDenied is called when a server denies what the client needs beside its calls: READONLY and INFO of nodes that may
-	// be read in place of a master, SUBSCRIBE of sentinels. No call fails for it. err, whose ServerError is Denied, is
+	// be read in place of a master, SUBSCRIBE of sentinels, the id of a node (ErrUnidentified). No call fails for it. err is
 	// told once for each server until the server has done it. It is called on the loop, or on some goroutine, and must not wait.
 	OnDenied func(addr string, err error)
 
@@ -177,9 +181,11 @@ func (o *Options) partCommands() int { return max(1, o.MaxInflight/16) }
 // bulkCommands bounds the commands that all large calls together have in flight.
 func (o *Options) bulkCommands() int { return max(1, o.MaxInflight/2) }
 
-// A ClusterTurn is a map of a Redis Cluster that shares no master with the last one. Immutable; any goroutine.
+// A ClusterTurn says that a node answers for another Redis Cluster: by a map that shares no master with the last one, or by its
+// id. Immutable; any goroutine.
 type ClusterTurn struct {
-	Asked   string   // the address of the node that has answered it
+	Asked   string   // the address of the node that has answered
+	Err     error    // why a connection to it was refused; nil: it has answered a map
 	Masters []string // their addresses
-	Refused bool     // the last map stays: neither a node that the user has named nor most nodes say so
+	Refused bool     // the last map stays: neither a node that the user has named nor most nodes say so, or Err is set
 }

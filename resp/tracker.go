@@ -177,6 +177,9 @@ func (t *Tracker) Trusted() bool {
 // Stats returns the counters as they are now.
 func (t *Tracker) Stats() TrackerStats { return t.stats }
 
+// Reset gives up the connection for a reason. All keys may have changed.
+func (t *Tracker) Reset(reason error) { t.shut(reason) }
+
 // Close closes the connection. A second Close does nothing. The owner closes the tracker before it stops the loop.
 func (t *Tracker) Close() {
 	if t.closed {

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 
@@ -99,13 +100,16 @@ type Denied struct {
 // Log writes a line.
 func (d Denied) Log(l *slog.Logger) {
 	text := "a node of a Redis Cluster denies what reads from replicas need, +readonly or +info: other nodes are read in its place"
+	if errors.Is(d.Err, resp.ErrUnidentified) {
+		text = "a node of a Redis Cluster does not tell its id, for which +cluster|myid is needed: another server at its address is noticed by the next map only"
+	}
 	if d.Endpoint.Master != "" {
 		text = "a sentinel denies to tell of new masters, for which SUBSCRIBE is needed: without another sentinel, the master is asked for at new connections only"
 	}
 	l.Warn(text, "endpoint", d.Endpoint.Name, "address", d.Addr, "error", d.Err)
 }
 
-// Turn says that the masters of a Redis Cluster are all others than before, or that a node said so and was not
+// Turn says that the masters of a Redis Cluster are all others than before, or that a node of another cluster was not
 // believed. Immutable; any goroutine.
 type Turn struct {
 	Endpoint *registry.Endpoint
@@ -117,6 +121,11 @@ func (t Turn) Log(l *slog.Logger) {
 	text := "all masters of a Redis Cluster have changed"
 	if t.Refused {
 		text = "a node answers for another Redis Cluster: the last masters stay, since neither a node of the endpoint's addresses nor most nodes say so"
+	}
+	if t.Err != nil {
+		text = "another server is at the address of a node of a Redis Cluster: connections to it are refused, and the nodes are asked for the map"
+		l.Warn(text, "endpoint", t.Endpoint.Name, "address", t.Asked, "error", t.Err)
+		return
 	}
 	masters := t.Masters[:min(len(t.Masters), turnMastersShown)]
 	l.Warn(text, "endpoint", t.Endpoint.Name, "asked", t.Asked, "masters", masters, "of", len(t.Masters))

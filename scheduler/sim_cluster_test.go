@@ -36,6 +36,9 @@ type simCluster struct {
 	stranger int        // the node whose answer to CLUSTER SLOTS is of another cluster from some time on; 0: none
 	strange  bool       // that time has come
 	whims    *rand.Rand // for what the stranger answers
+	usurped  bool       // a server of another cluster takes over the address of simUnnamed when it dies
+	foreign  map[int]bool
+	follows  bool // the client has told that it follows another cluster
 
 	asks     commandCounts // commands that were redirected
 	met      map[string]int
@@ -44,6 +47,7 @@ type simCluster struct {
 
 const (
 	simMasters   = 3
+	simUnnamed   = simMasters - 1 // which no user has named: nobody asks it for the first map, which is believed
 	simDeathsMax = 2
 )
 
@@ -73,10 +77,13 @@ func (w *simWorld) drawCluster() {
 	}
 	c.whims = rand.New(rand.NewPCG(w.seed, 0x737472616e676572))
 	if c.whims.Float64() < 0.3 {
-		c.stranger = simMasters - 1 // which no user has named
+		c.stranger = simUnnamed
 	}
 	if w.cfg.redisTrouble() && rng.Float64() < 0.5 {
 		c.deaths = 1 + rng.IntN(simDeathsMax)
+	}
+	if c.usurped = c.whims.Float64() < 0.5; c.usurped {
+		c.foreign, c.lacks = map[int]bool{}, 0 // Of a node that no map has named yet, a client does not know the id.
 	}
 }
 
@@ -102,6 +109,12 @@ func (c *simCluster) open(o resp.Options) *clusterclient.Client {
 		c.w.check(c.w.cfg.redisTrouble(), "a client has gone to another cluster although a node that was named answers")
 	})
 	o.Addr, o.Database = simNodeAddr(0)+","+simNodeAddr(1), 0
+	o.OnTurn = func(turn resp.ClusterTurn) {
+		if turn.Err != nil {
+			c.met["strangers"]++
+		}
+		c.follows = c.follows || !turn.Refused
+	}
 	return clusterclient.New(c.w.sim.Loop, c.w.net, o)
 }
 
@@ -159,7 +172,15 @@ func (c *simCluster) die(master int) {
 			c.Target[span] = clustertest.Nobody
 		}
 	}
-	c.w.sim.After(c.between(time.Millisecond, 40*time.Millisecond), func() {
+	takes := c.between(time.Millisecond, 40*time.Millisecond)
+	if c.usurped && master == simUnnamed {
+		c.w.sim.After(time.Duration(c.whims.Int64N(int64(takes))), func() {
+			c.w.logf("another server is at the address of node %d", master)
+			c.foreign[master] = true
+			c.w.net.SetDown(simNodeAddr(master), false)
+		})
+	}
+	c.w.sim.After(takes, func() {
 		c.w.logf("node %d takes over from %d", next, master)
 		c.changes++
 		for span := range c.Owner {
@@ -175,6 +196,9 @@ func (c *simCluster) die(master int) {
 // answer is what a node answers because it belongs to a cluster. It is empty for a command that
 // the node executes.
 func (c *simCluster) answer(s *simServer, args [][]byte, command []byte) string {
+	if c.foreign[s.node] {
+		return c.answerForeign(s.node, args)
+	}
 	asked := s.asking
 	s.asking = false
 	switch string(args[0]) {
@@ -182,6 +206,9 @@ func (c *simCluster) answer(s *simServer, args [][]byte, command []byte) string 
 		s.asking = true
 		return "+OK\r\n"
 	case "CLUSTER":
+		if string(args[1]) == "MYID" {
+			return c.MyID(s.node)
+		}
 		return c.slots(s.node)
 	}
 	if own(args) {
@@ -203,6 +230,21 @@ func (c *simCluster) answer(s *simServer, args [][]byte, command []byte) string 
 	}
 	c.redirected(args, command, text[1:4])
 	return text
+}
+
+// answerForeign is what a server of another cluster answers at the address of a node. It says that it has all slots, and
+// gets no command of a task unless the client has told that it follows that cluster.
+func (c *simCluster) answerForeign(node int, args [][]byte) string {
+	other := clustertest.New(1, func(int) string { return simNodeAddr(node) })
+	other.ID = func(int) string { return "foreign" }
+	switch {
+	case string(args[0]) == "CLUSTER" && string(args[1]) == "MYID":
+		return other.MyID(0)
+	case string(args[0]) == "CLUSTER":
+		return other.Slots(nil)
+	}
+	c.w.check(own(args) || c.follows, "%s %s was sent to a server of another cluster", args[0], args[1])
+	return ""
 }
 
 // redirected checks that a command is redirected only for a reason: each time, the client knew

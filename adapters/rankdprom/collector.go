@@ -138,6 +138,7 @@ func New(e *rankd.Engine) *Collector {
 			counter("rankd_endpoint_calls_too_large_total", "Calls to a Redis that failed for the length of their replies.", func(s *resp.Stats) float64 { return float64(s.TooLarge) }, endpoint),
 			counter("rankd_endpoint_reconnects_total", "Connections to a Redis that replaced lost ones.", func(s *resp.Stats) float64 { return float64(s.Reconnects) }, endpoint),
 			counter("rankd_endpoint_redirected_total", "Commands sent again, to another node of a Redis Cluster or later to the same one.", func(s *resp.Stats) float64 { return float64(s.Redirected) }, endpoint),
+			counter("rankd_endpoint_strangers_total", "Connections refused, since another server was at the address of a node of a Redis Cluster.", func(s *resp.Stats) float64 { return float64(s.Strangers) }, endpoint),
 			counter("rankd_endpoint_refreshes_total", "Times that the nodes of a Redis Cluster were asked for the map of slots.", func(s *resp.Stats) float64 { return float64(s.Refreshes) }, endpoint),
 			counter("rankd_endpoint_replica_reads_total", "Commands that were for a replica of a Redis Cluster first.", func(s *resp.Stats) float64 { return float64(s.ReplicaReads) }, endpoint),
 			gauge("rankd_endpoint_nodes", "Nodes of a Redis Cluster to which there is a client now.", func(s *resp.Stats) float64 { return float64(s.Nodes) }, endpoint),

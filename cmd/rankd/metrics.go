@@ -41,6 +41,7 @@ type redisReport struct {
 	CacheMisses   uint64 `json:"cache_misses"`
 	Redirected    uint64 `json:"redirected,omitempty"`
 	Refreshes     uint64 `json:"refreshes,omitempty"`
+	Strangers     uint64 `json:"strangers,omitempty"`
 	ReplicaReads  uint64 `json:"replica_reads,omitempty"`
 }
 
@@ -117,7 +118,7 @@ func reportRedis(m *rankd.Metrics) redisReport {
 	}
 	r := redisReport{
 		Asked: s.Asked, Sent: s.Commands, Shared: s.Asked - s.Commands, TooLarge: s.TooLarge, BytesReceived: s.BytesReceived,
-		Malformed: m.Malformed, Redirected: s.Redirected, Refreshes: s.Refreshes, ReplicaReads: s.ReplicaReads,
+		Malformed: m.Malformed, Redirected: s.Redirected, Refreshes: s.Refreshes, Strangers: s.Strangers, ReplicaReads: s.ReplicaReads,
 	}
 	for _, s := range m.Caches {
 		r.CacheHits += s.Hits

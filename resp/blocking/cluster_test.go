@@ -65,6 +65,8 @@ func (c *fakeCluster) answer(node int, args []string, asking *bool) (text string
 	switch {
 	case c.mute[node]:
 		return "", false
+	case args[0] == "CLUSTER" && args[1] == "MYID":
+		return "$2\r\nid\r\n", true
 	case args[0] == "CLUSTER":
 		c.rounds++
 		if c.maps != "" {

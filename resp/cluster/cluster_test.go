@@ -91,6 +91,11 @@ func TestParseSlots(t *testing.T) {
 	}
 	assert.Equal(t, Slots-6001, m.Missing())
 	assert.Equal(t, [][]string{{"h2:2"}, nil, nil, nil, nil}, m.replicas)
+	m, err = parse(t, rows("0 99 :0 r:2", "100 199 h1:1 :0 r:3", "200 16383 h2:2")) // Servers have lost their addresses to others.
+	require.NoError(t, err)
+	assert.Equal(t, []string{"", "h1:1", "h2:2"}, []string{m.Master(0), m.Master(100), m.Master(200)})
+	assert.Equal(t, [][]string{{"r:3"}, nil}, m.replicas)
+	assert.Equal(t, 100, m.Missing())
 	m, err = parse(t, "*0\r\n")
 	require.NoError(t, err)
 	assert.Equal(t, Slots, m.Missing())
@@ -107,7 +112,7 @@ func TestParseSlotsErrors(t *testing.T) {
 		rows("-1 5 h:1"):           "no slot from 0 to 16383 at 0",
 		rows("5 4 h:1"):            "from 5 down to 4",
 		rows("0 5 h:1", "5 6 g:1"): "entry 1: has slot 5, as an earlier one does",
-		rows("0 5 h:0"):            "malformed",
+		rows("0 5 h:-1"):           "malformed",
 		rows("0 5 h:65536"):        "malformed",
 		rows("0 5 h@x:1"):          "malformed",
 		rows("0 5 h:1 /:1"):        "server 1: the address is malformed",

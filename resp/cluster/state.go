@@ -59,6 +59,10 @@ type State struct {
 	best   *Map     // of those that it has
 	hinted bool     // something has changed since it began
 
+	parties     map[string]*party // by address
+	ousted      map[string]error  // by address: see Ousted
+	strangerDue clock.Time        // when a server with another id may be told of again
+
 	masters   members                // of the last map
 	strangers []stranger             // the maps of the same refresh that share no master with it
 	voting    bool                   // the same refresh asks all nodes
@@ -88,7 +92,7 @@ type server struct {
 // choice of the nodes to ask, and jitter.
 func NewState(startup []string, seed uint64) *State {
 	return &State{
-		startup: startup, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[server]int), due: clock.First, probeDue: clock.First, every: refreshEvery, moved: func(int) {}, turned: func(resp.ClusterTurn) {},
+		startup: startup, rng: rand.New(rand.NewPCG(seed, 1)), numbers: make(map[server]int), parties: make(map[string]*party), ousted: make(map[string]error), due: clock.First, probeDue: clock.First, every: refreshEvery, moved: func(int) {}, turned: func(resp.ClusterTurn) {},
 	}
 }
 
@@ -194,6 +198,7 @@ func (s *State) Ask(now clock.Time) (addr string, ok bool) {
 	}
 	s.began, s.hinted, s.best = now, false, nil
 	s.asked, s.strangers, s.voting = s.asked[:0], nil, false
+	clear(s.ousted)
 	s.toAsk = s.choose(refreshAsks)
 	return s.next()
 }
@@ -285,6 +290,7 @@ func (s *State) install(m *Map) {
 		}
 	}
 	s.follow(m, numbers)
+	s.identities(m)
 	s.masters.set(m)
 	s.mapped, s.refused = true, false
 }

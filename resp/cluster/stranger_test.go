@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -82,4 +83,87 @@ func TestTheNamedClusterComesBack(t *testing.T) {
 	w.now += 60 * second
 	w.refresh()
 	assert.Equal(t, "m:1", w.at(0))
+}
+
+// TestServersWithAnotherID: what a server answers to CLUSTER MYID at the address of a node that the map calls "id1".
+func TestServersWithAnotherID(t *testing.T) {
+	refusal := func(text string) error { return &resp.ServerError{Message: text} }
+	const other = "another server is at the address of a node of the Redis Cluster: "
+	for name, c := range map[string]struct {
+		addr, id string
+		err      error
+		refused  string
+		unknown  bool
+	}{
+		"the node":                   {"m:1", "id1", nil, "", false},
+		"another node":               {"m:1", "id9", nil, other + `its id is "id9", and that of the node "id1"`, false},
+		"another node at a replica":  {"r:2", "id1", nil, other + `its id is "id1", and that of the node "id2"`, false},
+		"an address that no map has": {"x:9", "id9", nil, "", false},
+		"a node without an id":       {"n:3", "id9", nil, "", false},
+		"no cluster":                 {"m:1", "", refusal("ERR This instance has cluster support disabled"), other + "ERR This instance has cluster support disabled", false},
+		"no cluster, and no id":      {"n:3", "", refusal("ERR This instance has cluster support disabled"), "", false},
+		"no permission":              {"m:1", "", refusal("NOPERM no"), "", true},
+		"an old server":              {"m:1", "", refusal("ERR unknown command 'CLUSTER'"), "", true},
+		"not an id":                  {"m:1", "", errAddress, "", true},
+		"a server that loads":        {"m:1", "", refusal("LOADING Redis is loading"), "LOADING Redis is loading", false},
+		"a busy server":              {"m:1", "", refusal("BUSY Redis is busy"), "BUSY Redis is busy", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, map[string]string{"m:1": rows("0 100 m:1#id1 r:2#id2", "101 16383 n:3#")}, "m:1")
+			w.refresh()
+			w.Node("x:9")
+			refused, unknown := w.Identify(c.addr, c.id, c.err, w.now)
+			assert.Equal(t, c.unknown, unknown)
+			if c.refused == "" {
+				require.NoError(t, refused)
+			} else {
+				require.ErrorContains(t, refused, c.refused)
+			}
+			assert.Equal(t, strings.HasPrefix(c.refused, other), w.Strange(c.addr))
+			assert.Equal(t, strings.HasPrefix(c.refused, other), w.Suspects())
+			_, unknown = w.Identify(c.addr, c.id, c.err, w.now)
+			assert.False(t, unknown, "once")
+		})
+	}
+}
+
+// Servers with another id are told of once in a while. A map decides who is right: a connection that was made before it
+// named another id must end, and a server whose id it names is no longer strange.
+func TestAMapDecidesWhoIsAtAnAddress(t *testing.T) {
+	var turns []resp.ClusterTurn
+	w := newWorld(t, map[string]string{"m:1": rows("0 16383 m:1#id1")}, "m:1")
+	w.OnTurn(func(turn resp.ClusterTurn) { turns = append(turns, turn) })
+	_, _ = w.Identify("m:1", "id0", nil, w.now) // before any map
+	w.refresh()
+	require.ErrorIs(t, w.Ousted("m:1"), errStranger)
+	for range 100 {
+		refused, _ := w.Identify("m:1", "id9", nil, w.now)
+		require.Error(t, refused)
+		w.now += second
+	}
+	require.Len(t, turns, 4, "in 100 s")
+	assert.True(t, turns[0].Refused)
+	assert.Equal(t, "m:1", turns[0].Asked)
+	w.refresh()
+	require.NoError(t, w.Ousted("m:1"), "the connections were refused")
+	assert.True(t, w.Strange("m:1"))
+	w.maps["m:1"] = rows("0 16383 m:1#id9")
+	w.now += 60 * second
+	w.refresh()
+	assert.False(t, w.Strange("m:1"))
+	refused, _ := w.Identify("m:1", "id9", nil, w.now)
+	require.NoError(t, refused)
+	w.maps["m:1"] = rows("0 99 n:2#id2", "100 16383 :0#id9") // The node has no address.
+	w.now += 60 * second
+	w.refresh()
+	require.ErrorIs(t, w.Ousted("m:1"), errStranger)
+	require.Equal(t, "m:1", w.at(100), "nobody else has its slots")
+	w.maps["m:1"] = rows("0 16383 n:2#id9") // The node has another address.
+	w.now += 60 * second
+	w.refresh()
+	require.NoError(t, w.Ousted("m:1"))
+	w.Forget(w.Node("m:1"))
+	w.now += 60 * second
+	w.refresh()
+	assert.Len(t, w.parties, 1, "what nobody names is forgotten")
 }

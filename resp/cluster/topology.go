@@ -21,10 +21,11 @@ const (
 
 // A Map says which server has each slot, as one node of the cluster sees it. Immutable once built; any goroutine.
 type Map struct {
-	masters  []string      // addresses
-	ids      []string      // of the masters; "": it has told none
-	replicas [][]string    // addresses, by the position of their master
-	owner    [Slots]uint16 // the position in masters plus 1; 0: nobody
+	masters  []string          // addresses
+	replicas [][]string        // addresses, by the position of their master
+	ids      map[string]string // by address; "": it has told none
+	lost     map[string]bool   // ids of servers that have no address any more
+	owner    [Slots]uint16     // the position in masters plus 1; 0: nobody
 	missing  int
 }
 
@@ -40,7 +41,8 @@ func (m *Map) Master(slot int) string {
 }
 
 // ParseSlots reads a reply to CLUSTER SLOTS of the server at the address asked ("host:port"). A host that is null, empty or ?
-// is the asked one, because a node says so that does not know its own address. Any other deviation from the form is an error:
+// is the asked one, because a node says so that does not know its own address. A server at port 0 has lost its address
+// to another one: a master's slots have nobody then. Any other deviation from the form is an error:
 //
 //	[ [first, last, [host, port, id, …], [replica's host, port, …]…]… ]
 //
@@ -56,7 +58,7 @@ func ParseSlots(reply resp.Reply, asked string) (*Map, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CLUSTER SLOTS: asked at %q: %w", asked, err)
 	}
-	p := slotsParser{m: &Map{missing: Slots}, host: host, at: make(map[string]uint16), replicas: make(map[follower]struct{})}
+	p := slotsParser{m: &Map{missing: Slots, ids: make(map[string]string), lost: make(map[string]bool)}, host: host, at: make(map[string]uint16), replicas: make(map[follower]struct{})}
 	i := 0
 	for entry := range reply.All() {
 		if err := p.entry(entry); err != nil {
@@ -101,9 +103,17 @@ func (p *slotsParser) entry(entry resp.Reply) error {
 			if err != nil {
 				return fmt.Errorf("server %d: %w", i-2, err)
 			}
-			if i == 2 {
-				owner, err = p.master(addr, idOf(part))
-			} else {
+			if addr == "" {
+				p.m.lost[idOf(part)] = true
+				break
+			}
+			if _, known := p.m.ids[addr]; !known {
+				p.m.ids[addr] = idOf(part)
+			}
+			switch {
+			case i == 2:
+				owner, err = p.master(addr)
+			case owner > 0:
 				err = p.replica(follower{owner, addr})
 			}
 			if err != nil {
@@ -114,6 +124,9 @@ func (p *slotsParser) entry(entry resp.Reply) error {
 	}
 	if bounds[0] > bounds[1] {
 		return fmt.Errorf("goes from %d down to %d", bounds[0], bounds[1])
+	}
+	if owner == 0 {
+		return nil
 	}
 	for slot := bounds[0]; slot <= bounds[1]; slot++ {
 		if p.m.owner[slot] != 0 {
@@ -126,13 +139,13 @@ func (p *slotsParser) entry(entry resp.Reply) error {
 }
 
 // master returns the number of a master.
-func (p *slotsParser) master(addr, id string) (uint16, error) {
+func (p *slotsParser) master(addr string) (uint16, error) {
 	at, ok := p.at[addr]
 	if !ok {
 		if len(p.m.masters) >= serversMax {
 			return 0, fmt.Errorf("more than %d masters", serversMax)
 		}
-		p.m.masters, p.m.ids, p.m.replicas = append(p.m.masters, addr), append(p.m.ids, id), append(p.m.replicas, nil)
+		p.m.masters, p.m.replicas = append(p.m.masters, addr), append(p.m.replicas, nil)
 		at = uint16(len(p.m.masters))
 		p.at[addr] = at
 	}
@@ -164,7 +177,7 @@ func (p *slotsParser) replica(f follower) error {
 	return nil
 }
 
-// address reads [host, port, …].
+// address reads [host, port, …]. It is empty if the port is 0.
 func (p *slotsParser) address(server resp.Reply) (string, error) {
 	if server.Kind() != resp.Array || server.Len() < 2 {
 		return "", fmt.Errorf("is %s of %d, want host and port", server.Kind(), server.Len())
@@ -180,6 +193,9 @@ func (p *slotsParser) address(server resp.Reply) (string, error) {
 		name = string(host.Bytes())
 	default:
 		return "", fmt.Errorf("the host is %s", host.Kind())
+	}
+	if port.Int() == 0 {
+		return "", nil
 	}
 	return join(name, port.Int(), p.host)
 }

@@ -32,8 +32,9 @@ type Client struct {
 	free     *operation
 	freeLegs *leg
 
-	question  resp.Call // CLUSTER SLOTS
-	probes    []*probe  // by the numbers of state; nil: none yet
+	question  resp.Call    // CLUSTER SLOTS
+	guest     *resp.Client // asks it of another server than the node that the map has; nil: nobody does
+	probes    []*probe     // by the numbers of state; nil: none yet
 	timer     *loop.Timer
 	deliverFn func()
 	deferred  bool // deliverSettled is to run
@@ -118,6 +119,9 @@ func (c *Client) Close() {
 			node.Close()
 		}
 	}
+	if c.guest != nil {
+		c.guest.Close()
+	}
 	c.timer.Close(nil)
 }
 
@@ -143,13 +147,49 @@ func (c *Client) node(number int) *resp.Client {
 		c.nodes = append(c.nodes, nil)
 	}
 	if c.nodes[number] == nil {
-		o := c.opts
-		o.Addr = c.state.Addr(number)
-		o.Seed += uint64(number)
+		o := c.optionsOf(number)
 		o.ReadsReplica = c.state.IsReplica(number)
 		c.nodes[number] = resp.NewClient(c.loop, c.dialer, o)
 	}
 	return c.nodes[number]
+}
+
+// optionsOf returns the options of connections to a node.
+func (c *Client) optionsOf(number int) resp.Options {
+	o := c.opts
+	o.Addr = c.state.Addr(number)
+	o.Seed += uint64(number)
+	o.Identify = func(id string, err error) error {
+		refused, unknown := c.state.Identify(o.Addr, id, err, c.loop.Now())
+		switch {
+		case unknown:
+			c.opts.OnDenied(o.Addr, fmt.Errorf("%w: %w", resp.ErrUnidentified, err))
+		case refused != nil && c.state.Strange(o.Addr):
+			c.stats.Strangers++
+			c.schedule(c.state.Due())
+		}
+		return refused
+	}
+	return o
+}
+
+// asker returns the client that asks a node for the map. Where another server was last, that is one for which any will do.
+func (c *Client) asker(number int) *resp.Client {
+	if !c.state.Strange(c.state.Addr(number)) {
+		return c.node(number)
+	}
+	o := c.optionsOf(number)
+	o.Identify, o.Connections = nil, 1
+	c.guest = resp.NewClient(c.loop, c.dialer, o)
+	return c.guest
+}
+
+// retire closes the client of a node that nobody asks any more.
+func (c *Client) retire(node *resp.Client) {
+	s := node.Stats().OfNode()
+	s.Inflight, s.Waiting, s.Ready = 0, 0, 0
+	c.stats.Add(s)
+	node.Close()
 }
 
 // opError returns the failure of a call that concerns no node.
@@ -179,7 +219,7 @@ func (c *Client) ask(addr string) {
 			c.question.Batch.Reset()
 			c.question.Batch.Cmd("CLUSTER", "SLOTS")
 			c.question.Deadline = c.loop.Now().Add(c.opts.ConnectTimeout)
-			if err = c.node(number).Do(&c.question); err == nil {
+			if err = c.asker(number).Do(&c.question); err == nil {
 				return
 			}
 		}
@@ -192,6 +232,10 @@ func (c *Client) ask(addr string) {
 func (c *Client) answered(question *resp.Call) {
 	if c.closed {
 		return
+	}
+	if c.guest != nil {
+		c.retire(c.guest)
+		c.guest = nil
 	}
 	m, err := (*cluster.Map)(nil), question.Err
 	if err == nil {
@@ -223,17 +267,22 @@ func (c *Client) refreshed() {
 		o = next
 	}
 	for number, node := range c.nodes {
-		if node == nil || c.retrying > 0 { // A command to be sent again has the number of its node.
+		if node == nil {
 			continue
 		}
-		if s := node.Stats().OfNode(); node.Idle() && s.Inflight == 0 && c.state.Forget(number) {
-			s.Ready = 0
-			c.stats.Add(s)
+		if reason := c.state.Ousted(c.state.Addr(number)); reason != nil {
+			node.Reset(reason)
+			c.tracker.reset(number, reason)
+		}
+		if c.retrying > 0 { // A command to be sent again has the number of its node.
+			continue
+		}
+		if node.Idle() && node.Stats().Inflight == 0 && c.state.Forget(number) {
 			c.nodes[number] = nil
-			node.Close()
+			c.retire(node)
 		}
 	}
-	if c.underWay.Len() > 0 || c.tracker.wants() {
+	if c.underWay.Len() > 0 || c.state.Suspects() || c.tracker.wants() {
 		c.schedule(c.state.Due())
 	}
 }

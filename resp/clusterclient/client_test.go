@@ -32,7 +32,7 @@ func (w *world) gets(nodes ...int) (commands, want []string) {
 func (w *world) since(fn func()) []string {
 	w.commands = nil
 	fn()
-	return slices.DeleteFunc(slices.Clone(w.commands), func(c string) bool { return strings.Contains(c, "CLUSTER SLOTS") })
+	return slices.DeleteFunc(slices.Clone(w.commands), func(c string) bool { return strings.Contains(c, " CLUSTER ") })
 }
 
 // The replies of a call over all nodes are in the order of its commands. Each node gets one
@@ -647,4 +647,140 @@ func randomCluster(t *testing.T, seed uint64, from resp.ReadFrom) (replicaReads 
 	w.end(c)
 	require.False(t, errors.Is(c.state.Err(), resp.ErrClosed))
 	return c.Stats().ReplicaReads
+}
+
+// Another server is at the address of a master that has died: it has another id, or none. It gets no command of a call, on
+// any connection. Calls fail until a map names another address, or the server's id. Nobody is asked more often than else.
+func TestAnotherServerAtTheAddressOfANode(t *testing.T) {
+	for name, id := range map[string]string{
+		"another node": "$5\r\nother\r\n", "no cluster": "-ERR This instance has cluster support disabled\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var turns []resp.ClusterTurn
+			w := newWorld(t, 1, 3, simnet.Config{})
+			c := w.client(resp.Options{OnTurn: func(turn resp.ClusterTurn) { turns = append(turns, turn) }})
+			commands, want := w.gets(0, 1, 2)
+			w.wait(w.do(c, commands...))
+			w.nodes[1].id = id
+			w.replace(1)
+			sent := w.since(func() {
+				for range 20 {
+					o := w.do(c, commands...)
+					w.wait(o)
+					require.NoError(t, o.err)
+					require.Equal(t, []string{want[0], want[2]}, []string{o.got[0], o.got[2]})
+					require.Contains(t, o.got[1], "redis n1:1: cannot connect: another server is at the address of a node")
+					w.pass(20 * time.Millisecond)
+				}
+			})
+			for _, command := range sent {
+				require.False(t, strings.HasPrefix(command, "1 "), command)
+			}
+			require.Len(t, turns, 1)
+			assert.Equal(t, addrOf(1), turns[0].Asked)
+			strangers := c.Stats().Strangers
+			assert.NotZero(t, strangers)
+			for i := range w.Owner { // A failover.
+				if w.Owner[i] == 1 {
+					w.Owner[i] = 2
+				}
+			}
+			w.pass(time.Second)
+			w.wait(w.do(c, "PING"))
+			w.pass(time.Second)
+			o := w.do(c, commands...)
+			w.wait(o)
+			assert.Equal(t, want, o.got)
+			assert.Equal(t, strangers, c.Stats().Strangers)
+			w.end(c)
+		})
+	}
+}
+
+// All nodes of a cluster are replaced at their addresses. The client follows, since the node that the user has named says so
+// once it is asked without regard to its id.
+func TestAllNodesAreReplacedAtTheirAddresses(t *testing.T) {
+	w := newWorld(t, 1, 3, simnet.Config{})
+	c := w.client(resp.Options{})
+	commands, want := w.gets(0, 1, 2)
+	w.wait(w.do(c, commands...))
+	w.ID = func(node int) string { return fmt.Sprint("new", node) }
+	for i := range w.nodes {
+		w.replace(i)
+	}
+	tries := 0
+	for ; tries < 20; tries++ {
+		w.pass(100 * time.Millisecond)
+		o := w.do(c, commands...)
+		w.wait(o)
+		if slices.Equal(want, o.got) {
+			break
+		}
+		for _, text := range o.got {
+			require.Contains(t, text, "redis n")
+		}
+	}
+	assert.Less(t, tries, 5)
+	require.Nil(t, c.guest)
+	w.end(c)
+	assert.Zero(t, c.stats.Inflight+c.stats.Waiting+c.stats.Ready)
+}
+
+// A node that was connected to before any map named its id turns out to be another one: it keeps no connection.
+func TestANodeIsKnownByALaterMap(t *testing.T) {
+	w := newWorld(t, 1, 2, simnet.Config{})
+	w.nodes[0].id = "$5\r\nother\r\n" // It says that it has no slots, and is asked first.
+	c := w.client(resp.Options{Addr: addrOf(0) + "," + addrOf(1)})
+	asked := 0
+	w.lie = func() (string, bool) { asked++; return "*0\r\n", w.commands[len(w.commands)-1] == "0 CLUSTER SLOTS" }
+	commands, _ := w.gets(0, 1)
+	for range 10 {
+		o := w.do(c, commands...)
+		w.wait(o)
+		require.Contains(t, o.got[0], "redis n0:1: ")
+		w.pass(time.Second)
+	}
+	for _, command := range w.commands {
+		require.False(t, strings.HasPrefix(command, "0 GET"), command)
+	}
+	w.end(c)
+}
+
+// A node that does not tell its id is used, and this is told once. One that is loading is not connected to until it tells it.
+func TestNodesThatDoNotTellTheirID(t *testing.T) {
+	for reply, used := range map[string]bool{
+		"-NOPERM no\r\n": true, "-ERR unknown command 'CLUSTER'\r\n": true, "*0\r\n": true, "$0\r\n\r\n": true, "-LOADING Redis is loading\r\n": false,
+	} {
+		var told []error
+		w := newWorld(t, 1, 2, simnet.Config{})
+		c := w.client(resp.Options{Connections: 3, OnDenied: func(addr string, err error) {
+			told = append(told, fmt.Errorf("%s: %w", addr, err))
+		}})
+		w.nodes[1].id = reply
+		commands, want := w.gets(0, 1)
+		for range 5 {
+			o := w.do(c, commands...)
+			w.wait(o)
+			if used {
+				assert.Equal(t, want, o.got, reply)
+			} else {
+				assert.Contains(t, o.got[1], "redis n1:1: cannot connect: LOADING")
+			}
+			w.replace(1)
+		}
+		if used {
+			require.Len(t, told, 1, reply)
+			require.ErrorIs(t, told[0], resp.ErrUnidentified)
+			require.ErrorContains(t, told[0], addrOf(1))
+		} else {
+			require.Empty(t, told)
+		}
+		w.nodes[1].id = ""
+		w.pass(time.Second)
+		o := w.do(c, commands...)
+		w.wait(o)
+		assert.Equal(t, want, o.got, reply)
+		assert.Zero(t, c.Stats().Strangers)
+		w.end(c)
+	}
 }

@@ -489,7 +489,11 @@ func replicasAreRead(t *testing.T, from resp.ReadFrom) {
 // cluster that the user has named. Then the named master dies, whose other replica takes over: the client follows.
 func TestAReplicaOfARealClusterBelongsElsewhere(t *testing.T) {
 	var turns atomic.Int32
-	b := startRedisOf(t, resp.Options{Seed: uint64(time.Now().UnixNano()), OnTurn: func(resp.ClusterTurn) { turns.Add(1) }}, 1)
+	b := startRedisOf(t, resp.Options{Seed: uint64(time.Now().UnixNano()), OnTurn: func(turn resp.ClusterTurn) {
+		if turn.Err == nil {
+			turns.Add(1)
+		}
+	}}, 1)
 	b.cluster.AddReplica(t, 0)
 	b.cluster.AddReplica(t, 0)
 	_, err := b.do(all("SET", "ours")...)
@@ -530,4 +534,52 @@ func TestAReplicaOfARealClusterBelongsElsewhere(t *testing.T) {
 	b.cluster.Do(t, 2, "CLUSTER", "FAILOVER", "TAKEOVER")
 	require.Eventually(t, right, 20*time.Second, 50*time.Millisecond)
 	assert.NotZero(t, turns.Load())
+}
+
+// Another server takes over the address of a master: a master that was reset, which has all slots of a cluster of its own, and
+// then a server without a cluster. Until a map names another address, its keys fail, and no answer is empty. Once the master
+// is back with its own id, nothing fails.
+func TestAnotherServerAtTheAddressOfARealMaster(t *testing.T) {
+	var turns atomic.Int32
+	b := startRedis(t, resp.Options{OnTurn: func(resp.ClusterTurn) { turns.Add(1) }})
+	_, err := b.do(all("SET", "ours")...)
+	require.NoError(t, err)
+	refused := func() {
+		failed := 0
+		for range 20 {
+			replies, err := b.do(all("GET")...)
+			require.NoError(t, err)
+			for i, text := range replies {
+				if b.cluster.Owner(cluster.Slot(fmt.Append(nil, "key:", i))) == 1 {
+					require.Contains(t, text, "redis "+b.cluster.Nodes[1].Addr+": ")
+					failed++
+				} else {
+					require.Equal(t, "ours", text)
+				}
+			}
+		}
+		assert.NotZero(t, failed)
+	}
+	for node := range 3 { // Otherwise they refuse all keys soon.
+		b.cluster.Do(t, node, "CONFIG", "SET", "cluster-require-full-coverage", "no")
+	}
+	b.cluster.Nodes[1].Kill()
+	other := testworld.StartRedis(t, "--port", fmt.Sprint(b.cluster.Nodes[1].Port))
+	refused()
+	assert.EqualValues(t, 1, turns.Load(), "it is told once")
+	other.Kill()
+	b.cluster.Nodes[1].Restart(t) // with its id
+	require.Eventually(t, func() bool {
+		replies, err := b.do(all("SET", "ours")...)
+		return err == nil && !slices.ContainsFunc(replies, func(text string) bool { return text != "OK" })
+	}, 30*time.Second, 20*time.Millisecond)
+	b.cluster.Do(t, 1, "FLUSHALL")
+	b.cluster.Do(t, 1, "CLUSTER", "RESET", "HARD")
+	b.cluster.Do(t, 1, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	require.Eventually(t, func() bool { // It keeps the connections that it has until the others notice that it is gone.
+		b.reactor.Loop().Post(b.client.suspect)
+		replies, err := b.do(all("GET")...)
+		return err == nil && !slices.Contains(replies, "")
+	}, 30*time.Second, 20*time.Millisecond)
+	refused()
 }

@@ -169,11 +169,17 @@ func (t *Tracker) sync() {
 	}
 }
 
+// reset ends the connection to a master that is another server than the map has.
+func (t *Tracker) reset(number int, reason error) {
+	if t != nil && number < len(t.nodes) && t.nodes[number] != nil {
+		t.nodes[number].Reset(reason)
+	}
+}
+
 // add begins to track a master.
 func (t *Tracker) add(number int, addr string) {
-	c, o := t.client, t.client.opts
-	o.Addr = addr
-	o.Seed += uint64(number)
+	c := t.client
+	o := c.optionsOf(number)
 	n := &trackedNode{tracker: t, number: number, addr: addr}
 	n.Tracker = resp.NewTracker(c.loop, c.dialer, o, t.maxSilence, n, n.heard)
 	n.Ask(isWhole, "CLUSTER", "INFO")

@@ -362,3 +362,23 @@ func TestAMasterThatLosesContact(t *testing.T) {
 	w.sim.After(0, tracker.Close)
 	w.end(c)
 }
+
+// What was read from a master that says nothing is not served.
+func TestASilentMasterIsNotTrusted(t *testing.T) {
+	w := newWorld(t, 1, 3, simnet.Config{})
+	w.tracked = &trackedWorld{world: w, versions: map[string]int{}, alone: make([]bool, 3), refuses: make([]bool, 3)}
+	c := w.client(resp.Options{})
+	tracker := c.Track(simSilence, slotsTold{}, false, func(error) {})
+	w.sim.After(0, func() { tracker.Track([]string{"k"}) })
+	w.run(tracker.Trusted)
+	silent, other := tracker.Part([]byte(w.keyOf(1, 0))), tracker.Part([]byte(w.keyOf(2, 0)))
+	require.True(t, tracker.Trusts(silent))
+	w.nodes[1].mute = true
+	for end := w.sim.Now().Add(2 * simSilence); w.sim.Now() < end; {
+		w.pass(simSilence / 10)
+	}
+	assert.False(t, tracker.Trusts(silent))
+	assert.True(t, tracker.Trusts(other))
+	w.sim.After(0, tracker.Close)
+	w.end(c)
+}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
@@ -51,6 +52,7 @@ type server struct {
 	offset  int    // of a master: bytes of writes; of a replica: the bytes that it has
 	trouble string // a replica's reply to all reads; "": the replica answers
 	denies  string // the command that its user may not run
+	id      string // its answer to CLUSTER MYID; "": that of the node
 }
 
 func addrOf(node int) string { return "n" + strconv.Itoa(node) + ":1" }
@@ -153,6 +155,12 @@ func (s *server) answer(args []string, asking *bool, readonly bool) string {
 	case "INFO":
 		return s.replication()
 	case "CLUSTER":
+		switch {
+		case args[1] == "MYID" && s.id != "":
+			return s.id
+		case args[1] == "MYID":
+			return w.MyID(s.number)
+		}
 		if w.lie != nil {
 			if text, ok := w.lie(); ok {
 				return text
@@ -245,6 +253,19 @@ func (w *world) start(c *Client, o *outcome) {
 		}
 		inside = false
 	})
+}
+
+// pass lets a time pass. What is due at its end has happened.
+func (w *world) pass(d time.Duration) {
+	w.t.Helper()
+	w.sim.MoveTo(w.sim.Now().Add(d))
+	require.NoError(w.t, w.sim.Settle())
+}
+
+// replace has another server take over the address of a node, which ends its connections.
+func (w *world) replace(node int) {
+	w.sim.After(0, func() { w.net.SetDown(addrOf(node), true); w.net.SetDown(addrOf(node), false) })
+	w.pass(time.Second)
 }
 
 // run lets everything happen that happens before an instant.

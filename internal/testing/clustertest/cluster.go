@@ -58,6 +58,15 @@ func (c *Cluster) Moved(slot int) string {
 	return fmt.Sprintf("-MOVED %d %s\r\n", slot, c.Addr(c.Owner[SpanOf(slot)]))
 }
 
+// MyID returns the answer of a node to CLUSTER MYID.
+func (c *Cluster) MyID(node int) string {
+	id := fmt.Sprint("id", node)
+	if c.ID != nil {
+		id = c.ID(node)
+	}
+	return fmt.Sprintf("$%d\r\n%s\r\n", len(id), id)
+}
+
 // Slots returns the answer to CLUSTER SLOTS. It lacks the spans for which lacks is true; nil: none.
 func (c *Cluster) Slots(lacks func(span int) bool) string {
 	var out strings.Builder
@@ -77,11 +86,7 @@ func (c *Cluster) Slots(lacks func(span int) bool) string {
 			if err != nil {
 				panic(err)
 			}
-			id := fmt.Sprint("id", node)
-			if c.ID != nil {
-				id = c.ID(node)
-			}
-			fmt.Fprintf(&out, "*3\r\n$%d\r\n%s\r\n:%s\r\n$%d\r\n%s\r\n", len(host), host, port, len(id), id)
+			fmt.Fprintf(&out, "*3\r\n$%d\r\n%s\r\n:%s\r\n%s", len(host), host, port, c.MyID(node))
 		}
 	}
 	return fmt.Sprintf("*%d\r\n", spans) + out.String()
