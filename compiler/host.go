@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dop251/goja"
 
@@ -38,7 +39,7 @@ func (h *host) install() error {
 	}
 	mathNames := mathObject.GetOwnPropertyNames()
 	slices.Sort(mathNames)
-	made, err := h.vm.RunProgram(prelude)
+	made, err := h.vm.RunProgram(prelude())
 	if err != nil {
 		return err
 	}
@@ -97,11 +98,11 @@ func (h *host) resolve(c goja.FunctionCall) goja.Value {
 //go:embed sandbox.js
 var sandboxSource string
 
-var sandbox = goja.MustCompile("sandbox", sandboxSource, true)
+var sandbox = sync.OnceValue(func() *goja.Program { return goja.MustCompile("sandbox", sandboxSource, true) })
 
 // seal takes away every way to make code from text, clock and randomness.
 func (h *host) seal() error {
-	sealed, err := h.vm.RunProgram(sandbox)
+	sealed, err := h.vm.RunProgram(sandbox())
 	if err != nil {
 		return err
 	}

@@ -69,15 +69,18 @@
 
   // JavaScript's own code may carry a token and may not look at one. Most functions that look ask an object for its
   // value, which the prototype refuses. The others are replaced: replace calls make with the original.
+  const describe = Object.getOwnPropertyDescriptor, define = Object.defineProperty;
   const replace = (object, name, make) => {
-    const d = Object.getOwnPropertyDescriptor(object, name);
+    const d = describe(object, name);
     if (d === undefined) return;
     const field = d.get === undefined ? "value" : "get";
     const original = d[field];
     if (typeof original !== "function") return;
     const made = make(original);
-    for (const about of ["name", "length"]) Object.defineProperty(made, about, Object.getOwnPropertyDescriptor(original, about));
-    Object.defineProperty(object, name, { ...d, [field]: made });
+    define(made, "name", describe(original, "name"));
+    define(made, "length", describe(original, "length"));
+    d[field] = made;
+    define(object, name, d);
   };
   // first returns the first token among the values, or undefined.
   const first = (values) => {
@@ -132,7 +135,6 @@
       host.trying(since > 0);
     }
   };
-  const describe = Object.getOwnPropertyDescriptor, define = Object.defineProperty;
   const typedArray = Object.getPrototypeOf(Int8Array.prototype);
   const generator = Object.getPrototypeOf((function* () {}).prototype);
   const iterator = Object.getPrototypeOf(generator);

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dop251/goja"
@@ -16,7 +17,8 @@ import (
 //go:embed prelude.js
 var preludeSource string
 
-var prelude = goja.MustCompile("prelude", preludeSource, true)
+// The scripts of the host are compiled where they first run: in a child.
+var prelude = sync.OnceValue(func() *goja.Program { return goja.MustCompile("prelude", preludeSource, true) })
 
 const (
 	planScript   = "plan" // name of the rewritten script in stacks

@@ -170,7 +170,7 @@ func (p *process) test(ctx context.Context, j job, timeout time.Duration, host T
 //go:embed testing.js
 var testingSource string
 
-var testingScript = goja.MustCompile("testing", testingSource, true)
+var testingScript = sync.OnceValue(func() *goja.Program { return goja.MustCompile("testing", testingSource, true) })
 
 // testExports are the names that testModule exports.
 var testExports = []string{"expect", "failure", "forUsers", "json", "log", "now", "rank", "redis", "service", "set", "sortedSet", "test"}
@@ -223,7 +223,7 @@ func (u *unit) test() {
 // install adds the exports of testModule to the host.
 func (t *testRun) install() error {
 	vm := t.unit.vm
-	made, err := vm.RunProgram(testingScript)
+	made, err := vm.RunProgram(testingScript())
 	if err != nil {
 		return err
 	}
