@@ -188,7 +188,7 @@ func TestArtifactsListTheCapabilityTheyNeed(t *testing.T) {
 
 // The example of each operator in the reference compiles to a tree with that operator.
 func TestExamplesOfOperators(t *testing.T) {
-	reg, err := registry.Load(os.DirFS("../reference/tables"), "dev")
+	reg, err := registry.Load(os.DirFS("../internal/reference/tables"), "dev")
 	require.NoError(t, err)
 	language := NewLanguage(builtin.Catalog(), reg)
 	for _, o := range expr.Operators() {

@@ -970,7 +970,7 @@ func nodesOf(t *testing.T, artifact []byte) (nodes []map[string]any, last int) {
 // joined with another one, and a predicate that ends with a constant is not an operand: esbuild writes "a || true || b" without b. Nodes
 // may have other ids.
 func TestPlansWithNativeOperators(t *testing.T) {
-	reg, err := registry.Load(os.DirFS("../reference/tables"), "dev")
+	reg, err := registry.Load(os.DirFS("../internal/reference/tables"), "dev")
 	require.NoError(t, err)
 	language := NewLanguage(builtin.Catalog(), reg)
 	native, builders, seen := 0, 0, make(map[any]bool)

@@ -23,5 +23,5 @@
 // multiplication makes the first exact (W. J. Cody, W. Waite, Software manual for the elementary functions, 1980).
 // Angles of more than 2^19 are reduced by the bits of 128/π that matter (M. H. Payne, R. N. Hanek, Radian reduction for
 // trigonometric functions, SIGNUM Newsletter 18, 1983). testdata/tables.py makes the tables by arithmetic of 1,400 bits,
-// and elementarytest/golden.py makes what the tests compare with.
+// and golden.py of elementarytest makes what tests compare with.
 package elementary
