@@ -128,7 +128,7 @@ func inFolder(dir, extension string) ([]Source, error) {
 	}
 	var sources []Source
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), extension) && !entry.IsDir() {
+		if strings.HasSuffix(entry.Name(), extension) { // A folder of such a name is refused when it is read.
 			sources = append(sources, Source{Folder: dir, File: entry.Name()})
 		}
 	}

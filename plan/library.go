@@ -226,6 +226,10 @@ func (l *Library) file(name string) (string, error) {
 			found = append(found, name+suffix)
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", fmt.Errorf("plan %s: %w", name, err)
+		default:
+			if _, err := fs.Lstat(l.folder, name+suffix); err == nil {
+				return "", fmt.Errorf("%s: is a link to a file that does not exist", name+suffix)
+			}
 		}
 	}
 	switch len(found) {

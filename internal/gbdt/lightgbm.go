@@ -35,6 +35,15 @@ func isLightGBM(text []byte) bool {
 // ignores what follows the trees, such as the training parameters.
 func readLightGBM(text string) (*Model, error) {
 	r := &lightReader{lines: text, kinds: make(map[string]int32)}
+	m, err := r.model()
+	if err != nil && !strings.Contains(text, "\nend of trees") {
+		err = fmt.Errorf("%w; no line says \"end of trees\": the file is cut off, or still being written", err)
+	}
+	return m, err
+}
+
+// model reads the whole file.
+func (r *lightReader) model() (*Model, error) {
 	if err := r.header(); err != nil {
 		return nil, err
 	}

@@ -283,7 +283,7 @@ func TestReadRefusesOfLightGBM(t *testing.T) {
 		"a line":                 {"label_index=0", "rubbish", `line 5: must be name=value, not "rubbish"`},
 		"a name twice":           {"label_index=0", "version=v4", "line 5: version stands twice"},
 		"another tree":           {"Tree=0", "Tree=1", `line 12: must be Tree=0 or the end of trees, not "Tree=1"`},
-		"no end":                 {"end of trees", "", "Tree=0: line 32: must be name=value, not \"feature_importances:\""},
+		"no end":                 {"end of trees", "", "Tree=0: line 32: must be name=value, not \"feature_importances:\"; no line says \"end of trees\": the file is cut off, or still being written"},
 		"no leaves":              {"num_leaves=3", "num_leaves=0", "Tree=0: num_leaves: is 0, must be at least 1"},
 		"too many leaves":        {"num_leaves=3", "num_leaves=2147483647", "Tree=0: num_leaves: the trees have more than 8388608 nodes together"},
 		"other leaves":           {"num_leaves=3", "num_leaves=4", "Tree=0: leaf_value: has 3 elements, must have 4"},
@@ -321,6 +321,9 @@ func TestReadRefusesOfLightGBM(t *testing.T) {
 	for end := range strings.Index(sound.text(), "end of trees") {
 		_, err := Read([]byte(sound.text()[:end]))
 		require.Error(t, err, "cut at byte %d", end)
+		if end > len("tree") {
+			require.ErrorContains(t, err, "the file is cut off, or still being written", "cut at byte %d", end)
+		}
 	}
 }
 

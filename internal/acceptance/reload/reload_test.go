@@ -240,6 +240,10 @@ func TestAFolderWithoutPlansIsRefused(t *testing.T) {
 	require.NoError(t, os.Rename(file, filepath.Join(p.Dir, "plans/b.plan.ts")))
 	_, err = p.Reload(t.Context())
 	require.ErrorContains(t, err, "b.plan.ts: ")
+	require.NoError(t, os.Remove(filepath.Join(p.Dir, "plans/b.plan.ts")))
+	require.NoError(t, os.Symlink("gone", file))
+	_, err = p.Reload(t.Context())
+	require.EqualError(t, err, "versioned.plan.json: is a link to a file that does not exist")
 	assert.Equal(t, 1, p.Says("versioned"))
 }
 

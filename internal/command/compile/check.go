@@ -16,6 +16,7 @@ import (
 
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task/builtin"
@@ -91,9 +92,9 @@ func (k *checker) compare(r *compiler.Result) {
 		}
 	}
 	if len(r.Errors) == 0 {
-		switch artifact, err := os.ReadFile(path); {
+		switch artifact, err := fileio.ReadRegular(path, plan.MaxArtifactBytes); {
 		case err != nil:
-			r.Errors = append(r.Errors, k.stale(r.Path(), "its artifact is missing: "+err.Error()))
+			r.Errors = append(r.Errors, k.stale(r.Path(), fmt.Sprintf("its artifact is missing: %s: %v", path, err)))
 		case !bytes.Equal(artifact, r.Artifact):
 			r.Errors = append(r.Errors, k.stale(r.Path(), path+" is stale: the source compiles to another artifact"))
 		}
@@ -118,13 +119,14 @@ func (k *checker) others(folder string) error {
 	}
 	for _, file := range files {
 		path := filepath.Join(folder, file.Name())
-		if file.IsDir() || k.made[path] || !strings.HasSuffix(path, plan.ArtifactSuffix) {
+		if k.made[path] || !strings.HasSuffix(path, plan.ArtifactSuffix) {
 			continue
 		}
 		k.made[path] = true
-		text, err := os.ReadFile(path)
+		text, err := fileio.ReadRegular(path, plan.MaxArtifactBytes)
 		if err != nil {
-			return err
+			k.report.fail(compiler.Diagnostic{Code: "bad-artifact", File: path, Line: 1, Column: 1, Message: err.Error()})
+			continue
 		}
 		if k.hasLostSource(text) {
 			k.report.fail(compiler.Diagnostic{Code: "stale-artifact", File: path, Line: 1, Column: 1,

@@ -99,6 +99,19 @@ func TestCheck(t *testing.T) {
 			write(t, dir, map[string]string{"plans/hand.plan.json": "{}"})
 			return nil
 		}, []string{"plans/hand.plan.json:1:1: error: schema_version: is missing"}},
+		{"a folder in place of an artifact by hand", func(t *testing.T, dir string) []string {
+			require.NoError(t, os.MkdirAll("plans/hand.plan.json", 0o755))
+			return nil
+		}, []string{"plans/hand.plan.json:1:1: error: is a folder, must be a regular file"}},
+		{"a folder in place of a source", func(t *testing.T, dir string) []string {
+			require.NoError(t, os.MkdirAll("plans/c.plan.ts", 0o755))
+			return nil
+		}, []string{"plans/c.plan.ts:1:1: error: cannot read c.plan.ts: not a regular file"}},
+		{"a folder in place of an artifact", func(t *testing.T, dir string) []string {
+			require.NoError(t, os.Remove("artifacts/plans/a.plan.json"))
+			require.NoError(t, os.Mkdir("artifacts/plans/a.plan.json", 0o755))
+			return nil
+		}, []string{"plans/a.plan.ts:1:1: error: its artifact is missing: artifacts/plans/a.plan.json: is a folder, must be a regular file"}},
 		{"rows of a plan that is not there", func(t *testing.T, dir string) []string {
 			write(t, dir, map[string]string{"plans/hand.plan.json": resident("hand", "gone")})
 			return nil
@@ -196,6 +209,9 @@ func listing(t *testing.T, dir string) map[string]string {
 	for _, folder := range []string{"plans", "json", "artifacts/plans"} {
 		entries, _ := os.ReadDir(dir + "/" + folder) // a folder may be missing
 		for _, e := range entries {
+			if e.IsDir() {
+				continue
+			}
 			text, err := os.ReadFile(dir + "/" + folder + "/" + e.Name())
 			require.NoError(t, err)
 			files[folder+"/"+e.Name()] = string(text)
