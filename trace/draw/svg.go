@@ -86,16 +86,23 @@ func fit(name string, cells int) string {
 	return clip(name, cells)
 }
 
-// fitTrack is fit for the name of a track: of "endpoint #2 lane 1" the end stays, which tells the lanes of a connection apart.
+// fitTrack is fit for the name of a track: of "endpoint #2 lane 1" the end stays, which tells the lanes of a connection
+// apart. The endpoint is cut in its middle, since the names of several differ at either end.
 func fitTrack(name string, cells int) string {
 	at := strings.LastIndex(name, " #")
-	if at < 0 || uniseg.StringWidth(name) <= cells {
+	if at < 0 {
+		at = len(name)
+	}
+	room := cells - uniseg.StringWidth(name[at:])
+	if room < 4 || uniseg.StringWidth(name) <= cells {
 		return fit(name, cells)
 	}
-	if short := fit(name[:at], cells-uniseg.StringWidth(name[at:])); short != "" {
-		return short + errtext.Text(name[at:])
+	endpoint, half := errtext.Text(name[:at]), (room-1)/2
+	tail, state := endpoint, -1
+	for uniseg.StringWidth(tail) > half {
+		_, tail, _, state = uniseg.FirstGraphemeClusterInString(tail, state)
 	}
-	return fit(name, cells)
+	return fit(endpoint, room-half) + tail + errtext.Text(name[at:])
 }
 
 // critClass returns " crit" for what is on the critical path.

@@ -15,6 +15,7 @@ const (
 	axisHeight  = 22
 	pathHeight  = 20 // the row of the critical path
 	textSize    = 11
+	smallSize   = 9.5 // of the names of low rows; style.css has it, too
 )
 
 // manyRows is how many rows a timeline has from which on they are low.
@@ -41,8 +42,9 @@ func Timeline(t *trace.Trace) string { return alone(newScene(t).timeline(0)) }
 // The marks are in a nested svg of the class "plot". A page that changes its viewBox zooms the time axis.
 func (s *scene) timeline(until time.Duration) string {
 	p := plot{scene: s, total: max(s.end, until, 1), height: 20, pitch: 28}
+	nameClass, nameSize := "", float64(textSize)
 	if len(s.rows) > manyRows {
-		p.height, p.pitch = 9, 12
+		p.height, p.pitch, nameClass, nameSize = 9, 12, "small", smallSize
 	}
 	height := p.y(len(s.rows))
 	classes := "timeline"
@@ -55,9 +57,7 @@ func (s *scene) timeline(until time.Duration) string {
 	for k := 1; k < len(s.rows); k++ {
 		y := axisHeight + p.y(k)
 		p.add(`<rect class="track" x="%d" y="%v" width="%v" height="%v"/>`+"\n", gutterWidth, y, plotWidth, p.height)
-		if p.height >= textSize || s.rows[k].kind != s.rows[k-1].kind {
-			p.text(gutterWidth-8, y+p.height/2+4, "", "end", fitTrack(s.rows[k].name, cells(gutterWidth-8, textSize)))
-		}
+		p.text(gutterWidth-8, y+p.height/2+4, nameClass, "end", fitTrack(s.rows[k].name, cells(gutterWidth-8, nameSize)))
 	}
 	p.add(`<svg class="plot" x="%d" y="%d" width="%[3]d" height="%[4]v" viewBox="0 0 %[3]d %[4]v" preserveAspectRatio="none" data-total="%[5]d">`+"\n",
 		gutterWidth, axisHeight, plotWidth, height, int64(p.total))

@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -111,11 +112,23 @@ func TestSleeps(t *testing.T) {
 	}
 }
 
+// Each row of a long timeline has its name, too.
+func TestEachLaneHasItsName(t *testing.T) {
+	tr := &trace.Trace{Nodes: []trace.Node{{ID: "n"}}, Tracks: []trace.Track{{Kind: trace.LoopTrack, Name: "Loop"}}}
+	for k := range manyRows {
+		tr.Tracks = append(tr.Tracks, trace.Track{Kind: trace.RedisTrack, Name: fmt.Sprintf("ep_market_recommendations_%c #%d", "eu"[k%2], k/2)})
+	}
+	texts := wellFormed(t, Timeline(tr))
+	for k := range manyRows {
+		assert.Regexp(t, fmt.Sprintf(`^ep_mark\w*….*tions_%c #%d$`, "eu"[k%2], k/2), texts[4+k])
+	}
+}
+
 // The names of the lanes of a connection differ where they are cut.
 func TestTracksKeepTheirEnds(t *testing.T) {
 	for name, want := range map[string]string{
-		"Loop": "Loop", "ep_market #0 lane 1": "ep_mar… #0 lane 1", "ep_market #0 lane 12": "ep_ma… #0 lane 12", "ep_market #0": "ep_market #0",
-		"a_very_long_endpoint #1": "a_very_long_e… #1", "a_very_long_endpoint": "a_very_long_endp…", "x\n #1234567890123456": "x\\n #12345678901…",
+		"Loop": "Loop", "ep_market #0 lane 1": "ep_…ket #0 lane 1", "ep_market #0 lane 12": "ep_…et #0 lane 12", "ep_market #0": "ep_market #0",
+		"a_very_long_endpoint #1": "a_very_…dpoint #1", "a_very_long_endpoint": "a_very_l…endpoint", "名前名前名前名前名前 #1": "名前名…前名前 #1", "x\n #1234567890123456": "x\\n #12345678901…",
 	} {
 		assert.Equal(t, want, fitTrack(name, 17), name)
 	}
