@@ -264,7 +264,7 @@ func (s *scene) path(p trace.Path) string {
 	for i, step := range p.Steps {
 		wait, run = wait+step.Wait, run+step.Run
 		switch left := len(p.Steps) - pathNodes; {
-		case left <= 0 || i < pathNodes/2 || i >= pathNodes/2+left:
+		case left <= 1 || i < pathNodes/2 || i >= pathNodes/2+left:
 			names = append(names, nodeName(&s.Nodes[step.Node], 30))
 		case i == pathNodes/2:
 			names = append(names, fmt.Sprintf("… %d nodes …", left))
