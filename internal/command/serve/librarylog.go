@@ -29,11 +29,13 @@ func (l *libraryLog) Write(line []byte) (int, error) {
 
 // takeOver has the process's own log write here, until the caller gives it back.
 func (l *libraryLog) takeOver() (giveBack func()) {
-	flags := stdlog.Flags()
+	flags, prefix := stdlog.Flags(), stdlog.Prefix()
 	stdlog.SetFlags(0)
+	stdlog.SetPrefix("") // the name of the program
 	stdlog.SetOutput(l)
 	return func() {
 		stdlog.SetFlags(flags)
+		stdlog.SetPrefix(prefix)
 		stdlog.SetOutput(os.Stderr)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

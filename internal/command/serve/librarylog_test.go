@@ -14,6 +14,8 @@ import (
 func TestLibrariesWriteToTheLog(t *testing.T) {
 	var out bytes.Buffer
 	l := newLibraryLog(slog.New(slog.NewTextHandler(&out, nil)), 3)
+	stdlog.SetPrefix("rankd: ")
+	defer stdlog.SetPrefix("")
 	giveBack := l.takeOver()
 	stdlog.Printf("Unsolicited response received on idle HTTP channel starting with %q; err=%v", "}", nil)
 	for range 1000 {
