@@ -226,14 +226,15 @@ func (l *Library) file(name string) (string, error) {
 			found = append(found, name+suffix)
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", fmt.Errorf("plan %s: %w", name, err)
-		default:
-			if _, err := fs.Lstat(l.folder, name+suffix); err == nil {
-				return "", fmt.Errorf("%s: is a link to a file that does not exist", name+suffix)
-			}
 		}
 	}
 	switch len(found) {
 	case 0:
+		for _, suffix := range [...]string{ArtifactSuffix, SourceSuffix} {
+			if _, err := fs.Lstat(l.folder, name+suffix); err == nil {
+				return "", fmt.Errorf("%s: is a link to a file that does not exist", name+suffix)
+			}
+		}
 		return "", l.Unknown(name)
 	case 1:
 		return found[0], nil
