@@ -135,7 +135,7 @@ func TestNoMeasurementIsEmpty(t *testing.T) {
 			switch phase {
 			case "timers":
 				for range 3 {
-					start(t, v.NewTimer(work), 0, 0)
+					startTimer(t, v.NewTimer(work), 0, 0)
 				}
 			case "posts":
 				for range 24 {

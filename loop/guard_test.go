@@ -95,7 +95,7 @@ func TestNestedRunIsRefused(t *testing.T) {
 				assert.PanicsWithValue(t, loop.ErrNested, func() { v.Iterate() })
 			})
 			for range 3 {
-				start(t, v.NewTimer(func() {
+				startTimer(t, v.NewTimer(func() {
 					fired++
 					_, err := v.Run(loop.RunNoWait, v.poll)
 					assert.ErrorIs(t, err, loop.ErrNested)

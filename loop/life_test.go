@@ -13,7 +13,7 @@ import (
 func TestStopOnTheLoopRunsWhatWasAccepted(t *testing.T) {
 	v := newVirtual(t)
 	var j journal
-	start(t, v.NewTimer(j.note("timer")), ms, 0)
+	startTimer(t, v.NewTimer(j.note("timer")), ms, 0)
 	v.Post(func() {
 		v.Post(j.note("posted before"))
 		v.Stop()
@@ -56,14 +56,14 @@ func TestStopLetsThePresentIterationFinish(t *testing.T) {
 					}
 				}
 			}
-			start(t, v.NewTimer(func() {
+			startTimer(t, v.NewTimer(func() {
 				require.NoError(t, v.NewIdle(note("idle")).Start())
 				require.NoError(t, v.NewPrepare(note("prepare")).Start())
 				require.NoError(t, v.NewCheck(note("check")).Start())
 				note("timer")()
 			}), ms, 0)
-			start(t, v.NewTimer(note("due, too")), ms, 0)
-			start(t, v.NewTimer(note("later")), 2*ms, 0)
+			startTimer(t, v.NewTimer(note("due, too")), ms, 0)
+			startTimer(t, v.NewTimer(note("later")), 2*ms, 0)
 			assert.False(t, v.run())
 			<-v.Done()
 			assert.Equal(t, want, j)

@@ -108,7 +108,7 @@ func TestWakeWithoutWorkFromAnyPhaseCompletesAnIteration(t *testing.T) {
 
 func TestWakeWithoutWorkKeepsTheLoopAlive(t *testing.T) {
 	v := newVirtual(t)
-	start(t, v.NewTimer(func() { v.Post(nil) }), ms, 0)
+	startTimer(t, v.NewTimer(func() { v.Post(nil) }), ms, 0)
 	assert.True(t, v.runOnce())
 	assert.False(t, v.runOnce())
 }
@@ -117,7 +117,7 @@ func TestPostFromAPostRunsInALaterIterationAfterIOAndTimers(t *testing.T) {
 	h := looptest.New(t)
 	var j journal
 	h.OnPoll = j.note("io")
-	start(t, h.Loop.NewTimer(j.note("timer")), 0, 0)
+	startTimer(t, h.Loop.NewTimer(j.note("timer")), 0, 0)
 	h.Loop.Post(func() {
 		j.note("post")()
 		h.Loop.Post(j.note("nested"))
@@ -131,7 +131,7 @@ func TestSelfPostingTaskStarvesNeitherIONorTimers(t *testing.T) {
 	h := looptest.New(t)
 	polls, posts, fired := 0, 0, 0
 	h.OnPoll = func() { polls++; h.Clock.Advance(ms) }
-	start(t, h.Loop.NewTimer(func() { fired++ }), 10*ms, 10*ms)
+	startTimer(t, h.Loop.NewTimer(func() { fired++ }), 10*ms, 10*ms)
 	var again func()
 	again = func() { posts++; h.Loop.Post(again) }
 	h.Loop.Post(again)
@@ -169,7 +169,7 @@ func TestIdleHookStarvesNoTimer(t *testing.T) {
 		v.clock.Advance(ms)
 	}
 	fired := false
-	start(t, v.NewTimer(func() { fired = true; idle.Stop() }), 50*ms, 0)
+	startTimer(t, v.NewTimer(func() { fired = true; idle.Stop() }), 50*ms, 0)
 	v.run()
 	assert.True(t, fired)
 	assert.Equal(t, 50, idles)
@@ -189,7 +189,7 @@ func TestIdleHookThatStopsItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newVirtual(t)
 			tm := v.NewTimer(func() {})
-			start(t, tm, 5*ms, 0)
+			startTimer(t, tm, 5*ms, 0)
 			causes["idle"](v, func() {})
 			v.in(tc.mode)
 			assert.Equal(t, []time.Duration{tc.want}, v.waits)
@@ -201,7 +201,7 @@ func TestIdleHookThatStopsItself(t *testing.T) {
 func TestDueTimersAloneMakeOneIteration(t *testing.T) {
 	v := newVirtual(t)
 	fired := 0
-	start(t, v.NewTimer(func() { fired++ }), 0, 0)
+	startTimer(t, v.NewTimer(func() { fired++ }), 0, 0)
 	assert.False(t, v.run())
 	assert.Equal(t, 1, fired)
 	assert.Equal(t, []time.Duration{0}, v.waits)
@@ -248,7 +248,7 @@ func TestWhatDeferredWorkDefersWaitsForTheNextIteration(t *testing.T) {
 		assert.Zero(t, wait, "the poll does not wait while work is deferred")
 		j.note("poll")()
 	}
-	start(t, v.NewTimer(func() {
+	startTimer(t, v.NewTimer(func() {
 		v.Defer(func() {
 			j.note("first")()
 			v.Defer(j.note("second"))
@@ -269,7 +269,7 @@ func TestCheckRunsBeforeCloseCallbacks(t *testing.T) {
 		c.Close(j.note("c closed"))
 		check.Close(nil)
 	})
-	start(t, v.NewTimer(func() {
+	startTimer(t, v.NewTimer(func() {
 		a.Close(j.note("a closed"))
 		require.NoError(t, check.Start())
 	}), 0, 0)
@@ -368,7 +368,7 @@ func TestNothingIsCalledFromWithinTheCallThatCausedIt(t *testing.T) {
 	hook := h.Loop.NewCheck(callback)
 	h.Loop.Post(func() {
 		inside = true
-		start(t, h.Loop.NewTimer(callback), 0, 0)
+		startTimer(t, h.Loop.NewTimer(callback), 0, 0)
 		h.Loop.Post(callback)
 		h.Loop.Defer(callback)
 		h.Loop.NewTimer(nil).Close(callback)
@@ -385,11 +385,11 @@ func TestLifeOfATimer(t *testing.T) {
 	tm := h.Loop.NewTimer(func() { t.Error("fired") })
 	closed := 0
 	assert.False(t, tm.Active())
-	start(t, tm, time.Second, 0)
+	startTimer(t, tm, time.Second, 0)
 	assert.True(t, tm.Active())
 	tm.Stop()
 	assert.False(t, tm.Active())
-	start(t, tm, time.Second, 0)
+	startTimer(t, tm, time.Second, 0)
 	tm.Close(func() { closed++ })
 	assert.False(t, tm.Active())
 	assert.Zero(t, closed, "not within the call")
@@ -403,7 +403,7 @@ func TestAlive(t *testing.T) {
 	nothing := func() {}
 	assert.False(t, v.Alive())
 	for name, begin := range map[string]func(){
-		"timer":    func() { start(t, v.NewTimer(nothing), ms, 0) },
+		"timer":    func() { startTimer(t, v.NewTimer(nothing), ms, 0) },
 		"post":     func() { v.Post(nothing) },
 		"deferred": func() { v.Defer(nothing) },
 		"closing":  func() { v.NewTimer(nil).Close(nil) },
@@ -451,7 +451,7 @@ func TestCloseBeforeStart(t *testing.T) {
 func TestIdleTime(t *testing.T) {
 	v := newVirtual(t)
 	v.runNoWait()
-	start(t, v.NewTimer(func() { v.clock.Advance(600 * ms) }), 1000*ms, 0)
+	startTimer(t, v.NewTimer(func() { v.clock.Advance(600 * ms) }), 1000*ms, 0)
 	v.onPoll = func(time.Duration) {
 		var m loop.Metrics
 		var reader sync.WaitGroup
@@ -471,10 +471,10 @@ func TestZeroTimerIsNotIdleTime(t *testing.T) {
 		if left--; left == 0 {
 			tm.Stop()
 		} else {
-			start(t, tm, 0, 0)
+			startTimer(t, tm, 0, 0)
 		}
 	})
-	v.Post(func() { start(t, tm, 0, 0) })
+	v.Post(func() { startTimer(t, tm, 0, 0) })
 	v.run()
 	m := v.Metrics()
 	assert.Zero(t, m.Idle)
@@ -495,7 +495,7 @@ func TestMetrics(t *testing.T) {
 			assert.Nil(t, recovered)
 		}
 	}
-	start(t, v.NewTimer(func() {}), 5*ms, 0)
+	startTimer(t, v.NewTimer(func() {}), 5*ms, 0)
 	v.runNoWait()
 	v.runNoWait()
 	m := v.Metrics()
@@ -512,7 +512,7 @@ func TestLateAfter(t *testing.T) {
 	v := &virtual{t: t, clock: c, Loop: loop.New(loop.Config{Clock: c, LateAfter: 50 * ms})}
 	require.NoError(t, v.Start(v))
 	for _, delay := range []time.Duration{100, 101} { // due 51 and 50 ms before the run
-		start(t, v.NewTimer(func() {}), delay*ms, 0)
+		startTimer(t, v.NewTimer(func() {}), delay*ms, 0)
 	}
 	c.Advance(151 * ms)
 	v.run()
@@ -524,7 +524,7 @@ var causes = map[string]func(v *virtual, fn func()){
 	"post":     func(v *virtual, fn func()) { v.Post(fn) },
 	"deferred": func(v *virtual, fn func()) { v.Defer(fn) },
 	"closing":  func(v *virtual, fn func()) { v.NewTimer(nil).Close(fn) },
-	"timer":    func(v *virtual, fn func()) { start(v.t, v.NewTimer(fn), 0, 0) },
+	"timer":    func(v *virtual, fn func()) { startTimer(v.t, v.NewTimer(fn), 0, 0) },
 	"check":    func(v *virtual, fn func()) { startOnce(v, (*loop.Loop).NewCheck, fn) },
 	"prepare":  func(v *virtual, fn func()) { startOnce(v, (*loop.Loop).NewPrepare, fn) },
 	"idle":     func(v *virtual, fn func()) { startOnce(v, (*loop.Loop).NewIdle, fn) },

@@ -13,7 +13,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 )
 
-func start(t testing.TB, tm *loop.Timer, delay, repeat time.Duration) {
+func startTimer(t testing.TB, tm *loop.Timer, delay, repeat time.Duration) {
 	t.Helper()
 	assert.NoError(t, tm.Start(delay, repeat))
 }
@@ -22,7 +22,7 @@ func TestTenOneShotsAndARepeatThatClosesItself(t *testing.T) {
 	v := newVirtual(t)
 	fired := make([]int, 10)
 	for i := range fired {
-		start(t, v.NewTimer(func() { fired[i]++ }), time.Duration(i)*50*ms, 0)
+		startTimer(t, v.NewTimer(func() { fired[i]++ }), time.Duration(i)*50*ms, 0)
 	}
 	repeats, closed := 0, 0
 	var repeat *loop.Timer
@@ -31,7 +31,7 @@ func TestTenOneShotsAndARepeatThatClosesItself(t *testing.T) {
 			repeat.Close(func() { closed++ })
 		}
 	})
-	start(t, repeat, 100*ms, 100*ms)
+	startTimer(t, repeat, 100*ms, 100*ms)
 	assert.False(t, v.run(), "run ends when nothing is alive")
 	assert.Equal(t, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, fired)
 	assert.Equal(t, 5, repeats)
@@ -42,7 +42,7 @@ func TestTenOneShotsAndARepeatThatClosesItself(t *testing.T) {
 func TestStoppedRepeatNeverFires(t *testing.T) {
 	h := looptest.New(t)
 	tm := h.Loop.NewTimer(func() { t.Error("fired") })
-	start(t, tm, 10*ms, 10*ms)
+	startTimer(t, tm, 10*ms, 10*ms)
 	tm.Stop()
 	h.Advance(time.Second)
 	assert.False(t, tm.Active())
@@ -52,8 +52,8 @@ func TestStartTwiceReplacesTheSchedule(t *testing.T) {
 	h := looptest.New(t)
 	fired := 0
 	tm := h.Loop.NewTimer(func() { fired++ })
-	start(t, tm, 24*time.Hour, 0)
-	start(t, tm, 10*ms, 0)
+	startTimer(t, tm, 24*time.Hour, 0)
+	startTimer(t, tm, 10*ms, 0)
 	h.Advance(10 * ms)
 	assert.Equal(t, 1, fired)
 	h.Advance(48 * time.Hour)
@@ -77,7 +77,7 @@ func TestSameDueTimeFiresInStartOrder(t *testing.T) {
 				timers[i] = h.Loop.NewTimer(func() { fired = append(fired, i) })
 			}
 			for _, i := range order {
-				start(t, timers[i], 10*ms, 0)
+				startTimer(t, timers[i], 10*ms, 0)
 			}
 			h.Advance(10 * ms)
 			assert.Equal(t, order, fired)
@@ -89,8 +89,8 @@ func TestZeroTimerThatRestartsItselfFiresOncePerIteration(t *testing.T) {
 	v := newVirtual(t)
 	fired := 0
 	var tm *loop.Timer
-	tm = v.NewTimer(func() { fired++; start(t, tm, 0, 0) })
-	start(t, tm, 0, 0)
+	tm = v.NewTimer(func() { fired++; startTimer(t, tm, 0, 0) })
+	startTimer(t, tm, 0, 0)
 	for want := 1; want <= 5; want++ {
 		v.runOnce()
 		assert.Equal(t, want, fired)
@@ -102,9 +102,9 @@ func TestHugeDelays(t *testing.T) {
 	fired := 0
 	count := func() { fired++ }
 	small, huge, largest := h.Loop.NewTimer(count), h.Loop.NewTimer(count), h.Loop.NewTimer(count)
-	start(t, small, ms, 0)
-	start(t, huge, 1<<48, 0)
-	start(t, largest, math.MaxInt64, 0)
+	startTimer(t, small, ms, 0)
+	startTimer(t, huge, 1<<48, 0)
+	startTimer(t, largest, math.MaxInt64, 0)
 	assert.Equal(t, ms, small.DueIn())
 	assert.Equal(t, time.Duration(1<<48), huge.DueIn())
 	assert.Equal(t, clock.Never.Sub(h.Loop.Now()), largest.DueIn())
@@ -121,7 +121,7 @@ func TestHugeDelays(t *testing.T) {
 func TestRunOnceWaitsForTheTimerAndFiresIt(t *testing.T) {
 	v := newVirtual(t)
 	fired := false
-	start(t, v.NewTimer(func() { fired = true }), ms, 0)
+	startTimer(t, v.NewTimer(func() { fired = true }), ms, 0)
 	assert.False(t, v.runOnce())
 	assert.True(t, fired)
 	assert.Equal(t, []time.Duration{ms}, v.waits)
@@ -146,7 +146,7 @@ func TestNeverEarlyByTheRealClock(t *testing.T) {
 			for began := time.Now(); time.Since(began) < 2*ms; { // the cached time is stale now
 			}
 			began := time.Now()
-			start(t, h.NewTimer(func() { fired <- time.Since(began) }), delay, 0)
+			startTimer(t, h.NewTimer(func() { fired <- time.Since(began) }), delay, 0)
 		})
 		assert.GreaterOrEqual(t, <-fired, delay)
 	}
@@ -157,7 +157,7 @@ func TestStaleCachedTimeMakesNoTimerEarly(t *testing.T) {
 	var fired clock.Time
 	h.Loop.Post(func() {
 		h.Clock.Advance(35 * ms) // a callback that takes long
-		start(t, h.Loop.NewTimer(func() { fired = h.Clock.Now() }), 10*ms, 0)
+		startTimer(t, h.Loop.NewTimer(func() { fired = h.Clock.Now() }), 10*ms, 0)
 	})
 	began := h.Clock.Now()
 	h.Advance(time.Second)
@@ -170,7 +170,7 @@ func TestMissedPeriodsCollapse(t *testing.T) {
 			v := newVirtual(t)
 			fired := 0
 			tm := v.NewTimer(func() { fired++ })
-			start(t, tm, 10*ms, 10*ms)
+			startTimer(t, tm, 10*ms, 10*ms)
 			v.clock.Advance(20 * ms)
 			v.in(mode)
 			assert.Equal(t, 1, fired)
@@ -184,7 +184,7 @@ func TestAgainAndSetRepeat(t *testing.T) {
 	fired := 0
 	tm := h.Loop.NewTimer(func() { fired++ })
 	assert.ErrorIs(t, tm.Again(), loop.ErrNeverStarted)
-	start(t, tm, 10*ms, 0)
+	startTimer(t, tm, 10*ms, 0)
 	require.NoError(t, tm.Again())
 	assert.Equal(t, 10*ms, tm.DueIn(), "again does nothing without a repeat")
 	tm.SetRepeat(20 * ms)
@@ -204,7 +204,7 @@ func TestAgainPutsARepeatOff(t *testing.T) {
 		}
 		tm.SetRepeat(0)
 	})
-	start(t, tm, 100*ms, 100*ms)
+	startTimer(t, tm, 100*ms, 100*ms)
 	for range 10 {
 		h.Advance(50 * ms)
 		require.NoError(t, tm.Again())
@@ -220,7 +220,7 @@ func TestTimerRestartedInCheckFiresAfterPrepare(t *testing.T) {
 	v := newVirtual(t)
 	var j journal
 	tm := v.NewTimer(j.note("timer"))
-	start(t, tm, 50*ms, 0)
+	startTimer(t, tm, 50*ms, 0)
 	prepare := v.NewPrepare(nil)
 	var check *loop.Hook
 	prepare = v.NewPrepare(func() { j.note("prepare")(); prepare.Stop() })
@@ -228,7 +228,7 @@ func TestTimerRestartedInCheckFiresAfterPrepare(t *testing.T) {
 		j.note("check")()
 		check.Stop()
 		tm.Stop()
-		start(t, tm, 50*ms, 0)
+		startTimer(t, tm, 50*ms, 0)
 		require.NoError(t, prepare.Start())
 	})
 	require.NoError(t, check.Start())
@@ -251,9 +251,9 @@ func TestFirstOfABatchStopsOrClosesTheSecond(t *testing.T) {
 			})
 			second = h.Loop.NewTimer(func() { t.Error("fired") })
 			third := 0
-			start(t, first, 10*ms, 0)
-			start(t, second, 10*ms, 0)
-			start(t, h.Loop.NewTimer(func() { third++ }), 10*ms, 0)
+			startTimer(t, first, 10*ms, 0)
+			startTimer(t, second, 10*ms, 0)
+			startTimer(t, h.Loop.NewTimer(func() { third++ }), 10*ms, 0)
 			h.Clock.Advance(10 * ms)
 			h.Iterate()
 			assert.False(t, second.Active())
@@ -267,8 +267,8 @@ func TestFirstOfABatchRestartsTheSecond(t *testing.T) {
 	h := looptest.New(t)
 	fired := 0
 	second := h.Loop.NewTimer(func() { fired++ })
-	start(t, h.Loop.NewTimer(func() { start(t, second, 5*ms, 0) }), 10*ms, 0)
-	start(t, second, 10*ms, 0)
+	startTimer(t, h.Loop.NewTimer(func() { startTimer(t, second, 5*ms, 0) }), 10*ms, 0)
+	startTimer(t, second, 10*ms, 0)
 	h.Advance(10 * ms)
 	assert.Zero(t, fired)
 	h.Advance(5 * ms)
@@ -279,9 +279,9 @@ func TestZeroTimerStartedInATimerWaitsForThePoll(t *testing.T) {
 	h := looptest.New(t)
 	var j journal
 	h.OnPoll = j.note("poll")
-	start(t, h.Loop.NewTimer(func() {
+	startTimer(t, h.Loop.NewTimer(func() {
 		j.note("first")()
-		start(t, h.Loop.NewTimer(j.note("second")), 0, 0)
+		startTimer(t, h.Loop.NewTimer(j.note("second")), 0, 0)
 	}), 0, 0)
 	h.Iterate()
 	h.Iterate()
@@ -322,7 +322,7 @@ func TestWaitIsComputedFromAFreshClock(t *testing.T) {
 			tm.Stop()
 		}
 	})
-	start(t, tm, 10*ms, 10*ms)
+	startTimer(t, tm, 10*ms, 10*ms)
 	v.run()
 	assert.Equal(t, []time.Duration{10 * ms, 45 * ms, 55 * ms, 65 * ms}, fired)
 }
@@ -331,7 +331,7 @@ func TestOneShotIsInactiveInItsOwnCallback(t *testing.T) {
 	h := looptest.New(t)
 	var tm *loop.Timer
 	tm = h.Loop.NewTimer(func() { assert.False(t, tm.Active()) })
-	start(t, tm, 0, 0)
+	startTimer(t, tm, 0, 0)
 	h.Settle()
 }
 
@@ -403,7 +403,7 @@ func TestNegativeDelayAndRepeatCountAsZero(t *testing.T) {
 	h := looptest.New(t)
 	fired := 0
 	tm := h.Loop.NewTimer(func() { fired++ })
-	start(t, tm, -time.Second, -time.Second)
+	startTimer(t, tm, -time.Second, -time.Second)
 	assert.Zero(t, tm.Repeat())
 	h.Advance(time.Second)
 	assert.Equal(t, 1, fired)
@@ -418,7 +418,7 @@ func TestSleepLastsItsTime(t *testing.T) {
 	h := looptest.New(t)
 	var after time.Duration
 	began := h.Clock.Now()
-	start(t, h.Loop.NewTimer(func() { after = h.Clock.Now().Sub(began) }), 50*ms, 0)
+	startTimer(t, h.Loop.NewTimer(func() { after = h.Clock.Now().Sub(began) }), 50*ms, 0)
 	h.Advance(time.Second)
 	assert.Equal(t, 50*ms, after)
 }
@@ -427,7 +427,7 @@ func TestTwoSleepsRunInParallel(t *testing.T) {
 	v := newVirtual(t)
 	fired := 0
 	for range 2 {
-		start(t, v.NewTimer(func() { fired++ }), 50*ms, 0)
+		startTimer(t, v.NewTimer(func() { fired++ }), 50*ms, 0)
 	}
 	v.run()
 	assert.Equal(t, 2, fired)
@@ -436,7 +436,7 @@ func TestTwoSleepsRunInParallel(t *testing.T) {
 
 func TestPanicAfterASleepIsReported(t *testing.T) {
 	v := newVirtual(t)
-	start(t, v.NewTimer(func() { panic("after the sleep") }), 10*ms, 0)
+	startTimer(t, v.NewTimer(func() { panic("after the sleep") }), 10*ms, 0)
 	v.run()
 	assert.Equal(t, []any{"after the sleep"}, v.panics)
 }
@@ -444,7 +444,7 @@ func TestPanicAfterASleepIsReported(t *testing.T) {
 func TestZeroSleepTakesNoTime(t *testing.T) {
 	v := newVirtual(t)
 	fired := false
-	start(t, v.NewTimer(func() { fired = true }), 0, 0)
+	startTimer(t, v.NewTimer(func() { fired = true }), 0, 0)
 	v.run()
 	assert.True(t, fired)
 	assert.Zero(t, v.elapsed())
@@ -456,10 +456,10 @@ func TestSleepsInARowAddUp(t *testing.T) {
 	var tm *loop.Timer
 	tm = v.NewTimer(func() {
 		if left--; left > 0 {
-			start(t, tm, 20*ms, 0)
+			startTimer(t, tm, 20*ms, 0)
 		}
 	})
-	start(t, tm, 20*ms, 0)
+	startTimer(t, tm, 20*ms, 0)
 	v.run()
 	assert.Zero(t, left)
 	assert.Equal(t, 60*ms, v.elapsed())
@@ -469,7 +469,7 @@ func TestFiftySleepsAtOnce(t *testing.T) {
 	v := newVirtual(t)
 	fired := 0
 	for range 50 {
-		start(t, v.NewTimer(func() { fired++ }), 20*ms, 0)
+		startTimer(t, v.NewTimer(func() { fired++ }), 20*ms, 0)
 	}
 	v.run()
 	assert.Equal(t, 50, fired)
@@ -481,7 +481,7 @@ func TestStopLeavesPendingSleepsUnfired(t *testing.T) {
 	timers := make([]*loop.Timer, 10)
 	for i := range timers {
 		timers[i] = h.Loop.NewTimer(func() { t.Error("fired") })
-		start(t, timers[i], 5*time.Second, time.Second)
+		startTimer(t, timers[i], 5*time.Second, time.Second)
 	}
 	began := h.Clock.Now()
 	h.Stop()
@@ -500,7 +500,7 @@ func TestFiveHundredShortTimers(t *testing.T) {
 	left := 500
 	h.do(t, func() {
 		for range left {
-			start(t, h.NewTimer(func() {
+			startTimer(t, h.NewTimer(func() {
 				if left--; left == 0 {
 					close(fired)
 				}
@@ -514,7 +514,7 @@ func TestSleepsEndInOrderOfDuration(t *testing.T) {
 	v := newVirtual(t)
 	var ended []int
 	for i, delay := range []time.Duration{50, 10, 30, 20, 40} {
-		start(t, v.NewTimer(func() { ended = append(ended, i+1) }), delay*ms, 0)
+		startTimer(t, v.NewTimer(func() { ended = append(ended, i+1) }), delay*ms, 0)
 	}
 	v.run()
 	assert.Equal(t, []int{2, 4, 3, 5, 1}, ended)
@@ -524,7 +524,7 @@ func TestTwoHundredTimersInOneIteration(t *testing.T) {
 	v := newVirtual(t)
 	fired := 0
 	for range 200 {
-		start(t, v.NewTimer(func() { fired++ }), 2*ms, 0)
+		startTimer(t, v.NewTimer(func() { fired++ }), 2*ms, 0)
 	}
 	v.run()
 	assert.Equal(t, 200, fired)

@@ -49,7 +49,7 @@ var uuids = regexp.MustCompile(`"(engine_request_id|request_id)":"[0-9a-f]{8}-[0
 
 // Answers and errors have the same bytes as those on stdin.
 func TestBodiesAreThoseOfStdin(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "rows"})
+	w := openServer(t, rankd.Options{Plan: "rows"})
 	for _, doc := range []string{
 		`{"user_id": 1}`,
 		`{"user_id": 1, "request_id": "mine"}`,
@@ -78,7 +78,7 @@ func TestBodiesAreThoseOfStdin(t *testing.T) {
 // An error for an unknown plan names the nearest one only to a caller with the right to every
 // plan.
 func TestUnknownPlanNamesNoForeignPlan(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openServer(t, rankd.Options{})
 	ask := func(c *access.Caller) string {
 		reply := w.ask(func(q *serve.Query) { q.Plan, q.User, q.Caller = []byte("hold"), []byte("1"), c })
 		assert.Equal(t, outcome.UnknownPlan, reply.Class)
@@ -92,7 +92,7 @@ func TestUnknownPlanNamesNoForeignPlan(t *testing.T) {
 func TestEachClass(t *testing.T) {
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool} {
 		t.Run(string(model), func(t *testing.T) {
-			w := open(t, rankd.Options{Model: model, MaxInflight: 1, MaxQueue: 1})
+			w := openServer(t, rankd.Options{Model: model, MaxInflight: 1, MaxQueue: 1})
 			seen := map[outcome.Class]bool{}
 			expect := func(c outcome.Class, fill func(q *serve.Query)) {
 				t.Helper()
@@ -160,14 +160,14 @@ func TestEachClass(t *testing.T) {
 }
 
 func TestRedisIsUnavailable(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "viewer", Redis: "127.0.0.1:1"})
+	w := openServer(t, rankd.Options{Plan: "viewer", Redis: "127.0.0.1:1"})
 	reply := w.ask(func(q *serve.Query) { q.User = []byte("1") })
 	assert.Equal(t, outcome.Unavailable, reply.Class)
 	assert.Contains(t, reply.Message(), "Redis connection failed: node out (core::viewer): ")
 }
 
 func TestWhatTheFrontKnowsGoesTogetherWithTheBody(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "rows"})
+	w := openServer(t, rankd.Options{Plan: "rows"})
 	for name, c := range map[string]struct {
 		plan, user, body, id string
 		class                outcome.Class
@@ -199,7 +199,7 @@ func TestWhatTheFrontKnowsGoesTogetherWithTheBody(t *testing.T) {
 
 // The shorter timeout counts.
 func TestTimeouts(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "held"})
+	w := openServer(t, rankd.Options{Plan: "held"})
 	defer close(w.gate.opened)
 	for name, c := range map[string]struct {
 		timeout time.Duration
@@ -220,7 +220,7 @@ func TestTimeouts(t *testing.T) {
 }
 
 func TestGrants(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "rows"})
+	w := openServer(t, rankd.Options{Plan: "rows"})
 	for name, c := range map[string]struct {
 		rules  access.Rules
 		body   string
@@ -258,7 +258,7 @@ func TestGrants(t *testing.T) {
 }
 
 func TestPlans(t *testing.T) {
-	w := open(t, rankd.Options{PlanFile: "own", PlanText: servetest.Artifact("own", `{"node_id": "out", "op": "test::fixed_source", "inputs": []}`).Data})
+	w := openServer(t, rankd.Options{PlanFile: "own", PlanText: servetest.Artifact("own", `{"node_id": "out", "op": "test::fixed_source", "inputs": []}`).Data})
 	names := func(c *access.Caller) (names []string) {
 		for _, p := range w.Plans(c) {
 			names = append(names, p.Name)
@@ -276,7 +276,7 @@ func TestPlans(t *testing.T) {
 
 // A query serves one request after another. Nothing of a request remains in it.
 func TestAQueryIsUsedAgain(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "rows"})
+	w := openServer(t, rankd.Options{Plan: "rows"})
 	done := make(chan struct{}, 1)
 	q := w.NewQuery(serve.RESP, func(*serve.Query) { done <- struct{}{} })
 	buffer := []byte(`{"user_id": 1, "request_id": "first"}`)
@@ -305,7 +305,7 @@ func TestAQueryIsUsedAgain(t *testing.T) {
 }
 
 func TestAnAbandonedRequestEnds(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "held"})
+	w := openServer(t, rankd.Options{Plan: "held"})
 	ctx, abandon := context.WithCancel(context.Background())
 	q, done := w.start(func(q *serve.Query) { q.Context, q.User = ctx, []byte("1") })
 	<-w.gate.entered
@@ -319,7 +319,7 @@ func TestAnAbandonedRequestEnds(t *testing.T) {
 // either.
 func TestNoGoroutinePerRequest(t *testing.T) {
 	const waiting = 400
-	w := open(t, rankd.Options{Plan: "held", MaxInflight: 1, MaxQueue: waiting})
+	w := openServer(t, rankd.Options{Plan: "held", MaxInflight: 1, MaxQueue: waiting})
 	done := make(chan struct{}, waiting+1)
 	ask := func() {
 		q := w.NewQuery(serve.RESP, func(*serve.Query) { done <- struct{}{} })
@@ -347,7 +347,7 @@ func TestNoGoroutinePerRequest(t *testing.T) {
 
 // A request that the engine refuses frees its caller's place.
 func TestARefusedRequestIsNotUnderWay(t *testing.T) {
-	w := open(t, rankd.Options{MaxInflight: 1})
+	w := openServer(t, rankd.Options{MaxInflight: 1})
 	user := func(plan string) func(*serve.Query) {
 		return func(q *serve.Query) { q.Plan, q.User = []byte(plan), []byte("1") }
 	}
@@ -364,7 +364,7 @@ func TestARefusedRequestIsNotUnderWay(t *testing.T) {
 
 // Fields that look like typing errors are refused. With Strict, all unknown fields are.
 func TestUnknownFields(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "rows"})
+	w := openServer(t, rankd.Options{Plan: "rows"})
 	strict, err := serve.New(w.Engine(), serve.Options{Strict: true})
 	require.NoError(t, err)
 	for _, c := range []struct {
@@ -386,7 +386,7 @@ func TestUnknownFields(t *testing.T) {
 func TestAnAliasCountsAsItsSide(t *testing.T) {
 	plans := maps.Clone(folder)
 	plans[plan.AliasesFile] = &fstest.MapFile{Data: []byte(`page = { a = "rows", b = "weighted", b_share = 50 }`)}
-	w := open(t, rankd.Options{Plans: plans, Plan: "page"})
+	w := openServer(t, rankd.Options{Plans: plans, Plan: "page"})
 	only := caller(t, access.Rules{Plans: []string{"page"}, Overrides: []string{"*"}})
 	sides := map[string]float64{}
 	for user := range 20 {

@@ -15,7 +15,7 @@ import (
 // compares with one that goes to the engine directly, and with a refusal. The answer is made
 // but not encoded.
 func BenchmarkAsk(b *testing.B) {
-	w := open(b, rankd.Options{Plan: "rows"})
+	w := openServer(b, rankd.Options{Plan: "rows"})
 	e := w.Engine()
 	b.Run("engine", func(b *testing.B) {
 		b.ReportAllocs()
@@ -48,7 +48,7 @@ func BenchmarkAsk(b *testing.B) {
 	}
 	b.Run("overloaded", func(b *testing.B) {
 		b.ReportAllocs()
-		full := open(b, rankd.Options{Plan: "held", MaxInflight: 1})
+		full := openServer(b, rankd.Options{Plan: "held", MaxInflight: 1})
 		running, ran := full.start(func(q *serve.Query) { q.User = []byte("1") })
 		<-full.gate.entered
 		answered := make(chan struct{}, 1)

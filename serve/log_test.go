@@ -18,7 +18,7 @@ import (
 // A failed request has one line. The line says all that an operator needs, and its length is
 // bounded.
 func TestTheLineOfAFailedRequest(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openServer(t, rankd.Options{})
 	w.ask(func(q *serve.Query) { q.Plan, q.User = []byte("rows"), []byte("1") }) // has none
 	w.ask(func(q *serve.Query) {
 		q.Body = []byte(`{"user_id": 1, "plan": "viewer", "request_id": "` + strings.Repeat("long", 1000) + `", "require": ["nobody"]}`)
@@ -44,7 +44,7 @@ func TestTheLineOfAFailedRequest(t *testing.T) {
 }
 
 func TestTheLogIsBounded(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openServer(t, rankd.Options{})
 	fail := func(n int) {
 		for range n {
 			w.Refuse(serve.HTTP, outcome.BadRequest, "x", "again")
@@ -69,7 +69,7 @@ func TestTheLogIsBounded(t *testing.T) {
 
 // Requests do not wait for a log that nobody reads.
 func TestAStalledLogHoldsUpNobody(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openServer(t, rankd.Options{})
 	resume := w.log.Stall()
 	for range 10_000 {
 		w.clock.Advance(time.Second)
@@ -82,7 +82,7 @@ func TestAStalledLogHoldsUpNobody(t *testing.T) {
 
 // Labels come from the library and from tables, whatever strangers send.
 func TestLabelsAreBounded(t *testing.T) {
-	w := open(t, rankd.Options{Plan: "rows"})
+	w := openServer(t, rankd.Options{Plan: "rows"})
 	ask := func(plan string) {
 		w.ask(func(q *serve.Query) { q.Plan, q.User = []byte(plan), []byte("1") })
 	}
@@ -110,7 +110,7 @@ func TestLabelsAreBounded(t *testing.T) {
 }
 
 func TestConnectionsAreCounted(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openServer(t, rankd.Options{})
 	w.ConnOpened(serve.RESP)
 	w.ConnOpened(serve.RESP)
 	w.ConnCut(serve.RESP, serve.CutSlowWrite)
@@ -123,7 +123,7 @@ func TestConnectionsAreCounted(t *testing.T) {
 
 // A syntax error in one line of a longer body has the place that the sender knows.
 func TestLocate(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openServer(t, rankd.Options{})
 	reply := w.ask(func(q *serve.Query) {
 		q.Body, q.RequestID = []byte("{"), []byte("h")
 		q.Locate = func(err error) error {

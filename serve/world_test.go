@@ -35,8 +35,8 @@ type world struct {
 	caller   *access.Caller // who may ask for everything
 }
 
-// open opens an engine and its service. Plan "held" waits at the gate.
-func open(t testing.TB, o rankd.Options) *world {
+// openServer opens an engine and its service. Plan "held" waits at the gate.
+func openServer(t testing.TB, o rankd.Options) *world {
 	w := &world{t: t, registry: prometheus.NewRegistry(), log: new(servetest.Log), clock: clock.NewManual(), gate: newGate(), caller: root(t)}
 	if o.Redis == "" {
 		redis, err := rankdtest.StartRedis()

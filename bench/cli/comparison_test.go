@@ -40,8 +40,8 @@ func closed(engine string, inFlight int, x float64, ratio harness.Estimate) cell
 	return cellOf(engine, point{concurrency: inFlight}, figures{throughput: estimate(0.98*x, x, 1.01*x), p99: {Median: 1340}, "throughput_ratio": ratio})
 }
 
-// open is a cell of an open loop. ratio compares its p99 with the first engine's.
-func open(engine string, rate float64, ratio harness.Estimate) cell {
+// openLoop is a cell of an open loop. ratio compares its p99 with the first engine's.
+func openLoop(engine string, rate float64, ratio harness.Estimate) cell {
 	return cellOf(engine, point{concurrency: 1024, rate: rate}, figures{
 		throughput: estimate(rate, rate, rate), "throughput_ratio": estimate(1, 1, 1), "p99_ratio": ratio,
 	})
@@ -123,10 +123,10 @@ func TestAnswer(t *testing.T) {
 		{"one engine failed", []cell{failed(reactor(64))}},
 		{"nothing", nil},
 		{"open loop, ahead", []cell{
-			open("reactor", 20_000, same), open("pool", 20_000, estimate(4, 5, 6)), open("reactor", 100, same), open("pool", 100, estimate(0.9, 1, 1.1))}},
-		{"open loop, behind", []cell{open("reactor", 20_000, same), open("pool", 20_000, estimate(0.4, 0.5, 0.6))}},
-		{"open loop, level", []cell{open("reactor", 20_000, same), open("pool", 20_000, estimate(0.8, 1, 1.2))}},
-		{"open loop, one round", []cell{open("reactor", 20_000, harness.Estimate{Median: 1}), open("pool", 20_000, harness.Estimate{Median: 3})}},
+			openLoop("reactor", 20_000, same), openLoop("pool", 20_000, estimate(4, 5, 6)), openLoop("reactor", 100, same), openLoop("pool", 100, estimate(0.9, 1, 1.1))}},
+		{"open loop, behind", []cell{openLoop("reactor", 20_000, same), openLoop("pool", 20_000, estimate(0.4, 0.5, 0.6))}},
+		{"open loop, level", []cell{openLoop("reactor", 20_000, same), openLoop("pool", 20_000, estimate(0.8, 1, 1.2))}},
+		{"open loop, one round", []cell{openLoop("reactor", 20_000, harness.Estimate{Median: 1}), openLoop("pool", 20_000, harness.Estimate{Median: 3})}},
 	} {
 		fmt.Fprintf(&out, "%s:\n\t%s\n", tc.name, comparisonOf(tc.cells...).answer())
 	}

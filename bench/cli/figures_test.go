@@ -50,8 +50,8 @@ type heldClient struct {
 
 func (c heldClient) Send(user int64) { c.target.sent <- sentRequest{user, c.answered} }
 
-// start begins a measurement of a held target on a manual clock.
-func start(ctx context.Context, b Bench) (sent <-chan sentRequest, c *clock.Manual, finished <-chan error, stdout, stderr *bytes.Buffer) {
+// startBench begins a measurement of a held target on a manual clock.
+func startBench(ctx context.Context, b Bench) (sent <-chan sentRequest, c *clock.Manual, finished <-chan error, stdout, stderr *bytes.Buffer) {
 	target, c := held{make(chan sentRequest, b.Requests)}, clock.NewManual()
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	p, ended := Program{Stdout: stdout, Stderr: stderr}, make(chan error, 1)
@@ -60,7 +60,7 @@ func start(ctx context.Context, b Bench) (sent <-chan sentRequest, c *clock.Manu
 }
 
 func TestBenchKeepsItsConcurrencyAndItsCount(t *testing.T) {
-	sent, c, finished, stdout, _ := start(context.Background(), Bench{Requests: 10, Concurrency: 3, Plan: "p", Model: rankd.Reactor, CPUThreads: 2})
+	sent, c, finished, stdout, _ := startBench(context.Background(), Bench{Requests: 10, Concurrency: 3, Plan: "p", Model: rankd.Reactor, CPUThreads: 2})
 	for range 10 {
 		r := <-sent
 		assert.EqualValues(t, benchUser, r.user)
@@ -81,7 +81,7 @@ func TestBenchKeepsItsConcurrencyAndItsCount(t *testing.T) {
 
 func TestBenchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	sent, _, finished, stdout, stderr := start(ctx, Bench{Requests: 10, Concurrency: 2})
+	sent, _, finished, stdout, stderr := startBench(ctx, Bench{Requests: 10, Concurrency: 2})
 	first, second := <-sent, <-sent
 	cancel()
 	first.answer(nil)

@@ -86,7 +86,7 @@ type outcome struct {
 	err    error
 }
 
-func start(ctx context.Context, d Driver, t Target, l Load) <-chan outcome {
+func startLoad(ctx context.Context, d Driver, t Target, l Load) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
 		r, err := d.Run(ctx, t, l)
@@ -97,7 +97,7 @@ func start(ctx context.Context, d Driver, t Target, l Load) <-chan outcome {
 
 func TestClosedLoopKeepsItsConcurrencyAndItsCount(t *testing.T) {
 	target, now := newHeld(), clock.NewManual()
-	done := start(t.Context(), Driver{Clock: now}, target, Load{Users: []int64{7, 8}, Concurrency: 3, Requests: 10})
+	done := startLoad(t.Context(), Driver{Clock: now}, target, Load{Users: []int64{7, 8}, Concurrency: 3, Requests: 10})
 	var users []int64
 	for r := range target.inTurn(3, 10) {
 		users = append(users, r.user)
@@ -119,7 +119,7 @@ func TestClosedLoopKeepsItsConcurrencyAndItsCount(t *testing.T) {
 
 func TestClosedLoopEndsWithItsDuration(t *testing.T) {
 	target, now := newHeld(), clock.NewManual()
-	done := start(t.Context(), Driver{Clock: now}, target, Load{Users: []int64{1}, Concurrency: 2, Duration: 5 * time.Millisecond})
+	done := startLoad(t.Context(), Driver{Clock: now}, target, Load{Users: []int64{1}, Concurrency: 2, Duration: 5 * time.Millisecond})
 	for r := range target.inTurn(2, 6) { // the sixth is sent before the end, answered after it
 		now.Advance(time.Millisecond)
 		r.answer(nil)
@@ -291,7 +291,7 @@ func TestCancelEndsALoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			target := newHeld()
 			ctx, cancel := context.WithCancel(t.Context())
-			done := start(ctx, Driver{}, target, l)
+			done := startLoad(ctx, Driver{}, target, l)
 			first, second := <-target.sent, <-target.sent
 			cancel()
 			first.answer(nil)

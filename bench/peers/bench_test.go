@@ -22,7 +22,7 @@ func BenchmarkPlans(b *testing.B) {
 		for _, spec := range []string{"rueidis", "go-redis"} {
 			for _, inFlight := range []int{1, 64, 256} {
 				b.Run(fmt.Sprintf("%s/fanout=%d/%s/inflight=%d", c.plan, c.fanout, spec, inFlight), func(b *testing.B) {
-					plan, store := open(b, spec, server.Addr, c.plan, c.fanout)
+					plan, store := openPlan(b, spec, server.Addr, c.plan, c.fanout)
 					target := NewTarget(plan, store, Context{})
 					b.ReportAllocs()
 					b.ResetTimer()

@@ -109,8 +109,8 @@ func show(answer []Candidate) []candidate {
 	return shown
 }
 
-// open opens a peer's plan on a server.
-func open(t testing.TB, spec, addr, plan string, fanout int) (Plan, Store) {
+// openPlan opens a peer's plan on a server.
+func openPlan(t testing.TB, spec, addr, plan string, fanout int) (Plan, Store) {
 	t.Helper()
 	s, err := ParseSpec(spec)
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestAnswersAreTheEngines(t *testing.T) {
 		}
 		for _, spec := range slices.Concat(specs, caching) {
 			t.Run(fmt.Sprintf("fanout=%d/%s", fanout, spec), func(t *testing.T) {
-				run, _ := open(t, spec, server.Addr, "concat_plan", fanout)
+				run, _ := openPlan(t, spec, server.Addr, "concat_plan", fanout)
 				for i := range want {
 					user := userAt(i, users)
 					answer, err := run(context.Background(), Request{UserID: user})
@@ -164,7 +164,7 @@ func TestCommandsAreTheEngines(t *testing.T) {
 	e.run(t, 1)
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
-			run, store := open(t, spec, server.Addr, "concat_plan", 0)
+			run, store := openPlan(t, spec, server.Addr, "concat_plan", 0)
 			_, err := run(context.Background(), Request{UserID: 1})
 			require.NoError(t, err)
 			assert.Equal(t, e.commands(), store.Traffic().Commands)

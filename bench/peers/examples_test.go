@@ -101,7 +101,7 @@ func TestExamplesAnswersAreTheEngines(t *testing.T) {
 			require.NoError(t, err)
 			for _, spec := range slices.Concat(direct, caching) {
 				t.Run(fmt.Sprintf("%s/context=%d/%s", x.plan, i, spec), func(t *testing.T) {
-					run, _ := open(t, spec, server.Addr, x.plan, 0)
+					run, _ := openPlan(t, spec, server.Addr, x.plan, 0)
 					for j := range want {
 						answer, err := run(t.Context(), Request{UserID: int64(j + 1), Now: seconds(exampleNow), Context: brings})
 						require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestExamplesCommandsAreTheEngines(t *testing.T) {
 		e.runWith(t, 1, json)
 		want := e.commands() - before
 		for _, spec := range direct {
-			run, store := open(t, spec, server.Addr, x.plan, 0)
+			run, store := openPlan(t, spec, server.Addr, x.plan, 0)
 			_, err = run(t.Context(), Request{UserID: 1, Now: seconds(exampleNow), Context: brings})
 			require.NoError(t, err)
 			assert.Equal(t, want, store.Traffic().Commands, "%s, %s", x.plan, spec)
@@ -150,7 +150,7 @@ func TestTheFeedSurvivesItsSources(t *testing.T) {
 		fill(t, server.Addr, []any{"SET", key, "not what the plan reads"})
 		want := e.runWith(t, 7, x.contexts[1])
 		for _, spec := range []string{"rueidis", "rueidis-cache"} {
-			run, _ := open(t, spec, server.Addr, x.plan, 0)
+			run, _ := openPlan(t, spec, server.Addr, x.plan, 0)
 			answer, err := run(t.Context(), Request{UserID: 7, Now: seconds(exampleNow), Context: brings})
 			require.NoError(t, err)
 			require.Len(t, answer, len(want))
@@ -161,7 +161,7 @@ func TestTheFeedSurvivesItsSources(t *testing.T) {
 	}
 	fill(t, server.Addr, []any{"SET", "inbox:7", "not what the plan reads"})
 	for _, spec := range []string{"rueidis", "rueidis-cache"} {
-		run, _ := open(t, spec, server.Addr, x.plan, 0)
+		run, _ := openPlan(t, spec, server.Addr, x.plan, 0)
 		_, err := run(t.Context(), Request{UserID: 7, Now: seconds(exampleNow), Context: brings})
 		assert.ErrorContains(t, err, "WRONGTYPE")
 	}

@@ -42,7 +42,7 @@ func TestOddData(t *testing.T) {
 	e := openEngine(t, server.Addr, 6)
 	for _, spec := range slices.Concat(specs, caching) {
 		t.Run(spec, func(t *testing.T) {
-			run, _ := open(t, spec, server.Addr, "concat_plan", 6)
+			run, _ := openPlan(t, spec, server.Addr, "concat_plan", 6)
 			answer, err := run(context.Background(), Request{UserID: 1})
 			require.NoError(t, err)
 			assert.Equal(t, []Candidate{
@@ -66,7 +66,7 @@ func TestErrorsOfRedis(t *testing.T) {
 	)
 	for _, spec := range slices.Concat(specs, caching) {
 		t.Run(spec, func(t *testing.T) {
-			run, _ := open(t, spec, server.Addr, "concat_plan", 0)
+			run, _ := openPlan(t, spec, server.Addr, "concat_plan", 0)
 			for user, want := range map[int64]string{1: "WRONGTYPE", 2: "WRONGTYPE", 3: "WRONGTYPE", 6: ""} {
 				_, err := run(context.Background(), Request{UserID: user})
 				if want == "" {
@@ -113,7 +113,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	for _, spec := range slices.Concat(specs, caching) {
 		t.Run(spec, func(t *testing.T) {
-			run, _ := open(t, spec, server.Addr, "concat_plan", 0)
+			run, _ := openPlan(t, spec, server.Addr, "concat_plan", 0)
 			var clients sync.WaitGroup
 			for i := range want {
 				clients.Go(func() {
@@ -162,7 +162,7 @@ func TestTrafficIsCounted(t *testing.T) {
 	server := startRedis(t)
 	for _, spec := range []string{"rueidis", "go-redis"} {
 		t.Run(spec, func(t *testing.T) {
-			run, store := open(t, spec, server.Addr, "concat_plan", 0)
+			run, store := openPlan(t, spec, server.Addr, "concat_plan", 0)
 			var users []int64
 			ask := func() {
 				answer, err := run(context.Background(), Request{UserID: 1})
@@ -210,7 +210,7 @@ func TestCachingPeers(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			server := testworld.StartRedis(t)
 			require.NoError(t, x.fill(t.Context(), server.Addr, exampleNow))
-			run, store := open(t, spec, server.Addr, x.plan, 0)
+			run, store := openPlan(t, spec, server.Addr, x.plan, 0)
 			first := func() (title string, commands uint64) {
 				before := store.Traffic().Commands
 				answer, err := run(t.Context(), Request{UserID: 7, Now: seconds(exampleNow)})
@@ -240,7 +240,7 @@ func TestCachingPeers(t *testing.T) {
 func TestStaleness(t *testing.T) {
 	for _, spec := range []string{"rueidis", "go-redis", "rueidis-cache", "rueidis-cache:broadcast=true"} {
 		server := testworld.StartRedis(t)
-		_, store := open(t, spec, server.Addr, "concat_plan", 0)
+		_, store := openPlan(t, spec, server.Addr, "concat_plan", 0)
 		probe := worker.BeginProbe(t.Context(), server.Addr, NewTarget(nil, store, Context{}))
 		began := time.Now()
 		require.Eventually(t, func() bool { return time.Since(began) > 300*time.Millisecond }, time.Minute, 10*time.Millisecond)

@@ -93,8 +93,8 @@ func reader(name, of string, refresh int) string {
 		name, of, refresh)
 }
 
-// open opens a Keeper. Its plans are other and items, and those that read their rows: apart, and often and seldom.
-func open(t *testing.T, change func(*Source)) *world {
+// openKeeper opens a Keeper. Its plans are other and items, and those that read their rows: apart, and often and seldom.
+func openKeeper(t *testing.T, change func(*Source)) *world {
 	w := &world{t: t, host: new(fakeHost), plans: &folder{files: fstest.MapFS{}}, tables: new(folder)}
 	w.registryTables = registrytest.Tables{Keys: registrytest.ID, Endpoints: registrytest.Redis}
 	w.tables.files = w.registryTables.FS()
@@ -134,7 +134,7 @@ func (w *world) plan(g *Generation, name string) *plan.Graph {
 
 // Numbers of generations are given once, also after Back.
 func TestNumbers(t *testing.T) {
-	w := open(t, nil)
+	w := openKeeper(t, nil)
 	first := w.Present()
 	second := w.mustReload()
 	back, err := w.Back(t.Context())
@@ -156,7 +156,7 @@ func TestReloadsThatFail(t *testing.T) {
 		"a new plan's rows are missing": {why, false, "plan fresh, whose rows the engine keeps: as it is meant to be"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := open(t, nil)
+			w := openKeeper(t, nil)
 			former := w.plan(w.Present(), "other")
 			present := w.mustReload()
 			var refused *Generation
@@ -204,7 +204,7 @@ func (w *world) held(of func(*Generation) bool) (begun, over chan *Generation) {
 // The runs of plans for a generation end with it: one that no request can begin with any more, and one that was refused.
 func TestRunsEndWithTheirGeneration(t *testing.T) {
 	t.Run("dropped", func(t *testing.T) {
-		w := open(t, nil)
+		w := openKeeper(t, nil)
 		first := w.Present()
 		begun, over := w.held(func(g *Generation) bool { return g == first })
 		require.NotEmpty(t, w.Hold(first, w.plan(first, "often")))
@@ -217,7 +217,7 @@ func TestRunsEndWithTheirGeneration(t *testing.T) {
 		assert.Empty(t, w.Hold(first, w.plan(first, "apart")), "nothing begins in it any more")
 	})
 	t.Run("refused", func(t *testing.T) {
-		w := open(t, nil)
+		w := openKeeper(t, nil)
 		first := w.Present()
 		begun, over := w.held(func(g *Generation) bool { return g != first })
 		ctx, cancel := context.WithCancel(t.Context())
@@ -235,7 +235,7 @@ func TestRunsEndWithTheirGeneration(t *testing.T) {
 
 // After Back the former generation is used as before: its plans may begin to read rows that the engine keeps.
 func TestBackBeginsRuns(t *testing.T) {
-	w := open(t, nil)
+	w := openKeeper(t, nil)
 	first := w.Present()
 	w.plans.set("items.plan.json", rows("items", 5))
 	w.mustReload()
@@ -251,7 +251,7 @@ func TestBackBeginsRuns(t *testing.T) {
 // Generations share the rows of a plan that stays. It then runs with the latest of them, as often as the most impatient reader says.
 func TestSharedRows(t *testing.T) {
 	for _, order := range [][]string{{"often", "seldom"}, {"seldom", "often"}} {
-		w := open(t, nil)
+		w := openKeeper(t, nil)
 		first := w.Present()
 		for _, name := range order {
 			w.Await(t.Context(), first, w.plan(first, name))
@@ -269,7 +269,7 @@ func TestSharedRows(t *testing.T) {
 // What says the same need not be the same: a password that was replaced does not count in the digest, and tables and models count for
 // plans that did not change.
 func TestWhatCountsAsAChange(t *testing.T) {
-	w := open(t, nil)
+	w := openKeeper(t, nil)
 	login := func(password string) {
 		w.tables.set("endpoints.test.toml", "[[endpoint]]\nid = \"ep_0001\"\nname = \"redis_default\"\nkind = \"redis\"\nurl = \"redis://u:"+password+"@127.0.0.1:6379\"\n")
 	}
@@ -306,7 +306,7 @@ func TestPlanFile(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, in.Close())
 	for _, file := range []string{path, fmt.Sprintf("/dev/fd/%d", pipe.Fd())} {
-		w := open(t, func(s *Source) { s.PlanFile = file })
+		w := openKeeper(t, func(s *Source) { s.PlanFile = file })
 		first := w.Present()
 		second := w.mustReload()
 		assert.Same(t, first.plan, second.plan, "neither has changed")

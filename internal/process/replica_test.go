@@ -69,12 +69,12 @@ func standIn(how string) {
 	}
 }
 
-func start(t *testing.T, how string) (*Replica, error) {
+func startReplica(t *testing.T, how string) (*Replica, error) {
 	return StartReplica(t.Context(), ReplicaOptions{Program: os.Args[0], Args: []string{"--resp=127.0.0.1:2", "--plan_dir", "p"}, Env: []string{"RANKD_TEST_REPLICA=" + how}})
 }
 
 func TestReplica(t *testing.T) {
-	r, err := start(t, "serve")
+	r, err := startReplica(t, "serve")
 	require.NoError(t, err)
 	assert.Equal(t, "127.0.0.1:1", r.HTTP)
 	assert.Equal(t, "127.0.0.1:2", r.RESP)
@@ -110,7 +110,7 @@ func TestReplica(t *testing.T) {
 }
 
 func TestArgumentsOfAReplica(t *testing.T) {
-	_, err := start(t, "die")
+	_, err := startReplica(t, "die")
 	assert.ErrorContains(t, err, "no luck today")
 	assert.ErrorContains(t, err, "args: serve --log json --listen 127.0.0.1:0 --admin 127.0.0.1:0 --resp=127.0.0.1:2 --plan_dir p\n")
 	_, err = StartReplica(t.Context(), ReplicaOptions{Program: "/nowhere/rankd"})
@@ -118,7 +118,7 @@ func TestArgumentsOfAReplica(t *testing.T) {
 }
 
 func TestAReplicaThatDoesNotStop(t *testing.T) {
-	r, err := start(t, "deaf")
+	r, err := startReplica(t, "deaf")
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -45,7 +45,7 @@ type world struct {
 	stuck    atomic.Int64 // the age of the loop, as a duration
 }
 
-func open(t *testing.T, o rankd.Options) *world {
+func openAdmin(t *testing.T, o rankd.Options) *world {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
@@ -88,7 +88,7 @@ func (w *world) get(path, body string) (status int, contentType, page string) {
 }
 
 func TestLiveAndReady(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openAdmin(t, rankd.Options{})
 	for _, path := range []string{"/livez", "/readyz"} {
 		status, _, page := w.get(path, "")
 		assert.Equal(t, 200, status)
@@ -110,7 +110,7 @@ func TestLiveAndReady(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openAdmin(t, rankd.Options{})
 	for _, path := range []string{"/livez", "/metrics", "/debug/pprof/heap", "/v1/trace?plan=diamond&user_id=7"} {
 		for name, want := range map[string]int{"localhost:8081": 200, "127.0.0.1:8081": 200, "evil.test": 403} {
 			r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -128,7 +128,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestProfilesWithoutTheCommandLine(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openAdmin(t, rankd.Options{})
 	for path, want := range map[string]int{
 		"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/heap?debug=1": 200, "/debug/pprof/cmdline": 404, "/debug/nothing": 404, "/": 404,
 	} {
@@ -138,7 +138,7 @@ func TestProfilesWithoutTheCommandLine(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openAdmin(t, rankd.Options{})
 	for path, body := range map[string]string{
 		"/v1/trace?plan=diamond&user_id=7": "",
 		"/v1/trace?plan=diamond":           `{"user_id": 7, "request_id": "r"}`,
@@ -182,7 +182,7 @@ func TestTrace(t *testing.T) {
 // TestATraceWhoseOperatorHasGone: the request is abandoned and ends, instead of running on.
 func TestATraceWhoseOperatorHasGone(t *testing.T) {
 	entered := make(chan struct{})
-	w := open(t, rankd.Options{
+	w := openAdmin(t, rankd.Options{
 		Plans: fstest.MapFS{"held.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "held", "outputs": ["out"],
 			"nodes": [{"node_id": "out", "op": "test::held", "inputs": []}]}`)}},
 		Tasks: []task.Spec{{Op: "test::held", Output: task.Source, Run: func(c *task.Ctx) (rowset.RowSet, error) {
@@ -211,7 +211,7 @@ func TestATraceWhoseOperatorHasGone(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool} {
 		t.Run(string(model), func(t *testing.T) {
-			w := open(t, rankd.Options{Model: model, MaxInflight: 4})
+			w := openAdmin(t, rankd.Options{Model: model, MaxInflight: 4})
 			for range 3 {
 				w.get("/v1/trace?plan=diamond&user_id=7", "")
 			}
@@ -242,7 +242,7 @@ func TestMetrics(t *testing.T) {
 
 // A scrape of a closed engine shows its last counters.
 func TestMetricsAfterClose(t *testing.T) {
-	w := open(t, rankd.Options{})
+	w := openAdmin(t, rankd.Options{})
 	require.NoError(t, w.service.Engine().Close())
 	status, _, page := w.get("/metrics", "")
 	assert.Equal(t, 200, status)

@@ -77,7 +77,7 @@ type metric struct {
 // served a plan that reads resident rows.
 func servedMetrics(t *testing.T) (all []metric) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	w := open(t, rankd.Options{MaxInflight: 4, Plans: fstest.MapFS{
+	w := openAdmin(t, rankd.Options{MaxInflight: 4, Plans: fstest.MapFS{
 		"items.plan.json":   file(`{"schema_version": 1, "plan_name": "items", "nodes": [{"node_id": "n", "op": "fixed_source", "inputs": []}], "outputs": ["n"]}`),
 		"diamond.plan.json": file(`{"schema_version": 1, "plan_name": "diamond", "nodes": [{"node_id": "n", "op": "resident", "inputs": [], "params": {"plan": "items"}}], "outputs": ["n"]}`),
 	}})

@@ -67,7 +67,7 @@ func withData(t testing.TB) func(*setup) {
 }
 
 func TestAnswersEqualStdin(t *testing.T) {
-	s := start(t, withData(t))
+	s := startFront(t, withData(t))
 	for name, body := range map[string]string{
 		"an answer":              `{"user_id": 1, "request_id": "r", "plan": "complex_dag"}`,
 		"lines":                  "{\"user_id\": 1,\n \"request_id\": \"r\",\n \"plan\": \"diamond\"}\n",
@@ -101,7 +101,7 @@ func TestAnswersEqualStdin(t *testing.T) {
 }
 
 func TestThePlanOfThePath(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	for _, c := range []struct {
 		path, body string
 		status     int
@@ -128,7 +128,7 @@ func TestThePlanOfThePath(t *testing.T) {
 }
 
 func TestMethods(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -167,7 +167,7 @@ func TestPlans(t *testing.T) {
 		{everything(t), `{"plans":[{"name":"chain"},{"name":"down"},{"name":"held"},{"name":"one"},{"name":"slow"},{"name":"wrong"}]}`},
 		{access.Anyone(few), `{"plans":[{"name":"one"}]}`},
 	} {
-		s := start(t, func(o *setup) { o.store = c.store })
+		s := startFront(t, func(o *setup) { o.store = c.store })
 		assert.Equal(t, c.want, withoutDigests(t, s.do(t, get("/v1/plans")).body))
 	}
 }
@@ -189,7 +189,7 @@ func TestTokens(t *testing.T) {
 	path := tokenFile(t, servetest.Token("first", "first-token", servetest.Plans("one"))+servetest.Token("second", "second-token", servetest.Plans("*")))
 	store, err := access.Open(path)
 	require.NoError(t, err)
-	s := start(t, func(o *setup) { o.store = store })
+	s := startFront(t, func(o *setup) { o.store = store })
 	c := dial(t, s.addr) // one connection: a request's rights say nothing about the next request's
 	for _, step := range []struct {
 		authorization, path string
@@ -238,7 +238,7 @@ func TestATokenIsRevokedWithinABatch(t *testing.T) {
 	path := tokenFile(t, servetest.Token("first", "first-token", servetest.Plans("*")))
 	store, err := access.Open(path)
 	require.NoError(t, err)
-	s := start(t, func(o *setup) { o.store = store })
+	s := startFront(t, func(o *setup) { o.store = store })
 	c := dial(t, s.addr)
 	c.send("POST /v1/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer first-token\r\nTransfer-Encoding: chunked\r\n\r\n")
 	response, err := http.ReadResponse(c.r, &http.Request{Method: "POST"})
@@ -262,7 +262,7 @@ func TestATokenIsRevokedWithinABatch(t *testing.T) {
 const traceContext = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 func TestHeadersAreEchoed(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	for _, c := range []struct {
 		name, path, body string
 		headers          []string
@@ -290,7 +290,7 @@ func TestHeadersAreEchoed(t *testing.T) {
 }
 
 func TestNothingOfARequestBecomesAHeader(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	for _, id := range []string{`a\r\nX-Evil: 1`, `a\nX-Evil: 1`, `a\u0000`, `\u0085`, `é`, ""} {
 		got := s.do(t, post("/v1/rank/one", `{"user_id": 1, "request_id": "`+id+`"}`))
 		assert.Equal(t, 200, got.StatusCode)
@@ -318,7 +318,7 @@ func TestNothingOfARequestBecomesAHeader(t *testing.T) {
 }
 
 func TestTimeouts(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	for _, c := range []struct {
 		value  string
 		status int
@@ -338,7 +338,7 @@ func TestTimeouts(t *testing.T) {
 }
 
 func TestBatchEqualsStdin(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	var in strings.Builder
 	for i := range 200 {
 		switch i % 8 {
@@ -388,7 +388,7 @@ func openBatch(t testing.TB, s *server) (*client, *bufio.Reader) {
 func (c *client) chunk(text string) { c.send(fmt.Sprintf("%x\r\n%s\r\n", len(text), text)) }
 
 func TestABatchIsADialogue(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	c, lines := openBatch(t, s)
 	for i := 1; i <= 5; i++ {
 		c.chunk(fmt.Sprintf("{\"user_id\": %d, \"plan\": \"one\"}\n", i))
@@ -403,7 +403,7 @@ func TestABatchIsADialogue(t *testing.T) {
 
 func TestABatchIsInOrderAndBounded(t *testing.T) {
 	const bound, n = 4, 12
-	s := start(t, func(o *setup) { o.front.BatchInflight = bound })
+	s := startFront(t, func(o *setup) { o.front.BatchInflight = bound })
 	c := dial(t, s.addr)
 	var in strings.Builder
 	for i := 1; i <= n; i++ {
@@ -438,7 +438,7 @@ func TestABatchIsInOrderAndBounded(t *testing.T) {
 
 func TestABatchThatIsCut(t *testing.T) {
 	t.Run("the client goes", func(t *testing.T) {
-		s := start(t)
+		s := startFront(t)
 		c, _ := openBatch(t, s)
 		c.chunk("{\"user_id\": 1, \"plan\": \"chain\"}\n")
 		h := <-s.held
@@ -449,7 +449,7 @@ func TestABatchThatIsCut(t *testing.T) {
 		assert.Zero(t, s.chained.Load(), "nodes that started after the client had gone")
 	})
 	t.Run("a broken chunk", func(t *testing.T) {
-		s := start(t)
+		s := startFront(t)
 		c, lines := openBatch(t, s)
 		c.chunk("{\"user_id\": 1, \"plan\": \"one\"}\n")
 		c.send("nonsense\r\n")
@@ -462,7 +462,7 @@ func TestABatchThatIsCut(t *testing.T) {
 		c.ends()
 	})
 	t.Run("the server closes", func(t *testing.T) {
-		s := start(t)
+		s := startFront(t)
 		c, lines := openBatch(t, s)
 		c.chunk("{\"user_id\": 1, \"plan\": \"chain\"}\n")
 		h := <-s.held
@@ -492,7 +492,7 @@ func TestAClientThatLeavesAbandonsItsRequests(t *testing.T) {
 		}, post("/v1/rank/chain", `{"user_id": 1}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t)
+			s := startFront(t)
 			client := dial(t, s.addr)
 			client.send(c.text)
 			h := <-s.held
@@ -509,7 +509,7 @@ func TestAClientThatLeavesAbandonsItsRequests(t *testing.T) {
 // come.
 func TestALongBatchHoldsItsClientBack(t *testing.T) {
 	const lines = 100_000
-	s := start(t, func(o *setup) { o.front.BatchInflight = 4 })
+	s := startFront(t, func(o *setup) { o.front.BatchInflight = 4 })
 	c := dial(t, s.addr)
 	var text strings.Builder
 	for i := range lines {

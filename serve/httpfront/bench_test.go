@@ -87,12 +87,12 @@ func overHTTP(b *testing.B, addr string) {
 }
 
 // BenchmarkRank measures a request over HTTP to the front, with its client.
-func BenchmarkRank(b *testing.B) { overHTTP(b, start(b).addr) }
+func BenchmarkRank(b *testing.B) { overHTTP(b, startFront(b).addr) }
 
 // BenchmarkNetHTTP measures the same request to net/http, with a handler that does no more than
 // the front does. The handler leaves out tokens, framing, limits and deadlines.
 func BenchmarkNetHTTP(b *testing.B) {
-	s := start(b)
+	s := startFront(b)
 	type exchange struct {
 		query    *serve.Query
 		answered chan struct{}
@@ -133,7 +133,7 @@ func BenchmarkNetHTTP(b *testing.B) {
 
 // BenchmarkInProcess measures the same request to the engine, without a front.
 func BenchmarkInProcess(b *testing.B) {
-	s := start(b)
+	s := startFront(b)
 	for _, connections := range []int{1, inFlight} {
 		b.Run(strconv.Itoa(connections), func(b *testing.B) {
 			answered := make([]chan *rankd.Answer, connections)

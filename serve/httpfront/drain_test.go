@@ -25,7 +25,7 @@ import (
 )
 
 func TestDrain(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	unused, idle, running, sending := dial(t, s.addr), dial(t, s.addr), dial(t, s.addr), dial(t, s.addr)
 	idle.goesOn()
 	running.send(post("/v1/rank/held", `{"user_id": 1}`))
@@ -64,7 +64,7 @@ func TestDrain(t *testing.T) {
 // A batch between two lines ends at once, and properly. A line that has begun is answered
 // first.
 func TestDrainEndsBatches(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	waiting, waitingLines := openBatch(t, s)
 	within, withinLines := openBatch(t, s)
 	running, runningLines := openBatch(t, s)
@@ -93,7 +93,7 @@ func TestDrainEndsBatches(t *testing.T) {
 }
 
 func TestDrainGivesUp(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	c := dial(t, s.addr)
 	c.send(post("/v1/rank/chain", `{"user_id": 1}`))
 	h := <-s.held
@@ -108,7 +108,7 @@ func TestDrainGivesUp(t *testing.T) {
 }
 
 func TestLeave(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	before, lost, curious := dial(t, s.addr), dial(t, s.addr), dial(t, s.addr)
 	for _, c := range []*client{before, lost, curious} {
 		c.goesOn()
@@ -137,7 +137,7 @@ func TestLeave(t *testing.T) {
 // Requests come while the front drains. Each gets its answer, or its connection ends before a
 // byte of an answer.
 func TestDrainUnderLoad(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	var clients sync.WaitGroup
 	var answered atomic.Int64
 	for range 16 {
@@ -183,7 +183,7 @@ func (e exhausted) Accept() (net.Conn, error) {
 func TestAcceptingGoesOn(t *testing.T) {
 	left := new(atomic.Int64)
 	left.Store(4)
-	s := start(t, func(o *setup) { o.listen = func(l net.Listener) net.Listener { return exhausted{l, left} } })
+	s := startFront(t, func(o *setup) { o.listen = func(l net.Listener) net.Listener { return exhausted{l, left} } })
 	dial(t, s.addr).goesOn()
 	assert.Equal(t, 1, strings.Count(s.log.String(), "cannot accept connections"), "one line, however often")
 }
@@ -194,7 +194,7 @@ type broken struct{ net.Listener }
 func (broken) Accept() (net.Conn, error) { return nil, errors.New("no more") }
 
 func TestServeFails(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	assert.ErrorContains(t, s.front.Serve(broken{l}), "no more")
@@ -205,7 +205,7 @@ func TestTLS(t *testing.T) {
 	trusted := servetest.WriteCertificate(t, certFile, keyFile, 1)
 	certs, err := access.OpenCertificates(certFile, keyFile)
 	require.NoError(t, err)
-	s := start(t, func(o *setup) {
+	s := startFront(t, func(o *setup) {
 		o.listen = func(l net.Listener) net.Listener {
 			config := certs.Config()
 			config.NextProtos = []string{"http/1.1"}
@@ -246,7 +246,7 @@ func TestTLSWithoutAHandshake(t *testing.T) {
 	servetest.WriteCertificate(t, certFile, keyFile, 1)
 	certs, err := access.OpenCertificates(certFile, keyFile)
 	require.NoError(t, err)
-	s := start(t, func(o *setup) {
+	s := startFront(t, func(o *setup) {
 		o.front.ReadTimeout = short
 		o.front.MaxConnections = 3
 		o.listen = func(l net.Listener) net.Listener { return tls.NewListener(l, certs.Config()) }
@@ -266,7 +266,7 @@ func TestTLSWithoutAHandshake(t *testing.T) {
 // Connections may run on the front's own loops. Answers, the bounds of all connections and the
 // end are the same.
 func TestLoopsOfTheFront(t *testing.T) {
-	s := start(t, func(o *setup) { o.front.Loops, o.front.MaxConnections = 3, 16 })
+	s := startFront(t, func(o *setup) { o.front.Loops, o.front.MaxConnections = 3, 16 })
 	clients := make([]*client, 16)
 	for i := range clients {
 		clients[i] = dial(t, s.addr)
@@ -307,7 +307,7 @@ func TestLoopsOfTheFront(t *testing.T) {
 
 // A connection that was opened just before the front drains may still send its request.
 func TestAFreshConnectionMayAskAsTheFrontDrains(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	c := dial(t, s.addr)
 	require.Eventually(t, func() bool { return s.front.Entered() == 1 }, patience, time.Millisecond)
 	drained := make(chan error, 1)

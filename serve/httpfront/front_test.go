@@ -115,7 +115,7 @@ func everything(t testing.TB) *access.Store {
 	return access.Anyone(c)
 }
 
-func start(t testing.TB, changes ...func(*setup)) *server {
+func startFront(t testing.TB, changes ...func(*setup)) *server {
 	s := &server{held: make(chan held, 64), metrics: prometheus.NewRegistry(), served: make(chan error, 1), log: new(servetest.Log)}
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))
 	o := &setup{

@@ -18,7 +18,7 @@ import (
 // answer the second.
 func TestFraming(t *testing.T) {
 	const next = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
-	s := start(t)
+	s := startFront(t)
 	for _, c := range []struct {
 		name, request string
 		detail        string
@@ -72,7 +72,7 @@ func TestFraming(t *testing.T) {
 
 // The bytes after a body belong to the next request, whatever the front thought of the first.
 func TestABodyIsNotTheNextRequest(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	inner := post("/v1/rank/one", `{"user_id": 66, "request_id": "smuggled"}`)
 	for _, c := range []struct {
 		name, request string
@@ -114,7 +114,7 @@ func TestABodyIsNotTheNextRequest(t *testing.T) {
 }
 
 func TestKeepAlive(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	for _, c := range []struct {
 		version, connection string
 		keeps               bool
@@ -141,7 +141,7 @@ func TestKeepAlive(t *testing.T) {
 }
 
 func TestPipelining(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	c := dial(t, s.addr)
 	var text strings.Builder
 	for i := 1; i <= 50; i++ {
@@ -156,7 +156,7 @@ func TestPipelining(t *testing.T) {
 
 // A client of HTTP/1.0 knows no interim answers. It gets none, whether it waits for one or has stopped sending.
 func TestAnOldClientGetsItsAnswerAlone(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	old := func(text string) *client {
 		c := dial(t, s.addr)
 		c.send(strings.Replace(text, "HTTP/1.1", "HTTP/1.0", 1))

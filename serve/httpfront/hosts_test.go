@@ -15,7 +15,7 @@ import (
 func TestHosts(t *testing.T) {
 	hosts, err := access.NewHosts([]string{"rankd"})
 	require.NoError(t, err)
-	s := start(t, func(o *setup) { o.front.Hosts = hosts })
+	s := startFront(t, func(o *setup) { o.front.Hosts = hosts })
 	client := dial(t, s.addr)
 	for _, c := range []struct {
 		headers string

@@ -63,7 +63,7 @@ func TestLimits(t *testing.T) {
 			if change == nil {
 				change = func(*setup) {}
 			}
-			s := start(t, change)
+			s := startFront(t, change)
 			client := dial(t, s.addr)
 			client.send(c.send)
 			got := client.receive("POST")
@@ -81,7 +81,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestALongLineOfABatch(t *testing.T) {
-	s := start(t, func(o *setup) { o.front.MaxRequestBytes = 100 })
+	s := startFront(t, func(o *setup) { o.front.MaxRequestBytes = 100 })
 	got := s.do(t, post("/v1/batch", "{\"user_id\": 1, \"plan\": \"one\"}\n{\"x\": \""+strings.Repeat("x", 200)+"\"}\n{\"user_id\": 2, \"plan\": \"one\"}\n"))
 	lines := strings.Split(got.body, "\n")
 	require.Len(t, lines, 4)
@@ -92,7 +92,7 @@ func TestALongLineOfABatch(t *testing.T) {
 
 // A client that stops sending in the middle of a request, and goes on reading, is told so.
 func TestRequestsThatEndEarly(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	for _, text := range []string{
 		"POST /v1/ra", "POST /v1/rank/one HTTP/1.1\r\nHost: x\r\n", "\x16\x03\x01\x02\x00\x01\x00",
 		"POST /v1/rank/one HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n{\"user_id\":",
@@ -118,7 +118,7 @@ func TestRequestsThatEndEarly(t *testing.T) {
 
 // The line of a batch that has not ended counts as unread, and nothing else of the batch does.
 func TestLinesCountAsBodies(t *testing.T) {
-	s := start(t, func(o *setup) { o.front.MaxBodyBytes = 50_000 })
+	s := startFront(t, func(o *setup) { o.front.MaxBodyBytes = 50_000 })
 	c, lines := openBatch(t, s)
 	c.chunk("{\"user_id\": 1, \"plan\": \"one\"}\n")
 	line, err := lines.ReadString('\n')
@@ -135,7 +135,7 @@ func TestLinesCountAsBodies(t *testing.T) {
 }
 
 func TestALineThatDoesNotEnd(t *testing.T) {
-	s := start(t, func(o *setup) { o.front.ReadTimeout = arrival })
+	s := startFront(t, func(o *setup) { o.front.ReadTimeout = arrival })
 	c, lines := openBatch(t, s)
 	c.chunk("{\"user_id\": 1, \"plan\": \"one\"}\n{\"user_id\"")
 	rest, err := io.ReadAll(lines)
@@ -159,7 +159,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 			func(o *setup) { o.front.IdleTimeout = short }, "idle"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := start(t, c.change)
+			s := startFront(t, c.change)
 			client := dial(t, s.addr)
 			client.send(c.send)
 			if c.send != "" {
@@ -195,7 +195,7 @@ func (s *server) cuts(t *testing.T, reason string) (n float64) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	s := start(t, func(o *setup) { o.front.MaxConnections = 2 })
+	s := startFront(t, func(o *setup) { o.front.MaxConnections = 2 })
 	first, second := dial(t, s.addr), dial(t, s.addr)
 	first.goesOn()
 	second.goesOn()
@@ -231,7 +231,7 @@ func (n narrow) Accept() (net.Conn, error) {
 
 func TestASlowReaderIsCut(t *testing.T) {
 	for _, path := range []string{"/v1/rank/many", "/v1/batch"} {
-		s := start(t, func(o *setup) {
+		s := startFront(t, func(o *setup) {
 			o.front.WriteTimeout = short
 			o.listen = func(l net.Listener) net.Listener { return narrow{l} }
 			o.engine.Plans.(planFolder)["many.plan.json"] = plan("many", "test::fixed_source", `"row_count": 100000`)
@@ -248,7 +248,7 @@ func TestASlowReaderIsCut(t *testing.T) {
 }
 
 func TestOverload(t *testing.T) {
-	s := start(t, func(o *setup) { o.engine.MaxInflight = 1 })
+	s := startFront(t, func(o *setup) { o.engine.MaxInflight = 1 })
 	running := dial(t, s.addr)
 	running.send(post("/v1/rank/held", `{"user_id": 1}`))
 	h := <-s.held
@@ -286,7 +286,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		"batches": post("/v1/batch", strings.Repeat("{\"user_id\": 1, \"plan\": \"long\"}\n", 2)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, longAnswers(rows, bound))
+			s := startFront(t, longAnswers(rows, bound))
 			before := servetest.LiveHeap()
 			all := make([]*client, clients)
 			for i := range all {
@@ -321,7 +321,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 
 // A request whose first byte comes when the front begins to drain has its own time to arrive.
 func TestARequestThatComesAsTheFrontDrainsHasItsTime(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	c := dial(t, s.addr)
 	text := post("/v1/rank/one", `{"user_id": 1}`)
 	c.send(text[:1])
@@ -352,7 +352,7 @@ func dialUntilRefused(t testing.TB, addr string) {
 // Each line of a batch has a request's time from its own first byte on, even if that byte comes
 // with the end of the line before.
 func TestEachLineOfABatchHasItsTime(t *testing.T) {
-	s := start(t, func(o *setup) { o.front.ReadTimeout = arrival })
+	s := startFront(t, func(o *setup) { o.front.ReadTimeout = arrival })
 	c, lines := openBatch(t, s)
 	for i := range 4 { // Together they take longer than one line may.
 		c.chunk("{\"user_id\": ")
@@ -375,7 +375,7 @@ func TestEachLineOfABatchHasItsTime(t *testing.T) {
 
 // The bytes of a body that were counted are given back once.
 func TestABodyCountsOnce(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	c := dial(t, s.addr)
 	for range 3 {
 		c.send(post("/v1/rank/one", strings.Repeat(" ", 640<<10)+`{"user_id": 2}`))

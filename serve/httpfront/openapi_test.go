@@ -51,17 +51,17 @@ func described(t *testing.T, s *server) description {
 func TestEachStatusIsServed(t *testing.T) {
 	guarded, err := access.Open(tokenFile(t, servetest.Token("first", "first-token", servetest.Plans("[onwdh]*"))))
 	require.NoError(t, err)
-	open := start(t, func(o *setup) { o.engine.MaxInflight = 1 })
+	open := startFront(t, func(o *setup) { o.engine.MaxInflight = 1 })
 	busy := dial(t, open.addr)
-	tokens := start(t, func(o *setup) { o.store = guarded })
+	tokens := startFront(t, func(o *setup) { o.store = guarded })
 	few, err := access.NewCaller(access.Rules{Name: "few", Plans: []string{"*"}, MaxInflight: 1})
 	require.NoError(t, err)
 	require.True(t, few.Begin())
-	limited := start(t, func(o *setup) { o.store = access.Anyone(few) })
-	small := start(t, func(o *setup) {
+	limited := startFront(t, func(o *setup) { o.store = access.Anyone(few) })
+	small := startFront(t, func(o *setup) {
 		o.front.MaxRequestBytes, o.front.MaxHeaderBytes, o.front.MaxBodyBytes, o.front.ReadTimeout = 30_000, 500, 1, arrival
 	})
-	down := start(t, withData(t), func(o *setup) { o.engine.Redis = noRedis(t) })
+	down := startFront(t, withData(t), func(o *setup) { o.engine.Redis = noRedis(t) })
 	d := described(t, open)
 
 	body, long := `{"user_id": 1}`, `{"user_id": 1, "x": "`+strings.Repeat("x", 40_000)+`"}`
@@ -121,7 +121,7 @@ func TestEachStatusIsServed(t *testing.T) {
 // The running front reads each member of a request that the document lists: it refuses a wrong
 // type, and names the member.
 func TestEachMemberIsRead(t *testing.T) {
-	s := start(t)
+	s := startFront(t)
 	d := described(t, s)
 	request := d.Components.Schemas["Request"]
 	for name := range request.Properties {
@@ -151,7 +151,7 @@ func TestEachMemberIsRead(t *testing.T) {
 
 // An answer and an error have the members that the document lists, and no others.
 func TestEachMemberOfAnAnswerIsDescribed(t *testing.T) {
-	s := start(t, withData(t))
+	s := startFront(t, withData(t))
 	d := described(t, s)
 	check := func(name, body string) {
 		members := map[string]json.RawMessage{}

@@ -78,7 +78,7 @@ func (o offered) Close() error {
 // startPieces starts a server of connections in pieces.
 func startPieces(t testing.TB) *server {
 	conns := make(chan net.Conn)
-	s := start(t, func(o *setup) {
+	s := startFront(t, func(o *setup) {
 		o.listen = func(l net.Listener) net.Listener { return offered{l, conns, make(chan struct{})} }
 	})
 	s.pieces = conns

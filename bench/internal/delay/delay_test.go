@@ -74,7 +74,7 @@ func (c client) rest() (string, error) {
 	return string(got), err
 }
 
-func start(t testing.TB, backend string, oneWay time.Duration) *Proxy {
+func startProxy(t testing.TB, backend string, oneWay time.Duration) *Proxy {
 	d, err := New(backend, oneWay)
 	require.NoError(t, err)
 	t.Cleanup(d.Close)
@@ -85,7 +85,7 @@ func TestDelayOfARoundTrip(t *testing.T) {
 	s := newServer(t)
 	for _, oneWay := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
 		t.Run(oneWay.String(), func(t *testing.T) {
-			c := dial(t, start(t, s.Addr(), oneWay).Addr())
+			c := dial(t, startProxy(t, s.Addr(), oneWay).Addr())
 			for range 3 {
 				start := time.Now()
 				c.ask("PING")
@@ -99,7 +99,7 @@ func TestDelayOfARoundTrip(t *testing.T) {
 // TestDelayDoesNotSerialise sends commands one by one without waiting for answers.
 func TestDelayDoesNotSerialise(t *testing.T) {
 	const oneWay, commands = 50 * time.Millisecond, 200
-	c := dial(t, start(t, newServer(t).Addr(), oneWay).Addr())
+	c := dial(t, startProxy(t, newServer(t).Addr(), oneWay).Addr())
 	start := time.Now()
 	for range commands {
 		c.ask("PING")
@@ -121,7 +121,7 @@ func TestDelayPassesAllBytes(t *testing.T) {
 		}
 		echoed <- err
 	}()
-	c := dial(t, start(t, ln.Addr().String(), time.Millisecond).Addr())
+	c := dial(t, startProxy(t, ln.Addr().String(), time.Millisecond).Addr())
 	random := rand.New(rand.NewPCG(1, 2))
 	want := make([]byte, 4<<20)
 	for i := range want {
@@ -159,7 +159,7 @@ func TestDelayPassesTheEnd(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newServer(t)
 			s.Set(resptest.Always(tc.fault))
-			c := dial(t, start(t, s.Addr(), time.Millisecond).Addr())
+			c := dial(t, startProxy(t, s.Addr(), time.Millisecond).Addr())
 			c.ask("PING")
 			_, err := c.rest()
 			require.ErrorIs(t, err, tc.want)
@@ -169,7 +169,7 @@ func TestDelayPassesTheEnd(t *testing.T) {
 
 func TestDelayWithoutBackend(t *testing.T) {
 	s := newServer(t)
-	d := start(t, s.Addr(), time.Millisecond)
+	d := startProxy(t, s.Addr(), time.Millisecond)
 	s.Down()
 	got, _ := dial(t, d.Addr()).rest()
 	assert.Empty(t, got)
@@ -184,10 +184,10 @@ func TestDelayWithoutBackend(t *testing.T) {
 func TestDelayCloses(t *testing.T) {
 	s := newServer(t)
 	s.Set(resptest.On(resptest.Endless(), "GET"))
-	d := start(t, s.Addr(), time.Hour)
+	d := startProxy(t, s.Addr(), time.Hour)
 	dial(t, d.Addr())
 	dial(t, d.Addr()).ask("PING")
-	near := start(t, s.Addr(), 0)
+	near := startProxy(t, s.Addr(), 0)
 	c := dial(t, near.Addr())
 	c.ask("GET a")
 	c.expect("*1\r\n")
@@ -220,7 +220,7 @@ func BenchmarkDelayRoundTrip(b *testing.B) {
 	s := newServer(b)
 	for _, oneWay := range []time.Duration{0, 500 * time.Microsecond, 5 * time.Millisecond} {
 		b.Run(fmt.Sprintf("oneWay=%v", oneWay), func(b *testing.B) {
-			c := dial(b, start(b, s.Addr(), oneWay).Addr())
+			c := dial(b, startProxy(b, s.Addr(), oneWay).Addr())
 			require.NoError(b, c.SetDeadline(time.Time{}))
 			buf := make([]byte, len(pong))
 			for b.Loop() {
@@ -243,7 +243,7 @@ func BenchmarkDelayStream(b *testing.B) {
 		b.Run(fmt.Sprintf("oneWay=%v", oneWay), func(b *testing.B) {
 			const block = 1 << 20
 			buf := make([]byte, block)
-			d := start(b, s.Addr(), oneWay)
+			d := startProxy(b, s.Addr(), oneWay)
 			b.SetBytes(block)
 			left := 0
 			var c client

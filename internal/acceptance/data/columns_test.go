@@ -234,7 +234,7 @@ func TestReturns(t *testing.T) {
 			%s "nodes": [%s], "outputs": ["good", "f"], "expr_table": {"e": {"op": "mul", "a": {"op": "key_ref", "key_id": 1}, "b": {"op": "const_number", "value": 2}}},
 			"pred_table": {"p": {"op": "in", "lhs": {"op": "key_ref", "key_id": 3001}, "list": ["US", "DE", "FR", "PL", "CA"]}}}`, name, returns, nodes)}
 	}
-	enginetest.ForModels(t, rankd.Options{Plans: folder, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.OnReactor(t, rankd.Options{Plans: folder, AllowRequestExplain: true}, func(t *testing.T, e *rankd.Engine) {
 		rank := func(plan string, explained bool) *rankd.Answer {
 			a, err := e.Rank(t.Context(), rankd.Request{Plan: plan, UserID: 1, Explain: rankd.Explain{All: explained}})
 			require.NoError(t, err)
@@ -346,7 +346,7 @@ func TestNamedOutputsPartsAndExplanation(t *testing.T) {
 		"nodes": [{"node_id": "all", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 3}},
 			{"node_id": "few", "op": "take", "inputs": ["all"], "params": {"count": 2}},
 			{"node_id": "broken", "op": "test::fails", "inputs": [], "params": {}, "on_error": "empty"}]}`)}}}
-	enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
+	enginetest.OnReactor(t, o, func(t *testing.T, e *rankd.Engine) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1, Explain: rankd.Explain{All: true, IDs: []int64{9}}})
 		require.NoError(t, err)
 		require.True(t, a.Degraded())
@@ -534,7 +534,7 @@ func TestTypedExpressions(t *testing.T) {
 			options := rankd.Options{
 				Plans: fstest.MapFS{"p.plan.json": {Data: []byte(decayPlan)}}, Scheduling: rankd.Scheduling{Mode: mode},
 			}
-			enginetest.ForModels(t, options, func(t *testing.T, e *rankd.Engine) {
+			enginetest.OnReactor(t, options, func(t *testing.T, e *rankd.Engine) {
 				// The engine dates a request by a calendar time that is at most a second old.
 				before := time.Now()
 				answer, err := e.Rank(t.Context(), rankd.Request{Plan: "p", UserID: 1})

@@ -108,7 +108,7 @@ func inbox(n int) []string {
 // error names the parameter.
 func TestRequestsGiveWrongIntegers(t *testing.T) {
 	folder := fstest.MapFS{"p.plan.json": {Data: []byte(pagePlan("p", 0, pageOf[0], pageOf[1], pageOf[2], pageOf[3]))}}
-	enginetest.ForModels(t, rankd.Options{Plans: folder, Registry: pageTables()}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.OnReactor(t, rankd.Options{Plans: folder, Registry: pageTables()}, func(t *testing.T, e *rankd.Engine) {
 		for document, want := range map[string]string{
 			`"param_overrides": {"most": 40}, "context": {"page_size": 20, "skip": 30}`: "",
 			`"param_overrides": {"most": 1}, "context": {"page_size": 1, "skip": 0}`:    "",
@@ -191,7 +191,7 @@ func TestKeysOfTheContext(t *testing.T) {
 		{"node_id": "stat", "op": "lookup", "inputs": ["item"], "params": {"endpoint": "ep_0001", "key": "stat:{user}:{category}:{channel}", "fields": ["bought"]}},
 		{"node_id": "age", "op": "lookup", "inputs": ["stat"], "params": {"endpoint": "ep_0001", "key": "user:{user}", "fields": ["age"]}}]}`)}}
 	for _, cache := range []registry.CacheMode{"", "ttl"} {
-		enginetest.ForModels(t, rankd.Options{Registry: tables.FS(), Plans: plan, Redis: redis.Addr(), Cache: cache}, func(t *testing.T, e *rankd.Engine) {
+		enginetest.OnReactor(t, rankd.Options{Registry: tables.FS(), Plans: plan, Redis: redis.Addr(), Cache: cache}, func(t *testing.T, e *rankd.Engine) {
 			for range 2 { // The second time, the rows come from memory.
 				for _, c := range []struct {
 					context, params map[string]any

@@ -115,7 +115,7 @@ func TestSourcesAnswerTheSameEverywhere(t *testing.T) {
 func TestExcludeFailsOpen(t *testing.T) {
 	const nodes = `{"node_id": "rows", "op": "fixed_source", "inputs": [], "params": {"row_count": 3}},
 		{"node_id": "out", "op": "exclude", "inputs": ["rows"], "params": {"endpoint": "ep_0001", "key": "follow:{user}", "fail_open": true}}`
-	enginetest.ForModels(t, rankd.Options{Plans: enginetest.Plans(map[string]string{"open": nodes})}, func(t *testing.T, e *rankd.Engine) {
+	enginetest.OnReactor(t, rankd.Options{Plans: enginetest.Plans(map[string]string{"open": nodes})}, func(t *testing.T, e *rankd.Engine) {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "open", UserID: 1}) // a list, not a set
 		require.NoError(t, err)
 		assert.Equal(t, 3, a.Len())

@@ -57,7 +57,7 @@ func TestEngineCompilesPlans(t *testing.T) {
 			c := newSlowCompiler()
 			close(c.finished)
 			o.Compiler = c
-			enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
+			enginetest.OnReactor(t, o, func(t *testing.T, e *rankd.Engine) {
 				a, err := e.Rank(t.Context(), rankd.Request{Plan: "typed", UserID: 1})
 				require.NoError(t, err)
 				assert.Equal(t, 4, a.Len())

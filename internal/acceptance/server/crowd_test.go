@@ -75,7 +75,7 @@ func TestCrowd(t *testing.T) {
 				}
 			}
 
-			fresh, err := open(f.addr)
+			fresh, err := dialWire(f.addr)
 			require.NoError(t, err)
 			defer fresh.Close()
 			var slowest time.Duration
@@ -117,7 +117,7 @@ func (f *front) crowd(t testing.TB, n int) []*wire {
 	t.Helper()
 	all := make([]*wire, n)
 	for i := range all {
-		w, err := open(f.addr)
+		w, err := dialWire(f.addr)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = w.Close() })
 		all[i] = w

@@ -153,7 +153,7 @@ func (c *changing) load(d time.Duration, rate float64) {
 
 // client sends requests for a user until ctx ends.
 func (c *changing) client(ctx context.Context, f *front, user int, rate float64) {
-	w, err := open(f.addr)
+	w, err := dialWire(f.addr)
 	if err != nil {
 		assert.True(c.t, c.ending.Load(), err)
 		return

@@ -51,7 +51,7 @@ func TestSoak(t *testing.T) {
 
 	assert.True(t, rested.flat(&warm), "warm: %v; at the end: %v", warm, rested)
 	for i := range s.fronts {
-		w, err := open(s.fronts[i].addr)
+		w, err := dialWire(s.fronts[i].addr)
 		require.NoError(t, err)
 		require.Empty(t, s.fronts[i].rank(t, w, "complex_dag", 1, "end").code, "all is well again")
 		require.NoError(t, w.Close())
@@ -164,7 +164,7 @@ func (s *soak) faults(ctx context.Context, t *testing.T) {
 	}
 	for ctx.Err() == nil {
 		pause(200 * time.Millisecond)
-		w, err := open(s.redis.Addr)
+		w, err := dialWire(s.redis.Addr)
 		if assert.NoError(t, err) {
 			_, err = w.Write(servetest.Command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"))
 			assert.NoError(t, err)
@@ -229,7 +229,7 @@ func (s *soak) answers(t *testing.T, f *front, w *wire, ids []string) bool {
 // polite sends requests and reads each answer, on one connection that stays.
 func (s *soak) polite(ctx context.Context, t *testing.T, f *front, name string) {
 	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
-	w, err := open(f.addr)
+	w, err := dialWire(f.addr)
 	if !assert.NoError(t, err) {
 		return
 	}
@@ -248,7 +248,7 @@ func (s *soak) polite(ctx context.Context, t *testing.T, f *front, name string) 
 // many sends several users in one command or batch, and reads an answer for each. It uses a new
 // connection, because HTTP closes it after a batch.
 func (s *soak) many(t *testing.T, f *front, n int) bool {
-	w, err := open(f.addr)
+	w, err := dialWire(f.addr)
 	if !assert.NoError(t, err) {
 		return false
 	}
@@ -285,7 +285,7 @@ func (s *soak) rude(ctx context.Context, t *testing.T, f *front, name string) {
 		s.halfClose, s.leave, s.reset, s.writeSlowly, s.readSlowly, s.stopHalfway, s.talkNonsense,
 	}
 	for n := random.IntN(len(ways)); ctx.Err() == nil; n++ {
-		w, err := open(f.addr)
+		w, err := dialWire(f.addr)
 		if !assert.NoError(t, err) {
 			return
 		}

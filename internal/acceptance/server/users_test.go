@@ -56,7 +56,7 @@ func TestUsersThatAreStrings(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := open(c.addr)
+			w, err := dialWire(c.addr)
 			require.NoError(t, err)
 			defer w.Close()
 			ask := func(request []byte) reply {

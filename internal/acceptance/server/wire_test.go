@@ -25,8 +25,8 @@ type wire struct {
 // patience bounds each wait for an answer. It is far longer than any deadline of the server.
 const patience = 30 * time.Second
 
-// open connects to a front.
-func open(addr string) (*wire, error) {
+// dialWire connects to a front.
+func dialWire(addr string) (*wire, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err

@@ -147,6 +147,11 @@ func ForModels(t *testing.T, o rankd.Options, test func(t *testing.T, e *rankd.E
 	}
 }
 
+// OnReactor runs a test of what all models share on the reactor.
+func OnReactor(t *testing.T, o rankd.Options, test func(t *testing.T, e *rankd.Engine)) {
+	test(t, Open(t, o))
+}
+
 // Open opens an engine on a Redis with demo data, unless o names another Redis.
 func Open(t testing.TB, o rankd.Options) *rankd.Engine {
 	t.Helper()
