@@ -100,7 +100,8 @@
       }).method);
     }
   };
-  const all = (object) => Reflect.ownKeys(object).filter((name) => !["constructor", engineIterator, planIterator, engineConversion, planConversion].includes(name));
+  const apart = ["constructor", engineIterator, planIterator, engineConversion, planConversion];
+  const all = (object) => Reflect.ownKeys(object).filter((name) => !apart.includes(name));
 
   const isObject = (v) => (typeof v === "object" && v !== null) || typeof v === "function";
 

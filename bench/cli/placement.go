@@ -196,7 +196,7 @@ func (o *placing) experiment() *harness.Experiment {
 	e := &harness.Experiment{
 		Rounds: o.Rounds, Figures: placementTable.Figures,
 		Takes: func(scenario, variant int) bool {
-			return variant < placement.Base || len(o.scenarios[scenario].Plans) == 1
+			return variant < placement.Base || len(o.scenarios[scenario].Order) == 1
 		},
 		Run: func(_ context.Context, scenario, variant, round int) (harness.Sample, error) {
 			return o.round(&o.scenarios[scenario], variant, round)
@@ -224,7 +224,7 @@ func (o *placing) round(s *placement.Scenario, variant, round int) (harness.Samp
 		Load:   load.Load{Concurrency: s.Concurrency, Rate: s.Rate, Duration: o.Duration},
 		Warmup: o.Warmup,
 	}
-	if len(s.Plans) == 1 {
+	if len(s.Order) == 1 {
 		text, err := s.Folder().ReadFile(s.Order[0] + ".plan.json")
 		if err != nil {
 			return harness.Sample{}, err
@@ -254,7 +254,7 @@ func (o *placing) round(s *placement.Scenario, variant, round int) (harness.Samp
 		f["merit"] = 1 / f[p50]
 	}
 	for key, value := range f { // what was not seen at all is unknown
-		if unseen := value == 0 && strings.HasSuffix(key, "_us"); unseen || key == "cheap_p99_us" && len(s.Plans) == 1 {
+		if unseen := value == 0 && strings.HasSuffix(key, "_us"); unseen || key == "cheap_p99_us" && len(s.Order) == 1 {
 			delete(f, key)
 		}
 	}

@@ -121,7 +121,7 @@ func TestPlacement(t *testing.T) {
 	assert.Zero(t, results[0][placement.OffloadAll].Value("inline_rate"))
 	assert.Positive(t, results[0][placement.Adaptive].Value("inline_rate"))
 
-	o.scenarios = []placement.Scenario{{Name: "nope", Plans: map[string]string{"broken": "{}"}, Order: []string{"broken"}, Concurrency: 1}}
+	o.scenarios = []placement.Scenario{{Name: "nope", Plans: func() map[string]string { return map[string]string{"broken": "{}"} }, Order: []string{"broken"}, Concurrency: 1}}
 	_, err = o.experiment().Measure(t.Context())
 	assert.ErrorContains(t, err, `nope, offload_all: no scenario "nope"`)
 }
@@ -130,7 +130,7 @@ func TestPlacement(t *testing.T) {
 func TestBetter(t *testing.T) {
 	figures := []string{`{"cheap_p99_us": 20}`, `{"cheap_p99_us": 10}`}
 	for key, want := range map[placement.Figure]float64{placement.PerSecond: 3, placement.P50: 5, placement.CheapP99: 2} {
-		s := placement.Scenario{Key: key, Order: []string{"cheap"}}
+		s := placement.Scenario{Key: key, Order: []string{"cheap", "heavy"}}
 		o := &placing{run: func(variant int, _ *worker.Round) (*worker.Report, error) {
 			report := reportOf(time.Second, int64(1+2*variant), latencies(time.Duration(20-16*variant)*time.Microsecond))
 			report.Figures = json.RawMessage(figures[variant])

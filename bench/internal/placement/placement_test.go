@@ -22,13 +22,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 func TestPlansOfScenarios(t *testing.T) {
 	for _, s := range Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
-			assert.ElementsMatch(t, slices.Collect(maps.Keys(s.Plans)), slices.Compact(slices.Sorted(slices.Values(s.Order))))
+			assert.ElementsMatch(t, slices.Collect(maps.Keys(s.Plans())), slices.Compact(slices.Sorted(slices.Values(s.Order))))
 			var first map[string]string
 			for _, v := range Variants("") {
 				e, err := rankd.Open(v.Engine.Options(rankd.Options{Env: "test", Plans: s.Folder(), Tasks: []task.Spec{burnTask(burn)}}))
 				require.NoError(t, err)
 				answers := map[string]string{}
-				for name := range s.Plans {
+				for name := range s.Plans() {
 					a, err := e.Rank(t.Context(), rankd.Request{Plan: name, UserID: 1})
 					require.NoError(t, err)
 					assert.NotZero(t, a.Output(0).Len())
@@ -55,8 +55,8 @@ func ids(a *rankd.Answer) string {
 func TestRandomPlansHaveTheirSize(t *testing.T) {
 	for _, n := range []int{50, 500} {
 		s := dags(n)
-		assert.Len(t, s.Plans, 8)
-		assert.Equal(t, s.Plans, dags(n).Plans, "the same in every run")
+		assert.Len(t, s.Plans(), 8)
+		assert.Equal(t, s.Plans(), dags(n).Plans(), "the same in every run")
 		e, err := rankd.Open(rankd.Options{Env: "test", Plans: s.Folder(), Tasks: []task.Spec{burnTask(burn)}})
 		require.NoError(t, err)
 		for _, name := range s.Order {

@@ -14,8 +14,8 @@ import (
 // A Scenario is a load on plans, and the figure that the modes are compared by. Immutable.
 type Scenario struct {
 	Name, Doc string
-	// Plans has the plans by name; requests take those of Order in rotation.
-	Plans map[string]string
+	// Plans returns the plans by name, which takes random ones some time; requests take those of Order in rotation.
+	Plans func() map[string]string
 	Order []string
 	// Concurrency is the number of requests in flight; with a Rate the most.
 	Concurrency int
@@ -70,7 +70,7 @@ const (
 // Scenarios returns all scenarios, in the order in which they run.
 func Scenarios() []Scenario {
 	single := func(name, doc, plan string) Scenario {
-		return Scenario{Name: name, Doc: doc, Plans: map[string]string{name: plan}, Order: []string{name}, Concurrency: 1, Key: P50}
+		return Scenario{Name: name, Doc: doc, Plans: texts(map[string]string{name: plan}), Order: []string{name}, Concurrency: 1, Key: P50}
 	}
 	five := single("five_nodes", "fixed_source → vm → filter → sort → take on 10 rows", rank(10, 5))
 	five.Aims = []Aim{ratioOf(6)}
@@ -100,7 +100,7 @@ func Scenarios() []Scenario {
 func mix(name, doc, other, plan string) Scenario {
 	s := Scenario{
 		Name: name, Doc: doc, Concurrency: 256, Rate: 2000, Key: CheapP99,
-		Plans: map[string]string{cheap: rank(10, 5), other: plan},
+		Plans: texts(map[string]string{cheap: rank(10, 5), other: plan}),
 	}
 	for i := range 100 {
 		name := cheap
@@ -116,20 +116,29 @@ func mix(name, doc, other, plan string) Scenario {
 func dags(n int) Scenario {
 	s := Scenario{
 		Name: fmt.Sprintf("dag_%d", n), Doc: fmt.Sprintf("8 random plans of %d nodes, 90 %% cheap, 8 %% waiting for 1 ms, 2 %% heavy (1 ms)", n),
-		Plans: make(map[string]string), Concurrency: 16, Key: PerSecond, Costed: true,
+		Concurrency: 16, Key: PerSecond, Costed: true,
 	}
-	for seed := range uint64(8) {
-		name := fmt.Sprintf("dag_%d_%d", n, seed)
-		s.Plans[name] = dag(n, seed)
-		s.Order = append(s.Order, name)
+	for seed := range 8 {
+		s.Order = append(s.Order, fmt.Sprintf("dag_%d_%d", n, seed))
+	}
+	s.Plans = func() map[string]string {
+		plans := make(map[string]string)
+		for seed, name := range s.Order {
+			plans[name] = dag(n, uint64(seed))
+		}
+		return plans
 	}
 	return s
+}
+
+func texts(plans map[string]string) func() map[string]string {
+	return func() map[string]string { return plans }
 }
 
 // Folder returns the plans as a plan folder.
 func (s *Scenario) Folder() fstest.MapFS {
 	folder := fstest.MapFS{}
-	for name, text := range s.Plans {
+	for name, text := range s.Plans() {
 		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(strings.Replace(text, "PLAN", name, 1))}
 	}
 	return folder
