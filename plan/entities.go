@@ -145,7 +145,7 @@ func (g *Graph) passEntity(n *Node) (bad string) {
 	case n.Schema.IDs == RefusesTextIDs:
 		return fmt.Sprintf("does not take rows of entity %s, whose ids are strings", label(text))
 	case n.Schema.IDs == MovesTextIDs && id:
-		return fmt.Sprintf("reads the id, which is a string of entity %s; compare it with strings by ==, != or in, or read a column that has the value instead", label(text))
+		return fmt.Sprintf("reads the id, which is a string of entity %s; compare it with strings by ==, != or in, exclude by a list of strings, or read a column that has the value instead", label(text))
 	}
 	return ""
 }

@@ -98,8 +98,8 @@ func TestSortedList(t *testing.T) {
 		list := sortedList{path: filepath.Join(t.TempDir(), "list")}
 		var want []string
 		for run := range runs + 1 {
-			for range 500 {
-				line := fmt.Sprint(random.IntN(1200)) // most of them in several runs
+			for range 5000 { // more than a reader takes at once
+				line := fmt.Sprint(random.IntN(12000)) // most of them in several runs
 				want = append(want, line)
 				require.NoError(t, list.add([]byte(line)))
 			}

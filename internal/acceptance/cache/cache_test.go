@@ -26,6 +26,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
+	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/draw"
 )
@@ -486,5 +487,40 @@ func TestNodesInMemoryRunInline(t *testing.T) {
 			assert.Equal(t, [2]uint64{c.hits, c.misses}, [2]uint64{after.Hits - before.Hits, after.Misses - before.Misses}, i)
 		}
 		assert.Zero(t, e.Metrics().Placement.Inline, "no node computes")
+	}
+}
+
+// A node whose many keys are all in memory lets other requests have their turns between the parts.
+func TestALongReadFromMemoryTakesTurns(t *testing.T) {
+	const parts = 3
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: redis.Addr()})
+	defer client.Close()
+	var b resp.Batch
+	b.Cmd("DEL", "items")
+	b.Cmd("RPUSH", "like:1", "7")
+	for id := range (parts-1)*task.PartCommands + 1 {
+		b.Cmd("RPUSH", "items", strconv.Itoa(id+1))
+	}
+	require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error { return replies.At(0).Err() }))
+	e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: enginetest.CacheTables(enginetest.CacheForAnHour), AllowRequestTrace: true, Timeout: time.Minute,
+		Plans: fstest.MapFS{"long.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "long", "outputs": ["looked"], "nodes": [
+			{"node_id": "items", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "items", "limit": 100000}},
+			{"node_id": "looked", "op": "candidates", "inputs": ["items"], "params": {"endpoint": "ep_0001", "key": "like:{id}"}}]}`)}}})
+	for i, want := range []int{0, parts - 1} { // Waits for Redis are turns, too.
+		before := e.Metrics().Caches[0]
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "long", UserID: 1, Trace: true})
+		require.NoError(t, err)
+		assert.Equal(t, 1, a.Len())
+		assert.Equal(t, i == 1, e.Metrics().Caches[0].Misses == before.Misses)
+		sleeps := 0
+		for _, f := range a.Trace().Flows {
+			if f.Kind == trace.TimerFlow && f.Node == 1 {
+				sleeps++
+			}
+		}
+		assert.Equal(t, want, sleeps, i)
 	}
 }

@@ -64,8 +64,11 @@ func (s *sample) writeTable(w io.Writer, entity string) error {
 		}
 		share := fmt.Sprintf("null in %d of %d", s.hashes-len(values), s.hashes)
 		var shown []string
-		for _, v := range slices.Compact(slices.Clone(values)) {
-			if shown = append(shown, shortly(v)); len(shown) == examplesShown {
+		for _, v := range values {
+			if text := shortly(v); !slices.Contains(shown, text) {
+				shown = append(shown, text)
+			}
+			if len(shown) == examplesShown {
 				break
 			}
 		}

@@ -103,8 +103,8 @@ func TestInferLooksAtWhatValuesAre(t *testing.T) {
 	out, err := runCommand(t, "infer", "p:*", "--redis", redis.Addr())
 	require.NoError(t, err)
 	for _, want := range []string{
-		`packed = "vector(3)" # null in 1 of 5; 12 bytes, `, `list = "vector(3)" # null in 1 of 5; "0.5, 0,1e3", `, `bracketed = "vector(2)" # `, `ints = "string_set" # `,
-		`currency = "string" # null in 0 of 5; "EUR", "USD"` + "\n", `blob = "string" # null in 1 of 5; not all values are text; 2 bytes`, `nan = "string" # null in 1 of 5; not all values are text; 8 bytes` + "\n",
+		`packed = "vector(3)" # null in 1 of 5; 12 bytes` + "\n", `list = "vector(3)" # null in 1 of 5; "0.5, 0,1e3", `, `bracketed = "vector(2)" # `, `ints = "string_set" # `,
+		`currency = "string" # null in 0 of 5; "EUR", "USD"` + "\n", `blob = "string" # null in 1 of 5; not all values are text; 2 bytes` + "\n", `nan = "string" # null in 1 of 5; not all values are text; 8 bytes` + "\n",
 		`# Left out: 3 fields with names that no table takes, such as "bad\x00name".`,
 	} {
 		assert.Contains(t, out, want)
