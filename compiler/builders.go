@@ -244,8 +244,21 @@ func (h *host) table(c goja.FunctionCall) goja.Value {
 		return h.broken
 	}
 	x := tokenOf(c.Argument(0))
-	if x == nil || !x.kind.isText() && !isWhole(c.Argument(0)) {
-		h.u.failAt(site.arg(0), "type", "table takes a key or a parameter that is a string or an integer, not "+plainWords(c.Argument(0)), advice)
+	operand := c.Argument(0)
+	if x != nil && x.tree != nil && x.tree.op == "const_number" { // E.const(5)
+		operand = h.vm.ToValue(x.tree.members["value"])
+	}
+	f, isNumber := finite(operand)
+	switch {
+	case goja.IsString(operand):
+		x = &value{kind: text, name: quote(operand.String()), tree: constText(operand.String())}
+	case isNumber && !h.exact(operand, site.arg(0)):
+		return h.broken
+	case isNumber && f == math.Trunc(f) && math.Abs(f) < 1<<53, isInt64(operand):
+		x = &value{kind: number, name: operand.String(), tree: constWhole(operand.String())}
+	}
+	if x == nil || !x.kind.isText() && !(x.kind == number && x.tree.whole) {
+		h.u.failAt(site.arg(0), "type", "table takes a key, a parameter or a constant that is a string or an integer, not "+plainWords(c.Argument(0)), advice)
 		return h.broken
 	}
 	given, ok := c.Argument(1).(*goja.Object)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/parser"
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/go-sourcemap/sourcemap"
 )
@@ -119,8 +121,8 @@ func (u *unit) transform(file *sourceFile, m *module) string {
 	if strings.HasSuffix(file.name, ".json") {
 		loader = api.LoaderJSON
 	}
-	if at := powerInEnum.FindStringIndex(file.text); at != nil {
-		before := file.text[:at[1]-len("**")]
+	if at := powerInEnum(file.text); at >= 0 {
+		before := file.text[:at]
 		line := strings.Count(before, "\n") + 1
 		u.fail("syntax", file.name, line, utf16Len(before[strings.LastIndex(before, "\n")+1:])+1, "an enum cannot have a power", "write it before the enum: const cubed = 2 ** 3")
 		return ""
@@ -134,11 +136,7 @@ func (u *unit) transform(file *sourceFile, m *module) string {
 			text.WriteString(line)
 			text.WriteString(ends[i])
 		}
-		result := api.Transform(text.String(), api.TransformOptions{
-			Loader: loader, Format: api.FormatCommonJS, Platform: api.PlatformNeutral, Target: target, Supported: supported,
-			Charset: api.CharsetASCII, LegalComments: api.LegalCommentsNone, TreeShaking: api.TreeShakingFalse,
-			Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, TsconfigRaw: "{}", LogLevel: api.LogLevelSilent,
-		})
+		result := stripTypes(text.String(), loader)
 		if len(result.Errors) > 0 { // A bundle has none of these.
 			for i := range result.Errors {
 				if at := result.Errors[i].Location; at != nil {
@@ -181,8 +179,82 @@ const (
 	keptNullish  = "|| " + hostName + " &&"
 )
 
-// powerInEnum matches an enum up to an operator **, which esbuild computes by another function than Math.pow.
-var powerInEnum = regexp.MustCompile(`(?m)^[^/\n]*\benum\s+\w+\s*\{[^}]*?\*\*`)
+// stripTypes makes a module of JavaScript of a file.
+func stripTypes(text string, loader api.Loader) api.TransformResult {
+	return api.Transform(text, api.TransformOptions{
+		Loader: loader, Format: api.FormatCommonJS, Platform: api.PlatformNeutral, Target: target, Supported: supported,
+		Charset: api.CharsetASCII, LegalComments: api.LegalCommentsNone, TreeShaking: api.TreeShakingFalse,
+		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, TsconfigRaw: "{}", LogLevel: api.LogLevelSilent,
+	})
+}
+
+// powerInEnum returns the offset of an operator ** in an enum, or -1. esbuild computes it by another function than Math.pow, and
+// leaves nothing of it. So each operator gets a name as an operand, and those that stand in an enum of the result are found by it.
+func powerInEnum(text string) (at int) {
+	at = -1
+	if !strings.Contains(text, "enum") || !strings.Contains(text, "**") {
+		return at
+	}
+	places := powers.FindAllStringSubmatchIndex(text, -1)
+	var marked strings.Builder
+	from := 0
+	for i, place := range places {
+		fmt.Fprintf(&marked, "%s** %s%d **", text[from:place[2]], hostName, i)
+		from = place[3]
+	}
+	marked.WriteString(text[from:])
+	program, err := parser.ParseFile(nil, "", string(stripTypes(marked.String(), api.LoaderTS).Code), 0, parser.WithDisableSourceMaps)
+	if err != nil { // The file itself has the fault, too.
+		return at
+	}
+	var look, inside func(ast.Node)
+	inside = func(n ast.Node) {
+		name, ok := n.(*ast.Identifier)
+		if !ok {
+			eachPart(n, inside)
+		} else if i, err := strconv.Atoi(strings.TrimPrefix(name.Name.String(), hostName)); err == nil && (at < 0 || places[i][2] < at) && strings.HasPrefix(name.Name.String(), hostName) {
+			at = places[i][2]
+		}
+	}
+	look = func(n ast.Node) {
+		if call, ok := n.(*ast.CallExpression); ok {
+			for _, member := range enumMembers(call) {
+				inside(member)
+			}
+		}
+		eachPart(n, look)
+	}
+	look(&ast.BlockStatement{List: program.Body})
+	return at
+}
+
+// powers matches an operator **, and not **= or what begins or ends a comment.
+var powers = regexp.MustCompile(`(?:^|[^/*])(\*\*)(?:[^*/=]|$)`)
+
+// enumMembers returns the statements of what esbuild makes of an enum: ((E2) => { E2[E2["A"] = 0] = "A"; … })(E || {}).
+func enumMembers(call *ast.CallExpression) (members []ast.Node) {
+	arrow, ok := call.Callee.(*ast.ArrowFunctionLiteral)
+	if !ok || len(call.ArgumentList) != 1 || len(arrow.ParameterList.List) != 1 {
+		return nil
+	}
+	parameter, _ := arrow.ParameterList.List[0].Target.(*ast.Identifier)
+	body, _ := arrow.Body.(*ast.BlockStatement)
+	if parameter == nil || body == nil {
+		return nil
+	}
+	for _, statement := range body.List {
+		if s, ok := statement.(*ast.ExpressionStatement); ok {
+			if assign, ok := s.Expression.(*ast.AssignExpression); ok {
+				if target, ok := assign.Left.(*ast.BracketExpression); ok {
+					if of, ok := target.Left.(*ast.Identifier); ok && of.Name == parameter.Name {
+						members = append(members, assign)
+					}
+				}
+			}
+		}
+	}
+	return members
+}
 
 // asciiQuote returns a string literal of JavaScript.
 func asciiQuote(s string) string { return strconv.QuoteToASCII(s) }

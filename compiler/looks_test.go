@@ -77,6 +77,13 @@ func TestLooks(t *testing.T) {
 		`[...{ [Symbol.iterator]: () => ({ next: () => ({ done: Key.id > 5, value: 1 }) }) } as any].length == 0`, `Math.max({ valueOf: () => Key.id } as any, 1) == 1`,
 		`({ a: true } as any)[{ toString: () => Key.country } as any]`, `(+{ [Symbol.toPrimitive]: () => Key.id } as any) == 1`,
 		`Object.keys(new Proxy({ a: 1 }, { getOwnPropertyDescriptor: () => ({ value: 1, configurable: true, enumerable: Key.id > 5 }) as any })).length == 1`,
+		`(() => { Object.getOwnPropertyDescriptor(Object.prototype, "__proto__")!.set!.call(Key.tags, []); return [...Key.tags as any].length == 0; })()`, `(() => { const o: any = {}; o.__proto__ = Key.id; return o == 5; })()`,
+		`[1, 2].concat({ length: 1, [Symbol.isConcatSpreadable]: Key.score > 1, 0: 5 } as any).length == 3`, `[1].concat({ get [Symbol.isConcatSpreadable]() { return Key.id > 5 } } as any).length == 2`,
+		`(() => { const a: any = [1]; a[Symbol.isConcatSpreadable] = Key.id; return a.concat(2).length == 2; })()`, `new RegExp({ [Symbol.match]: Key.id > 5, source: "a", flags: "" } as any).test("a")`,
+		`JSON.stringify({ a: 1 }, ["a", Key.country] as any) == "1"`, `(new Proxy({}, { getPrototypeOf: () => Key.id as any }) as any) instanceof Map`, `Object.prototype.toString.call({ [Symbol.toStringTag]: Key.country }) == "[object Object]"`,
+		`new Set([1, 2]).intersection({ size: 3, has: () => Key.id > 5, keys: () => [1].values() } as any).size == 1`, `Array.from({ length: Key.id } as any).length == 2`,
+		`(() => { const o = Object.create(null); o.valueOf = () => Key.id; o.toString = () => "5"; return o == 5; })()`, `+{ __proto__: null, valueOf: () => Key.id, toString: () => "5" } == 5`,
+		`Math.max({ __proto__: null, valueOf: () => Key.id, toString: () => "5" } as any, 1) == 5`, "`${{ __proto__: null, toString: () => Key.country, valueOf: () => 5 }}` == `5`",
 		`(() => { let n = 0; Key.id > 5 ? n++ : 0; return n == 0; })()`, `(() => { const a = []; Key.id > 5 && a.push(1); return a.length == 0; })()`,
 	} {
 		a := compileText(t, planOf("filter", "pred", []string{text}))
@@ -217,11 +224,21 @@ func TestSides(t *testing.T) {
 func TestSilentRoundings(t *testing.T) {
 	for text, code := range map[string]string{
 		`table(Key.id, { 9007199254740993: 2 }) > 1`: "precision", `table(Key.id, { [2 ** 60]: 2 }) > 1`: "precision", `table(Key.id, { "-9007199254740992": 2 }) > 1`: "precision",
-		`{ enum E { A = 10 ** -5 } return Key.id > E.A }`: "syntax", `/\p{L}/u.test("a")`: "exception", `new RegExp("\\P{L}", "u").test("a")`: "exception",
+		`{ enum E { A = 10 ** -5 } return Key.id > E.A }`: "syntax", "{ /* one */ enum E { A = 10 ** -5 } return Key.id > E.A }": "syntax", "{ enum E { A, // {\n B = (/* } */ A + 2)**2 } return Key.id > E.B }": "syntax",
+		"{ enum E { A = `${1 + 2 ** 3}` as any } return Key.country == E.A }": "syntax", "{ const enum E { A = 5, B = A * 10 ** -5 } return Key.id > E.B }": "syntax", `{ const s = "/* enum"; enum E { "a }" = 2 **2 } return Key.id > E["a }"] }`: "syntax", `/\p{L}/u.test("a")`: "exception", `/\u212a/i.test("k")`: "exception", "\"\u212a\".replace(/K/i, \"\") == \"\"": "exception", "/stra\u00dfe/i.test(\"STRA\u1e9eE\")": "exception",
+		`/(?:(a)|(b))*/.exec("ab")![1] == "a"`: "exception", `"a".match(/^a(.*)?$/)![1] === ""`: "exception", `(1234.5).toLocaleString() == "1234.5"`: "exception", `"a10".localeCompare("a9", "en", { numeric: true }) < 0`: "exception",
+		`"I".toLocaleLowerCase("tr") == "i"`: "exception",
+		`new RegExp("\\P{L}", "u").test("a")`: "exception",
 	} {
 		a := compileText(t, planOf("filter", "pred", []string{text}))
 		require.NotEmpty(t, a.Errors, text)
 		assert.Equal(t, code, a.Errors[0].Code, "%s: %v", text, a.Errors[0])
+	}
+	for _, text := range []string{ // powers beside enums
+		`{ /** enum **/ enum E { A = 1 } return Key.id > E.A ** 2 }`, `{ enum E { A = "2 ** 3" as any } return Key.country == E.A }`, "{ enum E { A = 1, /* 2 ** 3 */ B = 2 } let x = 3; x **= 2; return Key.id > x + 2 ** E.B }",
+		`{ enum E { A = 1 } const f = (o: any) => { o["a"] = 2; return o; }; return Key.id > f({}).a ** 3 }`, `{ const c = 2 ** 3; enum E { A = c } return Key.id > E.A }`,
+	} {
+		assert.Empty(t, compileText(t, planOf("filter", "pred", []string{text})).Errors, text)
 	}
 	assert.Contains(t, compact(t, predicates(t, []string{`table(Key.id, { "9007199254740993": 2, 7: 1 }) > 1`})[0]), `"9007199254740993":2`)
 }

@@ -11,7 +11,8 @@
   const fold = (v) => (typeof v === "number" && (v >= 2 ** 63 || v < -(2 ** 63)) ? v % 2 ** 32 : v);
   const bits = (v) => fold(-(-v)); // which makes a number or a BigInt of v
 
-  const { isView } = ArrayBuffer;
+  const { isView } = ArrayBuffer, { isArray } = Array;
+  const nativeSet = Set, nativeMap = Map;
   const integers = Object.freeze(["Int8Array", "Uint8Array", "Int16Array", "Uint16Array", "Int32Array", "Uint32Array"]);
 
   const plain = {
@@ -47,8 +48,16 @@
     "!": (a) => !a,
   };
 
-  const infix = (op, a, b, site) =>
-    token(a) || token(b) ? host.infix(op, a, b, site) : plain[op](a, b);
+  const infix = (op, a, b, site) => {
+    if (token(a) || token(b)) return host.infix(op, a, b, site);
+    const hint = hints[op] ?? "number";
+    if (hint === "" || hint === "one" && (isObject(a) === isObject(b) || a === null || a === undefined || b === null || b === undefined)) return plain[op](a, b);
+    return plain[op](bare(a, hint), bare(b, hint));
+  };
+  // How an operator converts an object; == converts one that stands beside a plain value.
+  const hints = { "+": "default", "==": "one", "!=": "one", "===": "", "!==": "", "in": "" };
+  // An object without a prototype lacks what converts the others.
+  const bare = (v, hint) => (typeof v === "object" && v !== null && v[engineConversion] === undefined ? apply(converts, v, [hint === "one" ? "default" : hint]) : v);
 
   // The engine asks an iterator of a plan by itself whether it is done. So the plan has another Symbol.iterator, and the
   // engine finds by its own one what checks the answers.
@@ -208,6 +217,8 @@
   define(symbol.prototype, "constructor", { value: planSymbol });
   define(globalThis, "Symbol", { value: planSymbol });
 
+  // option reads a member that tells JavaScript's own code what to do. A proxy would see it.
+  const option = (v, name) => (isObject(v) && !token(v) && apply(getBirth, targets, [v]) === undefined ? v[name] : undefined);
   // A descriptor carries a value; its other members are conditions.
   const inDescriptor = (d) => (typeof d === "object" && d !== null ? first([d.enumerable, d.configurable, d.writable]) : undefined);
   const inDescriptors = (all) => (typeof all === "object" && all !== null ? first(Object.values(all).map(inDescriptor)) : undefined);
@@ -217,7 +228,13 @@
   guard("Object", Object, all(Object).filter((name) => !["defineProperty", "defineProperties", "create"].includes(name)));
   guard("Reflect", Reflect, ["set"], 2, 3);
   guard("Reflect", Reflect, all(Reflect).filter((name) => !["set", "defineProperty", "apply", "construct"].includes(name)));
-  guard("Object.prototype", Object.prototype, all(Object.prototype));
+  guard("Object.prototype", Object.prototype, all(Object.prototype), 0, 0, (self) => first([option(self, Symbol.toStringTag)]));
+  const heir = describe(Object.prototype, "__proto__");
+  define(Object.prototype, "__proto__", { ...heir, set(v) {
+    const seen = first([this, v]);
+    return seen === undefined ? apply(heir.set, mine(this), [v]) : host.look("__proto__", seen);
+  } });
+  guard("Array.prototype", Array.prototype, ["concat"], 0, Infinity, (self, args) => first([self, ...args].map((v) => option(v, Symbol.isConcatSpreadable))));
   guard("Array", Array, ["isArray"]);
   for (const made of [Number, Boolean, BigInt, planSymbol]) {
     guard(made.name, made, all(made).filter((name) => made[name] !== globalThis[name]));
@@ -380,6 +397,15 @@
       return apply(original, this, [v]) && !token(v) ? true : host.look("Set.prototype.has", seen);
     },
   }).method);
+  for (const name of ["union", "intersection", "difference", "symmetricDifference", "isSubsetOf", "isSupersetOf", "isDisjointFrom"]) {
+    replace(Set.prototype, name, (original) => ({
+      method(other) {
+        if (!isObject(other) || token(other) || typeof other.has !== "function") return apply(original, this, [other]);
+        const like = { get size() { return other.size; }, has: (v) => host.condition(other.has(v)), keys: () => other.keys() };
+        return apply(original, this, [other instanceof nativeSet || other instanceof nativeMap ? other : like]);
+      },
+    }).method);
+  }
   guard("Set.prototype", Set.prototype, all(Set.prototype).filter((name) => !["add", "has", "clear", "values", "keys", "entries", "forEach"].includes(name)), 0, 0, inSet);
   guard("Map.prototype", Map.prototype, ["get", "has", "delete"]);
   guard("WeakMap.prototype", WeakMap.prototype, ["set"], 1, 2);
@@ -391,6 +417,8 @@
     stringify(value, replacer, space) {
       const seen = first([value, replacer, space]);
       if (seen !== undefined) return host.look("JSON.stringify", seen);
+      const listed = isArray(replacer) ? first(replacer) : undefined;
+      if (listed !== undefined) return host.look("JSON.stringify", listed);
       if (typeof replacer !== "function") return apply(original, JSON, [value, replacer, space]);
       return apply(original, JSON, [value, function (...args) {
         const v = apply(replacer, this, args);
@@ -398,6 +426,19 @@
       }, space]);
     },
   }).stringify);
+
+  // The engine knows no locales and drops what asks for one.
+  for (const object of [Number.prototype, BigInt.prototype, Array.prototype, typedArray, String.prototype]) {
+    for (const name of ["toLocaleString", "localeCompare", "toLocaleLowerCase", "toLocaleUpperCase"]) {
+      replace(object, name, (original) => ({
+        method(...args) {
+          const from = name === "localeCompare" ? 1 : 0;
+          if (args[from] !== undefined || args[from + 1] !== undefined || name === "toLocaleString") throw new TypeError("plans have no locales: the same source gives the same artifact");
+          return apply(original, this, args);
+        },
+      }).method);
+    }
+  }
 
   // An object without a prototype has the plan's name alone.
   for (const object of [Array, Object.getPrototypeOf(Int8Array)]) {
@@ -411,7 +452,7 @@
 
   // Traps of these names answer with a condition.
   const conditions = ["has", "deleteProperty", "defineProperty", "set", "isExtensible", "preventExtensions"];
-  const proxy = Proxy;
+  const proxy = Proxy, regExp = RegExp;
   // The engine takes no proxy and no object with a method behind instanceof.
   const hasInstance = Function.prototype[Symbol.hasInstance], getPrototypeOf = Object.getPrototypeOf;
   const instance = (a, b) => {
@@ -422,7 +463,10 @@
     if ((typeof a !== "object" || a === null) && typeof a !== "function") return false;
     const { prototype } = b;
     if ((typeof prototype !== "object" || prototype === null) && typeof prototype !== "function") throw new TypeError("Function has non-object prototype in instanceof check");
-    for (let up = getPrototypeOf(a); up !== null; up = getPrototypeOf(up)) if (up === prototype) return true;
+    for (let up = getPrototypeOf(a); up !== null; up = getPrototypeOf(up)) {
+      if (token(up)) return host.look("instanceof", up), false;
+      if (up === prototype) return true;
+    }
     return false;
   };
   const traps = {
@@ -450,7 +494,7 @@
   };
   for (const name of ["Boolean", "Object", "Array", "Proxy", "Number", "RegExp"]) {
     const original = globalThis[name];
-    const refuse = (args) => (name === "Number" || name === "RegExp" ? undefined : token(args[0]) && (name !== "Array" || args.length === 1) ? args[0] : name === "Proxy" ? first(args) : undefined);
+    const refuse = (args) => (name === "Number" ? undefined : name === "RegExp" ? first([option(args[0], Symbol.match)]) : token(args[0]) && (name !== "Array" || args.length === 1) ? args[0] : name === "Proxy" ? first(args) : undefined);
     const change = (args) => {
       if (name === "Number" && typeof args[0] === "bigint") return [`${args[0]}`]; // The engine takes 64 bits only.
       if (name !== "Proxy" || typeof args[1] !== "object" || args[1] === null) return args;
@@ -490,7 +534,8 @@
     replace(Math, name, (original) => ({
       method(...args) {
         if (first(args) !== undefined) return host.math(name, args);
-        return apply(original, Math, name === "imul" || name === "clz32" ? args.map(bits) : args);
+        const converted = args.map((v) => bare(v, "number"));
+        return apply(original, Math, name === "imul" || name === "clz32" ? converted.map(bits) : converted);
       },
     }).method);
   }
@@ -512,6 +557,32 @@
   wrap(Set.prototype, ["delete", "clear"], changer(receiver));
   wrap(WeakMap.prototype, ["set", "delete"], changer(receiver));
   wrap(WeakSet.prototype, ["add", "delete"], changer(receiver));
+  // The engine remembers captures of earlier rounds, and takes letters for each other that are the same only with the flag u.
+  const remembers = Object.create(null), { exec } = RegExp.prototype;
+  const folds = /[\u017f\u03f4\u1e9e\u1f80-\u1faf\u1fb3\u1fbc\u1fc3\u1fcc\u1fd3\u1fe3\u1ff3\u1ffc\u2126\u212a\u212b\ufb05\ufb06]|\\u(?:017[fF]|03[fF]4|1[eE]9[eE]|1[fF](?:[89abAB][0-9a-fA-F]|[bcfBCF][3cC]|[deDE]3)|2126|212[abAB]|[fF][bB]0[56])/;
+  const { source: { get: sourceOf }, flags: { get: flagsOf } } = Object.getOwnPropertyDescriptors(RegExp.prototype);
+  let clean; // the last text that has none of these letters
+  const inFolds = (text) => {
+    if (text === clean) return false;
+    if (apply(exec, folds, [text]) !== null) return true;
+    clean = text;
+    return false;
+  };
+  for (const name of ["exec", "test"]) {
+    replace(RegExp.prototype, name, (original) => ({
+      method(...args) {
+        if (!isObject(this) || !(this instanceof regExp) || token(args[0])) return apply(original, this, args);
+        const source = apply(sourceOf, this, []), flags = apply(flagsOf, this, []), subject = `${args[0]}`;
+        if (name === "exec" && (remembers[source] ??= host.forgets(source))) {
+          throw new SyntaxError("plan code has no capturing group that a match may leave out in a round, or for nothing: write (?:…) for it, or two patterns");
+        }
+        if (flags.includes("i") && !flags.includes("u") && (apply(exec, folds, [source]) !== null || inFolds(subject))) {
+          throw new SyntaxError("plan code ignores the case of letters such as \\u212a, the sign of Kelvin, with the flags iu alone");
+        }
+        return apply(original, this, [subject]);
+      },
+    }).method);
+  }
   wrap(RegExp.prototype, ["exec", "test"], changer((self) => (isObject(self) && (self.global || self.sticky) ? self : undefined)));
   wrap(Object, ["assign", "defineProperty", "defineProperties", "setPrototypeOf", "freeze", "seal", "preventExtensions"], changer(argument));
   wrap(Reflect, ["set", "defineProperty", "deleteProperty", "setPrototypeOf", "preventExtensions"], changer(argument));
@@ -541,7 +612,7 @@
 
   // Of the parts of a template every second one is a string of the plan.
   const template = (site, text, ...parts) => {
-    for (const part of parts) text = token(text) || token(part) ? host.infix("+", text, part, site) : `${text}${part}`;
+    for (const part of parts) text = token(text) || token(part) ? host.infix("+", text, part, site) : `${bare(text, "string")}${bare(part, "string")}`;
     return text;
   };
 
@@ -616,7 +687,7 @@
       and,
       or,
       nullish,
-      prefix: (op, a, site) => (token(a) ? host.prefix(op, a, site) : plainPrefix[op](a)),
+      prefix: (op, a, site) => (token(a) ? host.prefix(op, a, site) : plainPrefix[op](op === "!" ? a : bare(a, "number"))),
       assign: (op, object, key, value, site) => {
         const old = object[key];
         if (lazy[op] === undefined) return (mine(object, site)[key] = infix(op, old, value(), site));
