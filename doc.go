@@ -35,14 +35,15 @@
 //	task, task/builtin       write a task; the tasks that are there
 //	rowset, registry, plan   what a task works on: rows, keys and endpoints, its node
 //	rankdtest                test tasks and plans
+//	program                  the program rankd with tasks of your own
 //	trace                    take the traces of an engine
 //	adapters/rankdprom       its metrics for Prometheus
 //	adapters/rankdotel       its traces for OpenTelemetry
 //	compiler                 compile plans that are written in TypeScript
 //	compiler/editor          the types of that language for an editor
 //
-// testdata/api.txt has their exported names, so that a change is seen. All others are not covered, as their first
-// sentences say, and neither are five parts of the twelve: Metrics and what it contains; Intake, except Start;
+// docs/api.txt has their exported names, so that a change is seen. All others are not covered, as their first
+// sentences say, and neither are five parts of these: Metrics and what it contains; Intake, except Start;
 // package rowset's columns, since a result may soon borrow buffers of the engine; replies of Redis as tasks see them
 // (resp.Reply); and those parts of package plan that tasks do not need (Graph, Library, Ops and similar).
 //

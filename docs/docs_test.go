@@ -173,7 +173,7 @@ func readTree(t *testing.T) *tree {
 
 // hasFlags reports whether the sources in a folder may declare flags.
 func hasFlags(folder string) bool {
-	return slices.ContainsFunc([]string{"cmd", "bench", "serve", "internal/command", "internal/cmdline"}, func(room string) bool {
+	return slices.ContainsFunc([]string{"program", "bench", "serve", "internal/command", "internal/cmdline"}, func(room string) bool {
 		return strings.HasPrefix(filepath.ToSlash(folder), room)
 	})
 }

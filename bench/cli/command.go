@@ -31,7 +31,7 @@ type Program struct {
 	Stdout, Stderr io.Writer
 	Tune           func(cpuThreads int) // sets the process up before an engine is opened
 	CommandLine    string               // quoted by reports
-	Compiler       rankd.Compiler       // of plans that are sources; nil: none
+	Own            rankd.Options        // what the program brings: the compiler of plans, tasks, and folders where no flag names one
 }
 
 const benchUsageTemplate = `Usage:
@@ -80,7 +80,7 @@ func (p *Program) Command(ctx context.Context) *cobra.Command {
 // is hidden, since people have no use for it.
 func (p *Program) workerCommand() *cobra.Command {
 	var engine, planDir, registryDir, modelDir, profiles, now string
-	var o rankd.Options
+	o := p.Own
 	cmd := &cobra.Command{
 		Use: "worker", Hidden: true, Args: cobra.NoArgs,
 		Short: "Run the rounds that come on stdin, as lines of JSON, and report them on stdout",

@@ -114,7 +114,7 @@ func (p *Program) compareMode() mode {
 		f.StringArrayVar(&o.wantTexts, "want", nil, "an `aim` to judge, such as \"requests reactor >= 1.2 peer:rueidis at 1,64\"; may be repeated")
 	}
 	m.load = func() (err error) {
-		o.name, o.text, err = o.artifact(p.Compiler)
+		o.name, o.text, err = o.artifact(p.Own)
 		return err
 	}
 	m.report = func(ctx context.Context) (*harness.Report, error) {
@@ -361,8 +361,8 @@ func (o *compareOptions) points() (points []point) {
 }
 
 // artifact reads the plan, sets the fanout, and checks that an engine takes it.
-func (o *compareOptions) artifact(compiler rankd.Compiler) (name string, text []byte, err error) {
-	engine := rankd.Options{Env: o.env, Model: rankd.Sequential, Plan: o.planName, PlanFile: o.plan, Compiler: compiler}
+func (o *compareOptions) artifact(engine rankd.Options) (name string, text []byte, err error) {
+	engine.Env, engine.Model, engine.Plan, engine.PlanFile = o.env, rankd.Sequential, o.planName, o.plan
 	if err := cmdline.Folders(&engine, cmp.Or(o.planDir, cmdline.Beside(o.plan)), o.registryDir, o.modelDir); err != nil {
 		return "", nil, err
 	}

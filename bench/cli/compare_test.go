@@ -33,10 +33,10 @@ func TestArtifact(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	require.NoError(t, os.WriteFile(huge, bytes.Repeat([]byte(" "), plan.MaxArtifactBytes+1), 0o600))
 
-	_, _, err = (&compareOptions{planDir: dir, planName: "pipe"}).artifact(nil)
+	_, _, err = (&compareOptions{planDir: dir, planName: "pipe"}).artifact(rankd.Options{})
 	assert.ErrorContains(t, err, "pipe.plan.json: is a named pipe, must be a regular file")
 	for _, o := range []*compareOptions{{plan: huge}, {planDir: dir, planName: "huge"}} {
-		_, _, err = o.artifact(nil)
+		_, _, err = o.artifact(rankd.Options{})
 		assert.ErrorContains(t, err, fmt.Sprintf("larger than %d bytes", plan.MaxArtifactBytes))
 	}
 
@@ -49,13 +49,13 @@ func TestArtifact(t *testing.T) {
 			assert.NoError(t, f.Close())
 		}
 	}()
-	_, _, err = (&compareOptions{plan: pipe}).artifact(nil)
+	_, _, err = (&compareOptions{plan: pipe}).artifact(rankd.Options{})
 	assert.ErrorContains(t, err, fmt.Sprintf("larger than %d bytes", plan.MaxArtifactBytes))
 	<-ended
 
 	written := make(chan error, 1)
 	go func() { written <- os.WriteFile(pipe, text, 0) }()
-	name, got, err := (&compareOptions{plan: pipe}).artifact(nil)
+	name, got, err := (&compareOptions{plan: pipe}).artifact(rankd.Options{})
 	require.NoError(t, err)
 	require.NoError(t, <-written)
 	assert.Equal(t, "simple_viewer", name)
@@ -85,7 +85,7 @@ func TestRequestsOfAFile(t *testing.T) {
 		o := &compareOptions{plan: page, users: "@" + write(name, text)}
 		o.now = "1790000000"
 		o.chosen = load.Users{Spec: o.users}
-		_, artifact, err := o.artifact(nil)
+		_, artifact, err := o.artifact(rankd.Options{})
 		require.NoError(t, err, name)
 		assert.ElementsMatch(t, []string{"items"}, slices.Collect(maps.Keys(o.kept)))
 		assert.Equal(t, []int64{1, 2}, o.chosen.IDs)
@@ -118,7 +118,7 @@ func TestRequestsOfAFile(t *testing.T) {
 		`{"user_id": 1, "plan": "items"}`: `line 1: the request is for the plan "items", and page is measured`,
 	} {
 		o := &compareOptions{plan: page, users: "@" + write("bad", text)}
-		_, _, err := o.artifact(nil)
+		_, _, err := o.artifact(rankd.Options{})
 		assert.ErrorContains(t, err, want)
 	}
 }

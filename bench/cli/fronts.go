@@ -86,7 +86,7 @@ func (p *Program) frontsMode() mode {
 			programRow(&o.program),
 		},
 		check: func(given *pflag.FlagSet) error {
-			return errors.Join(o.check(given.Changed("clients")), o.readPlan(p.Compiler))
+			return errors.Join(o.check(given.Changed("clients")), o.readPlan(p.Own))
 		},
 	}, &o.loads, 2*time.Second, o.outlook(), o.start)
 }
@@ -144,8 +144,8 @@ func (o *fronts) check(clientsGiven bool) error {
 	return errors.Join(problems...)
 }
 
-func (o *fronts) readPlan(compiler rankd.Compiler) error {
-	engine := rankd.Options{Env: "dev", Model: rankd.Sequential, Plan: o.Plan, Compiler: compiler}
+func (o *fronts) readPlan(engine rankd.Options) error {
+	engine.Env, engine.Model, engine.Plan = "dev", rankd.Sequential, o.Plan
 	if err := cmdline.Folders(&engine, o.planDir, "", ""); err != nil {
 		return err
 	}

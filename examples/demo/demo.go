@@ -7,7 +7,7 @@
 // whether an engine runs them at the same time.
 //
 // The artifacts are compiled from the sources in the folder plans beside them: after a change
-// there, run go run ./cmd/rankd compile examples/demo/plans -o examples/demo/artifacts.
+// there, run go run ../../cmd/rankd compile plans -o artifacts in this folder.
 package demo
 
 import (

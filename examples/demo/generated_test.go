@@ -30,8 +30,7 @@ func TestMain(m *testing.M) {
 var drawn = os.DirFS("testdata/drawn")
 
 // TestPlansAreUpToDate compiles each source in the folder plans and compares it with its
-// artifact. After a change of a source or of the compiler, run go run ./cmd/rankd compile
-// plans. The artifacts have the same bytes on every processor.
+// artifact. After a change of a source or of the compiler, run go run ../../cmd/rankd compile plans -o artifacts. The artifacts have the same bytes on every processor.
 func TestPlansAreUpToDate(t *testing.T) {
 	reg, err := registry.Default("dev")
 	require.NoError(t, err)
@@ -56,7 +55,7 @@ func TestPlansAreUpToDate(t *testing.T) {
 		compiled = append(compiled, file)
 		artifact, err := fs.ReadFile(demo.Plans(), file)
 		require.NoError(t, err)
-		assert.Equal(t, string(r.Artifact), string(artifact), "%s is stale: run go run ./cmd/rankd compile plans", file)
+		assert.Equal(t, string(r.Artifact), string(artifact), "%s is stale: (cd examples/demo; go run ../../cmd/rankd compile plans -o artifacts)", file)
 	}
 	files, err := fs.Glob(demo.Plans(), "*")
 	require.NoError(t, err)

@@ -59,7 +59,7 @@ func openWorld(members string, params ...string) (*world, error) {
 
 // openWorldOf opens a world whose model splits at that number.
 func openWorldOf(split int, members string, params ...string) (*world, error) {
-	model, err := os.ReadFile("../../testdata/models/example.json")
+	model, err := os.ReadFile("../acceptance/data/testdata/models/example.json")
 	if err != nil {
 		return nil, err
 	}

@@ -62,8 +62,15 @@ func Beside(file string) string {
 }
 
 // Registry returns the tables in the folder of --registry_dir for an environment. An empty path
-// means the built-in tables. The error names the flag.
-func Registry(dir, env string) (*registry.Registry, error) {
+// means those of the program's own, or else the built-in tables. The error names the flag.
+func Registry(own *rankd.Options, dir, env string) (*registry.Registry, error) {
+	if dir == "" && own.Registry != nil {
+		reg, err := registry.Load(own.Registry, env)
+		if err != nil {
+			return nil, registry.InFolder(own.RegistryName, err)
+		}
+		return reg.Named(own.RegistryName), nil
+	}
 	if dir == "" {
 		return registry.Default(env)
 	}
@@ -99,8 +106,12 @@ func LockRegistry(dir string, onlyNew bool) (path string, added []string, err er
 	return path, added, nil
 }
 
-// Models returns the models in the folder of --model_dir, or nil for an empty path. The error names the flag.
-func Models(dir string) (*gbdt.Set, error) {
+// Models returns the models in the folder of --model_dir. An empty path means those of the program's own, or else nil.
+// The error names the flag.
+func Models(own *rankd.Options, dir string) (*gbdt.Set, error) {
+	if dir == "" && own.Models != nil {
+		return gbdt.ReadFolder(own.Models, own.ModelsName)
+	}
 	if dir == "" {
 		return nil, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -104,7 +105,11 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	sandbox, err := compiler.New(compiler.Config{Tasks: builtin.Catalog(), Registry: tables, Timeout: c.Timeout})
+	tasks, err := task.NewCatalog(append(builtin.Specs(), c.Engine.Tasks...)...)
+	if err != nil {
+		return nil, err
+	}
+	sandbox, err := compiler.New(compiler.Config{Tasks: tasks, Registry: tables, Timeout: c.Timeout})
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func TestScoresAreTheSameEverywhere(t *testing.T) {
 				}
 				t.Run(fmt.Sprint(kind, " ", model, " ", mode), func(t *testing.T) {
 					e, err := rankd.Open(rankd.Options{Redis: addr, Model: model, Scheduling: rankd.Scheduling{Mode: mode},
-						Models: os.DirFS("../../../testdata/models"), PlanFile: "scores.plan.json", PlanText: []byte(scoresPlan)})
+						Models: os.DirFS("testdata/models"), PlanFile: "scores.plan.json", PlanText: []byte(scoresPlan)})
 					require.NoError(t, err)
 					defer e.Close()
 					for range 3 { // nodes may move as their times are learned

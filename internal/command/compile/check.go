@@ -28,7 +28,7 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 	if err != nil {
 		return err
 	}
-	c, config, err := o.newCompiler()
+	c, config, err := p.newCompiler(o)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (p *Program) compile(ctx context.Context, o *options, args []string) error 
 	if err != nil {
 		return err
 	}
-	c, _, err := o.newCompiler()
+	c, _, err := p.newCompiler(o)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/compiler/editor"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -22,6 +24,7 @@ import (
 // command. One goroutine.
 type Program struct {
 	Stdout, Stderr io.Writer
+	Own            rankd.Options // what the program brings: tasks, and folders where no flag names one
 }
 
 // options are the flags of the commands. Immutable once parsed.
@@ -126,11 +129,15 @@ folders, so that no command needs to be told.`,
 					report("wrote " + path)
 				}
 			}
-			reg, err := cmdline.Registry(o.registryDir, o.env)
+			reg, err := cmdline.Registry(&p.Own, o.registryDir, o.env)
 			if err != nil {
 				return err
 			}
-			if err := editor.Init(dir, compiler.NewLanguage(builtin.Catalog(), reg), report); err != nil || !cmd.Flags().Changed("registry_dir") {
+			tasks, err := task.NewCatalog(append(builtin.Specs(), p.Own.Tasks...)...)
+			if err != nil {
+				return err
+			}
+			if err := editor.Init(dir, compiler.NewLanguage(tasks, reg), report); err != nil || !cmd.Flags().Changed("registry_dir") {
 				return err
 			}
 			return cmdline.WriteProject(o.registryDir, dir, report)
@@ -185,17 +192,21 @@ func (o *options) folder(cmd *cobra.Command, args []string) (string, error) {
 }
 
 // newCompiler returns a compiler for the flags, and what plans are checked against. The caller closes it.
-func (o *options) newCompiler() (*compiler.Compiler, compiler.Config, error) {
+func (p *Program) newCompiler(o *options) (*compiler.Compiler, compiler.Config, error) {
 	var config compiler.Config
-	reg, err := cmdline.Registry(o.registryDir, o.env)
+	reg, err := cmdline.Registry(&p.Own, o.registryDir, o.env)
 	if err != nil {
 		return nil, config, err
 	}
-	models, err := cmdline.Models(o.modelDir)
+	models, err := cmdline.Models(&p.Own, o.modelDir)
 	if err != nil {
 		return nil, config, err
 	}
-	config = compiler.Config{Tasks: builtin.CatalogWith(models), Registry: reg}
+	tasks, err := task.NewCatalog(append(builtin.SpecsWith(models), p.Own.Tasks...)...)
+	if err != nil {
+		return nil, config, err
+	}
+	config = compiler.Config{Tasks: tasks, Registry: reg}
 	c, err := compiler.New(config)
 	return c, config, err
 }

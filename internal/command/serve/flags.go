@@ -320,6 +320,6 @@ func (o *options) certificates() (*access.Certificates, error) {
 
 // Command returns "rankd serve". The server ends when ctx does.
 func (p *Program) Command(ctx context.Context) *cobra.Command {
-	var o options
+	o := options{EngineFlags: cmdline.EngineFlags{Options: p.Own}}
 	return newCommand(&o, func() error { return p.serve(ctx, &o) })
 }

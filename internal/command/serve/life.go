@@ -181,9 +181,9 @@ func (s *server) end(grace time.Duration) error {
 // Program is the program whose command this is. Its errors determine the exit status, as in package cmdline. One
 // goroutine.
 type Program struct {
-	Stderr   *fileio.Writer       // takes the log
-	Tune     func(cpuThreads int) // sets the process up before the engine is opened
-	Compiler rankd.Compiler       // of plans that are sources; nil: none
+	Stderr *fileio.Writer       // takes the log
+	Tune   func(cpuThreads int) // sets the process up before the engine is opened
+	Own    rankd.Options        // what the program brings: the compiler of plans, tasks, and folders where no flag names one
 }
 
 // logger returns the log in the form that the flag names.

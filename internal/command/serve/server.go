@@ -68,7 +68,7 @@ func (p *Program) openEngine(o *options, log *slog.Logger, redis *cmdline.Embedd
 	if err != nil {
 		return nil, err
 	}
-	options.Logger, options.Compiler = log, p.Compiler
+	options.Logger = log
 	options.AllowRequestScheduling, options.AllowRequestTrace, options.AllowRequestExplain, options.AllowRequestNow = true, true, true, true
 	o.Record(&options, traces.Sink())
 	if o.Env == "dev" {
