@@ -55,8 +55,9 @@ func (n *node) Get(name string) goja.Value {
 	case m != nil:
 		hint = fmt.Sprintf("%s continues a candidate set: write ctx.viewer(...).%s(...)", name, name)
 	default:
+		hint = "is it a task of a program of your own?"
 		if near, ok := errtext.Nearest(name, n.Keys()); ok {
-			hint = "did you mean " + near + "?"
+			hint = "did you mean " + near + ", or a task of a program of your own?"
 		}
 	}
 	h.u.failAt(h.u.hereName(name), "unknown-method", fmt.Sprintf("%s has no method %s", n.name(), quote(name)), hint)
