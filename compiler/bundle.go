@@ -185,6 +185,7 @@ func stripTypes(text string, loader api.Loader) api.TransformResult {
 		Loader: loader, Format: api.FormatCommonJS, Platform: api.PlatformNeutral, Target: target, Supported: supported,
 		Charset: api.CharsetASCII, LegalComments: api.LegalCommentsNone, TreeShaking: api.TreeShakingFalse,
 		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, TsconfigRaw: "{}", LogLevel: api.LogLevelSilent,
+		LogOverride: map[string]api.LogLevel{"empty-import-meta": api.LogLevelError},
 	})
 }
 
@@ -384,6 +385,12 @@ var ambiguous = regexp.MustCompile(`^(?:Re-export of|Ambiguous import) ("[^"]*")
 // notInTarget matches what esbuild says of syntax that goja lacks and esbuild cannot write in another way.
 var notInTarget = regexp.MustCompile(`^(?:(.*) (?:is|are) (?:not available in the configured|currently not supported with the)|Transforming (.*) to the configured)`)
 
+// jsx matches a line with an element, and asksForTag what esbuild then says, which reads a type or a pattern.
+var (
+	jsx        = regexp.MustCompile(`<[A-Za-z][^<>]*>.*</|<[A-Za-z][^<>]*/>|<>.*</>`)
+	asksForTag = regexp.MustCompile(`^(Unterminated regular expression|Expected ">" but found|Unexpected ">"|Unexpected "<"|Expected identifier but found|Unexpected end of file)`)
+)
+
 // reportMessage turns an error of esbuild into a diagnostic.
 func (u *unit) reportMessage(m *api.Message) {
 	code, hint, text := "syntax", "the source has to be TypeScript: tsc --noEmit says more", m.Text
@@ -411,7 +418,14 @@ func (u *unit) reportMessage(m *api.Message) {
 			text, hint = "plan code cannot wait at the top of a file", "build runs once, from start to end, when the plan is compiled: leave out await"
 		}
 	}
-	if m.Location == nil {
+	switch {
+	case ours:
+	case m.ID == "empty-import-meta":
+		text, hint = "plan code has no import.meta", "a plan knows nothing of files: it imports them by name"
+	case m.Location != nil && jsx.MatchString(m.Location.LineText) && asksForTag.MatchString(m.Text):
+		text, hint = "plan code has no JSX", "a plan makes no page: write a string"
+	}
+	if text = strings.TrimSuffix(text, ":"); m.Location == nil { // of a note that follows
 		u.fail(code, u.folder.entry, 1, 1, text, hint)
 		return
 	}

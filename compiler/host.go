@@ -310,7 +310,7 @@ func (u *unit) globalHint(name string) string {
 	if slices.Contains(runtimeExports, name) {
 		return fmt.Sprintf("import { %s } from %q", name, runtimeModule)
 	}
-	if near, ok := errtext.Nearest(name, all); ok {
+	if near, ok := errtext.Nearest(name, all); ok && (len(name) > 2 || strings.EqualFold(near, name)) {
 		return "did you mean " + near + "?"
 	}
 	return ""

@@ -33,9 +33,26 @@ func (u *unit) run() *definition {
 	}
 	var d *definition
 	var err error
+	type rejection struct {
+		promise *goja.Promise
+		at      int
+	}
+	var rejected []rejection // by async functions, and nobody has caught them
+	u.vm.SetPromiseRejectionTracker(func(p *goja.Promise, what goja.PromiseRejectionOperation) {
+		if what == goja.PromiseRejectionReject {
+			rejected = append(rejected, rejection{p, int(u.statement.Load())})
+		} else {
+			rejected = slices.DeleteFunc(rejected, func(r rejection) bool { return r.promise == p })
+		}
+	})
 	if err := u.inside(func() error { d, err = u.host.define(main); return err }); err != nil {
 		u.failScript(err)
 		return nil
+	}
+	for _, r := range rejected {
+		text := "an object"
+		_ = u.inside(func() error { text = u.thrownText(r.promise.Result()); return nil })
+		u.failAt(r.at, "exception", "plan code failed in an async function: "+cutText(text), "build runs once, from start to end: nothing waits, so write the function without async")
 	}
 	return d
 }
@@ -201,6 +218,29 @@ func (u *unit) thrownText(v goja.Value) string {
 	return strings.TrimPrefix(name.String()+": "+message.String(), "Error: ")
 }
 
+// plainer has what to say in place of what the engine says.
+var plainer = []struct {
+	engine *regexp.Regexp
+	text   string
+}{
+	{regexp.MustCompile(`^TypeError: Object has no member '(.*)'$`), "TypeError: $1 is not a function: the value in front of it has no such member"},
+	{regexp.MustCompile(`^TypeError: Value is not an object: (.*)$`), "TypeError: $1 is not a function or an object, as it has to be here"},
+	{regexp.MustCompile(`^TypeError: (?:Value is not callable|Not a function): (.*)$`), "TypeError: $1 is not a function"},
+	{regexp.MustCompile(`^TypeError: Value is not a constructor$`), "TypeError: the value behind new is not a class"},
+	{regexp.MustCompile(`^TypeError: Cannot read property '(.*)' of undefined(?: or null)?$`), "TypeError: Cannot read property '$1' of undefined or null"},
+	{regexp.MustCompile(`^TypeError: Value is not object coercible$`), "TypeError: undefined or null has no members to take, as const { a } = x takes them"},
+	{regexp.MustCompile(`^TypeError: Cannot convert undefined or null to object$`), "TypeError: undefined or null stands where a list or an object has to be"},
+	{regexp.MustCompile(`^TypeError: object is not iterable$`), "TypeError: the value is not a list: it has no elements to loop over, to spread or to take"},
+	{regexp.MustCompile(`^TypeError: Receiver is not an object: (.*)$`), "TypeError: $1 is not an object, so it takes no members"},
+	{regexp.MustCompile(`^TypeError: No initial value$`), "TypeError: reduce of an empty array needs a second argument"},
+	{regexp.MustCompile(`^TypeError: (?:prototype is not an object|Function has non-object prototype in instanceof check|Expecting a function in instanceof check, but got .*)$`), "TypeError: the right side of instanceof is not a class"},
+	{regexp.MustCompile(`^TypeError: .*\b(?:[dD]ynamic|[hH]ost) (?:objects?|array)\b.*$`), "TypeError: Key, P, EP, the context and rows cannot be changed"},
+	{regexp.MustCompile(`^SyntaxError: (invalid character .*|unexpected end of JSON input|unexpected EOF|EOF)$`), "SyntaxError: the text is not JSON: $1"},
+	{regexp.MustCompile(`^SyntaxError: Invalid flags supplied to RegExp constructor '(.*)'$`), "SyntaxError: patterns of plan code have the flags g, i, m, s, u and y, each once, not $1"},
+	{regexp.MustCompile("^SyntaxError: Invalid regular expression \\(re2\\): (.*) \\(error parsing regexp: (.*)\\)$"), "SyntaxError: the pattern $1 has a fault: $2"},
+	{regexp.MustCompile(`^SyntaxError: Invalid group$`), "SyntaxError: patterns of plan code have no such group: (?:…), (?<name>…) and looking ahead and behind are there"},
+}
+
 // thrownWords returns the message of an exception and a hint.
 func (u *unit) thrownWords(e *goja.Exception) (message, hint string) {
 	text := "an object"
@@ -218,5 +258,11 @@ func (u *unit) thrownWords(e *goja.Exception) (message, hint string) {
 		return match[1] + " is not defined", u.globalHint(match[1])
 	}
 	text, _, _ = strings.Cut(text, "\n")
+	for _, p := range plainer {
+		if p.engine.MatchString(text) {
+			text = p.engine.ReplaceAllString(text, p.text)
+			break
+		}
+	}
 	return "plan code failed: " + cutText(text), "the plan's own code threw this while the plan was built"
 }

@@ -223,6 +223,9 @@ var faultOfSource = regexp.MustCompile(`^(Missing initializer|Unterminated|Unmat
 
 // syntaxText and syntaxHint tell a fault of the source from syntax that the engine lacks.
 func syntaxText(message string) string {
+	if message == "Invalid group" {
+		return "patterns of plan code have no such group: (?:…), (?<name>…) and looking ahead and behind are there"
+	}
 	if faultOfSource.MatchString(message) {
 		return lowerFirst(message)
 	}
