@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/rowcache"
@@ -125,6 +126,11 @@ func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
 	}
 	counts, use := d.recall.Counts()
 	for from := 0; from < n; from += chunk {
+		if from > 0 && from%task.PartCommands < chunk { // Others get their turns, and no value is in use.
+			if err := d.c.Sleep(time.Nanosecond); err != nil {
+				return nil, err
+			}
+		}
 		values := d.recall.Find(from, min(from+chunk, n), key)
 		if d.missing == missingFail && len(values.Misses) > 0 {
 			d.recall.Reread(counts, use)

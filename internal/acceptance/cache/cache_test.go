@@ -505,22 +505,33 @@ func TestALongReadFromMemoryTakesTurns(t *testing.T) {
 		b.Cmd("RPUSH", "items", strconv.Itoa(id+1))
 	}
 	require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error { return replies.At(0).Err() }))
-	e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: enginetest.CacheTables(enginetest.CacheForAnHour), AllowRequestTrace: true, Timeout: time.Minute,
-		Plans: fstest.MapFS{"long.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "long", "outputs": ["looked"], "nodes": [
-			{"node_id": "items", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "items", "limit": 100000}},
-			{"node_id": "looked", "op": "candidates", "inputs": ["items"], "params": {"endpoint": "ep_0001", "key": "like:{id}"}}]}`)}}})
-	for i, want := range []int{0, parts - 1} { // Waits for Redis are turns, too.
-		before := e.Metrics().Caches[0]
-		a, err := e.Rank(t.Context(), rankd.Request{Plan: "long", UserID: 1, Trace: true})
-		require.NoError(t, err)
-		assert.Equal(t, 1, a.Len())
-		assert.Equal(t, i == 1, e.Metrics().Caches[0].Misses == before.Misses)
-		sleeps := 0
-		for _, f := range a.Trace().Flows {
-			if f.Kind == trace.TimerFlow && f.Node == 1 {
-				sleeps++
+	for name, c := range map[string]struct {
+		second string
+		rows   int
+		cold   int // turns of the first request, beside waits for Redis
+	}{
+		"lists":  {`{"node_id": "looked", "op": "candidates", "inputs": ["items"], "params": {"endpoint": "ep_0001", "key": "like:{id}"}}`, 1, 0},
+		"lookup": {`{"node_id": "looked", "op": "lookup", "inputs": ["items"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["title"]}}`, (parts-1)*task.PartCommands + 1, parts - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: enginetest.CacheTables(enginetest.CacheForAnHour), AllowRequestTrace: true, Timeout: time.Minute,
+				Plans: fstest.MapFS{"long.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "long", "outputs": ["looked"], "nodes": [
+					{"node_id": "items", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "items", "limit": 100000}},
+					` + c.second + `]}`)}}})
+			for i, want := range []int{c.cold, parts - 1} {
+				before := e.Metrics().Caches[0]
+				a, err := e.Rank(t.Context(), rankd.Request{Plan: "long", UserID: 1, Trace: true})
+				require.NoError(t, err)
+				assert.Equal(t, c.rows, a.Len())
+				assert.Equal(t, i == 1, e.Metrics().Caches[0].Misses == before.Misses)
+				sleeps := 0
+				for _, f := range a.Trace().Flows {
+					if f.Kind == trace.TimerFlow && f.Node == 1 {
+						sleeps++
+					}
+				}
+				assert.Equal(t, want, sleeps, i)
 			}
-		}
-		assert.Equal(t, want, sleeps, i)
+		})
 	}
 }
