@@ -164,6 +164,13 @@ func TestSides(t *testing.T) {
 		{`let n = 0; const f = (x = n++) => x;`, `f()`},
 		{`function f(a: any, b = () => { a = 5; }) { b(); return a }`, `f(1)`},
 		{`const o: any = Object.create(null); o.a = 1; const c: any = { count: 0 }; const f = () => { ({ count: c.count } = { count: 5 }); return 1; };`, `f()`},
+		{`let n = 0; const o = { f() { n++; return 1 }, g: function () { return this.f() } }`, `o.g()`},
+		{`let n = 0; const t = (s: any) => (n++, 1)`, "t`a`"},
+		{`let n = 0; const o = { get v() { return ++n } }`, `o.v`},
+		{`let n = 0; class A { static { n = 5; } static v = 1 } const f = () => { class B { static { n++; } } return 1 }`, `f()`},
+		{`let n = 0; const p = new Proxy({}, { get: () => ++n }) as any`, `p.a`},
+		{`let n = 0`, `[3, 1].sort((a, b) => (n++, a - b))[0]`},
+		{`let n = 0`, `"ab".replace(/a/, () => String(n++)).length`},
 	} {
 		texts := []string{
 			"{ " + c[0] + "; return Key.id > (Key.score > 5 ? " + c[1] + " : 1) }", "{ " + c[0] + "; return Key.id > (Key.score > 5 ? 1 : " + c[1] + ") }",
@@ -202,6 +209,13 @@ func TestSides(t *testing.T) {
 		{`const f = (l: any[]) => l.reduce((acc, x) => { acc[x] = (acc[x] || 0) + 1; return acc; }, {} as any);`, `f(["a", "a"]).a`},
 		{`let n = 0; var m = 1; { let n = 5; m = n; } const f = () => { { let n = 1; n++; } return 1; };`, `f()`},
 		{`const f = (s: string) => { let m, out = 0; const re = /\d/g; while ((m = re.exec(s)) !== null) out += +m[0]; return out; };`, `f("1a2")`},
+		{`const f = () => { try { throw 1 } catch (e) { e = 2; return e } }`, `f()`},
+		{`const f = (n: number) => [1, 2].map((x) => (n += x))[1]`, `f(3)`},
+		{`const f = ({ n = 1 } = {}) => [1, 2].map((x) => (n += x))[1]`, `f()`},
+		{`function Acc(this: any) { this.n = 0; this.add = (x: number) => { this.n += x; return this; }; } const f = () => new (Acc as any)().add(2).add(3).n`, `f()`},
+		{`class L { list: number[] = []; *[Symbol.iterator]() { for (const x of this.list) yield x; } push(x: number) { this.list.push(x); return this; } } const f = () => [...new L().push(1).push(2)].length`, `f()`},
+		{`const f = () => { const m = new Map<string, number[]>(); for (const w of ["a", "b", "a"]) { if (!m.has(w)) m.set(w, []); m.get(w)!.push(1); } return m.get("a")!.length; }`, `f()`},
+		{`const f = () => { const g = Array.from({ length: 2 }, () => Array(2).fill(0)); g[1][1] = 5; return g[1][1]; }`, `f()`},
 	} {
 		got := predicates(t, []string{"{ " + c[0] + "; return Key.id > (Key.score > 5 ? " + c[1] + " : 1) }", "{ " + c[0] + "; const x: any = " + c[1] + "; return Key.id > (Key.score > 5 ? x : 1) }"})
 		assert.Equal(t, compact(t, got[1]), compact(t, got[0]), c[0])
