@@ -10,3 +10,9 @@ var (
 
 // RaceDetector is raceDetector.
 const RaceDetector = raceDetector
+
+// The bounds of what runs on the loop before it was measured.
+const (
+	FirstRowsMax = firstRowsMax
+	LoopRowsMax  = loopRowsMax
+)

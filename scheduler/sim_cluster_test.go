@@ -3,12 +3,15 @@ package scheduler
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rankd/rankd/internal/testing/clustertest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/resp/cluster"
 	"github.com/rankd/rankd/resp/clusterclient"
 	"github.com/rankd/rankd/resp/sentinel"
@@ -291,13 +294,36 @@ func (c *simCluster) slots(node int) string {
 
 // simMaster is the master behind the second endpoint of a world, which sentinels name. One goroutine.
 type simMaster struct {
-	w      *simWorld
-	rng    *rand.Rand // nil: no sentinel names it
-	dialer *sentinel.Dialer
-	now    int        // which of the two servers is the master
-	since  clock.Time // when the dialer was told of it; zero: it was not
-	met    map[string]int
+	w         *simWorld
+	rng       *rand.Rand // nil: no sentinel names it
+	dialer    *sentinel.Dialer
+	now       int        // which of the two servers is the master
+	since     clock.Time // when the dialer was told of it; zero: it was not
+	epoch     int64      // the number of switches
+	state     *blocking.SentinelState
+	sentinels map[string]*simSentinel
+	whims     *rand.Rand // for what concerns sentinels alone
+	met       map[string]int
 }
+
+// A simSentinel is a sentinel that may have other news than the others, or belong to somebody else.
+type simSentinel struct {
+	down  bool
+	liar  bool // its address belongs to somebody else by now
+	old   bool // it has come back from an hour ago, before all switches
+	tells []string
+}
+
+// Sentinels of the simulation: the user has named two. Those have told of three others, of which one is a liar by now, and
+// later of two more that replace them.
+const (
+	simNamedSentinels   = 2
+	simHonestSentinels  = 2 // of which the named ones tell, at first
+	simLaterSentinels   = 2
+	simLiars            = 2 // the first of which honest sentinels tell, too
+	simSomebodysMaster  = "somebodys:6379"
+	simSentinelsAnswers = 2 * time.Millisecond // at most, each
+)
 
 // simMasterAddr is the address of a server that is, or was, the master.
 func simMasterAddr(server int) string { return fmt.Sprintf("server%d:6379", server) }
@@ -329,19 +355,145 @@ func (m *simMaster) open(o resp.Options) *resp.Client {
 			}
 		})
 	}
+	w.net.Listen(simSomebodysMaster, func(p *simPeer) {
+		s := w.accept(p)
+		s.role = func() string { return "master" }
+		w.violate("a client has gone to the master of somebody else, of whom a liar has told")
+	})
+	m.openSentinels()
 	o.Master = "m"
-	m.dialer = sentinel.NewDialerBy(w.sim.Loop, w.net, func(_ time.Duration, named func(error)) {
-		addr := simMasterAddr(m.now)
-		if w.cfg.redisTrouble() && m.rng.Float64() < 0.1 { // A sentinel does not know the latest master yet.
-			m.met["old names"]++
-			addr = simMasterAddr(1 - m.now)
+	m.dialer = sentinel.NewDialerBy(w.sim.Loop, w.net, func(_ time.Duration, named func(error)) { m.ask(named) })
+	return resp.NewClient(w.sim.Loop, m.dialer, o)
+}
+
+// openSentinels makes the sentinels.
+func (m *simMaster) openSentinels() {
+	m.whims, m.sentinels = rand.New(rand.NewPCG(m.w.seed, 0x6c69617273)), map[string]*simSentinel{}
+	add := func(kind string, n int) (addrs []string) {
+		for i := range n {
+			addr := fmt.Sprintf("%s%d:26379", kind, i)
+			m.sentinels[addr] = &simSentinel{liar: kind == "liar"}
+			addrs = append(addrs, addr)
 		}
-		w.sim.After(time.Duration(m.rng.Int64N(int64(2*time.Millisecond))), func() {
-			m.tell(addr)
-			named(nil)
+		return addrs
+	}
+	named, honest, later, liars := add("named", simNamedSentinels), add("honest", simHonestSentinels), add("later", simLaterSentinels), add("liar", simLiars)
+	for addr, s := range m.sentinels {
+		if s.liar {
+			s.tells = slices.Concat([]string{addr}, liars)
+		} else {
+			s.tells = slices.Concat([]string{addr}, named, honest, liars[:1])
+		}
+	}
+	for _, addr := range later {
+		m.sentinels[addr].down = true
+	}
+	m.state = blocking.NewSentinelState(named)
+	if !m.trusts(0.7) {
+		return
+	}
+	// All that were named are replaced, and one of the others comes back from an hour ago.
+	m.ask(func(error) {})
+	soon := simSentinelsAnswers + m.w.cfg.spread/4
+	m.w.sim.After(simSentinelsAnswers+m.within(soon), func() {
+		m.w.logf("two sentinels join")
+		for addr, s := range m.sentinels {
+			if !s.liar {
+				s.tells = slices.Concat([]string{addr}, named, honest, later, liars[:1])
+			}
+		}
+		for _, addr := range later {
+			m.sentinels[addr].down = false
+		}
+		m.ask(func(error) {})
+		m.w.sim.After(simSentinelsAnswers+m.within(soon), func() {
+			m.w.logf("the sentinels that were named are gone")
+			m.met["named ones gone"]++
+			for _, addr := range named {
+				m.sentinels[addr].down = true
+			}
+			m.sentinels[honest[0]].old = true
+			m.ask(func(error) {}) // It listens to another one now, and asks then.
 		})
 	})
-	return resp.NewClient(w.sim.Loop, m.dialer, o)
+}
+
+// trusts draws whether the world has something.
+func (m *simMaster) trusts(probability float64) bool { return m.whims.Float64() < probability }
+
+// within draws a duration.
+func (m *simMaster) within(most time.Duration) time.Duration {
+	return time.Duration(m.whims.Int64N(int64(most)))
+}
+
+// ask has the client ask sentinels for the master, as blocking.Sentinels does.
+func (m *simMaster) ask(named func(error)) { m.askNext(m.state.Named(), named) }
+
+func (m *simMaster) askNext(order []string, named func(error)) {
+	m.w.sim.After(m.within(simSentinelsAnswers), func() {
+		if m.w.sim.Ended() {
+			return
+		}
+		if len(order) == 0 {
+			named(m.askMore())
+			return
+		}
+		n := m.says(order[0])
+		if n == nil {
+			m.askNext(order[1:], named)
+			return
+		}
+		m.state.Believe(n)
+		m.tell(m.state.Master())
+		named(nil)
+	})
+}
+
+// askMore asks those of which others have told. If most of those that answer know the latest master, so does the client.
+func (m *simMaster) askMore() error {
+	var said []*blocking.Naming
+	latest := 0
+	for _, addr := range m.state.More() {
+		if n := m.says(addr); n != nil {
+			said = append(said, n)
+			if n.Epoch == m.epoch {
+				latest++
+			}
+		}
+	}
+	m.met["votes"]++
+	err := m.state.Vote(said)
+	m.w.check(latest <= len(said)/2 || err == nil && m.state.Master() == simMasterAddr(m.now), "%d of %d sentinels know the latest master, and %s is believed: %v",
+		latest, len(said), m.state.Master(), err)
+	for _, addr := range m.state.More() {
+		m.w.check(!strings.HasPrefix(addr, "liar1"), "%s is known, of which only liars tell", addr)
+	}
+	if err == nil {
+		m.tell(m.state.Master())
+	}
+	return err
+}
+
+// says is what a sentinel answers; nil: nothing.
+func (m *simMaster) says(addr string) *blocking.Naming {
+	s := m.sentinels[addr]
+	switch {
+	case s.down:
+		return nil
+	case s.liar && m.trusts(0.5): // It is of the same mind, and tells of others of its kind.
+		m.met["liars that agree"]++
+		return &blocking.Naming{Master: simMasterAddr(m.now), Epoch: m.epoch + 1000, Tells: s.tells}
+	case s.liar:
+		m.met["liars"]++
+		return &blocking.Naming{Master: simSomebodysMaster, Epoch: m.epoch + 1000, Tells: s.tells}
+	case s.old:
+		m.met["old hands"]++
+		return &blocking.Naming{Master: simMasterAddr(0), Epoch: 0, Tells: s.tells[:1+simNamedSentinels]}
+	case m.w.cfg.redisTrouble() && m.epoch > 0 && m.trusts(0.1): // It does not know the latest master yet.
+		m.met["old names"]++
+		return &blocking.Naming{Master: simMasterAddr(1 - m.now), Epoch: m.epoch - 1, Tells: s.tells}
+	}
+	return &blocking.Naming{Master: simMasterAddr(m.now), Epoch: m.epoch, Tells: s.tells}
 }
 
 // populate schedules the changes of the master.
@@ -361,13 +513,14 @@ func (m *simMaster) change() {
 	}
 	m.now = 1 - m.now
 	m.since = 0
+	m.epoch++
 	m.met["changes"]++
 	m.w.logf("server %d is the master", m.now)
 	if m.rng.Float64() < 0.7 {
 		at := m.now
 		m.w.sim.After(time.Duration(m.rng.Int64N(int64(5*time.Millisecond))), func() {
 			if at == m.now && !m.w.sim.Ended() {
-				m.tell(simMasterAddr(at))
+				m.ask(func(error) {})
 			}
 		})
 	}

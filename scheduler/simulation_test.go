@@ -181,7 +181,7 @@ func (e *encounters) checkThatNothingIsMissing(t *testing.T) {
 		"sleeps begun after Close", "calls given up before they have left", "shared reads", "replies too large", "traces: dropped", "traces: timers", "traces: gaps", "traces: flows of redis", "traces: flows of offload",
 		"traces: flows of timer", "traces: flows of http", "exchanges with a service", "exchanges given up on their way", "faults of a service", "traces: followers inline", "traces: followers pool", "traces: stretches on the loop",
 		"redirected commands", "cluster: MOV", "cluster: ASK", "cluster: TRYAGAIN", "cluster: failovers", "cluster: strangers", "cluster: commands of a node that is down", "cluster: stale maps", "cluster: half maps",
-		"sentinels: changes", "sentinels: old names", "sentinels: roles of an old master"} {
+		"sentinels: changes", "sentinels: named ones gone", "sentinels: votes", "sentinels: liars", "sentinels: liars that agree", "sentinels: old hands", "sentinels: old names", "sentinels: roles of an old master"} {
 		assert.NotZero(t, seen[what], what)
 	}
 	assert.Greater(t, e.mostWoken, 1000, "sleeps of orphans that have ended at one instant")

@@ -24,6 +24,7 @@ import (
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
+	"github.com/rankd/rankd/trace"
 )
 
 // A turn is what the loop does for a body between two waits of that body, in one callback.
@@ -110,8 +111,22 @@ type keptOf taskrun.Resident
 
 func (k *keptOf) Resident(string) (*taskrun.Resident, error) { return (*taskrun.Resident)(k), nil }
 
+// traced is runOn with what ran where.
+func traced(e scheduler.Engine, x *scheduler.Execution) (r *scheduler.Result, t *trace.Trace) {
+	x.Record = trace.Full
+	ended := make(chan struct{})
+	e.Submit(x, func(result *scheduler.Result) {
+		r, t = result, result.Recording.Trace()
+		close(ended)
+	})
+	<-ended
+	return r, t
+}
+
 // TestTurnsAreBounded: however much a request reads, the loop does a bounded part of it in one callback. It counts
-// commands, entries of replies, rows and numbered texts, and no time.
+// commands, entries of replies, rows and numbered texts, and no time. A node that computes, or makes rows without a wait, has
+// few on the loop until it was measured. Excepted are the rows of a lookup: what it asks for and decodes in a turn is bounded,
+// but its list of ids before, and its columns afterwards, are as long as its input, and so is a lookup wholly from memory.
 func TestTurnsAreBounded(t *testing.T) {
 	const n, entriesMax = 100_000, 10_000 // one list, or the replies of a part; builtin.listPart
 	redis, err := resptest.NewServer(func(args []string) []byte {
@@ -160,17 +175,19 @@ func TestTurnsAreBounded(t *testing.T) {
 	e := openAsync(t, scheduler.Config{Registry: reg, MaxRows: 100 * n})
 	for _, mode := range []plan.Mode{plan.Adaptive, plan.OffloadAll} {
 		clear(ts.most)
-		g := schedulertest.GraphFor(t, reg, catalog, "all",
+		g := schedulertest.GraphFor(t, reg, catalog, "last",
 			schedulertest.Node("list", "candidates", "", fmt.Sprintf(`"endpoint": "ep_0001", "key": "items", "entity": "product", "limit": %d`, n), ""),
 			schedulertest.Node("looked", "lookup", "list", `"endpoint": "ep_0001", "key": "item:{id}", "fields": ["final_score"], "missing": "drop"`, ""),
 			schedulertest.Node("kept", "resident", "", `"plan": "items", "entity": "product"`, ""),
 			strings.Replace(schedulertest.Node("both", "union", "looked", "", ""), `["looked"]`, `["looked", "kept"]`, 1),
-			schedulertest.Node("all", "dedupe", "both", "", ""))
+			schedulertest.Node("all", "dedupe", "both", "", ""),
+			schedulertest.Node("short", "candidates", "", `"endpoint": "ep_0001", "key": "items", "entity": "product", "limit": 100`, ""),
+			schedulertest.Node("few", "take", "short", `"count": 50`, ""),
+			strings.Replace(schedulertest.Node("last", "union", "all", "", ""), `["all"]`, `["all", "few"]`, 1))
 		x := &scheduler.Execution{Graph: g, UserID: 1, Residents: kept, Mode: mode, Params: expr.Params{}}
 		x.Params.SetIDs(kept.IDs.Extend())
-		r := runOn(e, x)
+		r, ran := traced(e, x)
 		require.NoError(t, r.Err)
-		assert.Equal(t, n+n/2, r.Outputs[0].Len(), "equal texts are equal ids")
 		t.Log(mode, ts.most)
 		assert.Zero(t, ts.most["core::resident"].texts, "rows that the engine keeps have their numbers")
 		assert.Positive(t, ts.most["core::candidates"].texts)
@@ -184,5 +201,23 @@ func TestTurnsAreBounded(t *testing.T) {
 				assert.LessOrEqual(t, most.rows, int64(entriesMax), op)
 			}
 		}
+		computed := map[trace.Place]int{}
+		for _, node := range ran.Nodes {
+			if node.ID == "all" {
+				assert.Equal(t, n+n/2, node.RowsOut, "equal texts are equal ids")
+			}
+			if node.Op == "core::candidates" || node.Op == "core::lookup" {
+				assert.Equal(t, trace.OnLoop, node.Place, node.ID)
+				continue
+			}
+			if computed[node.Place]++; node.Place == trace.OnPool {
+				continue
+			}
+			assert.Equal(t, plan.Adaptive, mode, "%s: nodes that compute stay off the loop", node.ID)
+			assert.LessOrEqual(t, node.RowsIn, scheduler.FirstRowsMax, node.ID)
+			assert.LessOrEqual(t, node.RowsOut, max(node.RowsIn, scheduler.LoopRowsMax), node.ID)
+		}
+		assert.Equal(t, mode == plan.Adaptive, computed[trace.Inline] > 0, "some have few rows")
+		assert.GreaterOrEqual(t, computed[trace.OnPool], 3)
 	}
 }

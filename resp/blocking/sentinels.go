@@ -33,17 +33,12 @@ const (
 	sentinelSilence  = 2 * time.Second        // after which a sentinel that reports switches gets a ping; after another one it is given up
 	sentinelPause    = 500 * time.Millisecond // between two attempts to hear of masters
 	sentinelMaxBytes = 1 << 16                // of one reply
-	sentinelsMore    = 32                     // that others have told of
 )
 
 // Sentinels find the master of a name, and learn when another server becomes master. From the first Master on, a
 // goroutine holds a connection to one of them (SUBSCRIBE +switch-master). Each call of Master begins with another
-// sentinel, so that a sentinel that is cut off from the others does no harm. Of all answers so far, the one with the
-// highest config-epoch counts.
-//
-// Each answer also tells of further sentinels. They are asked once no sentinel that the user has named answers, and
-// count only if most of those that answer name the same master: an address may belong to somebody else by then. Any
-// goroutine.
+// sentinel, so that a sentinel that is cut off from the others does no harm. Each answer also tells of further sentinels.
+// A SentinelState says who is asked, and what is believed. Any goroutine.
 type Sentinels struct {
 	name     string
 	clock    clock.Clock
@@ -55,11 +50,9 @@ type Sentinels struct {
 	end      context.CancelFunc
 	hearing  sync.Once
 
-	mu     sync.Mutex
-	turn   int // of asked: who is asked next
-	master string
-	epoch  int64     // of the master's config; a sentinel with a lower one does not know of the latest switch
-	more   []*Client // sentinels that others have told of
+	mu    sync.Mutex
+	state *SentinelState
+	more  []*Client // of state.More
 }
 
 // NewSentinels returns sentinels that were not asked yet. o.Addr lists them, and o.Master is the name of the master.
@@ -77,7 +70,7 @@ func NewSentinels(clk clock.Clock, o resp.Options, switched func(addr string)) *
 		each.Addr = addr
 		s.asked = append(s.asked, NewClient(clk, each))
 	}
-	s.each = each
+	s.each, s.state = each, NewSentinelState(strings.Split(o.Addr, ","))
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -97,23 +90,18 @@ func (s *Sentinels) all() []*Client {
 	return slices.Concat(s.asked, s.more)
 }
 
-// meet notes the sentinels that others have told of, and forgets those that they no longer tell of.
-func (s *Sentinels) meet(addrs []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var more []*Client
-	for _, addr := range addrs {
-		at := func(c *Client) bool { return c.Addr() == addr }
-		if len(more) == sentinelsMore || slices.ContainsFunc(s.asked, at) || slices.ContainsFunc(more, at) {
-			continue
-		}
-		if i := slices.IndexFunc(s.more, at); i >= 0 {
-			more = append(more, s.more[i])
+// follow takes what the state has just heard: it opens clients of the sentinels that it knows now, closes those of others,
+// and returns the master, of which the owner is told if it is another one than before. The caller holds mu.
+func (s *Sentinels) follow(before string) (master string) {
+	more := make([]*Client, len(s.state.More()))
+	for i, addr := range s.state.More() {
+		if at := slices.IndexFunc(s.more, func(c *Client) bool { return c.Addr() == addr }); at >= 0 {
+			more[i] = s.more[at]
 			continue
 		}
 		each := s.each
 		each.Addr = addr
-		more = append(more, NewClient(s.clock, each))
+		more[i] = NewClient(s.clock, each)
 	}
 	for _, c := range s.more {
 		if !slices.Contains(more, c) {
@@ -125,18 +113,21 @@ func (s *Sentinels) meet(addrs []string) {
 			c.Close()
 		}
 	}
+	if master = s.state.Master(); master != before && s.switched != nil {
+		s.switched(master)
+	}
+	return master
 }
 
 // Master returns the address of the master. It asks one sentinel after the other until one knows, within the time of ctx. Its error says what each answered.
 func (s *Sentinels) Master(ctx context.Context) (addr string, err error) {
 	s.hearing.Do(func() { go s.hear() })
 	s.mu.Lock()
-	turn := s.turn
-	s.turn++
+	order := s.state.Named()
 	s.mu.Unlock()
 	var failed []error
-	for i := range s.asked {
-		c := s.asked[(turn+i)%len(s.asked)]
+	for i, addr := range order {
+		c := s.asked[slices.IndexFunc(s.asked, func(c *Client) bool { return c.Addr() == addr })]
 		if ctx.Err() != nil || s.life.Err() != nil {
 			return "", answers(append(failed, cmp.Or(s.life.Err(), context.Cause(ctx))))
 		}
@@ -150,17 +141,15 @@ func (s *Sentinels) Master(ctx context.Context) (addr string, err error) {
 		}
 		failed = append(failed, err)
 	}
-	n, errs := s.askMore(ctx)
-	if n == nil {
+	master, errs := s.askMore(ctx)
+	if master == "" {
 		return "", answers(append(failed, errs...))
 	}
-	return s.learn(n), nil
+	return master, nil
 }
 
-var errSentinelsDisagree = errors.New("sentinels that others have told of do not agree on the master")
-
-// askMore asks all sentinels that others have told of. It returns what most of those say that answer.
-func (s *Sentinels) askMore(ctx context.Context) (n *naming, failed []error) {
+// askMore asks all sentinels that others have told of, and takes what most of those say that answer.
+func (s *Sentinels) askMore(ctx context.Context) (master string, failed []error) {
 	s.mu.Lock()
 	more := s.more
 	s.mu.Unlock()
@@ -168,29 +157,24 @@ func (s *Sentinels) askMore(ctx context.Context) (n *naming, failed []error) {
 	if by, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(by))
 	}
-	said, errs := make([]*naming, len(more)), make([]error, len(more))
+	said, errs := make([]*Naming, len(more)), make([]error, len(more))
 	var group sync.WaitGroup
 	for i, c := range more {
 		group.Go(func() { said[i], errs[i] = s.ask(c, limit) })
 	}
 	group.Wait()
-	said = slices.DeleteFunc(said, func(n *naming) bool { return n == nil })
-	for _, n := range said {
-		votes := 0
-		for _, other := range said {
-			if n.addr == other.addr {
-				votes++
-			}
-		}
-		if votes > len(said)/2 {
-			return n, nil
-		}
-	}
+	said = slices.DeleteFunc(said, func(n *Naming) bool { return n == nil })
 	failed = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if len(said) > 0 {
-		failed = append(failed, errSentinelsDisagree)
+	if len(said) == 0 {
+		return "", failed
 	}
-	return nil, failed
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.state.Master()
+	if err := s.state.Vote(said); err != nil {
+		return "", append(failed, err)
+	}
+	return s.follow(before), nil
 }
 
 // answers are those of sentinels that have not named the master, none nil.
@@ -208,27 +192,20 @@ func (a answers) Error() string {
 // Unwrap returns all answers.
 func (a answers) Unwrap() []error { return a }
 
-// naming is what a sentinel says. Immutable.
-type naming struct {
-	addr   string // of the master
-	epoch  int64
-	others []string // further sentinels, and the one that says so
-}
-
 // ask asks one sentinel.
-func (s *Sentinels) ask(c *Client, limit time.Duration) (*naming, error) {
+func (s *Sentinels) ask(c *Client, limit time.Duration) (*Naming, error) {
 	var b resp.Batch
 	b.Cmd("SENTINEL", "MASTER", s.name)
 	b.Cmd("SENTINEL", "SENTINELS", s.name)
-	n := &naming{others: []string{c.Addr()}}
+	n := &Naming{Tells: []string{c.Addr()}}
 	err := c.Do(&b, c.clock.Now().Add(limit), func(replies resp.Replies) (err error) {
-		if n.addr, n.epoch, err = parseMaster(replies.At(0)); err != nil {
+		if n.Master, n.Epoch, err = parseMaster(replies.At(0)); err != nil {
 			return err
 		}
 		if list := replies.At(1); list.Kind() == resp.Array { // Otherwise it denies that: those that were named are enough.
 			for other := range list.All() {
 				if addr, _, err := parseMaster(other); err == nil {
-					n.others = append(n.others, addr)
+					n.Tells = append(n.Tells, addr)
 				}
 			}
 		}
@@ -274,29 +251,20 @@ func parseMaster(reply resp.Reply) (addr string, epoch int64, err error) {
 	return net.JoinHostPort(host, port), epoch, nil
 }
 
-// learn takes what a sentinel says, and returns the address of the master as known now.
-func (s *Sentinels) learn(n *naming) string {
-	s.meet(n.others)
+// learn takes what a sentinel says that the user has named, and returns the address of the master as known now.
+func (s *Sentinels) learn(n *Naming) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.master != "" && n.epoch < s.epoch {
-		return s.master
-	}
-	s.epoch = n.epoch
-	if addr := n.addr; addr != s.master {
-		s.master = addr
-		if s.switched != nil {
-			s.switched(addr)
-		}
-	}
-	return s.master
+	before := s.state.Master()
+	s.state.Believe(n)
+	return s.follow(before)
 }
 
 // isMaster reports whether an address is the master's as far as is known.
 func (s *Sentinels) isMaster(addr string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return addr == s.master
+	return addr == s.state.Master()
 }
 
 // hear listens to one sentinel after the other. One that denies it is passed over for a while.

@@ -319,3 +319,33 @@ func TestSentinelsOfWhichOthersTell(t *testing.T) {
 	}
 	check("10.0.0.2:6379")
 }
+
+// TestSentinelVotes: what sentinels say of which others have told, and what is known then.
+func TestSentinelVotes(t *testing.T) {
+	for name, c := range map[string]struct {
+		said         []*Naming
+		master, more string
+		epoch        int64
+	}{
+		"one mind":               {[]*Naming{{"m:1", 5, []string{"a", "b"}}, {"m:1", 5, []string{"b", "a"}}, {"m:1", 5, []string{"c", "a", "b"}}}, "m:1", "a b c", 5},
+		"one of another mind":    {[]*Naming{{"x:9", 9, []string{"a", "x"}}, {"m:1", 5, []string{"b", "a"}}, {"m:1", 5, []string{"c", "a", "b"}}}, "m:1", "b c a", 5},
+		"one tells of its kind":  {[]*Naming{{"m:1", 5, []string{"a", "x", "y"}}, {"m:1", 5, []string{"b"}}, {"m:1", 5, []string{"c"}}}, "m:1", "a b c", 5},
+		"one has a great epoch":  {[]*Naming{{"m:1", 1 << 60, []string{"a"}}, {"m:1", 5, []string{"b"}}, {"m:1", 5, []string{"c"}}}, "m:1", "a b c", 5},
+		"one is behind":          {[]*Naming{{"m:1", 3, []string{"a"}}, {"m:1", 5, []string{"b"}}, {"m:1", 5, []string{"c"}}}, "m:1", "a b c", 5},
+		"a new one":              {[]*Naming{{"m:1", 5, []string{"a", "n"}}, {"m:1", 5, []string{"b", "n"}}}, "m:1", "a b n", 5},
+		"one alone":              {[]*Naming{{"m:1", 5, []string{"a", "b"}}}, "m:1", "a b", 5},
+		"as many as against it":  {[]*Naming{{"m:1", 5, []string{"a"}}, {"x:9", 5, []string{"b"}}}, "", "z", 0},
+		"none with its majority": {[]*Naming{{"m:1", 5, []string{"a"}}, {"x:9", 5, []string{"b"}}, {"y:9", 5, []string{"c"}}}, "", "z", 0},
+		"none":                   {nil, "", "z", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewSentinelState([]string{"named"})
+			s.meet([]string{"z", "named"})
+			err := s.Vote(c.said)
+			assert.Equal(t, c.master == "", err != nil)
+			assert.Equal(t, c.master, s.Master())
+			assert.Equal(t, c.more, strings.Join(s.More(), " "))
+			assert.Equal(t, c.epoch, s.epoch)
+		})
+	}
+}
