@@ -100,7 +100,7 @@ func WithAny(ctx context.Context, text string, use func(Caller) error) error {
 	}
 	var client Caller = blocking.NewClient(clock.NewReal(), o)
 	if server.Cluster {
-		client = blocking.NewCluster(clock.NewReal(), o)
+		client = blocking.NewCluster(clock.NewReal(), o, nil)
 	}
 	return with(ctx, client, func() error { return use(client) })
 }

@@ -1,6 +1,7 @@
 package blocking
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/rankd/rankd/loop"
@@ -25,11 +26,12 @@ type Cluster struct {
 }
 
 // NewCluster returns a client that has not connected yet. o.Addr lists one or more nodes, as "host:port,host:port";
-// the others are found. Deadlines are instants on clk, which must run in real time.
-func NewCluster(clk clock.Clock, o resp.Options) *Cluster {
+// the others are found. Deadlines are instants on clk, which must run in real time. onPanic receives a panic on the loop,
+// which contains it: see loop.Config.
+func NewCluster(clk clock.Clock, o resp.Options, onPanic func(recovered any, stack []byte)) *Cluster {
 	o = o.WithDefaults()
 	o.NoCoalesceReads = true // Its callers measure or write, as those of a Client.
-	host := reactor.New(reactor.Config{Clock: clk, BusyPoll: -1})
+	host := reactor.New(reactor.Config{Clock: clk, OnPanic: onPanic, BusyPoll: -1})
 	return &Cluster{
 		opts: o, spare: make(spareBuffers, buffersKeep),
 		host: host, loop: host.Loop(), client: clusterclient.New(host.Loop(), host, o),
@@ -49,14 +51,31 @@ func (c *Cluster) Exchange(b *resp.Batch, deadline clock.Time, buf *ReplyBuffer)
 		return resp.Replies{}, err
 	}
 	ended := make(chan error, 1)
+	over := false // loop only
+	end := func(err *error) {
+		if !over { // A call whose Do has panicked may end once more, and nobody waits for it.
+			over = true
+			ended <- *err
+		}
+	}
 	call := &resp.Call{Batch: *b, Deadline: deadline, Watch: buf.Watch, Done: func(call *resp.Call) {
+		if over {
+			return
+		}
+		err := errPanicked
+		defer end(&err)
 		buf.gathered.Add(call.Replies)
-		ended <- call.Err
+		err = call.Err
 	}}
 	posted := c.loop.Post(func() {
-		if err := c.client.Do(call); err != nil {
-			ended <- err
-		}
+		begun, err := false, errPanicked
+		defer func() {
+			if !begun {
+				end(&err)
+			}
+		}()
+		err = c.client.Do(call)
+		begun = err == nil
 	})
 	if posted {
 		select {
@@ -81,6 +100,9 @@ func (c *Cluster) start() error {
 	}
 	return nil
 }
+
+// errPanicked ends a call in whose work rankd itself has panicked: somebody waits for it.
+var errPanicked = errors.New("a callback of the client panicked")
 
 func (c *Cluster) opError(kind, cause error) error {
 	return &resp.OpError{Addr: c.opts.Addr, Kind: kind, Cause: cause}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
+	"github.com/rankd/rankd/resp/clusterclient"
 )
 
 // fakeSpan is the number of slots that have one owner each.
@@ -135,7 +137,7 @@ func (c *fakeCluster) client(o resp.Options) *Cluster {
 	if o.Addr == "" {
 		o.Addr = c.addrs[0] + "," + c.addrs[1]
 	}
-	client := NewCluster(clock.NewReal(), o)
+	client := NewCluster(clock.NewReal(), o, func(recovered any, stack []byte) { c.t.Errorf("panic: %v\n%s", recovered, stack) })
 	c.t.Cleanup(client.Close)
 	return client
 }
@@ -324,7 +326,7 @@ func TestClusterNodesFail(t *testing.T) {
 		require.ErrorIs(t, err, resp.ErrTooLarge)
 	})
 	t.Run("a deadline that has passed", func(t *testing.T) {
-		client := NewCluster(clock.NewReal(), resp.Options{Addr: "127.0.0.1:1"})
+		client := NewCluster(clock.NewReal(), resp.Options{Addr: "127.0.0.1:1"}, nil)
 		defer client.Close()
 		_, err := texts(client, new(resp.Batch), clock.First)
 		require.ErrorIs(t, err, resp.ErrDeadline)
@@ -333,4 +335,56 @@ func TestClusterNodesFail(t *testing.T) {
 		_, err = texts(client, &b, 0)
 		require.ErrorIs(t, err, resp.ErrConnect)
 	})
+}
+
+// A brokenWatch panics when replies come.
+type brokenWatch struct{}
+
+func (*brokenWatch) Sent(int, int, int, clock.Time) {}
+func (*brokenWatch) Replied(int, int, int)          { panic("a deliberate bug") }
+
+// A panic on the loop of the client goes to its owner. The call in whose work it came ends with an error, and others are as
+// good as ever.
+func TestAPanicOnTheLoopOfAClusterIsToldOf(t *testing.T) {
+	for name, watch := range map[string]*brokenWatch{"reading": {}, "beginning": nil} {
+		t.Run(name, func(t *testing.T) {
+			c := startCluster(t, 3)
+			var told atomic.Int32
+			o := resp.Options{Addr: c.addrs[0], ConnectTimeout: 10 * time.Second, RequestTimeout: 10 * time.Second}
+			client := NewCluster(clock.NewReal(), o, func(_ any, stack []byte) {
+				assert.NotEmpty(t, stack)
+				told.Add(1)
+			})
+			defer client.Close()
+			b, want := c.gets(0, 1, 2)
+			good := func() {
+				got, err := texts(client, b, 0)
+				require.NoError(t, err)
+				require.Equal(t, want, got)
+			}
+			good()
+			whole := client.client
+			exchange := func(replace *clusterclient.Client) {
+				ran := make(chan struct{})
+				require.True(t, client.loop.Post(func() { client.client = replace; close(ran) }))
+				<-ran
+			}
+			buf := new(ReplyBuffer)
+			buf.reset(client.opts.Limits)
+			if watch != nil {
+				buf.Watch = watch
+			} else {
+				exchange(nil)
+			}
+			one, _ := c.gets(1)
+			replies, err := client.Exchange(one, 0, buf)
+			if err == nil {
+				err = replies.At(0).Err() // It names the node.
+			}
+			require.Error(t, err)
+			require.Eventually(t, func() bool { return told.Load() > 0 }, 10*time.Second, time.Millisecond)
+			exchange(whole)
+			good()
+		})
+	}
 }

@@ -109,7 +109,7 @@ type client interface {
 // newClient returns the client of an endpoint that is a Redis.
 func newClient(cfg *scheduler.Config, ep *registry.Endpoint) client {
 	if ep.Cluster {
-		return respblocking.NewCluster(cfg.Clock, cfg.RedisOptions(ep))
+		return respblocking.NewCluster(cfg.Clock, cfg.RedisOptions(ep), cfg.OnPanic)
 	}
 	return respblocking.NewClient(cfg.Clock, cfg.RedisOptions(ep))
 }
