@@ -489,7 +489,7 @@ func (m *simMaster) says(addr string) *blocking.Naming {
 	case s.old:
 		m.met["old hands"]++
 		return &blocking.Naming{Master: simMasterAddr(0), Epoch: 0, Tells: s.tells[:1+simNamedSentinels]}
-	case m.w.cfg.redisTrouble() && m.epoch > 0 && m.trusts(0.1): // It does not know the latest master yet.
+	case m.w.cfg.redisTrouble() && m.epoch > 0 && m.trusts(0.4): // It does not know the latest master yet.
 		m.met["old names"]++
 		return &blocking.Naming{Master: simMasterAddr(1 - m.now), Epoch: m.epoch - 1, Tells: s.tells}
 	}
