@@ -458,7 +458,7 @@
   const instance = (a, b) => {
     if ((typeof b !== "object" || b === null) && typeof b !== "function") return a instanceof b;
     const method = b[Symbol.hasInstance];
-    if (method !== undefined && method !== null && method !== hasInstance) return !!apply(method, b, [a]);
+    if (method !== undefined && method !== null && method !== hasInstance) return !!host.condition(apply(method, b, [a]));
     if (typeof b !== "function" || !("prototype" in b)) return a instanceof b;
     if ((typeof a !== "object" || a === null) && typeof a !== "function") return false;
     const { prototype } = b;
