@@ -237,7 +237,7 @@ var plainer = []struct {
 	{regexp.MustCompile(`^TypeError: .*\b(?:[dD]ynamic|[hH]ost) (?:objects?|array)\b.*$`), "TypeError: Key, P, EP, the context and rows cannot be changed"},
 	{regexp.MustCompile(`^SyntaxError: (invalid character .*|unexpected end of JSON input|unexpected EOF|EOF)$`), "SyntaxError: the text is not JSON: $1"},
 	{regexp.MustCompile(`^SyntaxError: Invalid flags supplied to RegExp constructor '(.*)'$`), "SyntaxError: patterns of plan code have the flags g, i, m, s, u and y, each once, not $1"},
-	{regexp.MustCompile("^SyntaxError: Invalid regular expression \\(re2\\): (.*) \\(error parsing regexp: (.*)\\)$"), "SyntaxError: the pattern $1 has a fault: $2"},
+	{regexp.MustCompile(`^SyntaxError: Invalid regular expression \(re2\): (.*) \(error parsing regexp: (.*)\)$`), "SyntaxError: the pattern $1 has a fault: $2"},
 	{regexp.MustCompile(`^SyntaxError: Invalid group$`), "SyntaxError: patterns of plan code have no such group: (?:…), (?<name>…) and looking ahead and behind are there"},
 }
 

@@ -126,7 +126,7 @@ func traced(e scheduler.Engine, x *scheduler.Execution) (r *scheduler.Result, t 
 // TestTurnsAreBounded: however much a request reads, the loop does a bounded part of it in one callback. It counts
 // commands, entries of replies, rows and numbered texts, and no time. A node that computes, or makes rows without a wait, has
 // few on the loop until it was measured. Excepted are the rows of a lookup: what it asks for and decodes in a turn is bounded,
-// but its list of ids before, and its columns afterwards, are as long as its input, and so is a lookup wholly from memory.
+// but its list of ids before, and its columns afterwards, are as long as its input.
 func TestTurnsAreBounded(t *testing.T) {
 	const n, entriesMax = 100_000, 10_000 // one list, or the replies of a part; builtin.listPart
 	redis, err := resptest.NewServer(func(args []string) []byte {
