@@ -78,6 +78,7 @@ func TestLooks(t *testing.T) {
 		`({ a: true } as any)[{ toString: () => Key.country } as any]`, `(+{ [Symbol.toPrimitive]: () => Key.id } as any) == 1`,
 		`Object.keys(new Proxy({ a: 1 }, { getOwnPropertyDescriptor: () => ({ value: 1, configurable: true, enumerable: Key.id > 5 }) as any })).length == 1`,
 		`(() => { Object.getOwnPropertyDescriptor(Object.prototype, "__proto__")!.set!.call(Key.tags, []); return [...Key.tags as any].length == 0; })()`, `(() => { const o: any = {}; o.__proto__ = Key.id; return o == 5; })()`,
+		`(() => { const r: any = /a/y; Object.defineProperty(r, "global", { value: Key.id > 5 }); return "aa".replace(r, "b") == "ba"; })()`,
 		`1 instanceof ({ [Symbol.hasInstance]: () => Key.id > 5 } as any)`,
 		`[1, 2].concat({ length: 1, [Symbol.isConcatSpreadable]: Key.score > 1, 0: 5 } as any).length == 3`, `[1].concat({ get [Symbol.isConcatSpreadable]() { return Key.id > 5 } } as any).length == 2`,
 		`(() => { const a: any = [1]; a[Symbol.isConcatSpreadable] = Key.id; return a.concat(2).length == 2; })()`, `new RegExp({ [Symbol.match]: Key.id > 5, source: "a", flags: "" } as any).test("a")`,

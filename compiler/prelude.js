@@ -333,7 +333,7 @@
   guard("DataView.prototype", DataView.prototype, all(DataView.prototype));
   guard("String.prototype", String.prototype, ["toString", "valueOf"]);
   guard("Proxy", Proxy, ["revocable"]);
-  guard("RegExp.prototype", RegExp.prototype, all(RegExp.prototype).filter((name) => typeof name === "symbol"));
+  guard("RegExp.prototype", RegExp.prototype, all(RegExp.prototype).filter((name) => typeof name === "symbol"), 0, 0, (self) => first(["flags", "global", "unicode", "sticky", "ignoreCase"].map((name) => option(self, name))));
   guard("Error.prototype", Error.prototype, ["toString"]);
 
   // An array with tokens answers about plain values only if these come first.
