@@ -21,6 +21,7 @@ type host struct {
 	object     *goja.Object // the object at hostName: the calls of rewritten code and the exports of the runtime
 	broken     goja.Value   // what a fault left
 	brokenCall goja.Value   // a member of it, or a member that does not exist: gives broken
+	refused    *goja.Object // what plan code was last thrown for what it may not do; already reported
 
 	definitions []*definition
 	nodes       []*node // in the order of their making
@@ -110,9 +111,34 @@ func (h *host) seal() error {
 	function, _ := goja.AssertFunction(sealed)
 	_, err = function(goja.Undefined(), h.vm.ToValue(func(c goja.FunctionCall) goja.Value {
 		why := c.Argument(0).String()
-		panic(h.vm.NewTypeError("%s", why))
+		panic(h.refusal(why, "write what the code needs as a constant", h.vm.NewTypeError("%s", why)))
 	}))
-	return err
+	if err != nil || h.u.testing != nil { // a test that fails says so
+		return err
+	}
+	global := h.vm.GlobalObject()
+	referenceError := global.Get("ReferenceError")
+	for _, name := range missed {
+		get := func(goja.FunctionCall) goja.Value {
+			thrown, err := h.vm.New(referenceError, h.vm.ToValue(name+" is not defined"))
+			if err != nil {
+				panic(err)
+			}
+			panic(h.refusal("plans have no "+name, absent[name], thrown))
+		}
+		if err := global.DefineAccessorProperty(name, h.vm.ToValue(get), nil, goja.FLAG_TRUE, goja.FLAG_FALSE); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusal reports what plan code may not do, and returns what the code gets thrown. A plan that catches it is refused
+// all the same: elsewhere its code would not have failed.
+func (h *host) refusal(message, hint string, thrown *goja.Object) *goja.Object {
+	h.u.failAt(h.u.here(), "exception", message, hint)
+	h.refused = thrown
+	return thrown
 }
 
 // site returns the offset in the bundle of the name of the function that plan code has called.

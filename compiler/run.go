@@ -167,6 +167,7 @@ func (u *unit) failScript(err error) {
 		}
 	case errors.As(err, &tooDeep):
 		u.failAt(u.thrownAt(tooDeep.Stack()), "recursion", fmt.Sprintf("functions call each other more than %d levels deep", callDepthMax), "write a loop")
+	case errors.As(err, &thrown) && u.host.refused != nil && thrown.Value() == goja.Value(u.host.refused): // and reported
 	case errors.As(err, &thrown):
 		message, hint := u.thrownWords(thrown)
 		u.failAt(u.thrownAt(thrown.Stack()), "exception", message, hint)
@@ -189,6 +190,11 @@ var absent = map[string]string{
 	"Intl": "plans have no locales: the same source gives the same artifact", "structuredClone": "write { ...x }, or JSON.parse(JSON.stringify(x))",
 	"SharedArrayBuffer": noReach, "Atomics": noReach,
 }
+
+// missed are those of them that each engine of JavaScript has where plan code runs elsewhere. A plan that looks for one,
+// by typeof or in a try, would mean something else there.
+var missed = []string{"Date", "Intl", "Promise", "Function", "eval", "WeakRef", "Iterator", "SharedArrayBuffer", "Atomics", "structuredClone", "performance",
+	"crypto", "console", "setTimeout", "setInterval", "queueMicrotask"}
 
 // commonModule is the name in place of module that esbuild makes of export =.
 const commonModule = "stdin_module"
