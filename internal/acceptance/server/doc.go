@@ -10,4 +10,4 @@
 //
 //	RANKD_REQUIRE_CLIENTS=1                   a client that is not installed fails its test
 //	RANKD_REDIS_PYTHON=/path/to/python3       has the module redis (default: /usr/bin/python3)
-package endtoend
+package server

@@ -1,4 +1,4 @@
-package endtoend
+package server
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 // loggers are the calls of a logger in what accepts and reads connections, and in what a request of theirs reaches in
 // the library. Each has a bound: a stranger must not fill a log.
 var loggers = []string{
-	"../../engine.go: h.engine.options.Logger.Warn", // a reload causes it
+	"../../../engine.go: h.engine.options.Logger.Warn", // a reload causes it
 }
 
 // TestEachLineThatAStrangerCausesIsBounded lists the calls of the logger that accepting and reading can reach: all in
@@ -26,7 +26,8 @@ var loggers = []string{
 func TestEachLineThatAStrangerCausesIsBounded(t *testing.T) {
 	var found []string
 	for _, folder := range []string{
-		"../..", "..", "../session", "../httpfront", "../respfront", "../access", "../../reactor", "../../reactor/stream", "../../reactor/transport",
+		"../../..", "../../../serve", "../../../serve/session", "../../../serve/httpfront", "../../../serve/respfront", "../../../serve/access",
+		"../../../reactor", "../../../reactor/stream", "../../../reactor/transport",
 	} {
 		files, err := os.ReadDir(folder)
 		require.NoError(t, err)

@@ -1,5 +1,5 @@
 //go:build !race
 
-package endtoend
+package server
 
 const raceDetector = false

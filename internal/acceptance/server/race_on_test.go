@@ -1,6 +1,6 @@
 //go:build race
 
-package endtoend
+package server
 
 // raceDetector says whether this test was built with the race detector. The soak's server is
 // then built with it, too.
