@@ -305,7 +305,8 @@ func checkPlanCode(t *testing.T, seed uint64) (compiled, varying int) {
 		differ := false
 		for r := range rows {
 			want := wants[i][r]
-			if rows[r].id < 4 && strings.Contains(programs[i], "Set(") && strings.Contains(programs[i], "Key") {
+			asked := strings.Contains(programs[i], ".size") || strings.Contains(programs[i], ".has(")
+			if strings.Contains(programs[i], "Set(") && strings.Contains(programs[i], "Key") && (rows[r].id < 4 || !asked) {
 				continue // A set of tokens has each of them once, and not each value; here values agree with each other or with constants.
 			}
 			if !sameValue(want, got[r]) {
