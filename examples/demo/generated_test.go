@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 var drawn = os.DirFS("testdata/drawn")
 
 // TestPlansAreUpToDate compiles each source in the folder plans and compares it with its
-// artifact. After a change of a source or of the compiler, run go run ../../cmd/rankd compile plans -o artifacts. The artifacts have the same bytes on every processor.
+// artifact. After a change of a source or of the compiler, run go run ../../cmd/rankd compile plans -o artifacts.
+// The artifacts have the same bytes on every processor.
 func TestPlansAreUpToDate(t *testing.T) {
 	reg, err := registry.Default("dev")
 	require.NoError(t, err)
@@ -43,7 +44,7 @@ func TestPlansAreUpToDate(t *testing.T) {
 	c, err := compiler.New(config)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, c.Close()) }()
-	sources, err := compiler.Folder("../plans")
+	sources, err := compiler.Folder("plans")
 	require.NoError(t, err)
 	results, err := c.Compile(t.Context(), sources...)
 	require.NoError(t, err)
