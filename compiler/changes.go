@@ -223,7 +223,7 @@ func (r *rewriter) born(e ast.Expression, walk func()) {
 	r.insert(s.to, ")")
 }
 
-// function walks a function that is no arrow function.
+// function walks a function that is not an arrow function.
 func (r *rewriter) function(n *ast.FunctionLiteral) {
 	if n.Body == nil {
 		r.parts(n)

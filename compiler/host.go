@@ -49,7 +49,7 @@ func (h *host) install() error {
 	for name, f := range map[string]func(goja.FunctionCall) goja.Value{
 		"isToken": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(tokenOf(c.Argument(0)) != nil) },
 		"infix":   h.infix, "prefix": h.prefix, "test": h.test, "choose": h.choose, "value": h.value, "each": h.each,
-		"resolve": h.resolve, "look": h.look, "replaceAdder": h.replaceAdder, "condition": h.condition, "changed": h.changed, "forgets": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(forgets(c.Argument(0).String())) },
+		"resolve": h.resolve, "look": h.look, "replaceAdder": h.replaceAdder, "condition": h.condition, "changed": h.changed, "refuse": h.refuse, "forgets": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(forgets(c.Argument(0).String())) },
 		"trying": h.try, "math": h.math, "includes": h.includes, "at": h.at,
 		"convert": func(c goja.FunctionCall) goja.Value { return h.convertObject(c.Argument(0), c.Argument(1).String()) },
 		"iterate": func(c goja.FunctionCall) goja.Value { h.iterate(c.Argument(0), h.site()); return h.empty() },
@@ -109,10 +109,7 @@ func (h *host) seal() error {
 		return err
 	}
 	function, _ := goja.AssertFunction(sealed)
-	_, err = function(goja.Undefined(), h.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-		why := c.Argument(0).String()
-		panic(h.refusal(why, "write what the code needs as a constant", h.vm.NewTypeError("%s", why)))
-	}))
+	_, err = function(goja.Undefined(), h.vm.ToValue(h.refuse))
 	if err != nil || h.u.testing != nil { // a test that fails says so
 		return err
 	}
@@ -133,11 +130,22 @@ func (h *host) seal() error {
 	return nil
 }
 
+// refuse is called by the host's own scripts with what plan code may not do, and perhaps a hint.
+func (h *host) refuse(c goja.FunctionCall) goja.Value {
+	why, hint := c.Argument(0).String(), "write what the code needs as a constant"
+	if given := c.Argument(1); !goja.IsUndefined(given) {
+		hint = given.String()
+	}
+	panic(h.refusal(why, hint, h.vm.NewTypeError("%s", why)))
+}
+
 // refusal reports what plan code may not do, and returns what the code gets thrown. A plan that catches it is refused
-// all the same: elsewhere its code would not have failed.
+// all the same: elsewhere its code would not have failed. A test fails by the exception alone.
 func (h *host) refusal(message, hint string, thrown *goja.Object) *goja.Object {
-	h.u.failAt(h.u.here(), "exception", message, hint)
-	h.refused = thrown
+	if h.u.testing == nil {
+		h.u.failAt(h.u.here(), "exception", message, hint)
+		h.refused = thrown
+	}
 	return thrown
 }
 

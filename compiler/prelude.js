@@ -433,7 +433,7 @@
       replace(object, name, (original) => ({
         method(...args) {
           const from = name === "localeCompare" ? 1 : 0;
-          if (args[from] !== undefined || args[from + 1] !== undefined || name === "toLocaleString") throw new TypeError("plans have no locales: the same source gives the same artifact");
+          if (args[from] !== undefined || args[from + 1] !== undefined || name === "toLocaleString") host.refuse("plans have no locales: the same source gives the same artifact");
           return apply(original, this, args);
         },
       }).method);
@@ -489,7 +489,7 @@
   // The engine lacks properties of characters and matches nothing.
   const properties = /(?:^|[^\\])(?:\\\\)*\\[pP]\{/;
   const pattern = (re) => {
-    if (re.unicode && properties.test(re.source)) throw new SyntaxError("plan code has no patterns with \\p{…}: write ranges, as in [a-zà-ÿ]");
+    if (re.unicode && properties.test(re.source)) host.refuse("plan code has no patterns with \\p{…}", "write ranges, as in [a-zà-ÿ]");
     return re;
   };
   for (const name of ["Boolean", "Object", "Array", "Proxy", "Number", "RegExp"]) {
@@ -574,10 +574,10 @@
         if (!isObject(this) || !(this instanceof regExp) || token(args[0])) return apply(original, this, args);
         const source = apply(sourceOf, this, []), flags = apply(flagsOf, this, []), subject = `${args[0]}`;
         if (name === "exec" && (remembers[source] ??= host.forgets(source))) {
-          throw new SyntaxError("plan code has no capturing group that a match may leave out in a round, or for nothing: write (?:…) for it, or two patterns");
+          host.refuse("plan code has no capturing group that a match may leave out in a round, or for nothing", "write (?:…) for it, or two patterns");
         }
         if (flags.includes("i") && !flags.includes("u") && (apply(exec, folds, [source]) !== null || inFolds(subject))) {
-          throw new SyntaxError("plan code ignores the case of letters such as \\u212a, the sign of Kelvin, with the flags iu alone");
+          host.refuse("plan code ignores the case of letters such as \\u212a, the sign of Kelvin, with the flags iu alone", "write the flags iu");
         }
         return apply(original, this, [subject]);
       },

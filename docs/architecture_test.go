@@ -96,7 +96,7 @@ func TestRooms(t *testing.T) {
 		}
 	}
 	for name := range rows {
-		assert.True(t, found[name], "there is no room %s", name)
+		assert.True(t, found[name], "the page names the room %s, which does not exist", name)
 	}
 }
 

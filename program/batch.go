@@ -38,7 +38,7 @@ const batchExamples = `  rankd batch --users users.txt --plan_name complex_dag -
   rankd batch --users 'redis:user:{user}' --plan_name complex_dag --redis 10.0.0.5:6379 --out redis://10.0.0.6:6379 --out_key home`
 
 const batchUsageTemplate = `Usage:
-  rankd batch [flags]
+  {{.UseLine}}
 
 Examples:
 {{.Example}}

@@ -64,25 +64,18 @@ func Beside(file string) string {
 // Registry returns the tables in the folder of --registry_dir for an environment. An empty path
 // means those of the program's own, or else the built-in tables. The error names the flag.
 func Registry(own *rankd.Options, dir, env string) (*registry.Registry, error) {
-	if dir == "" && own.Registry != nil {
-		reg, err := registry.Load(own.Registry, env)
-		if err != nil {
-			return nil, registry.InFolder(own.RegistryName, err)
-		}
-		return reg.Named(own.RegistryName), nil
-	}
-	if dir == "" {
-		return registry.Default(env)
-	}
-	folder, err := openFolder("--registry_dir", dir)
-	if err != nil {
+	o := *own
+	if err := Folders(&o, "", dir, ""); err != nil {
 		return nil, err
 	}
-	reg, err := registry.Load(folder, env)
-	if err != nil { // one problem a line, each with its file
-		return nil, registry.InFolder("--registry_dir "+dir, err)
+	if o.Registry == nil {
+		return registry.Default(env)
 	}
-	return reg.Named("--registry_dir " + dir), nil
+	reg, err := registry.Load(o.Registry, env)
+	if err != nil { // one problem a line, each with its file
+		return nil, registry.InFolder(o.RegistryName, err)
+	}
+	return reg.Named(o.RegistryName), nil
 }
 
 // LockRegistry writes the lock file of the tables in the folder of --registry_dir: see [registry.Lock]. It returns the file's path and the names
@@ -109,17 +102,11 @@ func LockRegistry(dir string, onlyNew bool) (path string, added []string, err er
 // Models returns the models in the folder of --model_dir. An empty path means those of the program's own, or else nil.
 // The error names the flag.
 func Models(own *rankd.Options, dir string) (*gbdt.Set, error) {
-	if dir == "" && own.Models != nil {
-		return gbdt.ReadFolder(own.Models, own.ModelsName)
-	}
-	if dir == "" {
-		return nil, nil
-	}
-	folder, err := openFolder(modelFlag, dir)
-	if err != nil {
+	o := *own
+	if err := Folders(&o, "", "", dir); err != nil || o.Models == nil {
 		return nil, err
 	}
-	return gbdt.ReadFolder(folder, modelsName(dir))
+	return gbdt.ReadFolder(o.Models, o.ModelsName)
 }
 
 const modelFlag = "--model_dir"

@@ -49,10 +49,10 @@ func (e *EngineFlags) Format() rankd.Format {
 	return rankd.FormatFlat
 }
 
-// CheckOffer refuses a folder with a bad plan if the flags do not choose a plan, so that requests may name any plan
-// of the folder.
+// CheckOffer refuses a folder with a bad plan, that of a flag or of the program's own, if the flags do not choose a plan,
+// so that requests may name any plan of the folder.
 func (e *EngineFlags) CheckOffer(engine *rankd.Engine) error {
-	if e.PlansDir == "" || e.Plan != "" || e.PlanFile != "" {
+	if e.PlansDir == "" && e.Plans == nil || e.Plan != "" || e.PlanFile != "" {
 		return nil
 	}
 	all, err := engine.Plans()

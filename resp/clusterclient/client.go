@@ -178,10 +178,19 @@ func (c *Client) asker(number int) *resp.Client {
 	if !c.state.Strange(c.state.Addr(number)) {
 		return c.node(number)
 	}
+	c.dismiss() // whose Do has failed
 	o := c.optionsOf(number)
 	o.Identify, o.Connections = nil, 1
 	c.guest = resp.NewClient(c.loop, c.dialer, o)
 	return c.guest
+}
+
+// dismiss closes the client that asked another server, if there is one.
+func (c *Client) dismiss() {
+	if c.guest != nil {
+		c.retire(c.guest)
+		c.guest = nil
+	}
 }
 
 // retire closes the client of a node that nobody asks any more.
@@ -233,16 +242,13 @@ func (c *Client) answered(question *resp.Call) {
 	if c.closed {
 		return
 	}
-	if c.guest != nil {
-		c.retire(c.guest)
-		c.guest = nil
-	}
 	m, err := (*cluster.Map)(nil), question.Err
 	if err == nil {
 		if m, err = cluster.ParseSlots(question.Replies.At(0), c.state.Asked()); err != nil {
 			err = fmt.Errorf("redis %s: %w", c.state.Asked(), err)
 		}
 	}
+	c.dismiss() // The map is read: the replies were views into its connection.
 	if addr, ok := c.state.Answered(m, err, c.loop.Now()); ok {
 		c.ask(addr)
 		return
