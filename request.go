@@ -248,7 +248,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if graph != nil && graph.TextIDs {
 		params.SetIDs(kept.Extend())
 	}
-	c.Flow = scheduler.Flow(r.Flow)
+	c.Flow = r.Flow
 	c.Graph, c.UserID, c.Deltas = graph, r.UserID, r.SchemaDeltas
 	c.versioned = r.PlanVersion || c.alias != nil
 	c.traced, c.sampled = r.Trace, e.sample(c.Context)

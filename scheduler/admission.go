@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rankd/rankd/internal/list"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/loop/latency"
 	"github.com/rankd/rankd/registry"
@@ -240,10 +241,8 @@ func (a *Admission) unlink(x *Execution, runs bool) {
 	a.release(s)
 }
 
-// Flow says whose a request is: waiting requests take turns by caller, and those of one caller by connection. The numbers mean
-// nothing but themselves. Requests without a caller, number 0, take turns by connection alone. The zero value is a flow like any
-// other. Immutable.
-type Flow struct{ Caller, Connection uint64 }
+// Flow is that of a request: waiting requests take turns by it.
+type Flow = request.Flow
 
 // A share is what a connection, a caller or all callers together have of the queue. Shares form a tree: all callers,
 // a caller, its connections. A connection without a caller is at the level of callers. A share is freed when none of

@@ -141,6 +141,7 @@ const ExplainIDsMax = 100
 // RequireMax is how many nodes a request may require.
 const RequireMax = 64
 
-// Flow names a caller and one of its connections by two numbers that mean nothing else. Waiting requests take turns by
-// caller, and those of one caller by connection. Number 0 is a request without a caller. Immutable; any goroutine.
+// Flow says whose a request is: waiting requests take turns by caller, and those of one caller by connection. The numbers
+// mean nothing but themselves. Requests without a caller, number 0, take turns by connection alone. The zero value is a
+// flow like any other. Immutable; any goroutine.
 type Flow struct{ Caller, Connection uint64 }
