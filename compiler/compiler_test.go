@@ -220,6 +220,30 @@ func TestOnErrorIsEmitted(t *testing.T) {
 	assert.NotContains(t, string(strict.Artifact), "on_error")
 }
 
+// TestAPolicyIsEmitted: the artifact has the policy of the plan and the shares of nodes, and the loader takes them.
+func TestAPolicyIsEmitted(t *testing.T) {
+	r := compileFolder(t, newCompiler(t), write(t, map[string]string{"p.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "p", lenient: { onError: "auto", timeout: "40%", timeoutMs: 20, answerBy: "80%" },
+  build: (ctx) => ctx.viewer({ endpoint: EP.redis.redis_default }).follow({ endpoint: EP.redis.redis_default, fanout: 3, timeout: "30%" }) });`}))[0]
+	require.Empty(t, r.Errors)
+	g, err := plan.Load("p", r.Artifact, builtin.Catalog(), testRegistry(t))
+	require.NoError(t, err)
+	v, f := g.Nodes[0], g.Nodes[1]
+	assert.Equal(t, []any{plan.OnErrorPartial, plan.Percent(40), plan.Percent(80), 20 * time.Millisecond}, []any{v.OnError, v.Share, v.AnswerBy, v.Timeout})
+	assert.Equal(t, []any{plan.OnErrorPartial, plan.Percent(30), plan.Percent(80), time.Duration(0)}, []any{f.OnError, f.Share, f.AnswerBy, f.Timeout})
+	for options, want := range map[string]string{
+		`lenient: true`: "lenient must be an object, not true", `lenient: { onErr: "auto" }`: `lenient has no member "onErr"`, `lenient: { answerBy: [] }`: "lenient.answerBy must be a string or a number",
+		`lenient: { answerBy: "110%" }`: `lenient.answerBy: must be a share from "1%" to "99%", not "110%"`, `lenient: { onError: "empty" }`: `lenient.onError: must be "auto"`,
+	} {
+		r := compileFolder(t, newCompiler(t), write(t, map[string]string{"p.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "p",
+  ` + options + `, build: (ctx) => ctx.fixedSource({ rowCount: 1 }) });`}))[0]
+		require.Len(t, r.Errors, 1, options)
+		assert.Contains(t, r.Errors[0].Message, want)
+		assert.Equal(t, 3, r.Errors[0].Line)
+	}
+}
+
 // An onError that a node may not have is refused at its place in the plan.
 func TestOnErrorIsRefusedAtItsPlace(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -78,6 +78,7 @@ type artifactWriter struct {
 	exprs, preds *table
 	nodes        []any
 	lenient      bool             // some node says what happens if it fails
+	shares       bool             // some node has a share of the time
 	places       map[string]place // of values in the artifact, by path
 	trees        []string         // places of the expressions and predicates of the last node
 }
@@ -129,6 +130,7 @@ func (w *artifactWriter) node(n *node) {
 		object["expr_span"] = w.trees[0]
 	}
 	w.lenient = w.lenient || object[onErrorField] != nil || object[optionalField] != nil
+	w.shares = w.shares || object[shareField] != nil
 	w.nodes = append(w.nodes, object)
 }
 
@@ -145,6 +147,9 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	}
 	if w.lenient {
 		capabilities = append(capabilities, plan.OnErrorCapability)
+	}
+	if d.lenient != nil || w.shares {
+		capabilities = append(capabilities, plan.LenientCapability)
 	}
 	if d.returns != nil {
 		capabilities = append(capabilities, plan.ReturnsCapability)
@@ -167,6 +172,10 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	}
 	if d.returns != nil {
 		artifact["returns"] = d.returns
+	}
+	if d.lenient != nil {
+		artifact["lenient"] = d.lenient
+		maps.Copy(w.places, d.places)
 	}
 	if d.names != nil {
 		artifact["output_names"] = d.names

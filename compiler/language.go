@@ -47,6 +47,7 @@ type Option struct {
 const (
 	inputsField     = "inputs"
 	onErrorField    = "on_error"
+	shareField      = "timeout"
 	optionalField   = "optional"
 	schedulingField = "scheduling"
 )
@@ -56,9 +57,10 @@ var commonOptions = func() []Option {
 	scheduling := plan.ParamSchema{Name: schedulingField, Type: plan.Object, Fields: []plan.ParamSchema{
 		{Name: "inline", Type: plan.Bool}, {Name: "cost_estimate_us", Type: plan.Int},
 	}}
+	share := plan.SourceRule{OneOf: []string{"40%"}}                      // an example
 	empty := plan.SourceRule{OneOf: []string{plan.OnErrorEmpty.String()}} // an example
 	all := newOptions([]plan.ParamSchema{
-		{Name: "trace", Type: plan.String}, scheduling, {Name: "timeout_ms", Type: plan.Int},
+		{Name: "trace", Type: plan.String}, scheduling, {Name: "timeout_ms", Type: plan.Int}, {Name: shareField, Type: plan.Enum, Source: share},
 		{Name: onErrorField, Type: plan.Enum, Source: empty}, {Name: optionalField, Type: plan.Bool},
 	})
 	for i := range all {

@@ -126,6 +126,8 @@ type definition struct {
 	outputs []*node
 	names   []string         // of the outputs; nil: they have none
 	returns []registry.KeyID // nil: all columns
+	lenient map[string]any   // the policy as the artifact has it; nil: none
+	places  map[string]place // of its members
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
@@ -146,7 +148,7 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 		h.u.failAt(site.at, "definition", "definePlan takes one object", "write definePlan({ name: \"my_plan\", build: (ctx) => ... })")
 		return h.wrap(d)
 	}
-	options := []string{"name", "returns", "build"}
+	options := []string{"name", "returns", "lenient", "build"}
 	for _, name := range object.Keys() {
 		if !slices.Contains(options, name) {
 			near, _ := errtext.Nearest(name, options)
@@ -168,6 +170,9 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 	}
 	if returns := object.Get("returns"); returns != nil && !goja.IsUndefined(returns) {
 		h.returns(d, returns, site.option("returns", true))
+	}
+	if policy := object.Get("lenient"); policy != nil && !goja.IsUndefined(policy) {
+		h.lenient(d, policy, site.option("lenient", true))
 	}
 	build := object.Get("build")
 	if d.build, ok = goja.AssertFunction(build); !ok {
@@ -210,6 +215,36 @@ func (h *host) returns(d *definition, list goja.Value, at int) {
 			h.u.failAt(at, "returns", "returns has "+short(t)+" twice", "leave one out")
 		default:
 			d.returns = append(d.returns, t.key.ID)
+		}
+	}
+}
+
+// lenientMembers are the members of the policy of a plan, as artifacts name them.
+var lenientMembers = []string{"on_error", "timeout", "timeout_ms", "answer_by"}
+
+// lenient reads the policy of the plan. The loader checks the values.
+func (h *host) lenient(d *definition, policy goja.Value, at int) {
+	const example = `write lenient: { onError: "auto", timeout: "40%", answerBy: "80%" }`
+	object := objectOf(policy)
+	if object == nil {
+		if !h.isBroken(policy) {
+			h.u.failAt(at, "type", "lenient must be an object, not "+plainWords(policy), example)
+		}
+		return
+	}
+	d.lenient, d.places = make(map[string]any), map[string]place{"lenient": h.u.placed(at, "lenient")}
+	for _, name := range object.Keys() {
+		v := object.Get(name)
+		member := slices.IndexFunc(lenientMembers, func(m string) bool { return CamelCase(m) == name })
+		switch {
+		case member < 0:
+			h.u.failAt(at, "unknown-option", "lenient has no member "+quote(name), example)
+		case v == nil || goja.IsUndefined(v) || h.isBroken(v):
+		case !goja.IsString(v) && !goja.IsNumber(v):
+			h.u.failAt(at, "type", "lenient."+name+" must be a string or a number, not "+plainWords(v), example)
+		default:
+			d.lenient[lenientMembers[member]] = v.Export()
+			d.places["lenient."+lenientMembers[member]] = h.u.placed(at, "lenient."+name)
 		}
 	}
 }

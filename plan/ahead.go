@@ -82,8 +82,11 @@ func (n *Node) keepsRows() bool {
 // shares says how a node may read for a later one. The plan has to say the same about failures and time for both.
 func (n *Node) shares(later *Node) Sharing {
 	if n.Schema != later.Schema || n.OnError != later.OnError || n.Optional || later.Optional ||
-		n.OnDemand != later.OnDemand || n.Timeout != later.Timeout {
+		n.OnDemand != later.OnDemand || n.Timeout != later.Timeout || n.Share != later.Share || n.Granted != later.Granted {
 		return Apart
 	}
-	return n.Schema.ReadsAhead(n, later)
+	if sharing := n.Schema.ReadsAhead(n, later); sharing != Beside || n.Share == 0 { // Two keys in one call take longer than one.
+		return sharing
+	}
+	return Apart
 }

@@ -14,13 +14,16 @@ const (
 	OnErrorCapability = "cap.rankd.on_error.v1"
 	// ReturnsCapability: a plan may say which columns go out. An engine that does not know it would send them all.
 	ReturnsCapability = "cap.rankd.returns.v1"
+	// LenientCapability: a plan may say what holds for all nodes that read from outside (lenient), and a node may have a
+	// share of the time as its timeout.
+	LenientCapability = "cap.rankd.lenient.v1"
 	// OutputNamesCapability: a plan may name its outputs. An engine that does not know it would show them as one list.
 	OutputNamesCapability = "cap.rankd.output_names.v1"
 )
 
 // Capabilities returns the capabilities of this engine.
 func Capabilities() []string {
-	return []string{expr.Capability, OnErrorCapability, OutputNamesCapability, ReturnsCapability, capExtensions}
+	return []string{expr.Capability, LenientCapability, OnErrorCapability, OutputNamesCapability, ReturnsCapability, capExtensions}
 }
 
 // supported reports whether this engine has a capability.

@@ -144,7 +144,7 @@ func (c *compiler) node(index int) *Node {
 	doc, path := &c.doc.nodes[index], element("nodes", index)
 	n := &Node{
 		Index: index, ID: doc.id,
-		Timeout: doc.timeout, Inline: doc.inline, CostHint: doc.costHint,
+		Timeout: doc.timeout, Share: doc.share, Inline: doc.inline, CostHint: doc.costHint,
 		SourceSpan: doc.sourceSpan, ExprSpan: doc.exprSpan,
 	}
 	var known bool

@@ -59,6 +59,7 @@ type Node struct {
 	Prepared any                // what the op's Prepare has made
 	Trace    string             // the common parameter "trace"; "" if not given
 	Timeout  time.Duration      // timeout_ms; 0 means none
+	Share    Percent            // timeout: of what is left of the request's time at the start; it then counts in place of Timeout
 	Inline   *bool              // scheduling.inline; nil if not given
 	CostHint time.Duration      // scheduling.cost_estimate_us; 0 if not given
 	IsOutput bool               // whether some output names this node
@@ -68,6 +69,9 @@ type Node struct {
 	StandsFor *Node   // the node whose fallback this one is; nil if there is none
 	Optional  bool    // optional: the plan waits for the node only while a required one runs
 	OnDemand  bool    // whether the node runs only if a fallback needs it
+	AutoWhy   string  // why the policy of the plan chose OnError; "": it did not
+	Granted   bool    // Timeout and Share are those of the policy: they do not hold if the request requires the node
+	AnswerBy  Percent // the share of the request's time after which the plan gives the node up, unless the request requires it
 
 	// Ahead has the later nodes for which a run of this one reads, too, each behind those before it: see OpSchema.ReadsAhead.
 	Ahead []*Node

@@ -29,8 +29,11 @@ type NodeInfo struct {
 	Timeout  int64          `json:"timeout_ms,omitempty"`
 	Inline   *bool          `json:"inline,omitempty"`
 	CostHint int64          `json:"cost_estimate_us,omitempty"`
-	OnError  string         `json:"on_error,omitempty"` // "empty", "skip", "partial", "null" or "fallback"; empty for "fail"
-	Fallback string         `json:"fallback,omitempty"` // id of the node that runs if this one fails
+	OnError  string         `json:"on_error,omitempty"`         // "empty", "skip", "partial", "null" or "fallback"; empty for "fail"
+	AutoWhy  string         `json:"on_error_because,omitempty"` // why the plan's policy chose on_error, or why it left "fail"
+	Share    string         `json:"timeout,omitempty"`          // of what is left of the request's time: "40%"
+	AnswerBy string         `json:"answer_by,omitempty"`        // the share of the request's time after which the plan gives the node up
+	Fallback string         `json:"fallback,omitempty"`         // id of the node that runs if this one fails
 	Optional bool           `json:"optional,omitempty"`
 	Ahead    []string       `json:"reads_ahead_for,omitempty"` // ids of later nodes for which this one reads, too
 	// SourceSpan is the place in the plan's source, "plans/x.plan.ts:14:9", and ExprSpan the place
@@ -53,7 +56,7 @@ func (g *Graph) Info() Info {
 			Params:  n.paramInfo(),
 			Timeout: n.Timeout.Milliseconds(), Inline: n.Inline, CostHint: n.CostHint.Microseconds(),
 			SourceSpan: n.SourceSpan, ExprSpan: n.ExprSpan,
-			Optional: n.Optional,
+			Optional: n.Optional, AutoWhy: n.AutoWhy, Share: n.Share.String(), AnswerBy: n.AnswerBy.String(),
 		}
 		for _, later := range n.Ahead {
 			info.Nodes[i].Ahead = append(info.Nodes[i].Ahead, later.ID)

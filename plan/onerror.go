@@ -84,8 +84,9 @@ func (r *reader) onErrorValue(v *jsondoc.Value, node, path string) (value *OnErr
 // onErrors resolves on_error and optional of all nodes, and finds the nodes on demand. The nodes are linked.
 func (c *compiler) onErrors() {
 	for i, n := range c.graph.Nodes {
-		c.report(c.onError(n, &c.doc.nodes[i].onErrorDocument))
+		c.report(c.onError(n, &c.doc.nodes[i]))
 	}
+	c.applyPolicy()
 	if !c.graph.Lenient || len(c.faults) > 0 {
 		return
 	}
@@ -99,14 +100,17 @@ func (c *compiler) onErrors() {
 }
 
 // onError resolves what the artifact says of one node.
-func (c *compiler) onError(n *Node, doc *onErrorDocument) *Error {
+func (c *compiler) onError(n *Node, doc *nodeDocument) *Error {
 	path := element("nodes", n.Index)
 	for _, field := range [...]struct {
-		name  string
-		given bool
-	}{{"on_error", doc.onError != nil}, {"optional", doc.optional != nil}} {
-		if field.given && !slices.Contains(c.doc.capabilities, OnErrorCapability) {
-			return c.fail(n.ID, member(path, field.name), "needs %s in capabilities_required", errtext.Quote(OnErrorCapability))
+		name, capability string
+		given            bool
+	}{
+		{"on_error", OnErrorCapability, doc.onError != nil}, {"optional", OnErrorCapability, doc.optional != nil},
+		{"timeout", LenientCapability, doc.share != 0},
+	} {
+		if field.given && !slices.Contains(c.doc.capabilities, field.capability) {
+			return c.fail(n.ID, member(path, field.name), "needs %s in capabilities_required", errtext.Quote(field.capability))
 		}
 	}
 	n.Optional = doc.optional != nil && *doc.optional

@@ -24,6 +24,7 @@ type document struct {
 	outputs       []string
 	outputNames   []string        // nil: the outputs have none
 	returns       []*registry.Key // nil: all columns
+	lenient       lenientPolicy
 	exprs         map[string]*expr.Expr
 	preds         map[string]*expr.Pred
 	capabilities  []string // ascending, no duplicates
@@ -39,6 +40,7 @@ type nodeDocument struct {
 	inline     *bool
 	costHint   time.Duration
 	timeout    time.Duration
+	share      Percent
 	sourceSpan string // "" if absent, or not a string; as is exprSpan
 	exprSpan   string
 
@@ -138,6 +140,7 @@ func (r *reader) read(artifact []byte) *document {
 	}
 	r.outputNames(&root, d)
 	r.returns(&root, d)
+	r.lenient(&root, d)
 	r.report(r.extensions(&root, "", "", d.capabilities))
 	for i := range nodes.Items {
 		r.report(r.extensions(&nodes.Items[i], d.nodes[i].id, element("nodes", i), d.capabilities))
@@ -253,6 +256,8 @@ func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument) {
 	n.params = v.Get("params")
 
 	n.timeout, bad = r.duration(v, n.id, path, "timeout_ms", 1, time.Millisecond)
+	r.report(bad)
+	n.share, bad = r.percent(v, n.id, path, "timeout")
 	r.report(bad)
 	r.report(r.scheduling(v, path, &n))
 	n.onErrorDocument, bad = r.onError(v, n.id, path)

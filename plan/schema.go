@@ -118,6 +118,10 @@ type OpSchema struct {
 	// Reads returns the columns that a node reads from its inputs, RefReads those from its node
 	// references, and Writes those that it adds or replaces. Nil means none.
 	Reads, RefReads, Writes ColumnsOf
+	// Outside says that a node waits for what is outside of the engine: Redis, a service.
+	Outside bool
+	// Filters says that a node drops rows by what it reads of each, as a filter does.
+	Filters bool
 	// AddsColumns says that the rows of the result are rows of the first input, with the columns of Writes.
 	AddsColumns bool
 	// Inherits says which other columns the rows of a node have.

@@ -188,6 +188,8 @@ type Policy struct {
 	Connections    int           // connections of one client
 	ConnectTimeout time.Duration // of one connection attempt
 	RequestTimeout time.Duration // of an HTTP request; for Redis, of the time without a byte while it owes replies
+	OnError        string        // "fail": no plan's policy makes its nodes lenient; empty: the policy decides
+	TimeoutPercent int           // in place of the share that a plan's policy gives its lenient nodes; 0: none
 	Username       string        // AUTH, with Password
 	Password       Secret        // AUTH; Registry.ReadSecrets fills it in
 	Database       int           // SELECT; 0 means none

@@ -89,6 +89,8 @@ var settings = []*setting{
 	{name: "policy.connections", at: func(e *Endpoint) any { return &e.Policy.Connections }, least: 1, most: connectionsLimit, column: true},
 	{name: "policy.connect_timeout_ms", at: func(e *Endpoint) any { return &e.Policy.ConnectTimeout }, least: 1, most: timeoutLimit, column: true},
 	{name: "policy.request_timeout_ms", at: func(e *Endpoint) any { return &e.Policy.RequestTimeout }, least: 1, most: timeoutLimit, column: true},
+	{name: "policy.on_error", at: func(e *Endpoint) any { return &e.Policy.OnError }, one: []string{"auto", "fail"}},
+	{name: "policy.timeout_percent", at: func(e *Endpoint) any { return &e.Policy.TimeoutPercent }, least: 1, most: 99},
 	{name: "policy.username", at: func(e *Endpoint) any { return &e.Policy.Username }, need: isRedis, url: true, column: true},
 	{name: "policy.password", at: func(e *Endpoint) any { return &e.Policy.Password }, need: isRedis, url: true, column: true, hidden: true},
 	{name: "policy.database", at: func(e *Endpoint) any { return &e.Policy.Database }, need: isRedis, most: databaseLimit, column: true},

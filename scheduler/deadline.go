@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rankd/rankd/loop/clock"
@@ -15,6 +16,7 @@ type bounds struct {
 	arrived     clock.Time
 	deadline    clock.Time    // of the request; zero: none
 	nodeTimeout time.Duration // the engine's, of each node; zero: none
+	required    []int         // Execution.Required
 }
 
 // timeLimited reports whether a node has a deadline.
@@ -22,18 +24,31 @@ func (b *bounds) timeLimited(node *plan.Node) bool {
 	return b.deadline != 0 || b.nodeTimeout != 0 || node.Timeout != 0
 }
 
-// nodeDeadline returns the effective deadline of a node. It is the earliest of three: the request's deadline, and,
-// from the start of the node, the engine's timeout and the plan's timeout for this node. Zero means that there is
-// none.
+// nodeDeadline returns the effective deadline of a node. It is the earliest of four: the request's deadline, the
+// instant by which the plan gives a lenient node up, and, from the start of the node, the engine's timeout and the
+// plan's timeout for this node. Zero means that there is none.
 func (b *bounds) nodeDeadline(node *plan.Node, start clock.Time) clock.Time {
 	deadline := b.deadline
 	if b.nodeTimeout > 0 {
 		deadline = deadline.Earlier(start.Add(b.nodeTimeout))
 	}
-	if node.Timeout > 0 {
+	required := b.requires(node.Index)
+	if node.AnswerBy > 0 && b.deadline != 0 && !required {
+		deadline = deadline.Earlier(b.arrived.Add(node.AnswerBy.Of(b.deadline.Sub(b.arrived))))
+	}
+	switch {
+	case node.Granted && required:
+	case node.Share > 0 && b.deadline != 0:
+		deadline = deadline.Earlier(start.Add(node.Share.Of(b.deadline.Sub(start))))
+	case node.Timeout > 0:
 		deadline = deadline.Earlier(start.Add(node.Timeout))
 	}
 	return deadline
+}
+
+// requires reports whether the request requires a node. Such a node counts as neither lenient nor optional.
+func (b *bounds) requires(node int) bool {
+	return len(b.required) > 0 && slices.Contains(b.required, node)
 }
 
 // nodeLate returns the error of a node whose effective deadline has passed, with the time since start. If it is the

@@ -143,7 +143,9 @@ func (in *inliner) nextStep() bool {
 	if j.Late(true) {
 		r.profile.counts.NodeTimeouts++
 		r.profile.countLate(nil)
-		err = r.TimedOut(j, end)
+		if err = r.CheckStart(j, j.Started); err == nil {
+			err = r.TimedOut(j, end)
+		}
 	}
 	if err != nil {
 		r.Fail(node.Index, err, end, end)

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/rankd/rankd/internal/outcome"
 	"github.com/rankd/rankd/loop/clock"
@@ -39,11 +38,6 @@ func (s *State) letGo(n *plan.Node) {
 	for _, i := range n.Holds {
 		s.read(i)
 	}
-}
-
-// requires reports whether the request requires a node. Such a node counts as neither lenient nor optional.
-func (s *State) requires(node int) bool {
-	return len(s.required) > 0 && slices.Contains(s.required, node)
 }
 
 // OnlyOptional reports whether only optional nodes run, and nothing else will start before they have settled. The

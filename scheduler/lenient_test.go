@@ -63,6 +63,11 @@ func newBrokenTasks() *brokenTasks {
 			b.stopped <- err
 			return rowset.RowSet{}, err
 		}},
+		// slow reads from outside for so long.
+		{Op: "test::slow", Inputs: 1, Output: task.PassThrough, Place: task.Waits, Forgets: true, Params: []plan.ParamSchema{{Name: "ms", Type: plan.Int, Required: true}},
+			Run: func(c *task.Ctx) (rowset.RowSet, error) {
+				return c.Inputs[0], c.Sleep(time.Duration(c.Node.Params.Int("ms")) * time.Millisecond)
+			}},
 		// after has a body that is about to end settle first.
 		{Op: "test::after", Inputs: 1, Output: task.PassThrough, Place: task.OnLoop, Forgets: true, Run: func(c *task.Ctx) (rowset.RowSet, error) {
 			for len(b.ended) == 0 {
@@ -94,6 +99,69 @@ func lenientGraph(t *testing.T, b *brokenTasks, output string, nodes ...string) 
 	g, err := plan.Load("test.plan.json", []byte(artifact), builtins(t, b.specs...), testRegistry(t))
 	require.NoError(t, err)
 	return g
+}
+
+// punctualGraph is lenientGraph for a plan with a policy, "lenient" as its member.
+func punctualGraph(t *testing.T, b *brokenTasks, policy, output string, nodes ...string) *plan.Graph {
+	t.Helper()
+	artifact := strings.Replace(schedulertest.PlanJSON(output, nodes...), `"schema_version"`,
+		`"capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.on_error.v1"], "lenient": `+policy+`, "schema_version"`, 1)
+	g, err := plan.Load("test.plan.json", []byte(artifact), builtins(t, b.specs...), testRegistry(t))
+	require.NoError(t, err)
+	return g
+}
+
+// TestAPlanAnswersByItsTime: what reads from outside is given up by the share of the deadline that the plan says, and
+// what computes behind it runs on.
+func TestAPlanAnswersByItsTime(t *testing.T) {
+	three := node("src", "fixed_source", "", `"row_count": 3`, "")
+	slow := func(id, input string, wait int, more string) string {
+		return node(id, "slow", input, fmt.Sprintf(`"ms": %d`, wait), more)
+	}
+	const forever, longer, lenient = 1 << 40, 150, `"on_error": "empty"`
+	for _, c := range []struct {
+		name, policy string
+		deadline     time.Duration // 0: none
+		nodes        []string
+		required     []int
+		want         []int64
+		told         []string
+		err          error
+	}{
+		{"a node that runs then", `{"answer_by": "1%"}`, 10 * time.Second, []string{three, slow("x", "src", forever, lenient), concatNode("c", "src", "x"), vmNode("v", "c"),
+			node("out", "sort", "v", `"by": 2001, "order": "desc"`, "")}, nil, []int64{3, 2, 1}, []string{"x failed"}, scheduler.ErrNodeTimeout},
+		{"a node that waits then", `{"answer_by": "1%"}`, 10 * time.Second, []string{three, sleepNode("r", "src", longer*time.Millisecond), slow("x", "r", 0, lenient), concatNode("out", "src", "x")},
+			nil, []int64{1, 2, 3}, []string{"x failed"}, scheduler.ErrDeadlineBeforeStart},
+		{"one behind the other", `{"answer_by": "1%"}`, 10 * time.Second, []string{three, slow("x", "src", forever, `"on_error": "skip"`), slow("y", "x", forever, lenient), concatNode("out", "src", "y")},
+			nil, []int64{1, 2, 3}, []string{"x failed", "y failed"}, nil},
+		{"a node that the request requires", `{"answer_by": "1%", "timeout": "1%"}`, 10 * time.Second, []string{three, slow("x", "src", longer, lenient), concatNode("out", "src", "x")},
+			[]int{1}, []int64{1, 2, 3, 1, 2, 3}, []string{"x ok"}, nil},
+		{"a node that computes", `{"answer_by": "1%"}`, 10 * time.Second, []string{three, sleepNode("x", "src", longer*time.Millisecond), concatNode("out", "src", "x")},
+			nil, []int64{1, 2, 3, 1, 2, 3}, nil, nil},
+		{"without a deadline", `{"answer_by": "1%"}`, 0, []string{three, slow("x", "src", longer, lenient), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3, 1, 2, 3}, []string{"x ok"}, nil},
+		{"a share of the time", `{"timeout": "1%"}`, 10 * time.Second, []string{three, slow("x", "src", forever, lenient), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3}, []string{"x failed"}, scheduler.ErrNodeTimeout},
+		{"the node's own share", `{}`, 10 * time.Second, []string{three, slow("x", "src", forever, lenient+`, "timeout": "1%"`), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3}, []string{"x failed"}, scheduler.ErrNodeTimeout},
+		{"a share goes before a number", `{"timeout": "99%", "timeout_ms": 1}`, time.Minute, []string{three, slow("x", "src", longer, lenient), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3, 1, 2, 3}, []string{"x ok"}, nil},
+		{"the number without a deadline", `{"timeout": "99%", "timeout_ms": 10}`, 0, []string{three, slow("x", "src", forever, lenient), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3}, []string{"x failed"}, scheduler.ErrNodeTimeout},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // It waits nearly all of its time.
+			b := newBrokenTasks()
+			g := punctualGraph(t, b, c.policy, "out", c.nodes...)
+			forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
+				x := &scheduler.Execution{Graph: g, UserID: 1, Required: c.required}
+				if c.deadline > 0 {
+					x.Deadline = e.(interface{ Clock() clock.Clock }).Clock().Now().Add(c.deadline)
+				}
+				r := runOn(e, x)
+				requireRows(t, r, c.want...)
+				assert.Equal(t, c.told, statuses(r))
+				if c.err != nil {
+					assert.ErrorIs(t, r.Completeness()[0].Err, c.err)
+				}
+			})
+		})
+	}
 }
 
 // onError and optional are further members of a node.

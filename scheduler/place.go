@@ -136,7 +136,7 @@ func (r *run) isCheap(index int) bool {
 //
 // A chain is a run of computing nodes of which each is the only reader of the one before. Offloaded
 // from some node on, it is one job: one way to the pool and back for all its nodes. A chain is
-// split where a node is an output, waits, is lenient, is Expensive, or may not run inline by the plan.
+// split where a node is an output, waits, is lenient, has a share of the time as its timeout, is Expensive, or may not run inline by the plan.
 func (p *profile) findChains(g *plan.Graph) {
 	followed := make([]bool, len(g.Nodes)) // nodes that follow one
 	for i, node := range g.Nodes {
@@ -169,7 +169,7 @@ func (p *profile) findChains(g *plan.Graph) {
 // fuses reports whether a node may be part of a chain.
 func (p *profile) fuses(g *plan.Graph, node int) bool {
 	n, hint := &p.nodes[node], g.Nodes[node].Inline
-	return n.there == onPool && !n.spec.Expensive && !g.Nodes[node].Lenient() && (hint == nil || *hint)
+	return n.there == onPool && !n.spec.Expensive && !g.Nodes[node].Lenient() && g.Nodes[node].Share == 0 && (hint == nil || *hint)
 }
 
 // earlierTimeout returns the lesser of two timeouts, of which zero means none.

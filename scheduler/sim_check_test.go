@@ -138,13 +138,17 @@ func (w *simWorld) mayFail(q *simRequest, err error) bool {
 			return false
 		}
 		passed := q.deadline.Passed(w.sim.Now())
+		if late.OfRequest() && isNode && !w.stalled {
+			n := nodeOf(q.graph, node.Node)
+			w.check(n.AnswerBy == 0 || slices.Contains(q.required, n.Index), "request %d waited for node %s until its deadline, and should have answered by %s of it", q.user, n.ID, n.AnswerBy)
+		}
 		switch late.Kind {
 		case ErrRequestDeadline:
 			return passed && !isNode
 		case ErrDeadlineBeforeStart: // between two readings of the clock
 			return passed && isNode && w.stalled
 		case ErrNodeTimeout:
-			return isNode && (passed || c.nodeTimeout > 0 || nodeOf(q.graph, node.Node).Timeout > 0)
+			return isNode && (passed || w.limited(q, nodeOf(q.graph, node.Node)))
 		}
 		return false
 	case errors.Is(err, cpupool.ErrQueueFull):
@@ -255,6 +259,9 @@ func (w *simWorld) checkSettled() {
 // checkState checks a request in flight, of which that many nodes are active, between two callbacks.
 func (w *simWorld) checkState(r *run, active int) {
 	s, user := &r.State, r.Req.UserID
+	for j := r.active.First(); j != nil && s.deadline != 0; j = j.link.Next() {
+		w.checkPunctual(user, j, s)
+	}
 	inflight := 0
 	for i := range s.nodes {
 		n := &s.nodes[i]

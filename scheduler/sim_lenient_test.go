@@ -3,14 +3,18 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/internal/outcome"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -46,6 +50,28 @@ func (m *planMaker) beLenient() {
 		}
 		if w.hits(0.4) {
 			m.nodes[i].lenient += `, "optional": true`
+		}
+	}
+}
+
+// bePunctual gives the plan a policy, and nodes shares of the time. It draws from a generator of its own.
+func (m *planMaker) bePunctual(name string) {
+	rng := rand.New(rand.NewPCG(m.w.seed, xxhash.Sum64String(name)))
+	if rng.IntN(2) == 0 {
+		return
+	}
+	share := func() string { return fmt.Sprintf(`"%d%%"`, 1+rng.IntN(99)) }
+	m.policy = `, "lenient": {"answer_by": ` + share()
+	if rng.IntN(2) == 0 {
+		m.policy += `, "on_error": "auto"`
+	}
+	if rng.IntN(2) == 0 {
+		m.policy += `, "timeout": ` + share()
+	}
+	m.policy += "}"
+	for i := range m.nodes {
+		if rng.IntN(5) == 0 {
+			m.text[i] += `, "timeout": ` + share()
 		}
 	}
 }
@@ -271,9 +297,32 @@ func (w *simWorld) mayFallShort(q *simRequest, n *plan.Node, err error) bool {
 	case errors.Is(err, task.ErrTooManyRows):
 		return w.cfg.maxRows > 0
 	case errors.As(err, &late): // its own limit: the request's deadline is over for all nodes
-		return late.Kind == ErrNodeTimeout && late.Elapsed >= late.Limit && (w.cfg.nodeTimeout > 0 || n.Timeout > 0)
+		before := late.Kind == ErrDeadlineBeforeStart && n.AnswerBy > 0
+		return (late.Kind == ErrNodeTimeout || before) && late.Elapsed >= late.Limit && w.limited(q, n)
 	}
 	return w.mayFail(q, &NodeError{Node: n.ID, Op: n.Op, Err: err})
+}
+
+// limited reports whether a node has a limit besides the deadline of the request.
+func (w *simWorld) limited(q *simRequest, n *plan.Node) bool {
+	byPolicy := q.deadline != 0 && !slices.Contains(q.required, n.Index) && n.AnswerBy > 0
+	return w.cfg.nodeTimeout > 0 || n.Timeout > 0 || n.Share > 0 || byPolicy
+}
+
+// lateness is how long after its limit a node may still be seen to run: the loop looks at its timers each millisecond.
+const lateness = 2 * time.Millisecond
+
+// checkPunctual checks that no node runs on after its share of the time, or after that of its request.
+func (w *simWorld) checkPunctual(user int64, j *asyncJob, s *State) {
+	share := func(of plan.Percent, from clock.Time) clock.Time {
+		return from.Add(time.Duration(float64(s.deadline.Sub(from)) * float64(of) / 100)).Add(lateness)
+	}
+	n, now := j.node, w.sim.Now()
+	if w.stalled || j.started == 0 || slices.Contains(w.requests[user-1].required, n.Index) {
+		return
+	}
+	w.check(n.AnswerBy == 0 || now < share(n.AnswerBy, s.arrived), "request %d: node %s runs on after %s of the request's time", user, n.ID, n.AnswerBy)
+	w.check(n.Share == 0 || now < share(n.Share, j.started), "request %d: node %s runs on after %s of the time that was left", user, n.ID, n.Share)
 }
 
 // fault is a reply that a server was told to spoil.

@@ -38,6 +38,8 @@ type planMaker struct {
 	w     *simWorld
 	nodes []plannedNode
 	text  []string // of each node
+
+	policy string // of the plan, as its member
 }
 
 // plannedNode is what the maker knows of a node.
@@ -71,6 +73,7 @@ func (w *simWorld) makePlan(name string) *plan.Graph {
 	}
 	if w.cfg.lenient {
 		m.beLenient()
+		m.bePunctual(name)
 	}
 	order := w.rng.Perm(len(m.text))
 	for {
@@ -107,7 +110,7 @@ func (m *planMaker) artifact(name string, order []int, outputs []string) []byte 
 		}
 		b.WriteString(id)
 	}
-	fmt.Fprintf(&b, `], "capabilities_required": ["cap.rankd.on_error.v1"], %s}`, simTables)
+	fmt.Fprintf(&b, `], "capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.on_error.v1"]%s, %s}`, m.policy, simTables)
 	return b.Bytes()
 }
 

@@ -402,7 +402,7 @@ func (w *simWorld) startsOnLoop(c *task.Ctx) *run {
 func (w *simWorld) bodyEnds(c *task.Ctx, start clock.Time) {
 	w.step()
 	q := w.requestOf(c)
-	b := bounds{deadline: q.deadline, nodeTimeout: w.cfg.nodeTimeout}
+	b := bounds{arrived: q.req.arrived, deadline: q.deadline, nodeTimeout: w.cfg.nodeTimeout, required: q.required}
 	if q.mode != plan.OffloadAll && b.nodeDeadline(c.Node, start).Passed(w.sim.Now()) {
 		q.lateBodies[c.Node.Index] = true
 	}

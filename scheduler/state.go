@@ -54,7 +54,6 @@ type State struct {
 	errNode  int   // the node of err
 	err      error // the first error; never changes once set
 
-	required   []int          // Execution.Required
 	optional   int            // optional nodes among those that run
 	ids        *rowset.IDDict // the ids that are texts; nil: none are
 	ahead      []any          // by node: what an earlier one has read for it; empty: nothing

@@ -209,6 +209,8 @@ func TestTscKnowsTasksOfGo(t *testing.T) {
 		{good + `, howMany: 9, column: Key.title, strict: true, mode: "hard", unless: Key.id > 5, other: v`, false},
 		{good + `, trace: "t", timeoutMs: 5, scheduling: { inline: false }`, false},
 		{good + `, onError: "partial", optional: true`, false},
+		{good + `, timeout: "40%"`, false},
+		{good + `, timeout: 40`, true},
 		{good + `, onError: v`, false},
 		{good + `, onError: "ignore"`, true},
 		{good + `, optional: 1`, true},

@@ -41,7 +41,7 @@ func (e *Example) artifactText() string {
 // nodeText returns a node on one line, with its members in the order of the plan format.
 func nodeText(n map[string]json.RawMessage) string {
 	var members []string
-	for _, name := range [...]string{"node_id", "op", "inputs", "params", "timeout_ms", "on_error", "optional", "scheduling", "extensions"} {
+	for _, name := range [...]string{"node_id", "op", "inputs", "params", "timeout_ms", "timeout", "on_error", "optional", "scheduling", "extensions"} {
 		if value, ok := n[name]; ok {
 			members = append(members, fmt.Sprintf("%q: %s", name, spaced(value)))
 		}

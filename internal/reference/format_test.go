@@ -38,6 +38,9 @@ var (
 		{name: "capabilities_required", kind: "array of strings",
 			doc: "The capabilities that the engine must have, sorted and without duplicates: " + codes(plan.Capabilities()) + ". The engine refuses " +
 				"another name."},
+		{name: "lenient", kind: "object",
+			doc: "What holds for the nodes that read from outside, unless they say otherwise: `on_error`, which is `auto`; `timeout`, `timeout_ms`; `answer_by`, the " +
+				"share of the request's deadline after which the engine gives up those that are lenient. It needs the capability `" + plan.LenientCapability + "`. See [partial answers](../partial-answers.md#one-line-for-all-of-them)."},
 		{name: "extensions", kind: "object",
 			doc: "An empty object for each of the capabilities that have an extension."},
 		{name: "built_by", kind: "object",
@@ -54,6 +57,9 @@ var (
 			doc: "The parameters of the task. The engine refuses an unknown one. An optional one may be null."},
 		{name: "timeout_ms", kind: "integer of at least 1",
 			doc: "The time that the node may take, in milliseconds. A node that takes longer has failed."},
+		{name: "timeout", kind: "string",
+			doc: "The same as a share, `1%` to `99%`, of what is left of the request's deadline when the node starts. It counts in place of `timeout_ms`, " +
+				"unless the request has no deadline. It needs the capability `" + plan.LenientCapability + "`."},
 		{name: "on_error", kind: "string or object",
 			doc: "The rows that the readers of the node see when it fails. `fail`, the default: nothing, since the request fails. `empty`: no rows. `skip`: the " +
 				"node's first input. `partial`: the rows whose keys did not fail; only some tasks take it. `null`: the node's first input, with nulls in the columns that the node would have written; for tasks that add columns. `{\"fallback\": \"node id\"}`: the " +
