@@ -55,7 +55,7 @@ func Init(dir string, l *compiler.Language, report func(line string)) error {
 			report("updated " + declarations)
 		}
 	}
-	if err := writeNew(filepath.Join(dir, "tsconfig.json"), tsconfig, report); err != nil {
+	if err := fileio.WriteNew(filepath.Join(dir, "tsconfig.json"), tsconfig, report); err != nil {
 		return err
 	}
 	files, err := os.ReadDir(dir)
@@ -63,10 +63,10 @@ func Init(dir string, l *compiler.Language, report func(line string)) error {
 	if err != nil || slices.ContainsFunc(files, isPlan) || !exampleFits(l) {
 		return err
 	}
-	if err := writeNew(filepath.Join(dir, "example"+compiler.Extension), example, report); err != nil {
+	if err := fileio.WriteNew(filepath.Join(dir, "example"+compiler.Extension), example, report); err != nil {
 		return err
 	}
-	return writeNew(filepath.Join(dir, "example"+compiler.TestExtension), exampleTests, report)
+	return fileio.WriteNew(filepath.Join(dir, "example"+compiler.TestExtension), exampleTests, report)
 }
 
 // exampleFits reports whether the language has the names that the example uses.
@@ -77,21 +77,4 @@ func exampleFits(l *compiler.Language) bool {
 	return key("country") && key("score") &&
 		slices.ContainsFunc(l.Params, func(p registry.Param) bool { return p.Name == "weight" }) &&
 		slices.ContainsFunc(l.Endpoints, func(e compiler.EndpointName) bool { return e.Name == "redis_default" })
-}
-
-// writeNew writes a file that does not exist yet.
-func writeNew(path string, text []byte, report func(line string)) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		report("kept " + path + ", which exists")
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		report("wrote " + path)
-	}
-	return err
 }

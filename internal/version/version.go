@@ -3,11 +3,17 @@
 package version
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
+
+// Module is the path of rankd's module.
+const Module = "github.com/rankd/rankd"
 
 // Build is what a program says of its own build. Immutable once built; any goroutine.
 type Build struct {
@@ -64,4 +70,36 @@ func read(info *debug.BuildInfo) Build {
 		b.Commit = "unknown (not recorded by the build: go run, -buildvcs=false or a git worktree)"
 	}
 	return b
+}
+
+// Published returns the version of rankd that runs, as a go.mod may require it. The error says why there is none that
+// others can have.
+func Published() (string, error) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return published(info)
+}
+
+func published(info *debug.BuildInfo) (string, error) {
+	rankd := &info.Main // a program with tasks of its own has rankd among what it requires
+	for _, dep := range info.Deps {
+		if dep.Path == Module {
+			rankd = dep
+		}
+	}
+	inClone := false
+	for _, s := range info.Settings {
+		inClone = inClone || s.Key == "vcs.revision" && rankd == &info.Main
+	}
+	switch {
+	case rankd.Path != Module || rankd.Version == "" || rankd.Version == "(devel)":
+		return "", errors.New("this build has no version that a module can require")
+	case rankd.Replace != nil:
+		return "", fmt.Errorf("this build has rankd from %s, which is no version that a module can require", cmp.Or(rankd.Replace.Path, "elsewhere"))
+	case inClone && pseudoVersion.MatchString(rankd.Version) || strings.HasSuffix(rankd.Version, "+dirty"):
+		return "", fmt.Errorf("this build is of a clone, %s, which nobody may have published", rankd.Version)
+	}
+	return rankd.Version, nil
 }

@@ -36,3 +36,35 @@ func TestRead(t *testing.T) {
 	assert.NotEmpty(t, Read().Module)
 	assert.Contains(t, Read().Go, "go1.")
 }
+
+// A module can require a version that others can have.
+func TestPublished(t *testing.T) {
+	inClone := []debug.BuildSetting{{Key: "vcs.revision", Value: "b93644e75ac4138feccf3556865fb0a009597909"}}
+	rankd := func(version string) debug.Module { return debug.Module{Path: Module, Version: version} }
+	own := debug.Module{Path: "example.com/own", Version: "v7.0.0"}
+	required, replaced := rankd("v0.2.0"), rankd("v0.0.0")
+	replaced.Replace = &debug.Module{Path: "../rankd"}
+	for name, c := range map[string]struct {
+		info debug.BuildInfo
+		want string // a version, or a part of the error
+	}{
+		"installed by tag":                  {debug.BuildInfo{Main: rankd("v0.2.0")}, "v0.2.0"},
+		"installed by commit":               {debug.BuildInfo{Main: rankd("v0.0.0-20261121103105-b93644e75ac4")}, "v0.0.0-20261121103105-b93644e75ac4"},
+		"a clone at a tag":                  {debug.BuildInfo{Main: rankd("v0.2.0"), Settings: inClone}, "v0.2.0"},
+		"a clone at a commit":               {debug.BuildInfo{Main: rankd("v0.0.0-20261121103105-b93644e75ac4"), Settings: inClone}, "this build is of a clone, v0.0.0-20261121103105-b93644e75ac4, which"},
+		"a clone with changes":              {debug.BuildInfo{Main: rankd("v0.2.0+dirty"), Settings: inClone}, "this build is of a clone, v0.2.0+dirty, which"},
+		"go run":                            {debug.BuildInfo{Main: rankd("(devel)")}, "this build has no version"},
+		"no build information":              {debug.BuildInfo{}, "this build has no version"},
+		"a program that requires a version": {debug.BuildInfo{Main: own, Deps: []*debug.Module{&required}, Settings: inClone}, "v0.2.0"},
+		"a program with a checkout":         {debug.BuildInfo{Main: own, Deps: []*debug.Module{&replaced}}, "this build has rankd from ../rankd, which"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := published(&c.info)
+			if err != nil {
+				got = err.Error()
+			}
+			assert.Equal(t, c.want[0] == 'v', err == nil)
+			assert.Contains(t, got, c.want)
+		})
+	}
+}

@@ -264,6 +264,41 @@ func TestInitCommand(t *testing.T) {
 	assert.NoError(t, run(t, dir, "compile", "third", "--registry_dir", "deep/registry").err)
 }
 
+// init --go begins a module beside what is there, with types that know its task.
+func TestInitGoCommand(t *testing.T) {
+	checkout, err := filepath.Abs("../../..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	o := run(t, dir, "init", "deep/mine", "--go", "--checkout", checkout)
+	require.NoError(t, o.err)
+	assert.Equal(t, []string{"wrote deep/mine/go.mod", "wrote deep/mine/go.sum", "wrote deep/mine/main.go", "wrote deep/mine/every.go",
+		"wrote deep/mine/plans/every.plan.ts", "wrote deep/mine/plans/every.plan.test.ts", "wrote deep/mine/plans/rankd.d.ts", "wrote deep/mine/plans/tsconfig.json",
+		"next: cd deep/mine && go run . test plans", ""}, strings.Split(o.stdout, "\n"))
+	text, err := os.ReadFile("deep/mine/plans/rankd.d.ts")
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "every(")
+
+	// Tables that are named are those of the module, and rankd.toml leads its program there.
+	o = run(t, dir, "init", "other", "--go", "--checkout", checkout, "--registry_dir", "tables")
+	require.NoError(t, o.err)
+	text, err = os.ReadFile("rankd.toml")
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "registry = 'tables'\nplans = 'other/plans'\n")
+
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"deep/mine", "--go", "--checkout", checkout}, "deep/mine/go.mod is there already"},
+		{[]string{"mine", "--go"}, "name a checkout of rankd: init mine --go --checkout PATH"},
+		{[]string{"mine", "--checkout", checkout}, "--checkout is for --go"},
+		{[]string{"--go", "--checkout", checkout, "--plan_dir", "plans"}, "init --go takes the folder of the module as an argument"},
+	} {
+		assert.ErrorContains(t, run(t, dir, append([]string{"init"}, c.args...)...).err, c.want)
+		assert.NoDirExists(t, "mine")
+	}
+}
+
 // tables is the path of the built-in tables. It is absolute, because tests change their folder.
 var tables, _ = filepath.Abs("../../../registry/tables")
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/compiler/editor"
 	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/command/compile/starter"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task"
@@ -99,52 +101,95 @@ an aliases.toml beside the artifacts that is not that of the folder.`,
 
 func (p *Program) initCommand() *cobra.Command {
 	o := new(options)
+	var module bool
+	var checkout string
 	cmd := &cobra.Command{
 		Use:   "init folder [flags]",
-		Short: "Make a folder ready to write plans in TypeScript",
+		Short: "Make a folder ready to write plans in TypeScript, or tasks in Go",
 		Long: `Write the type declarations that editors and tsc need, a tsconfig.json, and an example with tests. Files
 that are there stay, but declarations of an earlier init are brought up to date. New columns and parameters in the
 short form get their ids, as with rankd registry lock. A folder of --registry_dir that is not there is made, with the
 built-in tables to begin with. With --registry_dir and without a rankd.toml here or above, write one that names both
-folders, so that no command needs to be told.`,
-		Example: `  rankd init plans`,
+folders, so that no command needs to be told.
+
+With --go the folder becomes a Go module: the program rankd with one task of its own, and a plan with tests that uses
+it, in the folder plans. Such a program has every command of this one. A folder with Go files stays as it is.`,
+		Example: `  rankd init plans
+  rankd init mine --go                         # a program with a task of your own
+  rankd init mine --go --checkout ../rankd     # the same, built from the sources in a folder`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmdline.CheckValues(cmd.Flags()); err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("checkout") && !module {
+				return errors.New("--checkout is for --go")
+			}
+			if module && len(args) == 0 {
+				return errors.New("init --go takes the folder of the module as an argument")
 			}
 			dir, err := o.folder(cmd, args)
 			if err != nil {
 				return err
 			}
-			report := func(line string) { fmt.Fprintln(p.Stdout, line) }
-			if o.registryDir != "" {
-				if err := writeTables(o.registryDir, report); err != nil {
-					return err
-				}
-				path, added, err := cmdline.LockRegistry(o.registryDir, true)
-				if err != nil {
-					return err
-				}
-				if len(added) > 0 {
-					report("wrote " + path)
-				}
-			}
-			reg, err := cmdline.Registry(&p.Own, o.registryDir, o.env)
-			if err != nil {
-				return err
-			}
-			tasks, err := task.NewCatalog(append(builtin.Specs(), p.Own.Tasks...)...)
-			if err != nil {
-				return err
-			}
-			if err := editor.Init(dir, compiler.NewLanguage(tasks, reg), report); err != nil || !cmd.Flags().Changed("registry_dir") {
-				return err
-			}
-			return cmdline.WriteProject(o.registryDir, dir, report)
+			return p.init(o, dir, cmd.Flags().Changed("registry_dir"), module, checkout)
 		},
 	}
+	cmd.Flags().BoolVar(&module, "go", false, "make the folder a Go module: rankd with a task of your own, and the folder plans")
+	cmd.Flags().StringVar(&checkout, "checkout", "", "for --go: build with the checkout of rankd in this `folder`, in place of the version that runs")
 	o.addRegistryFlags(cmd)
 	return cmd
+}
+
+// init writes what init writes. The file of the project is written if the command line names the registry.
+func (p *Program) init(o *options, dir string, project, module bool, checkout string) error {
+	report := func(line string) { fmt.Fprintln(p.Stdout, line) }
+	own := p.Own.Tasks
+	var m *starter.Module
+	if module {
+		var err error
+		if m, err = starter.New(dir, checkout); err != nil {
+			return err
+		}
+		dir, own = filepath.Join(dir, starter.PlanDir), starter.Tasks() // those of this program are not the module's
+	}
+	if o.registryDir != "" {
+		if err := writeTables(o.registryDir, report); err != nil {
+			return err
+		}
+		path, added, err := cmdline.LockRegistry(o.registryDir, true)
+		if err != nil {
+			return err
+		}
+		if len(added) > 0 {
+			report("wrote " + path)
+		}
+	}
+	reg, err := cmdline.Registry(&p.Own, o.registryDir, o.env)
+	if err != nil {
+		return err
+	}
+	tasks, err := task.NewCatalog(append(builtin.Specs(), own...)...)
+	if err != nil {
+		return err
+	}
+	language := compiler.NewLanguage(tasks, reg)
+	if m != nil {
+		if err := m.Write(language, report); err != nil {
+			return err
+		}
+	}
+	if err := editor.Init(dir, language, report); err != nil {
+		return err
+	}
+	if project {
+		if err := cmdline.WriteProject(o.registryDir, dir, report); err != nil {
+			return err
+		}
+	}
+	if m != nil {
+		report("next: " + m.Next())
+	}
+	return nil
 }
 
 // writeTables writes the built-in tables into a folder that does not exist yet. It calls report with one line.
