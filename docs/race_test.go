@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,15 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// raceLine is a line of .ci/race: a package, and why it is there although it starts no goroutine.
-var raceLine = regexp.MustCompile(`^\./(\S*)(?: +# (.+))?$`)
+// raceLine is a line of .ci/race: a package, the tests that are run with the detector, if not all, and why that is so, or why
+// the package is there although it starts no goroutine.
+var raceLine = regexp.MustCompile(`^\./(\S*)(?: +(\w+(?:\|\w+)*))?(?: +# (.+))?$`)
 
 // TestRaceDetector: .ci/test runs with the race detector each package whose own code starts a goroutine or holds a
-// mutex. A line for another package says why.
+// mutex. A line for another package, or with some tests alone, says why.
 func TestRaceDetector(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, ".ci/race"))
 	require.NoError(t, err)
-	reasons := map[string]string{}
+	reasons, some, owner := map[string]string{}, map[string]bool{}, map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		parts := raceLine.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 		if strings.HasPrefix(line, "#") {
@@ -34,7 +36,20 @@ func TestRaceDetector(t *testing.T) {
 			name = "."
 		}
 		assert.NotContains(t, reasons, name)
-		reasons[name] = parts[2]
+		reasons[name] = parts[3]
+		if parts[2] == "" {
+			continue
+		}
+		some[name] = true
+		assert.NotEmpty(t, parts[3], "%s has names and no reason", name)
+		for test := range strings.SplitSeq(parts[2], "|") {
+			owner[test] = name
+		}
+	}
+	for test, name := range owner { // One pattern has the names of all such packages.
+		for folder := range some {
+			assert.Equal(t, folder == name, hasTest(t, folder, test), "%s, which .ci/race names for %s, in %s", test, name, folder)
+		}
 	}
 	for folder := range packages(t) {
 		reason, listed := reasons[folder]
@@ -56,6 +71,17 @@ func TestRaceDetector(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, len(tests) > 0 && reason != "", "%s of .ci/race has no test, or no reason", name)
 	}
+}
+
+// hasTest reports whether a folder has a test of that name.
+func hasTest(t *testing.T, folder, name string) bool {
+	sources, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+	require.NoError(t, err)
+	return slices.ContainsFunc(sources, func(source string) bool {
+		text, err := os.ReadFile(source)
+		require.NoError(t, err)
+		return strings.Contains(string(text), "\nfunc "+name+"(t *testing.T)")
+	})
 }
 
 // startsOrLocks reports whether the sources of a folder, without tests, have a go statement, a call of a method Go

@@ -21,47 +21,46 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// TestConformance runs the cases of the original engine through the program, from stdin to stdout, on each engine.
+// TestConformance runs the cases of the original engine through the program, from stdin to stdout. What each engine
+// answers is tested by internal/acceptance/conformance.
 func TestConformance(t *testing.T) {
 	addr := miniredis.RunT(t).Addr()
 	conformance.Seed(t, addr)
 	cases := conformance.Load(t)
-	for _, engine := range []string{"reactor", "pool", "sequential"} {
-		dir := t.TempDir()
-		for i := range cases {
-			c := &cases[i]
-			plan := writePlan(t, dir, fmt.Sprint("c", i), string(conformance.Verbatim(t, c.Plan)))
-			t.Run(engine+"/"+c.Name, func(t *testing.T) {
-				if c.Quirk() || c.Kind == "plan_error" {
-					o := run(t, strings.NewReader(`{"user_id":1}`), "--plan", plan, "--engine", engine, "--redis", addr)
-					assert.NotZero(t, o.status)
-					assert.NotContains(t, o.stderr, "panic")
-					return
-				}
-				var stdin bytes.Buffer
-				for i := range c.Requests {
-					stdin.Write(append(conformance.Verbatim(t, c.Requests[i].Request), '\n'))
-				}
-				o := run(t, &stdin, "--plan", plan, "--engine", engine, "--redis", addr, "--response", "fields", "--dump-run-trace")
+	dir := t.TempDir()
+	for i := range cases {
+		c := &cases[i]
+		plan := writePlan(t, dir, fmt.Sprint("c", i), string(conformance.Verbatim(t, c.Plan)))
+		t.Run(c.Name, func(t *testing.T) {
+			if c.Quirk() || c.Kind == "plan_error" {
+				o := run(t, strings.NewReader(`{"user_id":1}`), "--plan", plan, "--redis", addr)
+				assert.NotZero(t, o.status)
 				assert.NotContains(t, o.stderr, "panic")
-				lines := o.lines()
-				if c.Kind == "request_error" { // A broken document may be two.
-					assert.GreaterOrEqual(t, len(lines), len(c.Requests))
-					for _, line := range lines {
-						assert.NotEmpty(t, decode(t, line).Error)
-					}
-					return
+				return
+			}
+			var stdin bytes.Buffer
+			for i := range c.Requests {
+				stdin.Write(append(conformance.Verbatim(t, c.Requests[i].Request), '\n'))
+			}
+			o := run(t, &stdin, "--plan", plan, "--redis", addr, "--response", "fields", "--dump-run-trace")
+			assert.NotContains(t, o.stderr, "panic")
+			lines := o.lines()
+			if c.Kind == "request_error" { // A broken document may be two.
+				assert.GreaterOrEqual(t, len(lines), len(c.Requests))
+				for _, line := range lines {
+					assert.NotEmpty(t, decode(t, line).Error)
 				}
-				require.Len(t, lines, len(c.Requests))
-				for i := range c.Requests {
-					if c.Requests[i].Expected(t).Error {
-						assert.NotEmpty(t, decode(t, lines[i]).Error)
-					} else {
-						c.Check(t, i, []byte(lines[i]))
-					}
+				return
+			}
+			require.Len(t, lines, len(c.Requests))
+			for i := range c.Requests {
+				if c.Requests[i].Expected(t).Error {
+					assert.NotEmpty(t, decode(t, lines[i]).Error)
+				} else {
+					c.Check(t, i, []byte(lines[i]))
 				}
-			})
-		}
+			}
+		})
 	}
 }
 

@@ -41,7 +41,7 @@ func TestIdleNodesKeepLittleOfTheirBatches(t *testing.T) {
 				return rowset.Dense(new(rowset.Batch)), nil
 			}
 			tasks := builtins(t, task.Spec{Op: "test::fill", Output: task.Source, Place: task.Waits, Run: fill})
-			w := open(t, Config{})
+			w := openWorld(t, Config{})
 			plan := graph(t, tasks, "src", node("src", "test::fill", "", "", ""))
 			before := heapInUse()
 			var results []<-chan *Result

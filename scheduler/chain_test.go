@@ -337,7 +337,7 @@ func TestManyNodes(t *testing.T) {
 		{"500 mixed, others", add(mixed(2, 500, 0)), nil},
 	}
 	for _, mode := range []plan.Mode{plan.OffloadAll, plan.Adaptive, plan.InlineAll} {
-		w := open(t, Config{Placement: Placement{Mode: mode}})
+		w := openWorld(t, Config{Placement: Placement{Mode: mode}})
 		for i := range plans {
 			p := &plans[i]
 			t.Run(p.name+" "+string(mode), func(t *testing.T) {
@@ -389,7 +389,7 @@ func TestAChainTakesNoStack(t *testing.T) {
 				nodes = append(nodes, node(id, "depth", last, "", ""))
 				last = id
 			}
-			w := open(t, Config{Placement: c.placement})
+			w := openWorld(t, Config{Placement: c.placement})
 			require.NoError(t, w.run(&Execution{Graph: graph(t, tasks, last, nodes...)}).Err)
 			assert.EqualValues(t, length, ran.Load())
 			assert.Zero(t, deep.Load())
@@ -411,7 +411,7 @@ func BenchmarkPlacement(b *testing.B) {
 		plans = append(plans, benchmark{fmt.Sprintf("pipeline of %d rows", rows), pipeline(b, catalog, rows, 10)})
 	}
 	for _, mode := range []plan.Mode{plan.Adaptive, plan.OffloadAll} {
-		w := open(b, Config{Placement: Placement{Mode: mode}})
+		w := openWorld(b, Config{Placement: Placement{Mode: mode}})
 		for _, p := range plans {
 			b.Run(p.name+"/"+string(mode), func(b *testing.B) {
 				b.ReportAllocs()

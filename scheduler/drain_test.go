@@ -18,7 +18,7 @@ func TestCloseWaitsForWhatEnds(t *testing.T) {
 	load := func(output string, nodes ...string) *plan.Graph {
 		return graphFor(t, reg, builtin.Catalog(), output, nodes...)
 	}
-	w := open(t, Config{Registry: reg})
+	w := openWorld(t, Config{Registry: reg})
 	nap := w.start(w.within(load("x", source(3), sleepNode("x", "src", soon)), ample))
 	busy := w.start(w.within(load("x", source(3), busyNode("x", "src", soon)), ample))
 	call := w.start(w.within(load("x", viewerNode("x")), soon))
@@ -38,7 +38,7 @@ func TestCloseWaitsForWhatEnds(t *testing.T) {
 func TestCloseWaitsForWorkThatIsDeaf(t *testing.T) {
 	gate := newGate()
 	defer gate.release()
-	w := open(t, Config{})
+	w := openWorld(t, Config{})
 	result := w.start(&Execution{Graph: graph(t, builtins(t, gate.spec()), "g", node("g", "gate", "", "", "")), UserID: 1})
 	body := <-gate.entered
 	closed := make(chan struct{})
@@ -63,7 +63,7 @@ func TestCloseWaitsForWorkThatIsDeaf(t *testing.T) {
 func TestSubmitRacesClose(t *testing.T) {
 	g := builtinGraph(t, "y", source(3), vmNode("x", "src"), sleepNode("y", "x", time.Millisecond))
 	for round := range 10 {
-		w := open(t, Config{})
+		w := openWorld(t, Config{})
 		const submitters, each = 4, 50
 		var answers [submitters * each]chan error
 		for i := range answers {

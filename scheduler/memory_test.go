@@ -41,7 +41,7 @@ func TestWhenMemoryIsUsedAgain(t *testing.T) {
 			t.Run(c.name+" "+string(mode), func(t *testing.T) {
 				kept = nil
 				pool := poisonedPool()
-				w := open(t, Config{Memory: pool, Placement: Placement{Mode: mode}})
+				w := openWorld(t, Config{Memory: pool, Placement: Placement{Mode: mode}})
 				g := graph(t, builtins(t, keeper(&kept)), "t", c.nodes...)
 				var results []*Result
 				for user := range int64(4) {
@@ -67,7 +67,7 @@ func TestWhenMemoryIsUsedAgain(t *testing.T) {
 // of its own engine.
 func TestMemoryOfFailures(t *testing.T) {
 	pool := poisonedPool()
-	closing, other := open(t, Config{Memory: pool}), open(t, Config{Memory: pool})
+	closing, other := openWorld(t, Config{Memory: pool}), openWorld(t, Config{Memory: pool})
 	started, release, seen := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	slow := task.Spec{
 		Op: "test::slow", Inputs: 1, Output: task.PassThrough, Forgets: true,

@@ -142,7 +142,7 @@ func BenchmarkSourcePlace(b *testing.B) {
 		}
 	}
 	tasks := builtins(b, here, there)
-	w := open(b, Config{})
+	w := openWorld(b, Config{})
 	for _, rows := range []int{1, 1024, 2048, 4096, 16384, 65536, 1 << 20} {
 		for _, op := range []string{here.Op, there.Op} {
 			g := graph(b, tasks, "src", node("src", op, "", fmt.Sprintf(`"row_count": %d`, rows), ""))

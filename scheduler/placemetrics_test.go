@@ -114,7 +114,7 @@ func TestPlansAreForgotten(t *testing.T) {
 
 // Metrics of a running engine are read through the interface.
 func TestMetricsHaveThePlacement(t *testing.T) {
-	w := open(t, Config{})
+	w := openWorld(t, Config{})
 	for range 3 {
 		require.NoError(t, w.run(&Execution{Graph: builtinGraph(t, "x", source(5), vmNode("x", "src"))}).Err)
 	}

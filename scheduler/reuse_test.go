@@ -88,7 +88,7 @@ func TestAbandonedWorkKeepsItsBuffers(t *testing.T) {
 	quickGraph := graph(t, tasks, "ids", scored...)
 
 	time := clock.NewManual() // so that bodies are late only after they have begun
-	w := open(t, Config{CPUThreads: abandoned + 2, Clock: time})
+	w := openWorld(t, Config{CPUThreads: abandoned + 2, Clock: time})
 	var reused Execution // the caller's memory is its own again after done
 	for i := range int64(abandoned) {
 		reused.Graph = lateGraph

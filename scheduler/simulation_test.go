@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,7 @@ func TestSimulation(t *testing.T) {
 		replay(t, uint64(*simSeed))
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(1500)) // The simulation makes garbage and holds little.
 	seen := &encounters{kinds: map[string]int{}}
 	t.Run("seeds", func(t *testing.T) { playSeeds(t, seen) })
 	if *simFirst == 0 && *simSeeds >= 400 && !t.Failed() {

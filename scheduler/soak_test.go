@@ -30,10 +30,10 @@ func TestSoak(t *testing.T) {
 		builtinGraph(t, "z", source(50), sleepNode("x", "src", time.Millisecond), vmNode("z", "x")),
 		builtinGraph(t, "z", source(50), busyNode("x", "src", time.Millisecond), sleepNode("y", "x", 0), vmNode("z", "y")),
 	}
-	open(t, Config{}).Close(0) // opens whatever the process opens once
+	openWorld(t, Config{}).Close(0) // opens whatever the process opens once
 	before := openFDs(t)
 	for round := range *soakRounds {
-		w := open(t, Config{CPUThreads: 2 + round%3})
+		w := openWorld(t, Config{CPUThreads: 2 + round%3})
 		var mustFail atomic.Uint64
 		var all sync.WaitGroup
 		for client := range clients {

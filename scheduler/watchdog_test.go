@@ -21,7 +21,7 @@ type watched struct {
 }
 
 func openWatched(t *testing.T) *watched {
-	w := &watched{world: open(t, Config{}), now: time.Now(), stuck: make(chan Stuck, 4)}
+	w := &watched{world: openWorld(t, Config{}), now: time.Now(), stuck: make(chan Stuck, 4)}
 	w.watchdog.close()
 	dog := newWatchdog(w.loop, func(s Stuck) { w.stuck <- s })
 	dog.start(nil)

@@ -16,7 +16,7 @@ func TestAsyncHasItsWorkers(t *testing.T) {
 	const workers, requests = 3, 5
 	gate := newGate()
 	gate.entered = make(chan *task.Ctx, requests)
-	w := open(t, Config{CPUThreads: workers})
+	w := openWorld(t, Config{CPUThreads: workers})
 	defer gate.release()
 	g := graph(t, builtins(t, gate.spec()), "g", node("g", "gate", "", "", ""))
 	var results []<-chan *Result

@@ -62,9 +62,9 @@ type world struct {
 	t testing.TB
 }
 
-// open starts an engine. It is closed at the end of the test, and nothing of it may be left
+// openWorld starts an engine. It is closed at the end of the test, and nothing of it may be left
 // then.
-func open(t testing.TB, cfg Config) *world {
+func openWorld(t testing.TB, cfg Config) *world {
 	t.Helper()
 	if cfg.Registry == nil {
 		cfg.Registry = testRegistry(t)
