@@ -191,11 +191,9 @@ func (r *rewriter) member(n, object ast.Expression) {
 	}
 }
 
-// makesIterator reports whether a call makes an iterator of the engine, or this of a class.
+// makesIterator reports whether a call makes an iterator of the engine.
 func makesIterator(n *ast.CallExpression) bool {
 	switch callee := n.Callee.(type) {
-	case *ast.SuperExpression:
-		return true
 	case *ast.DotExpression:
 		chained := false
 		var look func(ast.Node)
@@ -221,6 +219,18 @@ func (r *rewriter) born(e ast.Expression, walk func()) {
 	r.insert(s.from, "%s", call("born"))
 	walk()
 	r.insert(s.to, ")")
+}
+
+// made walks what calls a constructor.
+func (r *rewriter) made(e ast.Expression) {
+	s := r.extent(e)
+	if strings.HasSuffix(strings.TrimRight(r.script[:s.from], " \n"), "new") { // new new A()()
+		r.parts(e)
+		return
+	}
+	r.insert(s.from, "%s", call("constructed"))
+	r.parts(e)
+	r.insert(s.to, ", %d)", s.from)
 }
 
 // function walks a function that is not an arrow function.
@@ -264,8 +274,8 @@ func (f *function) begins(parameters *ast.ParameterList) (text string) {
 	if f.marked {
 		text = fmt.Sprintf("const %s = %s);", f.marker(), call("now"))
 	}
-	if rest, ok := parameters.Rest.(*ast.Identifier); ok {
-		text += call("born") + rest.Name.String() + ");"
+	for _, name := range rests(parameters) {
+		text += call("born") + name + ");"
 	}
 	return text
 }
@@ -291,7 +301,13 @@ func (r *rewriter) arrow(n *ast.ArrowFunctionLiteral) {
 // class walks a class. Its fields get their values when an object is made.
 func (r *rewriter) class(n *ast.ClassLiteral) {
 	if n.SuperClass != nil {
-		r.walk(n.SuperClass)
+		r.wrap("heritage", n.SuperClass)
+	}
+	constructs := n.SuperClass != nil
+	for _, element := range n.Body {
+		if method, ok := element.(*ast.MethodDefinition); ok && isConstructor(method) {
+			constructs = true
+		}
 	}
 	for _, element := range n.Body {
 		switch e := element.(type) {
@@ -303,7 +319,7 @@ func (r *rewriter) class(n *ast.ClassLiteral) {
 		case *ast.MethodDefinition:
 			r.walk(e.Key)
 			r.methods[e.Body] = true
-			if name, ok := e.Key.(*ast.StringLiteral); ok && !e.Static && !e.Computed && name.Value == "constructor" && n.SuperClass == nil {
+			if isConstructor(e) && n.SuperClass == nil {
 				r.insert(offset(e.Body.Body.LeftBrace)+1, "%sthis);", call("born"))
 			}
 			r.walk(e.Body)
@@ -311,6 +327,14 @@ func (r *rewriter) class(n *ast.ClassLiteral) {
 			r.inside(&function{}, hoisted(e.Block), func() { r.walk(e.Block) })
 		}
 	}
+	if !constructs { // It tells of what it makes, as one that the plan writes.
+		r.insert(offset(n.RightBrace), "; constructor() { %sthis); } ", call("born"))
+	}
+}
+
+func isConstructor(e *ast.MethodDefinition) bool {
+	name, ok := e.Key.(*ast.StringLiteral)
+	return ok && !e.Static && !e.Computed && name.Value == "constructor"
 }
 
 // resumed walks a yield, behind which the generator asks whether it is older than the try.
@@ -370,6 +394,40 @@ func usesThis(body ast.Node) bool {
 	}
 	look(body)
 	return found
+}
+
+// rests returns the names of the lists and objects that ...rest makes in parameters or in a pattern.
+func rests(n ast.Node) (names []string) {
+	rest := func(e ast.Expression) {
+		if name, ok := e.(*ast.Identifier); ok {
+			names = append(names, name.Name.String())
+		}
+	}
+	var look func(ast.Node)
+	look = func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.PropertyKeyed:
+			look(n.Value)
+			return
+		case *ast.AssignExpression:
+			look(n.Left)
+			return
+		case *ast.Binding:
+			look(n.Target)
+			return
+		case *ast.ParameterList:
+			rest(n.Rest)
+		case *ast.ObjectPattern:
+			rest(n.Rest)
+		case *ast.ArrayPattern:
+			rest(n.Rest)
+		default:
+			return
+		}
+		eachPart(n, look)
+	}
+	look(n)
+	return names
 }
 
 // namesIn returns the names that a declaration, a pattern or parameters declare.

@@ -20,7 +20,11 @@ func (r *rewriter) extent(e ast.Expression) span {
 func (r *rewriter) measure(e ast.Expression) span {
 	switch n := e.(type) {
 	case *ast.BinaryExpression:
-		left, right, _ := r.around(n.Left, n.Right, n.Operator.String())
+		operator := n.Operator.String()
+		if _, private := n.Left.(*ast.PrivateIdentifier); private { // The tree has what follows the operator.
+			operator = "in"
+		}
+		left, right, _ := r.around(n.Left, n.Right, operator)
 		return span{left.from, right.to}
 	case *ast.AssignExpression:
 		written := "="
@@ -87,6 +91,8 @@ func (r *rewriter) measure(e ast.Expression) span {
 		}
 		return span{from, offset(n.Body.Idx1())}
 	case *ast.Identifier:
+		return span{from, r.nameEnd(from)}
+	case *ast.PrivateIdentifier: // of #x in y
 		return span{from, r.nameEnd(from)}
 	}
 	return span{from, offset(e.Idx1())} // exact for literals

@@ -50,7 +50,12 @@ func (h *host) install() error {
 		"isToken": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(tokenOf(c.Argument(0)) != nil) },
 		"infix":   h.infix, "prefix": h.prefix, "test": h.test, "choose": h.choose, "value": h.value, "each": h.each,
 		"resolve": h.resolve, "look": h.look, "replaceAdder": h.replaceAdder, "condition": h.condition, "changed": h.changed, "refuse": h.refuse, "forgets": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(forgets(c.Argument(0).String())) },
-		"trying": h.try, "math": h.math, "includes": h.includes, "at": h.at,
+		"fixed": h.fixed, "quiet": h.quiet, "halves": func(c goja.FunctionCall) goja.Value {
+			return h.vm.ToValue(halves(c.Argument(0).ToString().(goja.String)))
+		},
+		"builtIn": func(c goja.FunctionCall) goja.Value {
+			return h.vm.ToValue(c.Argument(0).ToObject(h.vm).ClassName() != "Object")
+		}, "trying": h.try, "math": h.math, "includes": h.includes, "at": h.at,
 		"convert": func(c goja.FunctionCall) goja.Value { return h.convertObject(c.Argument(0), c.Argument(1).String()) },
 		"iterate": func(c goja.FunctionCall) goja.Value { h.iterate(c.Argument(0), h.site()); return h.empty() },
 	} {

@@ -52,6 +52,18 @@ func TestEveryFunctionOfJavaScriptAndTokens(t *testing.T) {
 // TestLooks: each text looks at a token, and is an error that says so.
 func TestLooks(t *testing.T) {
 	for _, text := range []string{
+		`(() => { const a: any = [1]; a.constructor = Key.id; return a.map((x: any) => x)[0] == 1; })()`, `(() => { const a: any = new Uint8Array(2); a.constructor = Key.id; return a.slice().length == 2; })()`,
+		`(() => { const b: any = new ArrayBuffer(2); b.constructor = Key.id; return b.slice(1).byteLength == 1; })()`, `(() => { const r: any = /a/; r.constructor = Key.id; return "bab".split(r).length == 2; })()`,
+		`(() => { const f: any = () => 1; Object.defineProperty(f, "name", { value: Key.country }); return f.bind(null).name == "bound "; })()`,
+		`(() => { class A { static get length() { return Key.id as any; } } return A.bind(null).length == 0; })()`,
+		`(() => { const r: any = /a/; r.exec = () => Key.id; return r.test("a"); })()`, `(() => { const r: any = /a/; r.exec = () => Key.id; return "abc".match(r) == null; })()`,
+		`(() => { class R extends RegExp { exec(): any { return Key.id } } return "abc".split(new R("b")).length == 1; })()`, `(() => { class R extends RegExp { exec(): any { return Key.id } } return [..."abc".matchAll(new R("b", "g"))].length == 1; })()`,
+		`(() => { const r: any = new Proxy(/a/, { get: (of: any, name) => (name == "exec" ? () => Key.id : of[name]) }); return RegExp.prototype.test.call(r, "a"); })()`,
+		`(() => { const r: any = /a/; r.exec = () => ({ index: 0, 0: "a", groups: Key.id, length: 1 }); return "abc".replace(r, "x") == "xbc"; })()`,
+		`(() => { class S { constructor(k: any) { return k * 2; } } return (new S(Key.id) as any) > 4; })()`, `(() => { function F() { return Key.id } return new (F as any)() > 4; })()`, `(() => { class A { constructor() { return Key.id as any } } class B extends A {} return (new B() as any) > 4; })()`,
+		`(() => { class S { constructor() { return Key.id as any } } return (Reflect.construct(S, []) as any) > 4; })()`, `(() => { const o: any = { __proto__: Key.id }; return o.toString === Object.prototype.toString; })()`, `(() => { const o: any = { "__proto__": (1, Key.id) }; return o.a === undefined; })()`,
+		`(() => { function F() {} F.prototype = Key.id; class B extends (F as any) {} return !!B; })()`, `(() => { function F() {} F.prototype = Key.id; return typeof new (F as any)() == "object"; })()`,
+		`"abc".startsWith({ [Symbol.match]: Key.id, toString: () => "a" } as any)`, `(Error as any).isError(Key.id)`, `(JSON as any).isRawJSON(Key.id)`,
 		`["a", "b"].indexOf(Key.country) >= 0`, `["a"].lastIndexOf(Key.country) > 0`, `[Key.country, Key.title].includes("US")`, `[Key.country].indexOf("US") == 0`,
 		`[..."ab"].concat(Key.country as any).includes("US")`, `[0, Key.id].lastIndexOf(0) == 0`, `["US", Key.title].includes(Key.country)`,
 		`new Set([Key.country, Key.title]).has("US")`, `new Set([Key.country]).has(Key.country)`, `new Set([Key.country, Key.title]).size == 2`,
@@ -159,7 +171,10 @@ func TestSides(t *testing.T) {
 		{`const u = new Uint8Array(4); const f = () => (u[0] = 5);`, `f()`},
 		{`const u = new Uint8Array(4); const f = () => (new DataView(u.buffer).setInt8(0, 1), 1);`, `f()`},
 		{`const o: any = {}; const p = new Proxy(o, {}); const f = () => (p.x = 1);`, `f()`},
-		{`const f = () => { const [a, ...rest] = [3, 1, 2]; rest.reverse(); return rest[0]; };`, `f()`},
+		{`const f = () => { let a, rest: any; [a, ...rest] = [3, 1, 2]; rest.reverse(); return rest[0]; };`, `f()`},
+		{`class S { static i: any; n = 0; constructor() { if (S.i) return S.i; S.i = this } } new S();`, `(new S().n = 5)`},
+		{`const old: any = { n: 0 }; class S { constructor() { return old } }`, `Reflect.construct(S, []).n++`},
+		{`const old: any = { n: 0 };`, `((JSON.parse("1", () => old) as any).n = 5)`},
 		{`function f(this: any) { this.n = 2 } const o: any = {};`, `(f.call(o), 1)`},
 		{`const o: any = {}; const f = (a: any) => { a.k = 1; return a.k; };`, `f(o)`},
 		{`let n = 0; const o = { toString() { n++; return "a" } };`, "`${o}`.length"},
@@ -199,6 +214,14 @@ func TestSides(t *testing.T) {
 		{`const f = () => new Map([[1, 2], [3, 4]]).set(5, 6).size + new Set([1]).add(2).size;`, `f()`},
 		{`const f = (...r: number[]) => r.sort().reverse()[0];`, `f(1, 2)`},
 		{`const f = function (this: any) { this.x = 1; } as any;`, `new f().x`},
+		{`const f = () => { const [a, ...rest] = [3, 1, 2]; rest.reverse(); return rest[0]; };`, `f()`},
+		{`const f = (o: any) => { const { a, ...rest } = o, n = 1; rest.b = n; return rest.b; };`, `f({ a: 1 })`},
+		{`const f = ([x, { a, ...rest }]: any, ...more: any[]) => { rest.b = x; more.push(2); return rest.b; };`, `f([5, { a: 1 }])`},
+		{`class A { n = 0 } class B extends A { m = 1 } const f = () => { const b = new B(); b.n = b.m; return new A().n + b.n; };`, `f()`},
+		{`const f = () => { const d = JSON.parse('{"a":{"b":[1]}}'); d.a.b.push(2); return d.a.b.length; };`, `f()`},
+		{`const f = () => { const o = new Object() as any; o.a = 1; const p: any = new Map([[1, 2]]); p.set(2, 3); return p.size + o.a; };`, `f()`},
+		{`const f = () => { const v = new DataView(new ArrayBuffer(8)), e: any = new TypeError("a"), w = new WeakSet(), s: any = new String("a"), r: any = new RegExp("a"); v.setInt8(0, 1); e.a = 1; w.add(e); s.a = 1; r.a = 1; return v.getInt8(0); };`, `f()`},
+		{`const f = () => { const m: any = new Map(), s: any = new Set(), w = new WeakMap(), a: any = new Array(2), p: any = new Proxy({}, {}); m.a = 1; s.add(1); w.set(m, 1); a[0] = 5; p.x = a[0]; return p.x; };`, `f()`},
 		{`const fact = (n: number): number => n < 2 ? 1 : n * fact(n - 1);`, `fact(4)`},
 		{`const a: any = [1, 2];`, `[...a].sort()[0]`},
 		{`const f = () => { let n = 0; const g = () => n += 1; g(); g(); return n; };`, `f()`},
@@ -257,4 +280,43 @@ func TestSilentRoundings(t *testing.T) {
 		assert.Empty(t, compileText(t, planOf("filter", "pred", []string{text})).Errors, text)
 	}
 	assert.Contains(t, compact(t, predicates(t, []string{`table(Key.id, { "9007199254740993": 2, 7: 1 }) > 1`})[0]), `"9007199254740993":2`)
+}
+
+// TestCaughtRefusals: what the engine cannot do is an error, also where plan code catches it or asks whether it is there.
+func TestCaughtRefusals(t *testing.T) {
+	caught := func(code string) string {
+		return "(() => { try { " + code + " return Key.id > 1; } catch { return Key.id > 2; } })()"
+	}
+	for text, message := range map[string]string{
+		caught(`new RegExp("a", "v");`): "not v", caught(`RegExp("a", "dg");`): "not dg", caught(`"a".match("(?i:A)");`): "have no such group", caught(`"a".search("(?i:A)");`): "have no such group",
+		caught(`[..."a".matchAll("(?-i:A)" as any)];`): "have no such group", caught(`/a/.compile("(?i:A)");`): "have no such group", caught(`new RegExp("(?<a>x)\\k<b>");`): "patterns of plan code lack this",
+		caught(`JSON.parse("1e400");`): "range of doubles", caught(`JSON.parse('["\\ud83c"]');`): "half of a pair", caught(`JSON.parse('"\ud83c"');`): "half of a pair", caught(`JSON.parse('{"\\udf89\\ud83c":1}');`): "half of a pair",
+		caught(`Array(1e9).fill(0);`): "at most 33554432 elements", caught(`Array.from({ length: 1e9 });`): "at most 33554432 elements", caught(`Array.prototype.join.call({ length: 1e12 } as any, "");`): "at most 33554432 elements",
+		caught(`String(() => 1);`): "the text of a function", "`${class A {}}` == \"\"": "the text of a function",
+		`typeof ([1].values() as any).map == "function"`: "no Iterator.prototype.map", `"isWellFormed" in String.prototype && !("a" as any).isWellFormed()`: "no String.prototype.isWellFormed", `!(Object as any).groupBy`: "no Object.groupBy",
+		`(RegExp as any).$1 === undefined`: "no RegExp.$1", `typeof WebAssembly == "undefined"`: "no WebAssembly", `typeof (globalThis as any).URL == "undefined"`: "no URL",
+		`(Object.setPrototypeOf(Key, {}), Key.id > 5)`: "Key cannot be changed", `(Reflect.setPrototypeOf(EP.redis, {}), Key.id > 5)`: "EP.redis cannot be changed",
+		`(Reflect.apply(Object.getOwnPropertyDescriptor(Object.prototype, "__proto__")!.set!, Key, [{}]), Key.id > 5)`: "Key cannot be changed",
+	} {
+		a := compileText(t, planOf("filter", "pred", []string{text}))
+		require.NotEmpty(t, a.Errors, text)
+		assert.Contains(t, a.Errors[0].Message, message, text)
+		assert.NotEmpty(t, a.Errors[0].Hint, text)
+	}
+	for _, text := range []string{ // which throw everywhere
+		`new RegExp("(");`, `new RegExp("*");`, `new RegExp("a", "gg");`, `new RegExp("a", "uu");`, `new RegExp("a", "uv");`, `new RegExp("a", "x");`, `new RegExp("[b-a]");`, `new RegExp("a**");`, `"a".match("[");`, `JSON.parse("{");`,
+		`"x".padStart(1e10);`, `"x".padEnd(2 ** 29);`, `"xy".repeat(2 ** 28);`, `"x".repeat(-1);`, `"x".repeat(Infinity);`, `Array(3).join("x".repeat(2 ** 28));`, `2n ** 10000000000n;`, `1n << 10000000000n;`, `1n >> -10000000000n;`,
+	} {
+		assert.Contains(t, compact(t, predicates(t, []string{caught(text)})[0]), `"value":2`, text)
+	}
+	for _, text := range []string{
+		`"x".padStart(1e10, "").length == 1`, `"".repeat(1e10) == ""`, `"ab".padEnd("4" as any, "-") == "ab--"`, `"ab".repeat({ valueOf: () => 2 } as any) == "abab"`, `1n ** 10000000000n == 1n`, `0n << 10000000000n == 0n`, `(-1n) ** 10000000001n == -1n`,
+		`JSON.parse('"\\ud83d\\ude00"').length == 2`, `JSON.parse('"\ud83d\ude00 \\\\ud800"').length == 9`, `JSON.parse("[1,2]", (k, v) => (typeof v == "number" ? v + 1 : v))[1] == 3`,
+		`new Uint32Array(new Float64Array([NaN]).buffer)[0] == 0`, `(() => { const b = new ArrayBuffer(16), f = new Float64Array(b, 8), u = new Uint32Array(b); f[0] = NaN; return u[2] == 0 && u[3] == 0x7ff80000; })()`,
+		`(() => { const f = new Float64Array(2), u = new Uint32Array(f.buffer); f.fill(NaN); f.set([NaN], 1); f[0] += 1; return u[0] == 0 && u[2] == 0; })()`,
+		`(() => { class R extends RegExp { exec(s: any): any { return super.exec(s) } } return "abc".split(new R("b")).length == 2 && "abab".replace(new R("b", "g"), "x") == "axax" && [..."abab".matchAll(new R("b", "g"))].length == 2 && new R("b").test("b"); })()`,
+		`(() => { class K { #x = 1; has(o: any) { return 1 + (#x in o ? 1 : 2) * 3; } } return new K().has(new K()) == 4 && new K().has({}) == 7; })()`, `(() => { const g: any = (function* () {})(); g.map = 5; return g.map == 5 && Object.keys(g).length == 1; })()`,
+	} {
+		assert.Contains(t, compact(t, predicates(t, []string{text})[0]), `"value":true`, text)
+	}
 }

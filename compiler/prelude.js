@@ -15,21 +15,40 @@
   const nativeSet = Set, nativeMap = Map;
   const integers = Object.freeze(["Int8Array", "Uint8Array", "Int16Array", "Uint16Array", "Int32Array", "Uint32Array"]);
 
+  // Texts and big integers are as long as elsewhere, and lists as long as a plan can need.
+  const textMax = 2 ** 29 - 24, bigMax = 2n ** 30n, listMax = 2 ** 25;
+  const fits = (length) => { if (length > textMax) throw new RangeError("Invalid string length"); };
+  const fitsBig = (x, y) => { if (typeof x === "bigint" && typeof y === "bigint" && y > bigMax && x !== 0n) throw new RangeError("Maximum BigInt size exceeded"); };
+  const fitsList = (length) => { if (length > listMax) host.refuse(`plan code makes lists of at most ${listMax} elements, not ${length}`, "write the elements that the plan needs"); };
+
   const plain = {
-    "+": (a, b) => a + b,
+    "+": (a, b) => {
+      const sum = a + b;
+      if (typeof sum === "string") fits(sum.length);
+      return sum;
+    },
     "-": (a, b) => a - b,
     "*": (a, b) => a * b,
     "/": (a, b) => a / b,
     "%": (a, b) => a % b,
     "**": (a, b) => {
       const x = -(-a), y = -(-b); // numbers, or big integers
+      if (x !== 1n && x !== -1n) fitsBig(x, y);
       return typeof x === "number" && typeof y === "number" ? pow(x, y) : x ** y;
     },
     "&": (a, b) => bits(a) & bits(b),
     "|": (a, b) => bits(a) | bits(b),
     "^": (a, b) => bits(a) ^ bits(b),
-    "<<": (a, b) => bits(a) << bits(b),
-    ">>": (a, b) => bits(a) >> bits(b),
+    "<<": (a, b) => {
+      const x = bits(a), y = bits(b);
+      fitsBig(x, y);
+      return x << y;
+    },
+    ">>": (a, b) => {
+      const x = bits(a), y = bits(b);
+      if (typeof y === "bigint") fitsBig(x, -y);
+      return x >> y;
+    },
     ">>>": (a, b) => bits(a) >>> bits(b),
     "==": (a, b) => a == b,
     "!=": (a, b) => a != b,
@@ -74,6 +93,7 @@
     [planConversion]: { value(hint) { return host.convert(this, hint); } },
     [engineIterator]: { get() { return host.iterate(this); } },
     [planIterator]: { get() { return host.iterate(this); } },
+    [Symbol.species]: { get() { return host.look("constructor", this); } },
   })), { getPrototypeOf() { host.look("instanceof"); return null; } });
 
   // JavaScript's own code may carry a token and may not look at one. Most functions that look ask an object for its
@@ -145,6 +165,17 @@
       host.trying(since > 0);
     }
   };
+  // option reads a member that tells JavaScript's own code what to do. A proxy would see it.
+  const option = (v, name) => (isObject(v) && !token(v) && apply(getBirth, targets, [v]) === undefined ? v[name] : undefined);
+  // JavaScript drops a value that a constructor returns, and one that stands for a prototype. A token would be an object.
+  const { getPrototypeOf } = Object;
+  const constructed = (v, site) => {
+    const seen = first([v]) ?? (isObject(v) && apply(getBirth, targets, [v]) === undefined ? first([getPrototypeOf(v)]) : undefined);
+    if (seen !== undefined) return host.look("new", seen, site);
+    return since > 0 && (isView(v) || v instanceof ArrayBuffer || host.builtIn(v)) ? born(v) : v; // A constructor of the plan tells of its own, and may return an older one.
+  };
+  const heritage = (v, site) => (typeof v === "function" && token(option(v, "prototype")) ? host.look("extends", v.prototype, site) : v);
+  const ancestor = (v, site) => (token(v) ? host.look("__proto__", v, site) : v);
   const typedArray = Object.getPrototypeOf(Int8Array.prototype);
   const generator = Object.getPrototypeOf((function* () {}).prototype);
   const iterator = Object.getPrototypeOf(generator);
@@ -217,8 +248,6 @@
   define(symbol.prototype, "constructor", { value: planSymbol });
   define(globalThis, "Symbol", { value: planSymbol });
 
-  // option reads a member that tells JavaScript's own code what to do. A proxy would see it.
-  const option = (v, name) => (isObject(v) && !token(v) && apply(getBirth, targets, [v]) === undefined ? v[name] : undefined);
   // A descriptor carries a value; its other members are conditions.
   const inDescriptor = (d) => (typeof d === "object" && d !== null ? first([d.enumerable, d.configurable, d.writable]) : undefined);
   const inDescriptors = (all) => (typeof all === "object" && all !== null ? first(Object.values(all).map(inDescriptor)) : undefined);
@@ -232,8 +261,17 @@
   const heir = describe(Object.prototype, "__proto__");
   define(Object.prototype, "__proto__", { ...heir, set(v) {
     const seen = first([this, v]);
+    if (isObject(this)) host.fixed(this);
     return seen === undefined ? apply(heir.set, mine(this), [v]) : host.look("__proto__", seen);
   } });
+  for (const object of [Object, Reflect]) {
+    replace(object, "setPrototypeOf", (original) => ({
+      method(v, ...more) {
+        if (isObject(v)) host.fixed(v);
+        return apply(original, object, [v, ...more]);
+      },
+    }).method);
+  }
   guard("Array.prototype", Array.prototype, ["concat"], 0, Infinity, (self, args) => first([self, ...args].map((v) => option(v, Symbol.isConcatSpreadable))));
   guard("Array", Array, ["isArray"]);
   for (const made of [Number, Boolean, BigInt, planSymbol]) {
@@ -255,6 +293,24 @@
   }).parseInt);
   define(Number, "parseInt", { value: parseInt });
   // Integers of views are the low bits of any number, and what is no number has one pattern of bits.
+  const { get: bufferOf } = describe(typedArray, "buffer");
+  const quiet = (v, from = 0, count = v.length) => { if (isView(v) && v[Symbol.toStringTag] === "Float64Array" && from < v.length) host.quiet(apply(bufferOf, v, []), v.byteOffset + 8 * from, count); };
+  replace(typedArray, "buffer", (original) => ({
+    get() {
+      const buffer = apply(original, this, []);
+      quiet(this);
+      return buffer;
+    },
+  }).get);
+  for (const name of ["fill", "set"]) {
+    replace(typedArray, name, (original) => ({
+      method(...args) {
+        const v = apply(original, this, args);
+        quiet(this);
+        return v;
+      },
+    }).method);
+  }
   const integral = (v) => v !== undefined && isView(v) && integers.includes(v[Symbol.toStringTag]);
   for (const name of ["setInt8", "setUint8", "setInt16", "setUint16", "setInt32", "setUint32", "setFloat64"]) {
     replace(DataView.prototype, name, (original) => ({
@@ -335,6 +391,53 @@
   guard("Proxy", Proxy, ["revocable"]);
   guard("RegExp.prototype", RegExp.prototype, all(RegExp.prototype).filter((name) => typeof name === "symbol"), 0, 0, (self) => first(["flags", "global", "unicode", "sticky", "ignoreCase"].map((name) => option(self, name))));
   guard("Error.prototype", Error.prototype, ["toString"]);
+
+  // These read members of what plan code has made.
+  guard("Function.prototype", Function.prototype, ["bind"], 0, Infinity, (self) => first([option(self, "name"), option(self, "length")]));
+  guard("String.prototype", String.prototype, ["startsWith", "endsWith", "includes"], 0, Infinity, (_, args) => first([option(args[0], Symbol.match)]));
+  guard("Error", Error, ["isError"]);
+  guard("JSON", JSON, ["isRawJSON"]);
+  // The text of a function is that of rewritten code.
+  replace(Function.prototype, "toString", (original) => ({
+    toString() {
+      const text = apply(original, this, []);
+      return text.endsWith("[native code] }") ? text : host.refuse("plan code cannot read the text of a function", "write the text as a string");
+    },
+  }).toString);
+
+  for (const name of ["repeat", "padStart", "padEnd"]) {
+    replace(String.prototype, name, (original) => ({
+      method(count, ...more) {
+        const n = token(count) ? 0 : +bare(count, "number"); // A token is refused by the original.
+        if (n < Infinity || name !== "repeat") fits(name === "repeat" ? n * (typeof this === "string" ? this.length : 1) : more[0] === "" ? 0 : n);
+        return apply(original, this, [token(count) ? count : n, ...more]);
+      },
+    }).method);
+  }
+  for (const object of [Array.prototype, typedArray]) {
+    replace(object, "join", (original) => ({
+      method(...args) {
+        if (isObject(this) && !token(this)) {
+          fitsList(this.length);
+          fits((this.length - 1) * (typeof args[0] === "string" ? args[0].length : 1));
+        }
+        return apply(original, this, args);
+      },
+    }).method);
+  }
+  replace(Array.prototype, "fill", (original) => ({
+    method(...args) {
+      if (isObject(this) && !token(this)) fitsList(this.length);
+      return apply(original, this, args);
+    },
+  }).method);
+  replace(String.prototype, "concat", (original) => ({
+    method(...args) {
+      const made = apply(original, this, args);
+      if (typeof made === "string") fits(made.length);
+      return made;
+    },
+  }).method);
 
   // An array with tokens answers about plain values only if these come first.
   const holds = (array, before) => {
@@ -427,6 +530,29 @@
     },
   }).stringify);
 
+  // The engine takes half a pair for another character, and refuses numbers beyond the doubles.
+  const nested = (v) => {
+    if (!isObject(v)) return;
+    born(v);
+    for (const name of Object.keys(v)) nested(v[name]);
+  };
+  replace(JSON, "parse", (original) => ({
+    parse(text, reviver) {
+      if (token(text)) return apply(original, JSON, [text]);
+      const source = `${bare(text, "string")}`;
+      if (host.halves(source)) host.refuse("JSON.parse of plan code reads no half of a pair, such as \\ud83c alone", "write the whole character");
+      let v;
+      try {
+        v = apply(original, JSON, [source, reviver]);
+      } catch (e) {
+        if (e instanceof SyntaxError && `${e.message}`.startsWith("json: cannot unmarshal number")) host.refuse("JSON.parse of plan code reads no number beyond the range of doubles", "write a smaller number, or a string");
+        throw e;
+      }
+      if (since > 0 && typeof reviver !== "function") nested(v);
+      return v;
+    },
+  }).parse);
+
   // The engine knows no locales and drops what asks for one.
   for (const object of [Number.prototype, BigInt.prototype, Array.prototype, typedArray, String.prototype]) {
     for (const name of ["toLocaleString", "localeCompare", "toLocaleLowerCase", "toLocaleUpperCase"]) {
@@ -445,6 +571,7 @@
     replace(object, "from", (original) => ({
       from(items, ...more) {
         const bare = isObject(items) && !token(items) && items[engineIterator] === undefined ? items[planIterator] : undefined;
+        if (isObject(items) && !token(items) && typeof (bare ?? items[engineIterator]) !== "function") fitsList(items.length);
         return apply(original, this, [typeof bare === "function" ? { [planIterator]: () => apply(bare, items, []) } : items, ...more]);
       },
     }).from);
@@ -452,9 +579,9 @@
 
   // Traps of these names answer with a condition.
   const conditions = ["has", "deleteProperty", "defineProperty", "set", "isExtensible", "preventExtensions"];
-  const proxy = Proxy, regExp = RegExp;
+  const proxy = Proxy, regExp = RegExp, regExpTest = RegExp.prototype.test;
   // The engine takes no proxy and no object with a method behind instanceof.
-  const hasInstance = Function.prototype[Symbol.hasInstance], getPrototypeOf = Object.getPrototypeOf;
+  const hasInstance = Function.prototype[Symbol.hasInstance];
   const instance = (a, b) => {
     if ((typeof b !== "object" || b === null) && typeof b !== "function") return a instanceof b;
     const method = b[Symbol.hasInstance];
@@ -492,6 +619,31 @@
     if (re.unicode && properties.test(re.source)) host.refuse("plan code has no patterns with \\p{…}", "write ranges, as in [a-zà-ÿ]");
     return re;
   };
+  // What the engine refuses may be a pattern elsewhere, so a plan that catches the error is refused all the same.
+  const flawed = /^(?:Unmatched '\)'|Unterminated (?:group|character class)|Invalid regular expression \(re2\)[^]*(?:missing argument to repetition|invalid nested repetition|invalid character class range))/;
+  const flagged = /^(?!.*(.).*\1)(?!.*u.*v|.*v.*u)[dgimsuvy]*$/;
+  const compiled = (make, [, flags]) => {
+    if (typeof flags === "string" && apply(regExpTest, /u.*u/, [flags])) throw new SyntaxError(`Invalid flags supplied to RegExp constructor '${flags}'`);
+    try {
+      return make();
+    } catch (e) {
+      const text = e instanceof SyntaxError ? `${e.message}` : "";
+      if (text.startsWith("Invalid flags ") && apply(regExpTest, flagged, [`${flags}`])) host.refuse(`patterns of plan code have the flags g, i, m, s, u and y, not ${flags}`, "write a pattern without them");
+      if (/^(?:Invalid (?!flags)|Unsupported|re2)/.test(text) && !apply(regExpTest, flawed, [text])) {
+        host.refuse(text === "Invalid group" ? "patterns of plan code have no such group: (?:…), (?<name>…) and looking ahead and behind are there" : `patterns of plan code lack this: ${text}`, "write it with (?:…), classes such as [a-z] and quantifiers");
+      }
+      throw e;
+    }
+  };
+  for (const [name, flags] of [["match", ""], ["matchAll", "g"], ["search", ""]]) {
+    replace(String.prototype, name, (original) => ({
+      method(re, ...more) {
+        if (this === undefined || this === null || isObject(re) || re === null || re === undefined) return apply(original, this, [re, ...more]);
+        return apply(original, this, [compiled(() => new regExp(re, flags), [re, flags]), ...more]);
+      },
+    }).method);
+  }
+  replace(regExp.prototype, "compile", (original) => ({ method(...args) { return compiled(() => apply(original, this, args), args); } }).method);
   for (const name of ["Boolean", "Object", "Array", "Proxy", "Number", "RegExp"]) {
     const original = globalThis[name];
     const refuse = (args) => (name === "Number" ? undefined : name === "RegExp" ? first([option(args[0], Symbol.match)]) : token(args[0]) && (name !== "Array" || args.length === 1) ? args[0] : name === "Proxy" ? first(args) : undefined);
@@ -504,15 +656,20 @@
       apply(f, self, args) {
         const seen = refuse(args);
         if (seen !== undefined) return host.look(name, seen);
+        if (name === "RegExp") return pattern(born(compiled(() => apply(f, self, args), args)));
+        if (name === "Array" && args.length === 1) fitsList(args[0]);
         const v = apply(f, self, name === "Number" ? change(args) : args);
-        return name === "RegExp" ? pattern(born(v)) : name === "Array" ? born(v) : v;
+        return name === "Array" ? born(v) : v;
       },
       construct(f, args, target) {
         const seen = refuse(args);
         if (seen !== undefined) return Object(host.look(name, seen));
-        const v = Reflect.construct(f, change(args), target === made ? f : target);
+        if (name === "RegExp") return pattern(compiled(() => construct(f, args, target === made ? f : target), args));
+        if (name === "Array" && args.length === 1) fitsList(args[0]);
+        const v = construct(f, change(args), target === made ? f : target);
+        if (name === "Object" && !isObject(args[0])) born(v);
         if (name === "Proxy") apply(setBirth, targets, [v, args[0]]);
-        return name === "RegExp" ? pattern(v) : v;
+        return v;
       },
     });
     Object.defineProperty(globalThis, name, { value: made });
@@ -584,6 +741,29 @@
     }).method);
   }
   wrap(RegExp.prototype, ["exec", "test"], changer((self) => (isObject(self) && (self.global || self.sticky) ? self : undefined)));
+  // What an own exec answers is looked at.
+  const answered = (v) => {
+    const seen = first([v]) ?? first([option(v, "groups")]);
+    return seen === undefined ? v : host.look("exec of a pattern", seen);
+  };
+  const nativeExec = describe(RegExp.prototype, "exec");
+  const watched = (re) => (!isObject(re) || token(re) || apply(getBirth, targets, [re]) === undefined && re.exec === nativeExec.value ? re : new proxy(re, { get(of, name) {
+    const v = of[name];
+    if (name === "exec" && typeof v === "function") return (...args) => answered(apply(v, of, args));
+    if (name !== "constructor" || !isObject(v)) return v;
+    return { [Symbol.species]: function (_, flags) { return watched(new (v[Symbol.species] ?? regExp)(of, flags)); } };
+  } }));
+  for (const name of ["match", "matchAll", "replace", "search", "split"]) {
+    replace(RegExp.prototype, Symbol[name], (original) => ({ method(...args) { return apply(original, watched(this), args); } }).method);
+  }
+  replace(RegExp.prototype, "test", (original) => ({
+    method(text) {
+      if (watched(this) === this) return apply(original, this, [text]);
+      const { exec } = this, v = typeof exec === "function" ? answered(apply(exec, this, [`${text}`])) : apply(nativeExec.value, this, [text]);
+      if (v !== null && !isObject(v)) throw new TypeError("RegExp exec method returned something other than an Object or null");
+      return v !== null;
+    },
+  }).method);
   wrap(Object, ["assign", "defineProperty", "defineProperties", "setPrototypeOf", "freeze", "seal", "preventExtensions"], changer(argument));
   wrap(Reflect, ["set", "defineProperty", "deleteProperty", "setPrototypeOf", "preventExtensions"], changer(argument));
   wrap(Array.prototype, ["concat", "filter", "flat", "flatMap", "map", "slice", "splice", "toReversed", "toSorted", "toSpliced", "with"], maker);
@@ -594,13 +774,13 @@
   wrap(Map, ["groupBy"], maker);
   wrap(String.prototype, ["split", "match", "matchAll"], maker);
   wrap(RegExp.prototype, ["exec"], maker);
-  wrap(Reflect, ["construct", "ownKeys"], maker);
-  wrap(JSON, ["parse"], maker);
+  wrap(Reflect, ["ownKeys"], maker);
+  wrap(Reflect, ["construct"], (original) => ({ method(...args) { return constructed(apply(original, this, args)); } }).method);
   // A collection is born before its constructor fills it.
   for (const [name, add] of [["Map", "set"], ["Set", "add"], ["WeakMap", "set"], ["WeakSet", "add"]]) {
     const original = globalThis[name];
     const maker = new proxy(original, { construct(f, args, target) {
-      if (since === 0 || args[0] === undefined || args[0] === null) return construct(f, args, target === maker ? f : target);
+      if (since === 0 || args[0] === undefined || args[0] === null) return born(construct(f, args, target === maker ? f : target));
       const filled = born(construct(f, [], target === maker ? f : target));
       const adder = filled[add];
       for (const item of { [planIterator]: () => args[0][planIterator]() }) apply(adder, filled, add === "set" ? [item[0], item[1]] : [item]);
@@ -610,9 +790,48 @@
     define(original.prototype, "constructor", { value: maker });
   }
 
+  // The names of a module that has not run yet have no value, whoever asks for one.
+  const settled = (v, name) => {
+    if (!isObject(v) || token(v) || apply(getBirth, targets, [v]) !== undefined || describe(v, "__esModule") === undefined) return;
+    for (const n of name === undefined ? Object.getOwnPropertyNames(v) : [name]) v[n];
+  };
+  for (const [object, name] of [[Object, "keys"], [Object, "hasOwn"], [Reflect, "getOwnPropertyDescriptor"]]) {
+    replace(object, name, (original) => ({
+      method(v, ...more) {
+        settled(v, name === "keys" ? undefined : more[0]);
+        return apply(original, object, [v, ...more]);
+      },
+    }).method);
+  }
+  // What the engine lacks would be undefined: a plan that asks for it would mean something else.
+  const lacks = (what, object, names) => {
+    for (const name of names) {
+      define(object, name, {
+        configurable: true,
+        get() { return host.refuse(`plan code has no ${what}.${name}`, "it is newer or older than what plan code runs on: write it in another way"); },
+        set(value) { define(this, name, { value, writable: true, enumerable: true, configurable: true }); },
+      });
+    }
+  };
+  lacks("Array", Array, ["fromAsync"]);
+  lacks("ArrayBuffer.prototype", ArrayBuffer.prototype, ["detached", "maxByteLength", "resizable", "resize", "transfer", "transferToFixedLength"]);
+  lacks("DataView.prototype", DataView.prototype, ["getFloat16", "setFloat16"]);
+  lacks("Map", Map, ["groupBy"]);
+  lacks("Math", Math, ["f16round"]);
+  lacks("Object", Object, ["groupBy"]);
+  lacks("Object.prototype", Object.prototype, ["__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__"]);
+  lacks("RegExp", RegExp, ["escape", "input", "lastMatch", "lastParen", "leftContext", "rightContext", "$&", "$'", "$+", "$_", "$`", ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => "$" + n)]);
+  lacks("String.prototype", String.prototype, ["isWellFormed", "toWellFormed", "anchor", "big", "blink", "bold", "fixed", "fontcolor", "fontsize", "italics", "link", "small", "strike", "sub", "sup"]);
+  lacks("Iterator.prototype", iterator, ["drop", "every", "filter", "find", "flatMap", "forEach", "map", "reduce", "some", "take", "toArray"]);
+  for (const name of ["dispose", "asyncDispose", "asyncIterator"]) if (!(name in planSymbol)) define(planSymbol, name, { value: symbol("Symbol." + name) });
+  for (const name of ["hasIndices", "unicodeSets"]) define(RegExp.prototype, name, { configurable: true, get() { return this === RegExp.prototype ? undefined : false; } }); // which have no such flag
+
   // Of the parts of a template every second one is a string of the plan.
   const template = (site, text, ...parts) => {
-    for (const part of parts) text = token(text) || token(part) ? host.infix("+", text, part, site) : `${bare(text, "string")}${bare(part, "string")}`;
+    for (const part of parts) {
+      text = token(text) || token(part) ? host.infix("+", text, part, site) : `${bare(text, "string")}${bare(part, "string")}`;
+      if (typeof text === "string") fits(text.length);
+    }
     return text;
   };
 
@@ -690,7 +909,11 @@
       prefix: (op, a, site) => (token(a) ? host.prefix(op, a, site) : plainPrefix[op](op === "!" ? a : bare(a, "number"))),
       assign: (op, object, key, value, site) => {
         const old = object[key];
-        if (lazy[op] === undefined) return (mine(object, site)[key] = infix(op, old, value(), site));
+        if (lazy[op] === undefined) {
+          const v = mine(object, site)[key] = infix(op, old, value(), site);
+          if (v !== v) quiet(object, +key, 1);
+          return v;
+        }
         return logical(op, old, () => (object[key] = value()), (v) => (object[key] = v), site, () => mine(object, site));
       },
       logical,
@@ -703,11 +926,15 @@
         // The whole value is that of the expression.
         const whole = typeof value === "number" && fold(value) !== value && isView(object) && integers.includes(object[Symbol.toStringTag]);
         object[key] = whole ? fold(value) : value;
+        if (value !== value) quiet(object, +key, 1);
         return value;
       },
       value: (a, site) => (token(a) ? host.value(a, site) : a),
-      each: (a, site) => (token(a) ? host.each(a, site) : a),
+      each: (a, site) => (token(a) ? host.each(a, site) : (settled(a), a)),
       pattern,
+      constructed,
+      heritage,
+      ancestor,
       born,
       own,
       mine,

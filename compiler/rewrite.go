@@ -270,12 +270,25 @@ func (r *rewriter) walk(node ast.Node) {
 		r.inside(r.in(), lexicals(n.List), func() { r.statements(n.List) })
 	case *ast.CatchStatement:
 		r.inside(r.in(), namesIn(n.Parameter), func() { r.parts(n) })
+	case *ast.VariableStatement:
+		r.bindings(n.List)
+	case *ast.LexicalDeclaration:
+		r.bindings(n.List)
 	case *ast.ArrowFunctionLiteral:
 		r.arrow(n)
 	case *ast.ClassLiteral:
 		r.class(n)
-	case *ast.ObjectLiteral, *ast.ArrayLiteral, *ast.NewExpression:
+	case *ast.ObjectLiteral, *ast.ArrayLiteral:
 		r.born(n.(ast.Expression), func() { r.parts(n) })
+	case *ast.NewExpression:
+		r.made(n)
+	case *ast.PropertyKeyed:
+		r.walk(n.Key)
+		if name, ok := n.Key.(*ast.StringLiteral); ok && !n.Computed && n.Kind == ast.PropertyKindValue && name.Value == "__proto__" {
+			r.wrap("ancestor", n.Value)
+			return
+		}
+		r.walk(n.Value)
 	case *ast.YieldExpression:
 		r.resumed(n)
 	case *ast.AwaitExpression:
@@ -320,6 +333,10 @@ func (r *rewriter) walk(node ast.Node) {
 		r.template(n)
 	case *ast.CallExpression:
 		r.calls[offset(n.LeftParenthesis)] = r.callSite(n)
+		if _, super := n.Callee.(*ast.SuperExpression); super {
+			r.made(n)
+			return
+		}
 		if makesIterator(n) {
 			r.born(n, func() { r.parts(n) })
 			return
@@ -337,6 +354,20 @@ func (r *rewriter) walk(node ast.Node) {
 func (r *rewriter) targets(target ast.Expression) {
 	if assign, ok := target.(*ast.AssignExpression); ok {
 		r.defaults[assign] = true
+	}
+}
+
+// bindings walks a declaration, behind which the lists and objects of ...rest are born.
+func (r *rewriter) bindings(list []*ast.Binding) {
+	for _, binding := range list {
+		r.walk(binding)
+		if binding.Initializer == nil || r.in() == nil {
+			continue
+		}
+		for _, name := range rests(binding.Target) {
+			r.functions++
+			r.insert(r.enclosed(binding.Initializer).to, ", %sr%d = %s%s)", hostName, r.functions, call("born"), name)
+		}
 	}
 }
 

@@ -188,13 +188,16 @@ var absent = map[string]string{
 	"eval": noEval, "Function": noEval, "console": "plans have no output; throw new Error(text) stops with a text",
 	"crypto": noChance, "Promise": noTimers, "WeakRef": noTimers, "Iterator": noSyntax, "Temporal": noClock,
 	"Intl": "plans have no locales: the same source gives the same artifact", "structuredClone": "write { ...x }, or JSON.parse(JSON.stringify(x))",
-	"SharedArrayBuffer": noReach, "Atomics": noReach,
+	"SharedArrayBuffer": noReach, "Atomics": noReach, "AbortController": noReach, "WebAssembly": noReach, "FinalizationRegistry": noTimers,
+	"URL": noReach, "URLSearchParams": noReach, "TextEncoder": noReach, "TextDecoder": noReach, "atob": noReach, "btoa": noReach,
+	"DisposableStack": noSyntax, "AsyncDisposableStack": noSyntax, "Float16Array": noSyntax,
 }
 
 // missed are those of them that each engine of JavaScript has where plan code runs elsewhere. A plan that looks for one,
 // by typeof or in a try, would mean something else there.
 var missed = []string{"Date", "Intl", "Promise", "Function", "eval", "WeakRef", "Iterator", "SharedArrayBuffer", "Atomics", "structuredClone", "performance",
-	"crypto", "console", "setTimeout", "setInterval", "queueMicrotask"}
+	"crypto", "console", "setTimeout", "setInterval", "queueMicrotask", "AbortController", "WebAssembly", "FinalizationRegistry", "URL", "URLSearchParams",
+	"TextEncoder", "TextDecoder", "atob", "btoa", "fetch", "DisposableStack", "AsyncDisposableStack", "Float16Array"}
 
 // commonModule is the name in place of module that esbuild makes of export =.
 const commonModule = "stdin_module"
@@ -244,7 +247,6 @@ var plainer = []struct {
 	{regexp.MustCompile(`^SyntaxError: (invalid character .*|unexpected end of JSON input|unexpected EOF|EOF)$`), "SyntaxError: the text is not JSON: $1"},
 	{regexp.MustCompile(`^SyntaxError: Invalid flags supplied to RegExp constructor '(.*)'$`), "SyntaxError: patterns of plan code have the flags g, i, m, s, u and y, each once, not $1"},
 	{regexp.MustCompile(`^SyntaxError: Invalid regular expression \(re2\): (.*) \(error parsing regexp: (.*)\)$`), "SyntaxError: the pattern $1 has a fault: $2"},
-	{regexp.MustCompile(`^SyntaxError: Invalid group$`), "SyntaxError: patterns of plan code have no such group: (?:…), (?<name>…) and looking ahead and behind are there"},
 }
 
 // thrownWords returns the message of an exception and a hint.

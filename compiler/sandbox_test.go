@@ -133,7 +133,7 @@ var slow = map[string]string{
 
 // large are bodies that take memory.
 var large = map[string]string{
-	"array":         `new Array(2 ** 28).fill(0)`,
+	"array":         `new Array(2 ** 24).fill(0)`,
 	"growing_array": `const a: number[][] = []; for (;;) a.push(new Array(1000).fill(1))`,
 	"growing_text":  `let s = "x"; for (;;) s += s + "y"`,
 	"typed_array":   `const all: any[] = []; for (;;) all.push(new Float64Array(1 << 22).fill(1))`,

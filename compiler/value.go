@@ -1,11 +1,15 @@
 package compiler
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
 	"reflect"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/dop251/goja"
 
@@ -106,6 +110,55 @@ func (v *value) Keys() []string {
 func (h *host) refuseSet(what string) bool {
 	h.u.failAt(h.u.here(), "read-only", what+" cannot be changed", "declare a variable: const x = ...")
 	return true
+}
+
+// fixed reports that plan code gives what the host owns another prototype.
+func (h *host) fixed(c goja.FunctionCall) goja.Value {
+	if v := c.Argument(0); hosted(v) && tokenOf(v) == nil {
+		what := plainWords(v)
+		if m, ok := export[*members](v); ok {
+			what = m.name
+		}
+		h.refuseSet(what)
+	}
+	return goja.Undefined()
+}
+
+// quiet writes NaN of doubles in an array buffer as elsewhere: the engine's has other bits.
+func (h *host) quiet(c goja.FunctionCall) goja.Value {
+	buffer, _ := c.Argument(0).Export().(goja.ArrayBuffer)
+	for b := buffer.Bytes()[c.Argument(1).ToInteger():][:8*c.Argument(2).ToInteger()]; len(b) > 0; b = b[8:] {
+		if f := math.Float64frombits(binary.NativeEndian.Uint64(b)); f != f {
+			binary.NativeEndian.PutUint64(b, 0x7ff8<<48)
+		}
+	}
+	return goja.Undefined()
+}
+
+// halves reports whether a JSON text has half a surrogate pair, which no string of Go holds.
+func halves(text goja.String) bool {
+	var units []rune // of UTF-16
+	for i := 0; i < text.Length(); i++ {
+		unit := rune(text.CharAt(i))
+		if unit == '\\' && i+1 < text.Length() {
+			if i++; text.CharAt(i) == 'u' && i+4 < text.Length() {
+				if code, err := strconv.ParseUint(text.Substring(i+1, i+5).String(), 16, 16); err == nil {
+					unit = rune(code)
+					i += 4
+				}
+			}
+		}
+		units = append(units, unit)
+	}
+	for i := 0; i < len(units); i++ {
+		if !utf16.IsSurrogate(units[i]) {
+			continue
+		}
+		if i++; i == len(units) || utf16.DecodeRune(units[i-1], units[i]) == utf8.RuneError {
+			return true
+		}
+	}
+	return false
 }
 
 // make returns a new token as an object.
