@@ -21,11 +21,9 @@ const nearestChunk = 512
 // ErrStopped once stop says so; a nil stop never does. The numbers are m's.
 func (c *VectorColumn) Measure(stop Stop, m *Memory, rs RowSet, to []float32, by Measure) (values []float64, valid Bitmap, err error) {
 	values, valid = m.Floats(rs.N), NewBitmap(rs.N)
-	wide := make([]float64, len(to)) // so that each number becomes a double once
-	for i, x := range to {
-		wide[i] = float64(x)
-	}
-	toTo, measured := Dot(to, to), 0
+	probe := probe{by: by}
+	probe.set(to)
+	measured := 0
 	for lo := 0; lo < rs.N; lo += nearestChunk {
 		if stop != nil && stop.Cancelled() {
 			return nil, nil, ErrStopped
@@ -36,16 +34,7 @@ func (c *VectorColumn) Measure(stop Stop, m *Memory, rs RowSet, to []float32, by
 			if !ok {
 				continue
 			}
-			var v float64
-			switch by {
-			case ByCosine:
-				v = wideDot(x, wide) / math.Sqrt(Dot(x, x)*toTo)
-			case ByL2:
-				v = L2(x, to)
-			default:
-				v = wideDot(x, wide)
-			}
-			if v-v == 0 { // finite
+			if v := probe.measure(x, probe.square(x)); v-v == 0 { // finite
 				values[pos] = v
 				valid.Set(pos)
 				measured++
@@ -56,6 +45,43 @@ func (c *VectorColumn) Measure(stop Stop, m *Memory, rs RowSet, to []float32, by
 		valid = nil
 	}
 	return values, valid, nil
+}
+
+// A probe is a vector with which others are compared. One goroutine at a time.
+type probe struct {
+	by   Measure
+	to   []float32
+	wide []float64 // to, so that each number becomes a double once
+	toTo float64   // its square
+}
+
+// set makes another vector the probe's.
+func (p *probe) set(to []float32) {
+	p.to, p.toTo = to, p.square(to)
+	p.wide = p.wide[:0]
+	for _, x := range to {
+		p.wide = append(p.wide, float64(x))
+	}
+}
+
+// square returns what measure needs of a vector besides itself: its Dot with itself, for ByCosine alone.
+func (p *probe) square(x []float32) float64 {
+	if p.by == ByCosine {
+		return Dot(x, x)
+	}
+	return 0
+}
+
+// measure returns how near a vector is. It is not finite for the cosine of a zero vector.
+func (p *probe) measure(x []float32, square float64) float64 {
+	switch p.by {
+	case ByCosine:
+		return wideDot(x, p.wide) / math.Sqrt(square*p.toTo)
+	case ByL2:
+		return L2(x, p.to)
+	default:
+		return wideDot(x, p.wide)
+	}
 }
 
 // wideDot is Dot, bit by bit, for a vector whose numbers are doubles already. That saves conversions

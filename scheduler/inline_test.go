@@ -51,6 +51,7 @@ func (w *handWorld) finishAll() (jobs int) {
 // The table says which nodes run inline the first time, and which once they have been measured.
 func TestEligibility(t *testing.T) {
 	const cheap, heavy = 2 * time.Microsecond, 20 * time.Microsecond
+	everyNode := func(*plan.Node) bool { return true }
 	for _, c := range []struct {
 		name       string
 		spec       func(*task.Spec)
@@ -68,6 +69,7 @@ func TestEligibility(t *testing.T) {
 		{name: "cheap by its author, many rows", spec: func(s *task.Spec) { s.Cheap = true }, rows: firstRowsMax + 1, took: cheap, afterwards: true},
 		{name: "cheap by its author only", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: heavy, first: true},
 		{name: "expensive by its author", spec: func(s *task.Spec) { s.Expensive, s.Inline = true, false }, rows: 10, took: cheap},
+		{name: "expensive as this node", spec: func(s *task.Spec) { s.ExpensiveNode, s.Cheap = everyNode, true }, rows: 10, took: cheap},
 		{name: "foreign without permission", spec: func(s *task.Spec) { s.Inline = false }, rows: 10, took: cheap},
 		{name: "estimate below the threshold", more: `"scheduling": {"cost_estimate_us": 5}`, rows: 10, took: cheap, first: true, afterwards: true},
 		{name: "estimate below the threshold, many rows", more: `"scheduling": {"cost_estimate_us": 5}`, rows: firstRowsMax + 1, took: cheap, first: true, afterwards: true},
@@ -80,6 +82,7 @@ func TestEligibility(t *testing.T) {
 		{name: "offload_all", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: cheap, placement: Placement{Mode: plan.OffloadAll}},
 		{name: "inline_all", rows: 10_000, took: time.Second, placement: Placement{Mode: plan.InlineAll}, first: true, afterwards: true},
 		{name: "inline_all and expensive", spec: func(s *task.Spec) { s.Expensive, s.Inline = true, false }, rows: 10, took: cheap, placement: Placement{Mode: plan.InlineAll}},
+		{name: "inline_all and expensive as this node", spec: func(s *task.Spec) { s.ExpensiveNode = everyNode }, rows: 10, took: cheap, placement: Placement{Mode: plan.InlineAll}},
 		{name: "inline_all and forbidden", more: `"scheduling": {"inline": false}`, rows: 10, took: cheap, placement: Placement{Mode: plan.InlineAll}},
 		{name: "no inline", spec: func(s *task.Spec) { s.Cheap = true }, rows: 10, took: cheap, placement: Placement{NoInlineExecution: true}},
 		{name: "no inline in inline_all", rows: 10, took: cheap, placement: Placement{NoInlineExecution: true, Mode: plan.InlineAll}},

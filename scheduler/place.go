@@ -169,7 +169,7 @@ func (p *profile) findChains(g *plan.Graph) {
 // fuses reports whether a node may be part of a chain.
 func (p *profile) fuses(g *plan.Graph, node int) bool {
 	n, hint := &p.nodes[node], g.Nodes[node].Inline
-	return n.there == onPool && !n.spec.Expensive && !g.Nodes[node].Lenient() && g.Nodes[node].Share == 0 && (hint == nil || *hint)
+	return n.there == onPool && !n.expensive && !g.Nodes[node].Lenient() && g.Nodes[node].Share == 0 && (hint == nil || *hint)
 }
 
 // earlierTimeout returns the lesser of two timeouts, of which zero means none.

@@ -25,6 +25,7 @@ type nodeProfile struct {
 	spec      *task.Spec
 	there     where // if it does not run inline
 	mayInline bool  // the author and the plan permit it
+	expensive bool  // Spec.Expensive or Spec.ExpensiveNode
 	makes     int   // rows besides those of its inputs: Spec.Cost
 	limit     int   // task.Ctx.Limit
 	mayRecall bool  // it may be tried inline: see try
@@ -120,7 +121,8 @@ func newProfile(g *plan.Graph) *profile {
 		n.spec = spec
 		p.forgets = p.forgets && spec.Forgets
 		permitted := node.Inline == nil || *node.Inline
-		n.mayInline = permitted && (spec.Inline || spec.Cheap)
+		n.expensive = spec.Expensive || spec.ExpensiveNode != nil && spec.ExpensiveNode(node)
+		n.mayInline = permitted && (spec.Inline || spec.Cheap) && !n.expensive
 		n.mayRecall = permitted && tasks.MayRecall(spec)
 		n.limit = tasks.Limit(g, node)
 		if spec.Cost != nil {

@@ -63,6 +63,8 @@ func newCatalog(trusted, specs []Spec, inputs bool) (*Catalog, error) {
 			problems = append(problems, spec.Op+": Limited is for tasks whose Output is Permutation or Pick")
 		case spec.Expensive && (spec.Inline || spec.Cheap || spec.Place == OnLoop):
 			problems = append(problems, spec.Op+": Expensive excludes Inline, Cheap and Place OnLoop")
+		case spec.ExpensiveNode != nil && spec.Place != Computes:
+			problems = append(problems, spec.Op+": ExpensiveNode is for tasks whose Place is Computes")
 		case spec.Partial && !slices.Contains([]Output{Source, Expand, Subset, Pick, Merge}, spec.Output):
 			problems = append(problems, spec.Op+": Partial is for tasks whose Output may have fewer rows: Source, Expand, Subset, Pick or Merge")
 		case spec.Place == Waits && (spec.Inline || spec.Cheap || spec.Expensive):

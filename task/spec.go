@@ -70,6 +70,8 @@ type Spec struct {
 	Cheap bool
 	// Expensive says that the body never runs on the loop. It is for tasks of Place Computes.
 	Expensive bool
+	// ExpensiveNode reports that this holds for a node, of a task that is not Expensive as a whole. Nil: for none.
+	ExpensiveNode func(n *plan.Node) bool
 	// Forgets says that no reference to the inputs, or to the result, outlives the run: the body keeps none and
 	// leaves none to other goroutines. The result may share memory with the inputs, as always. If all tasks of a plan
 	// do so, the engine reuses big slices once the request is answered.

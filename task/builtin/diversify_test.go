@@ -345,6 +345,11 @@ func TestDiversifyRefuses(t *testing.T) {
 		}
 		return p
 	}
+	relevance := func(name string, value any) map[string]any {
+		p := map[string]any{"by": nil, "method": "mmr", "vector": "k5251", "score": "k1001", "out_key": "score"}
+		p[name] = value
+		return p
+	}
 	for name, c := range map[string]struct {
 		more map[string]any
 		want string
@@ -354,7 +359,7 @@ func TestDiversifyRefuses(t *testing.T) {
 		"a window beside rules":  {map[string]any{"by": nil, "rules": []map[string]any{{"by": "k3001"}}, "window": 3}, "params.rules: have a max and a window each, so the node has none"},
 		"rules for decay":        {map[string]any{"by": nil, "rules": []map[string]any{{"by": "k3001"}}, "method": "decay"}, `params.rules: belongs to method "window", and the method is "decay"`},
 		"a rule by a set":        {map[string]any{"by": nil, "rules": []map[string]any{{"by": "k5201"}}}, ""},
-		"a score for a window":   {map[string]any{"score": "k1001"}, `params.score: belongs to method "decay", and the method is "window"`},
+		"a score for a window":   {map[string]any{"score": "k1001"}, `params.score: belongs to method "decay" or "mmr", and the method is "window"`},
 		"a window for decay":     {map[string]any{"method": "decay", "window": 3}, `params.window: belongs to method "window", and the method is "decay"`},
 		"decay without a score":  {map[string]any{"method": "decay", "out_key": "score"}, `params.score: is missing: method "decay" needs it`},
 		"decay without a column": {map[string]any{"method": "decay", "score": "k1001"}, `params.out_key: is missing: method "decay" needs it`},
@@ -364,7 +369,18 @@ func TestDiversifyRefuses(t *testing.T) {
 		"no rows":                {map[string]any{"max": 0}, ""},
 		"no window":              {map[string]any{"window": 0}, ""},
 		"a factor":               {map[string]any{"method": "decay", "score": "k1001", "out_key": "score", "factor": 1.5}, ""},
-		"a method":               {map[string]any{"method": "mmr"}, ""},
+		"a method":               {map[string]any{"method": "nearest"}, ""},
+		"a group for mmr":        {relevance("by", "k3001"), `params.by: belongs to method "window" or "decay", and the method is "mmr"`},
+		"a factor for mmr":       {relevance("factor", 0.5), `params.factor: belongs to method "decay", and the method is "mmr"`},
+		"mmr without a vector":   {relevance("vector", nil), `params.vector: is missing: method "mmr" needs it`},
+		"mmr without a score":    {relevance("score", nil), `params.score: is missing: method "mmr" needs it`},
+		"mmr without a column":   {relevance("out_key", nil), `params.out_key: is missing: method "mmr" needs it`},
+		"mmr in place":           {relevance("out_key", "k1001"), `params.out_key: is the key of score, which keeps its values`},
+		"a vector for decay":     {map[string]any{"method": "decay", "score": "k1001", "out_key": "score", "vector": "k5251"}, `params.vector: belongs to method "mmr", and the method is "decay"`},
+		"a vector of numbers":    {relevance("vector", "k1001"), ""},
+		"a lambda":               {relevance("lambda", -0.5), ""},
+		"no limit":               {relevance("limit", 0), ""},
+		"a measure":              {relevance("measure", "angle"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := nodeCase{params: params(c.more)}
@@ -377,4 +393,124 @@ func TestDiversifyRefuses(t *testing.T) {
 			assert.ErrorContains(t, err, `node "it": nodes[0].params.`)
 		})
 	}
+}
+
+// relevanceReference chooses rows for the method mmr as its description says, and computes each similarity anew.
+func relevanceReference(in rowset.RowSet, score, vector registry.KeyID, measure string, lambda float64) (order []int32, lowered map[int32]float64) {
+	order = []int32{}
+	rows, lowered := plainRows(in), map[int32]float64{}
+	similarity := func(a, b int32) (float64, bool) {
+		column := in.Batch.Vector(vector)
+		if column == nil {
+			return 0, false
+		}
+		x, xOK := column.Value(int(a))
+		y, yOK := column.Value(int(b))
+		if !xOK || !yOK {
+			return 0, false
+		}
+		s := map[string]float64{"dot": rowset.Dot(x, y), "cosine": rowset.Cosine(x, y), "l2": 1 / (1 + rowset.L2(x, y))}[measure]
+		return s, !math.IsNaN(s)
+	}
+	var nulls []int32
+	left := slices.DeleteFunc(slices.Clone(rows), func(r plainRow) bool {
+		_, ok := r.number(score)
+		if !ok {
+			nulls = append(nulls, r.row)
+		}
+		return !ok
+	})
+	for len(left) > 0 {
+		value := func(r plainRow) float64 {
+			v, _ := r.number(score)
+			greatest, any := math.Inf(-1), false
+			for _, chosen := range order {
+				if s, ok := similarity(r.row, chosen); ok {
+					greatest, any = max(greatest, s), true
+				}
+			}
+			if !any {
+				return v
+			}
+			return max(-math.MaxFloat64, min(math.MaxFloat64, v-float64(lambda*greatest)))
+		}
+		best := 0
+		for i := range left {
+			if value(left[i]) > value(left[best]) {
+				best = i
+			}
+		}
+		row := left[best]
+		lowered[row.row] = value(row)
+		order, left = append(order, row.row), slices.Delete(left, best, best+1)
+	}
+	return append(order, nulls...), lowered
+}
+
+func TestRelevanceIsTheReference(t *testing.T) {
+	for _, measure := range []string{"dot", "cosine", "l2"} {
+		for _, c := range []struct {
+			score  string
+			lambda float64
+			limit  any
+		}{{"k1001", 0.5, nil}, {"k5001", 3, 7}, {"id", 1000, nil}, {"k1001", 0, 1000}, {"k1002", 1e300, 20}} {
+			params := map[string]any{"method": "mmr", "vector": "k5251", "score": c.score, "lambda": c.lambda, "out_key": "score", "measure": measure}
+			if c.limit != nil {
+				params["limit"] = c.limit
+			}
+			run := nodeCase{params: params}.runner(t, diversify())
+			score, _ := testRegistry().KeyByName(c.score)
+			eachRandom(t, 25, func(t *testing.T, rng *rand.Rand, in rowset.RowSet) {
+				in = rowset.Take(in, 60) // the reference takes long
+				behind := rng.IntN(2) * rng.IntN(in.Len()+2)
+				out, err := run(in, behind)
+				require.NoError(t, err)
+				order, lowered := relevanceReference(in, score.ID, 5251, measure, c.lambda)
+				for _, limit := range []int{behind, int(cmp.Or(params["limit"], any(0)).(int))} {
+					if limit > 0 {
+						order = order[:min(limit, len(order))]
+					}
+				}
+				require.Equal(t, order, append([]int32{}, batchRows(out)...))
+				for _, row := range plainRows(out) {
+					want, ok := lowered[row.row]
+					got, gotOK := row.number(keyScore)
+					require.Equal(t, ok, gotOK)
+					require.Equal(t, want, got)
+				}
+			})
+		}
+	}
+}
+
+func TestRelevanceStops(t *testing.T) {
+	scores := make([]float64, 10)
+	_, err := rowset.MarginalRelevance(cancelled{}, nil, rankdtest.Rows(1, 2, 3), nil, scores, nil, rowset.ByDot, 1, 2)
+	assert.ErrorIs(t, err, rowset.ErrStopped)
+}
+
+func TestRelevance(t *testing.T) {
+	in := rankdtest.WithVectors(rankdtest.Rows(1, 2, 3, 4, 5, 6), 5251, 5,
+		[]float32{1, 0, 0, 0, 0}, []float32{2, 0, 0, 0, 0}, []float32{0, 1, 0, 0, 0}, nil, []float32{0, 0, 0, 0, 0}, []float32{1, 0, 0, 0, 0})
+	in = rankdtest.WithFloats(in, keyFloat, 10, 9.5, 9.25, 9, 9, nil)
+	params := func(out string) nodeCase {
+		return nodeCase{params: map[string]any{"method": "mmr", "vector": "k5251", "score": "k1001", "lambda": 1, "out_key": out}}
+	}
+	out, err := params("score").runner(t, diversify())(in, 0)
+	require.NoError(t, err)
+	assert.Equal(t, []int64{1, 3, 4, 5, 2, 6}, rankdtest.IDs(out), "the second row has the direction of the first; of equal ones the first is chosen")
+	assert.Equal(t, []any{10.0, 9.25, 9.0, 9.0, 8.5, nil}, rankdtest.Values(out, keyScore))
+	_, err = params("strict").runner(t, diversify())(in, 0)
+	assert.EqualError(t, err, "out_key: the result is null for 1 rows, and strict is not nullable")
+
+	node := params("score")
+	node.params["limit"] = 4
+	assert.Equal(t, []string{
+		"computed; it is similar to no row before it; k1001=10; score=10",
+		`cut; of the rows before it, it is most similar to id "1", which takes 1 times this similarity from its score; score 8.5; lacks 0.5; k1001=9.5; score=8.5; cosine=1`,
+		`computed; of the rows before it, it is most similar to id "1", which takes 1 times this similarity from its score; k1001=9.25; score=9.25; cosine=0`,
+		"computed; it is similar to no row before it; k1001=9; score=9",
+		"computed; it is similar to no row before it; k1001=9; score=9",
+		"cut; k1001 is null",
+	}, reasons(t, node, diversify(), in))
 }

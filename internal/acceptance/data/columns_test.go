@@ -438,7 +438,7 @@ export default definePlan({ name: "typed", build: (ctx) => ctx.fixedSource().vm(
 	}
 }
 
-// TestVectors ranks products by a user's taste. Both vectors come from Redis, as packed floats,
+// TestVectors ranks products by a user's taste, and keeps similar ones apart. Both vectors come from Redis, as packed floats,
 // as lists, or malformed. It runs on all models, also from memory.
 func TestVectors(t *testing.T) {
 	pack := func(v ...float32) string {
@@ -462,10 +462,11 @@ func TestVectors(t *testing.T) {
 		{"node_id": "near", "op": "nearest", "inputs": ["items"], "params": {"to": "user", "vector": 11, "to_vector": 10, "by": "l2", "out_key": 13, "count": 3}},
 		{"node_id": "angle", "op": "nearest", "inputs": ["items"], "params": {"to": "user", "vector": 11, "to_vector": 10, "by": "cosine", "out_key": 13, "count": 30}},
 		{"node_id": "asked", "op": "nearest", "inputs": ["items"], "params": {"context": "wish", "vector": 11, "out_key": 13, "count": 2}},
+		{"node_id": "apart", "op": "diversify", "inputs": ["score"], "params": {"method": "mmr", "vector": 11, "measure": "l2", "score": 12, "lambda": 100, "out_key": 13, "limit": 5}},
 		{"node_id": "none", "op": "filter", "inputs": ["user"], "params": {"pred_id": "none"}},
 		{"node_id": "cold", "op": "nearest", "inputs": ["items"], "params": {"to": "none", "vector": 11, "to_vector": 10, "out_key": 13, "count": 3}},
 		{"node_id": "out", "op": "sort", "inputs": ["far"], "params": {"by": 12, "order": "desc"}}`
-	text := fmt.Sprintf(`{"schema_version": 1, "plan_name": "near", "nodes": [%s], "outputs": ["out", "near", "angle", "cold", "asked"], "pred_table": {"none": {"op": "const_bool", "value": false}}, "capabilities_required": ["cap.rankd.expressions.v1"],
+	text := fmt.Sprintf(`{"schema_version": 1, "plan_name": "near", "nodes": [%s], "outputs": ["out", "near", "angle", "cold", "asked", "apart"], "pred_table": {"none": {"op": "const_bool", "value": false}}, "capabilities_required": ["cap.rankd.expressions.v1"],
 		"expr_table": {"dot": {"op": "dot", "a": {"op": "key_ref", "key_id": 10}, "b": {"op": "key_ref", "key_id": 11}},
 			"l2": {"op": "l2", "a": {"op": "key_ref", "key_id": 10}, "b": {"op": "key_ref", "key_id": 11}}}}`, nodes)
 	items := map[int64][]float32{1: {0.5, 0.25, -1}, 2: {1, 0, 0}, 3: {-1, 2, 0.125}, 4: nil, 5: nil, 6: {0, 0, 0}}
@@ -495,7 +496,7 @@ func TestVectors(t *testing.T) {
 					assert.Equal(t, rowset.Dot(taste, items[id]), scores[i])
 					assert.Equal(t, rowset.L2(taste, items[id]), distances[i])
 				}
-				for output, want := range [][]int64{1: {3, 2, 6}, 2: {3, 2, 1}, 3: nil, 4: {3, 1}} {
+				for output, want := range [][]int64{1: {3, 2, 6}, 2: {3, 2, 1}, 3: nil, 4: {3, 1}, 5: {3, 2, 1, 6, 4}} {
 					if output == 0 {
 						continue
 					}
