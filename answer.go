@@ -158,7 +158,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.outputs(),
 		Deltas: a.SchemaDeltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
-		Completeness: a.Completeness(), IDTexts: a.result.IDTexts(), OutputNames: a.result.OutputNames(),
+		Completeness: a.Completeness(), BelowMinimum: a.BelowMinimum(), IDTexts: a.result.IDTexts(), OutputNames: a.result.OutputNames(),
 	}
 	if a.versioned {
 		v := a.Version()
@@ -521,6 +521,20 @@ func (a *Answer) Completeness() []NodeCompleteness {
 		if c.Err != nil {
 			all[i].Reason = failureOf(c.Err, textNode).text
 		}
+	}
+	return all
+}
+
+// BelowMinimum says that an output has fewer rows than its plan wants.
+type BelowMinimum = request.BelowMinimum
+
+// BelowMinimum returns the outputs with fewer rows than the plan wants, in order. It is nil if there are none.
+func (a *Answer) BelowMinimum() (all []BelowMinimum) {
+	if a.result == nil {
+		return nil
+	}
+	for _, s := range a.result.Short() {
+		all = append(all, BelowMinimum{a.graph.OutputName(s.Output), s.Rows, s.MinRows})
 	}
 	return all
 }

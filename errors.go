@@ -53,6 +53,8 @@ var (
 	// ErrCallback: the caller is a callback of an engine or the body of a task, which must not
 	// wait for an engine.
 	ErrCallback = errors.New("called from a callback or a body")
+	// ErrBelowMinimum: an output has fewer rows than its plan wants (min_rows), and the plan says that this is an error.
+	ErrBelowMinimum = scheduler.ErrBelowMinimum
 	// ErrRedis: Redis answered with an error, or could not be asked.
 	ErrRedis = task.ErrRedis
 	// ErrRemote: the service behind an endpoint of kind http answered with an error, or could not be asked.
@@ -270,6 +272,7 @@ var failures = [...]failure{
 	{scheduler.ErrNodeTimeout, outcome.Timeout, "Node execution timeout", ErrTimeout},
 	{scheduler.ErrDeadlineBeforeStart, outcome.Timeout, "Deadline exceeded before node start", ErrTimeout},
 	{scheduler.ErrShuttingDown, outcome.ShuttingDown, outcome.ShuttingDown.Sentence(), nil},
+	{scheduler.ErrBelowMinimum, outcome.BelowMinimum, outcome.BelowMinimum.Sentence(), nil},
 	{scheduler.ErrAbandoned, outcome.Abandoned, outcome.Abandoned.Sentence(), nil},
 	{scheduler.ErrGivenUp, outcome.Internal, "Given up", nil}, // of an optional node, in an answer
 

@@ -410,6 +410,7 @@ func (c *call) outcome(result *scheduler.Result) (a *Answer, err error) {
 	}
 	if c.Graph != nil {
 		e.logMalformed(c.Graph.Name, result)
+		e.logBelowMinimum(c.Graph, result)
 	}
 	a = &Answer{
 		RequestID: c.RequestID, Elapsed: elapsed, generation: c.generation, result: result, showDeltas: c.Deltas, recording: recording,
@@ -530,6 +531,19 @@ func (l *malformedLog) due(n malformedNode, now clock.Time) bool {
 	}
 	l.next[n] = now.Add(malformedEvery)
 	return true
+}
+
+// logBelowMinimum writes a line for the first output with too few rows, at most once in malformedEvery for a plan.
+func (e *Engine) logBelowMinimum(g *plan.Graph, result *scheduler.Result) {
+	short := result.Short()
+	if short == nil || !e.malformed.due(malformedNode{plan: g.Name}, e.clock.Now()) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("plan", g.Name), slog.String("output", g.OutputName(short[0].Output)), slog.Int("rows", short[0].Rows),
+		slog.Int("min_rows", short[0].MinRows), slog.Bool("degraded", result.Degraded()),
+	}
+	e.lines.Put(slog.LevelWarn, "an answer is below minimum", func() []slog.Attr { return attrs })
 }
 
 // logMalformed writes a line for each node that could not read ids, at most once in malformedEvery. It does not wait for the log.

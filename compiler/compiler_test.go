@@ -244,6 +244,37 @@ export default definePlan({ name: "p",
 	}
 }
 
+// TestMinRowsAreEmitted: the artifact has a number for each output.
+func TestMinRowsAreEmitted(t *testing.T) {
+	compile := func(options, returned string) compiler.Result {
+		return compileFolder(t, newCompiler(t), write(t, map[string]string{"p.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "p",
+  ` + options + `, build: (ctx) => { const a = ctx.fixedSource({ rowCount: 1 }); return ` + returned + `; } });`}))[0]
+	}
+	for options, c := range map[string]struct {
+		returned string
+		want     []int
+	}{
+		`minRows: 5`: {"a", []int{5}}, `minRows: 5, below: "error"`: {"[a, a]", []int{5, 5}}, `minRows: { deals: 2 }`: {"{ home: a, deals: a }", []int{0, 2}}, `minRows: 3 `: {"{ home: a, deals: a }", []int{3, 3}},
+	} {
+		r := compile(options, c.returned)
+		require.Empty(t, r.Errors, options)
+		g, err := plan.Load("p", r.Artifact, builtin.Catalog(), testRegistry(t))
+		require.NoError(t, err)
+		assert.Equal(t, c.want, g.MinRows)
+		assert.Equal(t, strings.Contains(options, "error"), g.BelowFails)
+	}
+	for options, want := range map[string]string{
+		`minRows: "5"`: "minRows must be a number or an object", `minRows: { home: 5 }`: `minRows names "home", and build returns no output of that name`, `minRows: -1`: "minRows: must be an integer from 0 to 1000000, not -1",
+		`minRows: 1, below: "fail"`: `below: must be "mark" or "error", not "fail"`, `below: "mark"`: "below: needs min_rows", `minRows: 1, below: 3`: "below must be a string, not 3",
+	} {
+		r := compile(options, "a")
+		require.Len(t, r.Errors, 1, options)
+		assert.Contains(t, r.Errors[0].Message, want)
+		assert.Equal(t, 3, r.Errors[0].Line, options)
+	}
+}
+
 // An onError that a node may not have is refused at its place in the plan.
 func TestOnErrorIsRefusedAtItsPlace(t *testing.T) {
 	for name, c := range map[string]struct {

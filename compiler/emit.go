@@ -151,6 +151,9 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	if d.lenient != nil || w.shares {
 		capabilities = append(capabilities, plan.LenientCapability)
 	}
+	if d.minRows != nil || d.below != nil {
+		capabilities = append(capabilities, plan.MinRowsCapability)
+	}
 	if d.returns != nil {
 		capabilities = append(capabilities, plan.ReturnsCapability)
 	}
@@ -173,9 +176,15 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	if d.returns != nil {
 		artifact["returns"] = d.returns
 	}
+	maps.Copy(w.places, d.places)
 	if d.lenient != nil {
 		artifact["lenient"] = d.lenient
-		maps.Copy(w.places, d.places)
+	}
+	if d.minRows != nil {
+		artifact["min_rows"] = d.minRows
+	}
+	if d.below != nil {
+		artifact["below"] = d.below
 	}
 	if d.names != nil {
 		artifact["output_names"] = d.names

@@ -127,7 +127,11 @@ type definition struct {
 	names   []string         // of the outputs; nil: they have none
 	returns []registry.KeyID // nil: all columns
 	lenient map[string]any   // the policy as the artifact has it; nil: none
-	places  map[string]place // of its members
+	places  map[string]place // of its members, and of min_rows and below
+	least   goja.Value       // minRows; nil: not given
+	leastAt int
+	minRows []any // of each output; nil: the plan does not say
+	below   any   // nil: the plan does not say
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
@@ -148,7 +152,7 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 		h.u.failAt(site.at, "definition", "definePlan takes one object", "write definePlan({ name: \"my_plan\", build: (ctx) => ... })")
 		return h.wrap(d)
 	}
-	options := []string{"name", "returns", "lenient", "build"}
+	options := []string{"name", "returns", "lenient", "minRows", "below", "build"}
 	for _, name := range object.Keys() {
 		if !slices.Contains(options, name) {
 			near, _ := errtext.Nearest(name, options)
@@ -173,6 +177,17 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 	}
 	if policy := object.Get("lenient"); policy != nil && !goja.IsUndefined(policy) {
 		h.lenient(d, policy, site.option("lenient", true))
+	}
+	if least := object.Get("minRows"); least != nil && !goja.IsUndefined(least) {
+		d.least, d.leastAt = least, site.option("minRows", true)
+	}
+	if below := object.Get("below"); below != nil && !goja.IsUndefined(below) {
+		if !goja.IsString(below) {
+			h.u.failAt(site.option("below", true), "type", "below must be a string, not "+plainWords(below), `write below: "error"`)
+		} else {
+			d.below = below.String()
+			d.place("below", h.u.placed(site.option("below", true), "below"))
+		}
 	}
 	build := object.Get("build")
 	if d.build, ok = goja.AssertFunction(build); !ok {
@@ -219,6 +234,46 @@ func (h *host) returns(d *definition, list goja.Value, at int) {
 	}
 }
 
+// place notes where the source writes a member of the artifact.
+func (d *definition) place(path string, p place) {
+	if d.places == nil {
+		d.places = make(map[string]place)
+	}
+	d.places[path] = p
+}
+
+// minimum reads how few rows each output should have: a number for all, or numbers by name. The outputs are known.
+func (h *host) minimum(d *definition) {
+	if d.least == nil || h.isBroken(d.least) {
+		return
+	}
+	const example = "write minRows: 5, or minRows: { home: 5 } if the outputs have names"
+	d.minRows = make([]any, len(d.outputs))
+	named := objectOf(d.least)
+	for i := range d.minRows {
+		if d.minRows[i] = 0; goja.IsNumber(d.least) {
+			d.minRows[i] = d.least.Export()
+		}
+		d.place(fmt.Sprintf("min_rows[%d]", i), h.u.placed(d.leastAt, "minRows"))
+	}
+	if named == nil && !goja.IsNumber(d.least) {
+		h.u.failAt(d.leastAt, "type", "minRows must be a number or an object, not "+plainWords(d.least), example)
+	}
+	if named == nil {
+		return
+	}
+	for _, name := range named.Keys() {
+		switch at, v := slices.Index(d.names, name), named.Get(name); {
+		case at < 0:
+			h.u.failAt(d.leastAt, "unknown-option", "minRows names "+quote(name)+", and build returns no output of that name", example)
+		case !goja.IsNumber(v):
+			h.u.failAt(d.leastAt, "type", "minRows."+name+" must be a number, not "+plainWords(v), example)
+		default:
+			d.minRows[at] = v.Export()
+		}
+	}
+}
+
 // lenientMembers are the members of the policy of a plan, as artifacts name them.
 var lenientMembers = []string{"on_error", "timeout", "timeout_ms", "answer_by"}
 
@@ -232,7 +287,8 @@ func (h *host) lenient(d *definition, policy goja.Value, at int) {
 		}
 		return
 	}
-	d.lenient, d.places = make(map[string]any), map[string]place{"lenient": h.u.placed(at, "lenient")}
+	d.lenient = make(map[string]any)
+	d.place("lenient", h.u.placed(at, "lenient"))
 	for _, name := range object.Keys() {
 		v := object.Get(name)
 		member := slices.IndexFunc(lenientMembers, func(m string) bool { return CamelCase(m) == name })
@@ -244,7 +300,7 @@ func (h *host) lenient(d *definition, policy goja.Value, at int) {
 			h.u.failAt(at, "type", "lenient."+name+" must be a string or a number, not "+plainWords(v), example)
 		default:
 			d.lenient[lenientMembers[member]] = v.Export()
-			d.places["lenient."+lenientMembers[member]] = h.u.placed(at, "lenient."+name)
+			d.place("lenient."+lenientMembers[member], h.u.placed(at, "lenient."+name))
 		}
 	}
 }
@@ -294,7 +350,11 @@ func (h *host) define(main goja.Callable) (*definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bad := h.vm.Try(func() { h.outputs(d, result) }); bad != nil { // a getter
+	bad := h.vm.Try(func() { // a getter
+		h.outputs(d, result)
+		h.minimum(d)
+	})
+	if bad != nil {
 		return nil, bad
 	}
 	return d, nil

@@ -10,6 +10,9 @@ import (
 const (
 	// capExtensions: artifacts may have extensions.
 	capExtensions = "cap.rfc.0001.extensions_capabilities.v1"
+	// MinRowsCapability: a plan may say how few rows an output should have. An engine that does not know it would answer
+	// with fewer, and not say so.
+	MinRowsCapability = "cap.rankd.min_rows.v1"
 	// OnErrorCapability: nodes may say on_error and optional.
 	OnErrorCapability = "cap.rankd.on_error.v1"
 	// ReturnsCapability: a plan may say which columns go out. An engine that does not know it would send them all.
@@ -23,7 +26,7 @@ const (
 
 // Capabilities returns the capabilities of this engine.
 func Capabilities() []string {
-	return []string{expr.Capability, LenientCapability, OnErrorCapability, OutputNamesCapability, ReturnsCapability, capExtensions}
+	return []string{expr.Capability, LenientCapability, MinRowsCapability, OnErrorCapability, OutputNamesCapability, ReturnsCapability, capExtensions}
 }
 
 // supported reports whether this engine has a capability.

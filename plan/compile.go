@@ -103,6 +103,7 @@ func (c *compiler) compile() {
 	}
 	c.link()
 	c.onErrors()
+	c.counts()
 	if len(c.faults) > 0 {
 		return
 	}
@@ -243,6 +244,9 @@ func (c *compiler) begin() {
 		n.Waits = n.Deps
 		n.Readers += len(n.Succs)
 		if n.IsOutput {
+			n.Readers++
+		}
+		if n.Counted {
 			n.Readers++
 		}
 		if n.OnDemand {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/rankd/rankd/plan/expr"
@@ -21,6 +22,11 @@ type Graph struct {
 	Order       []int // indices of all nodes, each behind those before it
 	Due         int   // nodes that have to settle: all but those on demand
 	Lenient     bool  // some node is lenient: see Node.Lenient
+
+	// MinRows is how few rows each output should have, in their order, 0: any number; nil: the plan does not say. See
+	// Graph.Short.
+	MinRows    []int
+	BelowFails bool // an answer with fewer is an error
 
 	// Resident are the names of the plans whose rows nodes read from the engine's memory, each once: see ParamSchema.IsPlan.
 	Resident []string
@@ -62,6 +68,7 @@ type Node struct {
 	Share    Percent            // timeout: of what is left of the request's time at the start; it then counts in place of Timeout
 	Inline   *bool              // scheduling.inline; nil if not given
 	CostHint time.Duration      // scheduling.cost_estimate_us; 0 if not given
+	Counted  bool               // some output with MinRows is a page of its rows: its result stays until the answer
 	IsOutput bool               // whether some output names this node
 
 	OnError   OnError // on_error; of an optional node OnErrorEmpty if not given
@@ -84,6 +91,14 @@ type Node struct {
 	// SourceSpan is the place in the plan's source that made the node, "plans/x.plan.ts:14:9", and
 	// ExprSpan the place of its expression or predicate. Empty if the artifact has none.
 	SourceSpan, ExprSpan string
+}
+
+// OutputName returns the name of the i-th output, or its number if the outputs have no names.
+func (g *Graph) OutputName(i int) string {
+	if g.OutputNames == nil {
+		return strconv.Itoa(i)
+	}
+	return g.OutputNames[i]
 }
 
 // Title returns the node's label, the common parameter "trace", or its id if it has none.

@@ -12,6 +12,9 @@ type Info struct {
 	Outputs []string   `json:"outputs"`
 	// OutputNames are the names of Outputs, in order; nil: they have none.
 	OutputNames []string `json:"output_names,omitempty"`
+	// MinRows is how few rows each output should have, in order, 0: any number; and Below what happens otherwise.
+	MinRows []int  `json:"min_rows,omitempty"`
+	Below   string `json:"below,omitempty"`
 	// Resident are the names of the plans whose rows nodes read from the engine's memory; nil: they read none.
 	Resident []string `json:"resident,omitempty"`
 }
@@ -48,6 +51,12 @@ func (g *Graph) Info() Info {
 		Name: g.Name, Digest: g.Digest,
 		Nodes:   make([]NodeInfo, len(g.Nodes)),
 		Sources: g.ids(g.Sources), Outputs: g.ids(g.Outputs), OutputNames: g.OutputNames, Resident: g.Resident,
+	}
+	if info.MinRows = g.MinRows; g.MinRows != nil {
+		info.Below = belowNames[0]
+		if g.BelowFails {
+			info.Below = belowNames[1]
+		}
 	}
 	for i, n := range g.Nodes {
 		info.Nodes[i] = NodeInfo{

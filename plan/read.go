@@ -25,6 +25,8 @@ type document struct {
 	outputNames   []string        // nil: the outputs have none
 	returns       []*registry.Key // nil: all columns
 	lenient       lenientPolicy
+	minRows       []int // of each output; nil: the plan does not say
+	belowFails    bool
 	exprs         map[string]*expr.Expr
 	preds         map[string]*expr.Pred
 	capabilities  []string // ascending, no duplicates
@@ -141,6 +143,7 @@ func (r *reader) read(artifact []byte) *document {
 	r.outputNames(&root, d)
 	r.returns(&root, d)
 	r.lenient(&root, d)
+	r.minRows(&root, d)
 	r.report(r.extensions(&root, "", "", d.capabilities))
 	for i := range nodes.Items {
 		r.report(r.extensions(&nodes.Items[i], d.nodes[i].id, element("nodes", i), d.capabilities))

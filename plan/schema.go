@@ -120,6 +120,8 @@ type OpSchema struct {
 	Reads, RefReads, Writes ColumnsOf
 	// Outside says that a node waits for what is outside of the engine: Redis, a service.
 	Outside bool
+	// Pages says that a node gives out a page of its input: count rows behind the first offset.
+	Pages bool
 	// Filters says that a node drops rows by what it reads of each, as a filter does.
 	Filters bool
 	// AddsColumns says that the rows of the result are rows of the first input, with the columns of Writes.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/plan"
 )
 
 // Conditions that end a request, for errors.Is. The errors of tasks, of Redis and of the CPU pool
@@ -28,6 +29,8 @@ var (
 	ErrDeadlineBeforeStart = errors.New("deadline exceeded before node start")
 	// ErrGivenUp: the node is optional, and no required node ran any more.
 	ErrGivenUp = errors.New("given up: only optional nodes were left running")
+	// ErrBelowMinimum: an output has fewer rows than the plan wants, and the plan says that this is an error.
+	ErrBelowMinimum = errors.New("below minimum")
 	// ErrAbandoned: the caller no longer wants the result.
 	ErrAbandoned = errors.New("request abandoned")
 	// ErrOverloaded: as many requests run as Config.MaxInflight allows, and as many wait as Config.MaxQueue does.
@@ -52,6 +55,20 @@ func (e *NodeError) Error() string {
 
 // Unwrap returns the cause.
 func (e *NodeError) Unwrap() error { return e.Err }
+
+// BelowMinimumError says which output of a plan has too few rows. Immutable.
+type BelowMinimumError struct {
+	plan.Short
+	Name string // of the output, or its number
+}
+
+// Error implements error.
+func (e *BelowMinimumError) Error() string {
+	return fmt.Sprintf("output %s has %d rows, and the plan wants %d at least", errtext.Text(e.Name), e.Rows, e.MinRows)
+}
+
+// Unwrap returns ErrBelowMinimum.
+func (e *BelowMinimumError) Unwrap() error { return ErrBelowMinimum }
 
 // TimeoutError says how long a late request or node had taken when that was noticed, and how long it was allowed to
 // take. Immutable.

@@ -190,9 +190,26 @@ func (r *Run) note(j *Job) {
 // Result returns the answer of a finished run.
 func (r *Run) Result() *Result {
 	result := r.State.Result()
+	if g := r.Req.Graph; g.MinRows != nil && result.Err == nil {
+		result = r.measured(result, g.Short(&r.Shared.Params, func(node int) int { return r.State.nodes[node].result.N }))
+	}
 	result.QueueDelay = r.Req.delay
 	result.Recording = r.Journal.Finish(result.Err)
 	return result
+}
+
+// measured returns a result of which these outputs have fewer rows than the plan wants.
+func (r *Run) measured(result *Result, short []plan.Short) *Result {
+	if short == nil {
+		return result
+	}
+	m := result.said()
+	m.short = short
+	if !r.Req.Graph.BelowFails {
+		result.remarks = &m
+		return result
+	}
+	return &Result{Err: &BelowMinimumError{Short: short[0], Name: r.Req.Graph.OutputName(short[0].Output)}, remarks: &remarks{completeness: m.completeness}}
 }
 
 // Fault returns the outcome of a run that a panic of the engine has broken.

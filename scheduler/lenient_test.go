@@ -164,6 +164,61 @@ func TestAPlanAnswersByItsTime(t *testing.T) {
 	}
 }
 
+// TestAnAnswerWithTooFewRows: of a page the rows before and behind it count, on each engine.
+func TestAnAnswerWithTooFewRows(t *testing.T) {
+	src := func(rows int) string { return node("src", "fixed_source", "", fmt.Sprintf(`"row_count": %d`, rows), "") }
+	sorted := node("s", "sort", "src", `"by": 1, "order": "desc"`, "")
+	page := func(input string, offset, count int) string {
+		return node("out", "take", input, fmt.Sprintf(`"offset": %d, "count": %d`, offset, count), "")
+	}
+	for _, c := range []struct {
+		name  string
+		least int
+		nodes []string
+		want  []plan.Short
+	}{
+		{"enough", 3, []string{src(3), page("src", 0, 5)}, nil},
+		{"too few", 4, []string{src(3), page("src", 0, 5)}, []plan.Short{{Rows: 3, MinRows: 4}}},
+		{"no minimum", 0, []string{src(0), page("src", 0, 5)}, nil},
+		{"no rows", 1, []string{src(0), page("src", 0, 5)}, []plan.Short{{Rows: 0, MinRows: 1}}},
+		{"the third page of a list that is long enough", 5, []string{src(6), page("src", 4, 2)}, nil},
+		{"a page behind the end", 5, []string{src(6), page("src", 40, 20)}, nil},
+		{"a page behind the end of a list that is too short", 5, []string{src(4), page("src", 40, 20)}, []plan.Short{{Rows: 4, MinRows: 5}}},
+		{"the first rows of a sort", 5, []string{src(6), sorted, page("s", 2, 1)}, nil},
+		{"the first rows of a sort, of too few", 5, []string{src(2), sorted, page("s", 2, 2)}, []plan.Short{{Rows: 2, MinRows: 4}}},
+		{"a page in a chain", 5, []string{src(4), vmNode("v", "src"), sorted, node("w", "sort", "v", `"by": 2001`, ""), page("w", 1, 8)}, []plan.Short{{Rows: 4, MinRows: 5}}},
+		{"no page", 4, []string{src(3), node("out", "sort", "src", `"by": 1`, "")}, []plan.Short{{Rows: 3, MinRows: 4}}},
+		{"a page that others read, too", 4, []string{src(3), page("src", 2, 8), node("x", "sort", "out", `"by": 1`, "")}, []plan.Short{{Rows: 3, MinRows: 4}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBrokenTasks()
+			load := func(below string) *plan.Graph {
+				artifact := strings.Replace(schedulertest.PlanJSON("out", c.nodes...), `"schema_version"`, fmt.Sprintf(
+					`"capabilities_required": ["cap.rankd.min_rows.v1"], "min_rows": [%d], "below": %q, "schema_version"`, c.least, below), 1)
+				g, err := plan.Load("test.plan.json", []byte(artifact), builtins(t, b.specs...), testRegistry(t))
+				require.NoError(t, err)
+				return g
+			}
+			marks, fails := load("mark"), load("error")
+			forAllEngines(t, func(t *testing.T, e scheduler.Engine) {
+				for range 2 {
+					r := runOn(e, &scheduler.Execution{Graph: marks, UserID: 1})
+					require.NoError(t, r.Err)
+					assert.Equal(t, c.want, r.Short())
+					r = runOn(e, &scheduler.Execution{Graph: fails, UserID: 1})
+					if c.want == nil {
+						require.NoError(t, r.Err)
+						continue
+					}
+					require.ErrorIs(t, r.Err, scheduler.ErrBelowMinimum)
+					assert.EqualError(t, r.Err, fmt.Sprintf("output 0 has %d rows, and the plan wants %d at least", c.want[0].Rows, c.want[0].MinRows))
+					assert.Nil(t, r.Outputs)
+				}
+			})
+		})
+	}
+}
+
 // onError and optional are further members of a node.
 func onError(value string) string { return fmt.Sprintf(`"on_error": %q`, value) }
 

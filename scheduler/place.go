@@ -136,13 +136,13 @@ func (r *run) isCheap(index int) bool {
 //
 // A chain is a run of computing nodes of which each is the only reader of the one before. Offloaded
 // from some node on, it is one job: one way to the pool and back for all its nodes. A chain is
-// split where a node is an output, waits, is lenient, has a share of the time as its timeout, is Expensive, or may not run inline by the plan.
+// split where a node is an output or counted for one, waits, is lenient, has a share of the time as its timeout, is Expensive, or may not run inline by the plan.
 func (p *profile) findChains(g *plan.Graph) {
 	followed := make([]bool, len(g.Nodes)) // nodes that follow one
 	for i, node := range g.Nodes {
 		n := &p.nodes[i]
 		n.next, n.length = -1, 1
-		if len(node.Succs) != 1 || node.IsOutput {
+		if len(node.Succs) != 1 || node.IsOutput || node.Counted {
 			continue
 		}
 		if next := node.Succs[0]; g.Nodes[next].Deps == 1 && p.fuses(g, i) && p.fuses(g, next) {

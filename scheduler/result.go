@@ -29,6 +29,7 @@ type remarks struct {
 	completeness []Completeness
 	ids          []*rowset.IDTexts // see Result.IDTexts
 	names        []string          // see Result.OutputNames
+	short        []plan.Short      // see Result.Short
 }
 
 // said returns the remarks of r, none of them for a nil r.
@@ -49,6 +50,9 @@ func (r *Result) IDTexts() []*rowset.IDTexts { return r.said().ids }
 
 // OutputNames returns the names of Outputs, in order; nil: they have none.
 func (r *Result) OutputNames() []string { return r.said().names }
+
+// Short returns the outputs with fewer rows than the plan wants, in order.
+func (r *Result) Short() []plan.Short { return r.said().short }
 
 // Rows returns the rows of each node, in the plan's order. It is nil unless asked for, and on error.
 func (r *Result) Rows() []NodeRows { return r.said().rows }

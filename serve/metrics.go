@@ -23,6 +23,8 @@ type metrics struct {
 	queueDelay *prometheus.HistogramVec // plan
 	shed       *prometheus.CounterVec   // plan, reason
 	degraded   *prometheus.CounterVec   // plan, front
+	empty      *prometheus.CounterVec   // plan, front
+	below      *prometheus.CounterVec   // plan, front
 
 	connections [fronts]prometheus.Gauge
 	opened      [fronts]prometheus.Counter
@@ -44,6 +46,8 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 		queueDelay: histogram("rankd_request_queue_delay_seconds", "Time that requests waited for admission, for those that waited.", "plan"),
 		shed:       counter("rankd_requests_shed_total", "Requests that were refused at once since the queue was full, or whose deadline passed in it.", "plan", "reason"),
 		degraded:   counter("rankd_answers_degraded_total", "Answers with something missing.", "plan", "front"),
+		empty:      counter("rankd_answers_empty_total", "Answers without rows.", "plan", "front"),
+		below:      counter("rankd_answers_below_minimum_total", "Answers with fewer rows than their plans want.", "plan", "front"),
 		unlogged:   prometheus.NewCounter(prometheus.CounterOpts{Name: "rankd_log_lines_dropped_total", Help: "Failed requests and connections without a line in the log, because of its rate limit."}),
 	}
 	connections := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rankd_connections", Help: "Connections of clients."}, []string{"front"})
@@ -57,7 +61,7 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 		}
 	}
 	if r != nil {
-		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.degraded, m.unlogged, connections, opened, cut,
+		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.degraded, m.empty, m.below, m.unlogged, connections, opened, cut,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "rankd_unsent_bytes", Help: "Answers that clients have not taken, encoded or waiting for their turn."},
 				func() float64 { return float64(unsent()) }))
 	}
@@ -74,6 +78,7 @@ type series struct {
 	queueDelay       prometheus.Observer
 	refused, expired prometheus.Counter
 	degraded         prometheus.Counter
+	empty, below     prometheus.Counter
 }
 
 // of returns the metrics of a plan and a front.
@@ -85,6 +90,7 @@ func (p *planMetrics) of(m *metrics, plan string, f Front) *series {
 		duration: m.duration.WithLabelValues(plan, f.String()), queueDelay: m.queueDelay.WithLabelValues(plan),
 		refused: m.shed.WithLabelValues(plan, "queue_full"), expired: m.shed.WithLabelValues(plan, "deadline"),
 		degraded: m.degraded.WithLabelValues(plan, f.String()),
+		empty:    m.empty.WithLabelValues(plan, f.String()), below: m.below.WithLabelValues(plan, f.String()),
 	}
 	for c := range s.requests {
 		s.requests[c] = m.requests.WithLabelValues(plan, f.String(), outcome.Class(c).Label())

@@ -165,6 +165,12 @@ func (q *Query) take(a *rankd.Answer) error {
 	if a.Degraded() {
 		m.degraded.Inc()
 	}
+	if a.Len() == 0 {
+		m.empty.Inc()
+	}
+	if a.BelowMinimum() != nil {
+		m.below.Inc()
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rankd/rankd/plan"
 )
@@ -28,9 +29,14 @@ func (s *Spec) schema() plan.OpSchema {
 		Strict: plan.IsStrict(s.Strict, s.Params), InputsMin: s.Inputs, InputsMax: s.inputsMax(), Prepare: s.Prepare, Entity: s.Entity, IDs: s.IDs, OfRequest: s.OfRequest,
 		Reads: s.Reads, RefReads: s.RefReads, Writes: s.Writes, Inherits: s.Output.inherits(),
 		Partial: s.Partial, KeepsRows: s.keepsRows(), RowsMax: s.rowsMax(), ReadsAhead: s.readsAhead,
-		Outside: s.Place == Waits, Filters: s.Output == Subset,
+		Outside: s.Place == Waits, Filters: s.Output == Subset, Pages: s.pages(),
 		AddsColumns: s.Writes != nil && (s.Output == SameRows || s.Output == Pick),
 	}
+}
+
+// pages reports whether a node gives out a page, as take does.
+func (s *Spec) pages() bool {
+	return s.Output == Window && slices.ContainsFunc(s.Params, func(p plan.ParamSchema) bool { return p.Name == "offset" })
 }
 
 // rowsMax returns the RowsMax of the schema.

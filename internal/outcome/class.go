@@ -20,6 +20,7 @@ const (
 	ShuttingDown
 	Timeout
 	Unavailable
+	BelowMinimum
 	Abandoned
 	Internal
 
@@ -52,6 +53,7 @@ var table = [Count]struct {
 	ShuttingDown:    {"CLOSING", 503, retryAfterSeconds, "shutting_down", slog.LevelWarn, "Shutting down", "the server is closing; a retry elsewhere succeeds"},
 	Timeout:         {"TIMEOUT", 504, 0, "timeout", slog.LevelWarn, "Request deadline exceeded", "the deadline of the request or of a node passed, while the request waited or while it ran"},
 	Unavailable:     {"UNAVAILABLE", 502, 0, "unavailable", slog.LevelWarn, "Node execution failed", "Redis or a service answered with an error, or could not be asked"},
+	BelowMinimum:    {"BELOWMIN", 503, retryAfterSeconds, "below_minimum", slog.LevelWarn, "Below minimum", "an output has fewer rows than its plan wants, and the plan says that this is an error; a retry may succeed"},
 	Abandoned:       {"ABANDONED", 499, 0, "abandoned", slog.LevelInfo, "Request cancelled", "the client had gone before the answer was there; nobody sees this"},
 	Internal:        {"INTERNAL", 500, 0, "internal", slog.LevelError, "Request failed", "the plan, a task or the server is at fault"},
 }

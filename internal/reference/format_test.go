@@ -41,6 +41,12 @@ var (
 		{name: "lenient", kind: "object",
 			doc: "What holds for the nodes that read from outside, unless they say otherwise: `on_error`, which is `auto`; `timeout`, `timeout_ms`; `answer_by`, the " +
 				"share of the request's deadline after which the engine gives up those that are lenient. It needs the capability `" + plan.LenientCapability + "`. See [partial answers](../partial-answers.md#one-line-for-all-of-them)."},
+		{name: "min_rows", kind: "array of integers",
+			doc: "How few rows each output should have, in their order; 0 is any number. Of an output that is a page (`take`), the rows before and behind it count, too, " +
+				"but no more than a page and those before it can have are asked for. It needs the capability `" + plan.MinRowsCapability + "`."},
+		{name: "below", kind: "string",
+			doc: "What happens if an output has fewer rows than its `min_rows`. `mark`, the default: the answer says so in `below_minimum`. `error`: the request fails, with the error " +
+				"`Below minimum`. See [partial answers](../partial-answers.md#too-few-rows)."},
 		{name: "extensions", kind: "object",
 			doc: "An empty object for each of the capabilities that have an extension."},
 		{name: "built_by", kind: "object",

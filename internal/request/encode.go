@@ -38,6 +38,7 @@ type Response struct {
 	Explanation     []byte             // a JSON value; nil: none
 	Trace           []byte             // a JSON value; nil: none
 	Completeness    []NodeCompleteness // nil: the answer does not have it
+	BelowMinimum    []BelowMinimum     // nil: the answer does not have it
 }
 
 // NodeCompleteness says what one node contributed to an answer. The JSON form leaves out what is empty. Immutable; any goroutine.
@@ -123,7 +124,7 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 		}
 		dst = append(dst, '}')
 	}
-	dst = appendCompleteness(dst, r.Completeness)
+	dst = appendBelowMinimum(appendCompleteness(dst, r.Completeness), r.BelowMinimum)
 	if r.Explanation != nil {
 		dst = append(append(dst, `,"explain":`...), r.Explanation...)
 	}
@@ -205,6 +206,29 @@ func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
 		dst = append(dst, '}')
 	}
 	return append(dst, '}')
+}
+
+// BelowMinimum says that an output has fewer rows than its plan wants. Immutable; any goroutine.
+type BelowMinimum struct {
+	Output  string // its name, or its number if the outputs have no names
+	Rows    int    // that it has; of a page, with those before and behind it
+	MinRows int    // that it should have
+}
+
+// appendBelowMinimum appends the member about outputs, if there is one.
+func appendBelowMinimum(dst []byte, short []BelowMinimum) []byte {
+	for i := range short {
+		if i == 0 {
+			dst = append(dst, `,"below_minimum":{`...)
+		}
+		dst = jsondoc.AppendString(jsondoc.AppendComma(dst, i), short[i].Output)
+		dst = strconv.AppendInt(append(dst, `:{"rows":`...), int64(short[i].Rows), 10)
+		dst = append(strconv.AppendInt(append(dst, `,"min_rows":`...), int64(short[i].MinRows), 10), '}')
+	}
+	if short != nil {
+		dst = append(dst, '}')
+	}
+	return dst
 }
 
 // appendTrace appends the member of a trace, if there is one.

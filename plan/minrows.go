@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/plan/expr"
+)
+
+// belowNames are the values of below: the answer says so, or the request fails.
+var belowNames = []string{"mark", "error"}
+
+// minRowsMost is the highest minimum of an output.
+const minRowsMost = 1_000_000
+
+// minRows reads min_rows and below, if the plan has them.
+func (r *reader) minRows(root *jsondoc.Value, d *document) {
+	list, below := r.capable(root, d, "min_rows", MinRowsCapability), r.capable(root, d, "below", MinRowsCapability)
+	if below != nil {
+		if below.Kind != jsondoc.String || !slices.Contains(belowNames, below.Str) {
+			bad := r.wrongKind("", "below", `"mark" or "error"`, below)
+			bad.Code = FaultEnum
+			r.report(bad)
+		} else if list == nil {
+			r.report(r.fail("", "below", "needs min_rows"))
+		}
+		d.belowFails = below.Str == belowNames[1]
+	}
+	if list == nil {
+		return
+	}
+	if list.Kind != jsondoc.Array || len(list.Items) != len(d.outputs) {
+		r.report(r.fail("", "min_rows", "must have a number for each of the %d outputs", len(d.outputs)))
+		return
+	}
+	d.minRows = make([]int, len(list.Items))
+	for i := range list.Items {
+		n, ok := integer(&list.Items[i])
+		if !ok || n < 0 || n > minRowsMost {
+			r.report(r.wrongKind("", element("min_rows", i), fmt.Sprintf("an integer from 0 to %d", minRowsMost), &list.Items[i]))
+			continue
+		}
+		d.minRows[i] = int(n)
+	}
+}
+
+// counts notes the nodes of which an output with a minimum shows a page.
+func (c *compiler) counts() {
+	c.graph.MinRows, c.graph.BelowFails = c.doc.minRows, c.doc.belowFails
+	for i, output := range c.graph.Outputs {
+		if n := c.graph.Nodes[output]; c.graph.MinRows != nil && c.graph.MinRows[i] > 0 && n.Schema.Pages && len(n.Inputs) == 1 {
+			c.graph.Nodes[n.Inputs[0]].Counted = true
+		}
+	}
+}
+
+// Short says that an output has fewer rows than it should have. Immutable; any goroutine.
+type Short struct {
+	Output  int // its index
+	Rows    int // that it has; of a page, with those before and behind it
+	MinRows int // that it should have; no more than a page and those before it can have
+}
+
+// Short returns the outputs with fewer rows than they should have, in a request with these parameters. rows returns
+// how many rows a node that is an output, or Counted, has made.
+func (g *Graph) Short(params *expr.Params, rows func(node int) int) (all []Short) {
+	for i, least := range g.MinRows {
+		n := g.Nodes[g.Outputs[i]]
+		from := n.Index
+		if least > 0 && n.Schema.Pages && len(n.Inputs) == 1 {
+			count, noCount := n.Params.IntIn("count", params)
+			offset, noOffset := n.Params.IntIn("offset", params)
+			if noCount == nil && noOffset == nil { // A request without them has failed.
+				from, least = n.Inputs[0], int(min(int64(least), AddRows(offset, count)))
+			}
+		}
+		if made := rows(from); made < least {
+			all = append(all, Short{Output: i, Rows: made, MinRows: least})
+		}
+	}
+	return all
+}
