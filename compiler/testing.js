@@ -208,6 +208,8 @@
       for (const [node, lack] of Object.entries(this.#subject.completeness ?? {})) {
         if (lack.status !== "ok" || lack.malformed) fail(`the answer should be complete, and node ${node} is ${lack.status}`, [`  ${show(lack)}`]);
       }
+      const short = Object.keys(this.#subject.below_minimum ?? {});
+      if (short.length > 0) fail(`the answer should be complete, and ${short[0]} is below minimum`, [`  ${show(this.#subject.below_minimum)}`]);
       return this;
     }
     lacking(node, want = {}) {

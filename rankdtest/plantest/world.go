@@ -148,7 +148,7 @@ func (w *world) moved(tables fs.FS, env string) (fs.FS, error) {
 			here := map[string]any{"id": e["id"], "name": e["name"], "kind": e["kind"]}
 			policy := map[string]any{}
 			given, _ := e["policy"].(map[string]any)
-			for _, field := range []string{"max_inflight", "connections", "connect_timeout_ms", "request_timeout_ms", "max_request_bytes", "max_answer_bytes"} {
+			for _, field := range []string{"max_inflight", "connections", "connect_timeout_ms", "request_timeout_ms", "on_error", "timeout_percent", "max_request_bytes", "max_answer_bytes"} {
 				if v, ok := given[field]; ok {
 					policy[field] = v
 				}

@@ -49,6 +49,7 @@ var answerMembers = []member{
 	{"candidates", false, rowsSchema, "The ranked rows: id, and the columns of the plan that are not null, by name. Absent if the plan names its outputs."},
 	{"outputs", false, object{"type": "object", "additionalProperties": rowsSchema}, "The ranked rows of each output, by its name, if the plan names its outputs."},
 	{"completeness", false, object{"type": "object"}, "Which nodes lack something, if the plan goes on without them."},
+	{"below_minimum", false, object{"type": "object"}, "Which outputs have fewer rows than the plan wants: of each its rows and min_rows."},
 	{"explain", false, object{"type": "object"}, "What the request's explain asked for."},
 	{"trace", false, object{"type": "object"}, "What the request's trace asked for."},
 	{"plan_version", false, object{"type": "object"}, "Which plan has made the answer, if the request asked for it or for an alias."},
