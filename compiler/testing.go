@@ -30,14 +30,16 @@ type TestCall struct {
 
 // The names of calls. The words in quotes are the members of Arg, and of the value that the host returns.
 const (
-	TestBegins   = "begin"    // "name", "line": a test begins; returns true if it runs
-	TestEnds     = "end"      // a TestFailure or null
-	TestData     = "data"     // an object by key, each a pair of kind and value; returns a number for it
-	TestRank     = "rank"     // "request", "data" (a number or null), "services" by name, which are canned answers or null for a function
-	TestExplain  = "explain"  // the same, and "ids", "pair", "column" and "shelf": why the rows are where they are; returns text
-	TestNodes    = "nodes"    // as TestRank: the "name", the "op" and the "rows" of each node of the plan
-	TestSnapshot = "snapshot" // "name", "value"; returns what was recorded before, or null
-	TestLog      = "log"      // a text
+	TestBegins  = "begin"   // "name", "line": a test begins; returns true if it runs
+	TestEnds    = "end"     // a TestFailure or null
+	TestData    = "data"    // an object by key, each a pair of kind and value; returns a number for it
+	TestRank    = "rank"    // "request", "data" (a number or null), "services" by name, which are canned answers or null for a function
+	TestExplain = "explain" // the same, and "ids", "pair", "column" and "shelf": why the rows are where they are; returns text
+	// TestEndpoints asks for the names of the endpoints. TestRank may have one of them as "down", at which nobody answers.
+	TestEndpoints = "endpoints"
+	TestNodes     = "nodes"    // as TestRank: the "name", the "op" and the "rows" of each node of the plan
+	TestSnapshot  = "snapshot" // "name", "value"; returns what was recorded before, or null
+	TestLog       = "log"      // a text
 )
 
 // A TestHost answers the calls of one test file, one after the other: one goroutine at a time. The value becomes JSON. An error becomes an exception of the test.

@@ -221,6 +221,19 @@
       }
       return this;
     }
+    survives(...names) {
+      const had = this.#all().length, known = ask("endpoints");
+      for (const down of names.length > 0 ? names.flat() : known) {
+        if (!known.includes(down)) throw new TypeError(`no endpoint is named ${show(down)}; there are ${list(known)}`);
+        const answer = sent({ ...this.#origin, down });
+        const lost = (what, lines) => fail(`the answer should survive without the endpoint ${down}, and ${what}`, lines);
+        if (answer.error !== undefined) lost(`the request fails: ${answer.error}${answer.node ? ` (node ${answer.node}, ${answer.op})` : ""}`, [`  ${answer.detail ?? ""}`]);
+        if (answer.below_minimum !== undefined) lost("is below minimum", [`  ${show(answer.below_minimum)}`]);
+        const rows = answer.candidates ?? Object.values(answer.outputs).flat();
+        if (had > 0 && rows.length === 0) lost("is empty", [`  completeness  ${show(answer.completeness ?? {})}`]);
+      }
+      return this;
+    }
     equals(want) {
       if (!same(want, this.#subject)) fail("the values differ", [`  expected  ${show(want)}`, `  got       ${show(this.#subject)}`]);
       return this;

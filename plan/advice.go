@@ -25,7 +25,7 @@ type LateLookup struct {
 // LateLookups returns the lookups that could read some columns later, in the plan's order. It relies on what the
 // schemas say of reads, writes and rows.
 func (g *Graph) LateLookups() (all []LateLookup) {
-	rows := g.rowsMax()
+	rows := g.rowsMax(nil)
 	for _, n := range g.Nodes {
 		if n.Schema.ReadsAhead == nil || n.Schema.Writes == nil || len(n.Inputs) != 1 || n.readsOneKey() {
 			continue
@@ -72,8 +72,9 @@ func (g *Graph) sharesCommands(n *Node) bool {
 	})
 }
 
-// rowsMax returns the most rows that each node makes, or Unbounded if unknown.
-func (g *Graph) rowsMax() []int64 {
+// rowsMax returns the most rows that each node makes, or Unbounded if unknown, if the nodes that read from this endpoint
+// fail; nil: none does.
+func (g *Graph) rowsMax(down *registry.Endpoint) []int64 {
 	rows := make([]int64, len(g.Nodes))
 	for _, index := range g.Order {
 		n := g.Nodes[index]
@@ -88,6 +89,11 @@ func (g *Graph) rowsMax() []int64 {
 		}
 		if rows[index] = in; n.Schema.RowsMax != nil {
 			rows[index] = n.Schema.RowsMax(n, in)
+		}
+		if n.asks(down) {
+			if rows[index] = 0; len(n.Inputs) > 0 && (n.OnError == OnErrorSkip || n.OnError == OnErrorNull || n.failsOpen()) {
+				rows[index] = rows[n.Inputs[0]]
+			}
 		}
 		for failed := n.StandsFor; failed != nil; failed = failed.StandsFor {
 			rows[failed.Index] = max(rows[failed.Index], rows[index])

@@ -70,6 +70,11 @@ export default definePlan({ name: "remote", build: (ctx) => {
     .remote({ endpoint: EP.http.scores, send: [], columns: [Key.score], onError: "null", trace: "scores" });
   return { best: rows.sort({ key: Key.score, order: "desc" }).take({ count: 1 }), all: rows };
 } });`,
+	"mild.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "mild", lenient: { onError: "auto" }, build: (ctx) => ctx.candidates({ endpoint: EP.redis.shop, key: "shelf:{user}" }) });`,
+	"least.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "least", lenient: { onError: "auto" }, minRows: 2,
+  build: (ctx) => ctx.candidates({ endpoint: EP.redis.shop, key: "shelf:{user}" }).concat({ rhs: ctx.fixedSource({ rowCount: 1 }) }) });`,
 	"items.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "items", build: (ctx) => ctx.candidates({ endpoint: EP.redis.shop, key: "items" })
   .lookup({ endpoint: EP.redis.shop, key: "product:{id}", fields: [Key.sold, Key.added] }).vm({ outKey: Key.score, expr: age(Key.added) }) });`,
@@ -185,6 +190,12 @@ func TestExpectations(t *testing.T) {
 		{"a service that fails", `service("scores", () => { throw new Error("down") }); expect(rank({ user_id: 1, plan: "remote" })).lacking("scores", { status: "failed" })`, nil},
 		{"what a service says", `service("scores", () => { throw new Error("down") }); expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"down"}},
 		{"a service without an answer", `expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"node n1 is failed", "the test gives no answer of the service scores"}},
+		{"survives a service", `service("scores", () => [{ score: 1 }]); expect(rank({ user_id: 1, plan: "remote" })).survives("scores")`, nil},
+		{"does not survive Redis", `service("scores", () => [{ score: 1 }]); expect(rank({ user_id: 1, plan: "remote" })).survives()`,
+			[]string{"should survive without the endpoint shop, and the request fails: Redis connection failed (node n0, core::candidates)"}},
+		{"survives what is not there", `expect(rank({ user_id: 1 })).survives("shops")`, []string{`no endpoint is named "shops"`}},
+		{"is empty without Redis", `expect(rank({ user_id: 1, plan: "mild" })).survives("shop")`, []string{"should survive without the endpoint shop, and is empty"}},
+		{"is below minimum without Redis", `expect(rank({ user_id: 1, plan: "least" })).survives("shop")`, []string{"should survive without the endpoint shop, and is below minimum", `"min_rows":2`}},
 		{"a service that asks", `service("scores", () => rank({ user_id: 1 })); expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"asks the engine nothing"}},
 		{"an unknown service", `service("score", {}); rank({ user_id: 1 })`, []string{`no endpoint of kind http is named "score"`}},
 		{"a Redis in place of a service", `service("shop", {}); rank({ user_id: 1 })`, []string{`no endpoint of kind http is named "shop"`}},

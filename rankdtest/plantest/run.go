@@ -72,6 +72,8 @@ func (f *fileRun) answer(ctx context.Context, call *compiler.TestCall) (any, err
 			return nil, err
 		}
 		return f.snapshots.compare(f.test().Name, s.Number, s.Value, f.config.Update)
+	case compiler.TestEndpoints:
+		return f.world.endpoints(), nil
 	case compiler.TestLog:
 		var line string
 		err := json.Unmarshal(call.Arg, &line)

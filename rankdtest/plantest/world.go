@@ -27,6 +27,7 @@ import (
 // world is an engine with its own Redis and services. One file at a time.
 type world struct {
 	options  rankd.Options // of engine
+	given    fs.FS         // the tables of the caller; nil: the built-in ones
 	engine   *rankd.Engine
 	redis    *rankdtest.Redis
 	tables   *registry.Registry
@@ -61,7 +62,7 @@ func openWorld(c *Config, tables *registry.Registry, plans *onceEach) (w *world,
 	go func() { _ = w.server.Serve(w.listener) }()
 	o := c.Engine
 	c.dir(&o)
-	o.Registry, err = w.moved(o.Registry, o.Env)
+	o.Registry, err = w.moved(o.Registry, "")
 	if err != nil {
 		return w, err
 	}
@@ -80,7 +81,7 @@ func openWorld(c *Config, tables *registry.Registry, plans *onceEach) (w *world,
 		}
 		return time.Now()
 	}
-	w.options = o
+	w.options, w.given = o, c.Engine.Registry
 	w.engine, err = rankd.Open(o)
 	return w, err
 }
@@ -110,9 +111,13 @@ func (w *world) close() {
 // endpointsPattern matches the tables of endpoints.
 const endpointsPattern = "endpoints.*.toml"
 
+// nobody is an address at which nothing listens: connections are refused at once.
+const nobody = "127.0.0.1:1"
+
 // moved returns the tables with all endpoints in this world, without any other address,
-// password, certificate or cache. A faulty table stays as it is, so that the engine refuses it.
-func (w *world) moved(tables fs.FS, env string) (fs.FS, error) {
+// password, certificate or cache. A faulty table stays as it is, so that the engine refuses it. At the endpoint of
+// the name down nobody answers; empty: somebody does at each.
+func (w *world) moved(tables fs.FS, down string) (fs.FS, error) {
 	if tables == nil {
 		tables = registry.DefaultTables()
 	}
@@ -153,9 +158,14 @@ func (w *world) moved(tables fs.FS, env string) (fs.FS, error) {
 					policy[field] = v
 				}
 			}
-			if e["kind"] == string(registry.HTTP) {
+			switch http := e["kind"] == string(registry.HTTP); {
+			case http && e["name"] == down:
+				here["url"] = "http://" + nobody
+			case http:
 				here["url"] = fmt.Sprintf("http://%s/%v", w.listener.Addr(), e["name"])
-			} else {
+			case e["name"] == down:
+				here["url"] = "redis://" + nobody
+			default:
 				here["host"], here["port"] = redisHost, int64(port)
 			}
 			if len(policy) > 0 {
@@ -248,6 +258,7 @@ type asked struct {
 	Request  map[string]json.RawMessage   `json:"request"`
 	Data     int                          `json:"data"`
 	Services map[string][]json.RawMessage `json:"services"`
+	Down     string                       `json:"down"` // an endpoint at which nobody answers; empty: none
 
 	// Of explain alone.
 	IDs    []json.RawMessage `json:"ids"`
@@ -292,5 +303,35 @@ func (w *world) rank(ctx context.Context, a *asked, data *dataset, serve func(st
 	}
 	w.services.Store(&services{canned: a.Services, serve: serve})
 	defer w.services.Store(nil)
-	return w.engine.Rank(ctx, r)
+	if a.Down == "" {
+		return w.engine.Rank(ctx, r)
+	}
+	return w.rankWithout(ctx, a.Down, doc)
+}
+
+// rankWithout runs a request on an engine of its own, at one of whose endpoints nobody answers.
+func (w *world) rankWithout(ctx context.Context, down string, doc []byte) (*rankd.Answer, error) {
+	o := w.options
+	var err error
+	if o.Registry, err = w.moved(w.given, down); err != nil {
+		return nil, err
+	}
+	e, err := rankd.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	r, err := e.Intake().Parse(doc, request.Given{RequestID: "test", Unknown: request.RefuseUnknown})
+	if err != nil {
+		return nil, err
+	}
+	return e.Rank(ctx, r)
+}
+
+// endpoints returns the names of the endpoints.
+func (w *world) endpoints() (names []string) {
+	for _, e := range w.tables.Endpoints() {
+		names = append(names, e.Name)
+	}
+	return names
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // advise reports, with --advise, the columns that a plan looks up and nobody reads, those that it looks up for rows that it does not keep, and
-// those in its answer that it only computes with.
+// those in its answer that it only computes with. Of a plan that goes on without some node it reports what fails all the same.
 func (k *checker) advise(path string, g *plan.Graph) {
 	if !k.options.advise {
 		return
@@ -35,6 +35,9 @@ func (k *checker) advise(path string, g *plan.Graph) {
 		d := compiler.Diagnostic{Severity: compiler.Advice, Code: "late-lookup", Message: lateMessage(&late), Hint: lateHint(&late)}
 		k.add(path, late.Node.SourceSpan, d)
 	}
+	for _, o := range g.Outages() {
+		k.add(path, outageSpan(&o, g), compiler.Diagnostic{Severity: compiler.Advice, Code: "outage", Message: outageMessage(&o, g), Hint: outageHint(&o)})
+	}
 	if shown := g.ShownInputs(); len(shown) > 0 {
 		k.add(path, "", compiler.Diagnostic{Severity: compiler.Advice, Code: "shown-input",
 			Message: "the answer shows " + names(shown) + ", with which the plan computes", Hint: "returns: [Key.…] of the plan says which columns go out"})
@@ -52,6 +55,37 @@ func names(keys []*registry.Key) string {
 		all[i] = key.Name
 	}
 	return strings.Join(all, ", ")
+}
+
+// outageSpan returns the place of the first node or output that an endpoint takes away.
+func outageSpan(o *plan.Outage, g *plan.Graph) string {
+	if o.Fatal != nil {
+		return o.Fatal[0].SourceSpan
+	}
+	return g.Nodes[g.Outputs[o.Short[0].Output]].SourceSpan
+}
+
+func outageMessage(o *plan.Outage, g *plan.Graph) string {
+	var what []string
+	for _, n := range o.Fatal {
+		what = append(what, fmt.Sprintf("node %q (%s) fails the request", n.ID, n.Op))
+	}
+	for _, s := range o.Short {
+		what = append(what, fmt.Sprintf("output %s has at most %s, and the plan wants %d", g.OutputName(s.Output), count(s.Rows, "row"), s.MinRows))
+	}
+	return fmt.Sprintf("if the endpoint %s is down or slow, %s", o.Endpoint.Name, strings.Join(what, ", and "))
+}
+
+func outageHint(o *plan.Outage) string {
+	for _, n := range o.Fatal {
+		if n.AutoWhy != "" {
+			return fmt.Sprintf("lenient leaves node %q at fail: %s; its own onError may say otherwise", n.ID, n.AutoWhy)
+		}
+	}
+	if o.Fatal != nil {
+		return `onError of the node, or lenient: { onError: "auto" } of the plan, says how to go on`
+	}
+	return "another source, or a lower minRows"
 }
 
 func lateMessage(late *plan.LateLookup) string {
