@@ -36,7 +36,10 @@ func (s *Spec) schema() plan.OpSchema {
 
 // pages reports whether a node gives out a page, as take does.
 func (s *Spec) pages() bool {
-	return s.Output == Window && slices.ContainsFunc(s.Params, func(p plan.ParamSchema) bool { return p.Name == "offset" })
+	is := func(name string) bool {
+		return slices.ContainsFunc(s.Params, func(p plan.ParamSchema) bool { return p.Name == name && p.Type == plan.Int && !p.List })
+	}
+	return s.Output == Window && is("offset") && is("count")
 }
 
 // rowsMax returns the RowsMax of the schema.
