@@ -151,12 +151,37 @@ func TestEachClass(t *testing.T) {
 			assert.Equal(t, "Request too large: more than 5 bytes", refused.Message())
 			seen[refused.Class] = true
 			for _, c := range outcome.Classes() {
-				if c != outcome.Unavailable { // TestRedisIsUnavailable
+				if c != outcome.Unavailable && c != outcome.BelowMinimum { // TestRedisIsUnavailable, TestTooFewRows
 					assert.True(t, seen[c], c.Label())
 				}
 			}
 		})
 	}
+}
+
+// TestTooFewRows: an answer below minimum says so, and is counted; or it is an error of a class of its own.
+func TestTooFewRows(t *testing.T) {
+	artifact := func(name, rows, below string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte(`{"schema_version": 1, "plan_name": "` + name + `", "outputs": ["out"], "min_rows": [4], "below": "` + below + `",
+			"capabilities_required": ["cap.rankd.min_rows.v1"], "nodes": [{"node_id": "out", "op": "test::fixed_source", "inputs": [], "params": {"row_count": ` + rows + `}}]}`)}
+	}
+	w := openServer(t, rankd.Options{Plans: fstest.MapFS{"marked.plan.json": artifact("marked", "3", "mark"), "enough.plan.json": artifact("enough", "4", "error"), "failed.plan.json": artifact("failed", "0", "error"), "none.plan.json": artifact("none", "0", "mark")}})
+	ask := func(plan string) *serve.Reply {
+		return w.ask(func(q *serve.Query) { q.Plan, q.User = []byte(plan), []byte("1") })
+	}
+	marked := ask("marked")
+	assert.Equal(t, outcome.OK, marked.Class)
+	assert.Equal(t, map[string]any{"0": map[string]any{"rows": 3.0, "min_rows": 4.0}}, body(t, marked)["below_minimum"])
+	assert.NotContains(t, body(t, ask("enough")), "below_minimum")
+	failed := ask("failed")
+	assert.Equal(t, outcome.BelowMinimum, failed.Class)
+	assert.Equal(t, "Below minimum: output 0 has 0 rows, and the plan wants 4 at least", failed.Message())
+	assert.Equal(t, outcome.OK, ask("none").Class)
+	assert.EqualValues(t, 1, w.value(`rankd_answers_below_minimum_total{front="http",plan="marked"}`))
+	assert.EqualValues(t, 0, w.value(`rankd_answers_empty_total{front="http",plan="marked"}`))
+	assert.EqualValues(t, 1, w.value(`rankd_answers_below_minimum_total{front="http",plan="none"}`))
+	assert.EqualValues(t, 1, w.value(`rankd_answers_empty_total{front="http",plan="none"}`))
+	assert.EqualValues(t, 1, w.value(`rankd_requests_total{class="below_minimum",front="http",plan="failed"}`))
 }
 
 func TestRedisIsUnavailable(t *testing.T) {
