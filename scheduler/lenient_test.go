@@ -166,7 +166,9 @@ func TestAPlanAnswersByItsTime(t *testing.T) {
 
 // TestAnAnswerWithTooFewRows: of a page the rows before and behind it count, on each engine.
 func TestAnAnswerWithTooFewRows(t *testing.T) {
-	src := func(rows int) string { return node("src", "fixed_source", "", fmt.Sprintf(`"row_count": %d`, rows), "") }
+	src := func(rows int) string {
+		return node("src", "fixed_source", "", fmt.Sprintf(`"row_count": %d`, rows), "")
+	}
 	sorted := node("s", "sort", "src", `"by": 1, "order": "desc"`, "")
 	page := func(input string, offset, count int) string {
 		return node("out", "take", input, fmt.Sprintf(`"offset": %d, "count": %d`, offset, count), "")
