@@ -534,7 +534,7 @@ func (a *Answer) BelowMinimum() (all []BelowMinimum) {
 		return nil
 	}
 	for _, s := range a.result.Short() {
-		all = append(all, BelowMinimum{a.graph.OutputName(s.Output), s.Rows, s.MinRows})
+		all = append(all, BelowMinimum{Output: a.graph.OutputName(s.Output), Rows: s.Rows, MinRows: s.MinRows})
 	}
 	return all
 }
