@@ -115,7 +115,7 @@ func punctualGraph(t *testing.T, b *brokenTasks, policy, output string, nodes ..
 // what computes behind it runs on.
 func TestAPlanAnswersByItsTime(t *testing.T) {
 	three := node("src", "fixed_source", "", `"row_count": 3`, "")
-	slow := func(id, input string, wait int, more string) string {
+	slow := func(id, input string, wait int64, more string) string {
 		return node(id, "slow", input, fmt.Sprintf(`"ms": %d`, wait), more)
 	}
 	const forever, longer, lenient = 1 << 40, 150, `"on_error": "empty"`
