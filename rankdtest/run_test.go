@@ -101,7 +101,7 @@ func TestRunFails(t *testing.T) {
 			Inputs: rankdtest.Inputs(rankdtest.Select(rankdtest.Rows(1), 5))}, nil, "input 0"},
 		{"faulty reference", builtinTask(t, "concat"), rankdtest.Case{Inputs: one,
 			Refs: map[string]rowset.RowSet{"rhs": rankdtest.Select(rankdtest.Rows(1), 5)}}, nil, "rhs"},
-		{"faulty spec", task.Spec{Op: "test::own"}, rankdtest.Case{}, nil, "Run is missing"},
+		{"faulty spec", task.Spec{Op: "test::own"}, rankdtest.Case{}, nil, "Run must be there, or Ask and Make"},
 		{"panic", own(task.Computes, func(*task.Ctx) (rowset.RowSet, error) { panic("boom") }), rankdtest.Case{Inputs: one}, task.ErrPanic, "boom"},
 		{"wrong output", own(task.Computes, func(*task.Ctx) (rowset.RowSet, error) { return rankdtest.Rows(2), nil }), rankdtest.Case{Inputs: one},
 			task.ErrContract, "must keep its input's batch"},

@@ -25,7 +25,7 @@ import (
 //
 // Loop only, except for what the worker owns: see offload.
 type asyncJob struct {
-	Job
+	*Job
 	engine  *Async
 	run     *run // nil once settled
 	profile *profile
@@ -51,8 +51,12 @@ type asyncJob struct {
 func (e *Async) newAsyncJob(there where) *asyncJob {
 	j := e.freeJobs[there].take()
 	if j == nil {
-		j = &asyncJob{engine: e, there: there}
-		j.Init(&e.outside, &e.given, &j.cancel)
+		j = &asyncJob{Job: new(Job), engine: e, there: there}
+		given := &e.givenOnLoop
+		if there == onPool {
+			given = &e.given
+		}
+		j.Init(&e.outside, given, &j.cancel)
 		if there == onPool {
 			j.offload = newOffload(j)
 		} else {
@@ -76,7 +80,7 @@ func (r *run) start(node int, there where) {
 	if r.State.timeLimited(j.node) || j.laterTimeout() > 0 { // Usually not: that costs not even reading the clock.
 		j.started = r.engine.loop.Clock().Now()
 	}
-	r.Load(&j.Job, node, p.spec, p.limit, j.started)
+	r.Load(j.Job, node, p.spec, p.limit, j.started)
 	r.launch(j)
 }
 
@@ -101,7 +105,7 @@ func (r *run) launch(j *asyncJob) {
 // not run.
 func (j *asyncJob) begin() error {
 	if j.started != 0 {
-		if err := j.run.CheckStart(&j.Job, j.started); err != nil {
+		if err := j.run.CheckStart(j.Job, j.started); err != nil {
 			return err
 		}
 		if err := j.startTimer(j.started); err != nil {
@@ -222,7 +226,7 @@ func (j *asyncJob) settle(err error, ended clock.Time) *run {
 	if err != nil {
 		r.Fail(j.node.Index, err, ended, j.engine.loop.Clock().Now())
 	} else {
-		r.Succeed(&j.Job)
+		r.Succeed(j.Job)
 	}
 	return j.leave()
 }

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"time"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/trace"
 )
@@ -11,11 +12,10 @@ import (
 // meanwhile, so such a node needs no timer, no cancellation and no coroutine. Loop only.
 type inliner struct {
 	engine *Async
-	job    Job
+	job    *Job
 	step   func() bool // the method nextStep, bound once
 
 	// Of the node that runs.
-	try    try
 	run    *run
 	rows   int // of its inputs
 	parent int // the node that it follows directly; -1: none
@@ -54,7 +54,8 @@ func (k *keptNodes) take() int {
 // init prepares the inliner of an engine.
 func (in *inliner) init(e *Async) {
 	in.engine, in.step, in.resume = e, in.nextStep, in.resumeParked
-	in.job.Init(&e.outside, &e.given, nil)
+	in.job = new(Job)
+	in.job.Init(&e.outside, &e.givenOnLoop, nil)
 }
 
 // resume goes on with a run that has waited.
@@ -102,7 +103,7 @@ func (r *run) skipKept() {
 func (r *run) runInline(node int, start clock.Time) {
 	in := &r.engine.inliner
 	in.run, in.parent, in.depth = r, -1, 0
-	r.lend(&in.job)
+	r.lend(in.job)
 	in.load(node, start)
 	in.ended = 0
 	in.job.Steps(in.step)
@@ -115,11 +116,9 @@ func (in *inliner) load(node int, start clock.Time) {
 	r, p := in.run, &in.run.profile.nodes[node]
 	in.rows = r.State.Rows(node)
 	r.Journal.Spawn(node, trace.Inline, in.rows)
-	r.load(&in.job, node, p.spec, p.limit, start)
+	r.load(in.job, node, p.spec, p.limit, start)
 	if p.mayRecall {
-		in.try.begin(in)
-	} else if in.try.on {
-		in.try.end(in)
+		tasks.Env(&in.job.Ctx).Now = start
 	}
 	in.engine.noteRunning(in.job.Ctx.Node)
 }
@@ -127,10 +126,10 @@ func (in *inliner) load(node int, start clock.Time) {
 // nextStep settles the node that has ended, and takes up the next one, unless that runs elsewhere or later. A node
 // that ends after its deadline has failed.
 func (in *inliner) nextStep() bool {
-	e, r, j := in.engine, in.run, &in.job
+	e, r, j := in.engine, in.run, in.job
 	node, out, end := j.Ctx.Node, j.Out, j.Ended
-	if in.try.on && in.try.waits {
-		in.try.giveUp(in)
+	if j.Err == taskrun.ErrMustRead {
+		in.handOver()
 		return false
 	}
 	r.profile.started(j.Started.Sub(r.State.ReadyAt(node.Index)))
@@ -175,13 +174,32 @@ func (in *inliner) nextStep() bool {
 	return true
 }
 
+// handOver has a node go on in a coroutine, because not all that it reads is in memory. Its timeout counts from its
+// start inline.
+//
+// A node whose reads are all in memory saves some instructions and two switches of goroutines (BenchmarkRequest,
+// memory).
+func (in *inliner) handOver() {
+	r, node := in.run, in.job.Ctx.Node.Index
+	in.spent += in.job.Ended.Sub(in.job.Started)
+	j := r.newJob(node, onLoop)
+	r.Journal.Spawn(node, places[onLoop], in.rows)
+	j.Job, in.job = in.job, j.Job
+	going, free := tasks.Env(&j.Ctx), tasks.Env(&in.job.Ctx)
+	going.Cancellation, free.Cancellation, free.Waiter, going.Now, j.Ended = free.Cancellation, nil, nil, 0, 0
+	if r.State.timeLimited(j.node) {
+		j.started = j.Started
+	}
+	r.launch(j)
+}
+
 // measure records how long the node took: its whole cost on the loop.
 func (in *inliner) measure() {
-	p, j := in.run.profile, &in.job
+	p, j := in.run.profile, in.job
 	node, took := &p.nodes[j.Ctx.Node.Index], j.Ended.Sub(j.Started)
 	p.countRun(node, took, j.Ctx.Limit)
 	in.spent += took
-	if in.try.on { // It computes next to nothing.
+	if node.mayRecall { // It computes next to nothing.
 		node.recalled(j.Err == nil)
 		return
 	}
@@ -192,8 +210,8 @@ func (in *inliner) measure() {
 
 // abandon forgets a job that a panic has left in any state.
 func (in *inliner) abandon() {
-	in.job, in.try, in.run, in.ended = Job{}, try{}, nil, 0
-	in.job.Init(&in.engine.outside, &in.engine.given, nil)
+	in.job, in.run, in.ended = new(Job), nil, 0
+	in.job.Init(&in.engine.outside, &in.engine.givenOnLoop, nil)
 }
 
 // forget drops what the body that has ended would leave to the next one. The rows follow with the last one: runInline.

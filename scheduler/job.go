@@ -118,17 +118,6 @@ func (r *Run) load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Inputs, c.Refs = r.State.Gather(node, c.Inputs[:0], c.Refs[:0])
 }
 
-// takeOver prepares j to run a node again that tried has run without a way to wait, and swaps the two: see try.
-func (j *Job) takeOver(tried *Job) {
-	*j, *tried = *tried, *j
-	env, free := tasks.Env(&j.Ctx), tasks.Env(&tried.Ctx)
-	env.Cancellation, free.Cancellation, env.Now, j.Ended = free.Cancellation, nil, 0, 0
-	ahead := env.Rare().Ahead
-	if env.Forget(); ahead != nil {
-		env.Keep().Ahead = ahead
-	}
-}
-
 // CheckStart returns ErrDeadlineBeforeStart, in a *TimeoutError, if the deadline of a node passes before its body
 // starts.
 func (r *Run) CheckStart(j *Job, now clock.Time) error {

@@ -41,7 +41,7 @@ func newLoopBody(j *asyncJob) *loopBody {
 func (b *loopBody) start() {
 	j := b.job
 	env := tasks.Env(&j.Ctx)
-	env.Waiter, env.Engine = b, &b.engine.givenOnLoop
+	env.Waiter = b
 	b.journal, b.index = j.run.Journal, j.node.Index
 	j.profile.started(j.begun.Sub(j.ready))
 	b.journal.Start(b.index, j.started)

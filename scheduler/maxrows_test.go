@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/internal/testing/resptest"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
@@ -38,9 +39,9 @@ func watchBatches(watch func(c *task.Ctx, made *rowset.Batch)) []task.Spec {
 			return out, err
 		}
 	}
-	specs := builtin.Specs()
+	specs, tasks := builtin.Specs(), task.Engine(taskrun.Key{})
 	for i := range specs {
-		specs[i].Run = watched(specs[i].Run)
+		specs[i] = tasks.WithBody(specs[i], watched(tasks.Body(specs[i])))
 	}
 	return specs
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -69,14 +70,14 @@ func newDoors(free ...string) *doors {
 		if max(spec.Inputs, spec.InputsMax) > 0 {
 			spec.Output = task.Expand
 		}
-		spec.Run = func(*task.Ctx) (rowset.RowSet, error) {
+		spec = task.Engine(taskrun.Key{}).WithBody(spec, func(*task.Ctx) (rowset.RowSet, error) {
 			if waits {
 				d.inside[kind].Add(1)
 				defer d.inside[kind].Add(-1)
 				<-d.opened[kind]
 			}
 			return rowset.Dense(new(rowset.Batch)), nil
-		}
+		})
 		d.specs = append(d.specs, spec)
 	}
 	return d

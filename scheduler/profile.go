@@ -28,7 +28,7 @@ type nodeProfile struct {
 	expensive bool  // Spec.Expensive or Spec.ExpensiveNode
 	makes     int   // rows besides those of its inputs: Spec.Cost
 	limit     int   // task.Ctx.Limit
-	mayRecall bool  // it may be tried inline: see try
+	mayRecall bool  // it may begin inline, and read there what is in memory
 	recall    uint8 // how likely all that it reads is in memory: see recalled
 	// The chain from this node on: see findChains.
 	next       int32         // the node that follows; -1 if none does
@@ -123,7 +123,7 @@ func newProfile(g *plan.Graph) *profile {
 		permitted := node.Inline == nil || *node.Inline
 		n.expensive = spec.Expensive || spec.ExpensiveNode != nil && spec.ExpensiveNode(node)
 		n.mayInline = permitted && (spec.Inline || spec.Cheap) && !n.expensive
-		n.mayRecall = permitted && tasks.MayRecall(spec)
+		n.mayRecall = permitted && tasks.BeginsInline(spec)
 		n.limit = tasks.Limit(g, node)
 		if spec.Cost != nil {
 			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))

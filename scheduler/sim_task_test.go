@@ -249,7 +249,7 @@ func (lab *simLab) awaitsFunction(c *task.Ctx, n int64) {
 // watch has each run of a body checked. The body must start when it may, its input must not
 // change until it ends, and each reply must answer its command.
 func (lab *simLab) watch(spec *task.Spec) {
-	run := spec.Run
+	run := tasks.Body(*spec)
 	computes := func(c *task.Ctx) (rowset.RowSet, error) {
 		w := lab.world
 		w.bodies++
@@ -305,7 +305,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 		}
 		return run(c)
 	}
-	spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+	*spec = tasks.WithBody(*spec, func(c *task.Ctx) (rowset.RowSet, error) {
 		if lab.inReference {
 			return run(c)
 		}
@@ -313,7 +313,7 @@ func (lab *simLab) watch(spec *task.Spec) {
 			return onLoop(c, b)
 		}
 		return computes(c)
-	}
+	})
 }
 
 // burn has CPU work take time, unless it is the reference's. Work on the loop holds up everything.

@@ -99,8 +99,7 @@ func newTimeline(t *testing.T) *timeline {
 	t.Cleanup(func() { assert.Empty(t, tl.panics) })
 	var specs []task.Spec
 	for _, spec := range builtin.Specs() {
-		spec.Run = tl.watched(spec.Run)
-		specs = append(specs, spec)
+		specs = append(specs, tasks.WithBody(spec, tl.watched(tasks.Body(spec))))
 	}
 	var err error
 	tl.tasks, err = task.NewCatalog(specs...)

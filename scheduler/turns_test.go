@@ -38,9 +38,10 @@ type turns struct {
 
 // of returns spec with a body whose turns are counted.
 func (ts *turns) of(spec task.Spec) task.Spec {
-	run := spec.Run
-	spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
-		env := task.Engine(taskrun.Key{}).Env(c)
+	tasks := task.Engine(taskrun.Key{})
+	run := tasks.Body(spec)
+	return tasks.WithBody(spec, func(c *task.Ctx) (rowset.RowSet, error) {
+		env := tasks.Env(c)
 		w := &turnWaiter{Waiter: env.Waiter, all: ts, op: spec.Op, c: c}
 		w.begin()
 		env.Waiter = w
@@ -48,8 +49,7 @@ func (ts *turns) of(spec task.Spec) task.Spec {
 		out, err := run(c)
 		w.end()
 		return out, err
-	}
-	return spec
+	})
 }
 
 // turnWaiter counts the turns of one body, which alone uses it.

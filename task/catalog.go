@@ -47,8 +47,12 @@ func newCatalog(trusted, specs []Spec, inputs bool) (*Catalog, error) {
 		switch {
 		case !ok || !opWord.MatchString(space) || !opWord.MatchString(bare):
 			problems = append(problems, fmt.Sprintf("%q: an op is named namespace::name, each of letters, digits and _", spec.Op))
-		case spec.Run == nil:
-			problems = append(problems, spec.Op+": Run is missing")
+		case (spec.Run == nil) == (spec.Make == nil) || (spec.Ask == nil) != (spec.Make == nil):
+			problems = append(problems, spec.Op+": Run must be there, or Ask and Make")
+		case spec.Waves < 0 || spec.Waves > 4:
+			problems = append(problems, spec.Op+": Waves must be 0 to 4")
+		case spec.Make != nil && spec.Place != Waits:
+			problems = append(problems, spec.Op+": Ask and Make are for tasks whose Place is Waits")
 		case spec.Inputs < 0 || spec.inputsMax() < spec.Inputs || spec.inputsMax() > InputsLimit:
 			problems = append(problems, fmt.Sprintf("%s: Inputs must be 0 to InputsMax, and that %d at most", spec.Op, InputsLimit))
 		case spec.Output == Source && spec.inputsMax() > 0:

@@ -8,7 +8,6 @@ import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 )
 
@@ -34,8 +33,8 @@ type env struct {
 	// Outside counts what came from outside and could not be used. Nil counts nothing.
 	Outside *Outside
 
-	rare   *rare           // of this Ctx; nil before the first body that needs it
-	recall *taskrun.Recall // of all bodies of this Ctx, one after the other; nil before the first that asks for it
+	rare  *rare  // of this Ctx; nil before the first body that needs it
+	reads *Reads // of all bodies of this Ctx, one after the other; nil before the first that asks
 }
 
 // rare is what most bodies do not need. It is apart because hundreds of nodes wait at a time, and each has a Ctx. It
@@ -115,25 +114,22 @@ func (engine) ReadsAhead(spec Spec, rule func(n, later *plan.Node) plan.Sharing)
 	return spec
 }
 
-// Recalls returns spec, whose body may be run anew: what it does before its first wait has no effect beyond the run,
-// except for what GiveBack takes back. So if all keys of a node are probably in the engine's memory, the engine may
-// first run the node without a way to wait.
-func (engine) Recalls(spec Spec) Spec {
-	spec.recalls = true
-	return spec
+// BeginsInline reports whether a node of a spec may begin without a way to wait. If it has to wait, its error is
+// taskrun.ErrMustRead, and it goes on where it is when its Ctx is invoked again with a Waiter.
+func (engine) BeginsInline(spec *Spec) bool { return spec.Make != nil }
+
+// Body returns the body of a spec as one function, which waits where it reads. It is for tests that run code around it.
+func (engine) Body(spec Spec) Body {
+	if spec.Make == nil {
+		return spec.Run
+	}
+	return func(c *Ctx) (rowset.RowSet, error) { return c.read(&spec) }
 }
 
-// MayRecall reports whether the body of a spec is one of Recalls.
-func (engine) MayRecall(spec *Spec) bool { return spec.recalls }
-
-// GiveBack takes back what the body of c has counted, before it runs anew: rows, and entries that are not ids.
-func (engine) GiveBack(c *Ctx) {
-	if rows := c.env.rows(); rows != nil {
-		rows.GiveBack(c.counted)
-	}
-	if told := c.env.Rare().shortfall.Malformed; told != nil && !told.Values && c.env.Outside != nil {
-		c.env.Outside.add("id", Values{Malformed: -uint64(told.Count)}) // The sum wraps around to what it was.
-	}
+// WithBody returns spec with another body.
+func (engine) WithBody(spec Spec, body Body) Spec {
+	spec.Run, spec.Ask, spec.Make = body, nil, nil
+	return spec
 }
 
 // SpecOf returns the spec of a node whose plan was loaded with a Catalog.
@@ -173,16 +169,26 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 		if v := recover(); v != nil {
 			out, err = rowset.RowSet{}, panicOf(v)
 		}
+		if r := c.env.reads; r != nil && r.running && !r.resumes {
+			r.clear()
+		}
 	}()
-	c.spec, c.counted = spec, 0
-	if kept := c.env.rare; kept != nil {
-		kept.shortfall, kept.Cached = Shortfall{}, rowcache.Use{}
+	c.spec = spec
+	if resumes := c.env.reads != nil && c.env.reads.resumes; !resumes {
+		c.counted = 0
+		if kept := c.env.rare; kept != nil {
+			kept.shortfall, kept.Cached = Shortfall{}, rowcache.Use{}
+		}
 	}
 	var given *inputsCopy // nil: nobody checks them
 	if spec.guardsInputs {
 		given = copyInputs(c)
 	}
-	out, err = spec.Run(c)
+	if spec.Make != nil {
+		out, err = c.read(spec)
+	} else {
+		out, err = spec.Run(c)
+	}
 	if err == nil {
 		err = c.countResult(out)
 	}
@@ -223,20 +229,4 @@ func (engine) Resident(c *Ctx, plan string) (*taskrun.Resident, error) {
 		return nil, Invalidf("this engine keeps no rows of plans")
 	}
 	return c.env.Request.Residents.Resident(plan)
-}
-
-// Recall returns what the engine keeps of an endpoint's keys, or nil if it keeps nothing. rule says which values
-// count. The result is valid until the next call or the end of the body. See taskrun.Recall.Open.
-func (engine) Recall(c *Ctx, ep *registry.Endpoint, rule *taskrun.RecallRule) *taskrun.Recall {
-	env := &c.env
-	if env.Engine == nil || env.Engine.Tables == nil || rule.Shape == "" {
-		return nil
-	}
-	if env.recall == nil {
-		env.recall = new(taskrun.Recall)
-	}
-	if !env.recall.Open(env.Engine.Tables[ep.Index], env.Engine.Clock, env.Now, &env.Keep().Cached, rule) {
-		return nil
-	}
-	return env.recall
 }

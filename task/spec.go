@@ -50,8 +50,15 @@ type Spec struct {
 	// IDs says how the task treats rows whose ids are texts: see Ctx.IDTexts. Such rows come only if the registry
 	// declares an entity with text ids. Zero refuses them.
 	IDs plan.TextIDs
-	// Run is the body. Required.
+	// Run is the body. A task of Place Waits that only reads may have Ask and Make in its place.
 	Run Body
+	// Ask says what the body reads, and Make makes its result of what was read. The engine reads in between: from its
+	// memory, or else from Redis. Ask adds reads to r. It is called for wave 0, and again for the waves up to Waves, 4 at
+	// most, when the reads of the wave before are there; a wave without reads is the last. Neither waits or changes
+	// anything but the reads. Make may run anew if it did wait.
+	Ask   func(c *Ctx, r *Reads, wave int) error
+	Waves int // zero: one
+	Make  func(c *Ctx, r *Reads) (rowset.RowSet, error)
 	// Place says where Run runs.
 	Place Place
 	// Cost returns how many rows a node of Place OnLoop makes in one go. A node that makes many rows runs on the CPU
@@ -96,7 +103,6 @@ type Spec struct {
 	Explain func(c *Ctx, out rowset.RowSet) Account
 
 	readsAhead   func(n, later *plan.Node) plan.Sharing // see engine.ReadsAhead
-	recalls      bool                                   // see engine.Recalls
 	unchecked    bool                                   // nobody checks the result: see engine.NewTrustingCatalog
 	guardsInputs bool                                   // a run checks that the inputs stay as they are: see NewCatalog
 }

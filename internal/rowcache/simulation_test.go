@@ -237,7 +237,7 @@ func (w *world) read() {
 	var missing []*record
 	for i, r := range wanted {
 		w.reads++
-		if value := values.At(i); value != nil {
+		if value := values[i]; value != nil {
 			w.hits++
 			w.check(r, command, string(value), allowed)
 			continue
@@ -256,7 +256,9 @@ func (w *world) read() {
 		}
 		w.ahead = w0(w.rng, 2*time.Millisecond)
 		for i, r := range missing {
-			recall.Put([]byte(r.key), fmt.Append(nil, int64(sent), " ", string(c.Replies.At(i).Bytes())))
+			recall.Put(func(dst []byte) []byte { return append(dst, r.key...) }, func(dst []byte) ([]byte, bool) {
+				return fmt.Append(dst, int64(sent), " ", string(c.Replies.At(i).Bytes())), true
+			})
 		}
 	}
 	require.NoError(w.t, w.client.Do(call))

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -28,7 +27,7 @@ const candidatesMax = 100_000
 // candidates makes rows of the ids in a list, a set or a sorted set.
 func candidates() task.Spec {
 	limit := between(1, candidatesMax)
-	return tasks.Recalls(task.Spec{
+	return task.Spec{
 		Op:  "core::candidates",
 		Doc: "Makes rows of the ids in a Redis list, set or sorted set.",
 		Params: withRecallParams([]plan.ParamSchema{
@@ -60,10 +59,11 @@ func candidates() task.Spec {
 		Place:     task.Waits,
 		Partial:   true,
 		Forgets:   true,
-		Run:       runCandidates,
+		Ask:       askCandidates,
+		Make:      makeCandidates,
 		Explain:   explainCandidates,
 		Reference: candidatesReference(),
-	})
+	}
 }
 
 // candidatesReference documents candidates.
@@ -133,119 +133,114 @@ func prepareCandidates(n *plan.Node, reg *registry.Registry) (any, error) {
 
 // preparedCandidates is a candidates node as the plan states it. Immutable once built; any goroutine.
 type preparedCandidates struct {
-	recall taskrun.RecallRule
+	recall task.Recall
 	within *memberRange // nil: all entries
 }
 
-func runCandidates(c *task.Ctx) (rowset.RowSet, error) {
-	p := &c.Node.Params
+func askCandidates(c *task.Ctx, reads *task.Reads, _ int) error {
+	p, prepared := &c.Node.Params, c.Node.Prepared.(*preparedCandidates)
 	limit, err := c.Int("limit")
 	if err != nil {
-		return rowset.RowSet{}, err
+		return err
 	}
-	r := candidateReader{
-		c: c, redis: c.Redis(c.Node.Endpoint), kind: p.String("kind"), reverse: p.Bool("reverse"), limit: int(limit),
+	r := task.NewRead[candidatesRead](reads)
+	*r = candidatesRead{
+		c: c, kind: p.String("kind"), reverse: p.Bool("reverse"), limit: int(limit), pieces: 1,
 		score: p.Key("score"), texts: c.Node.Entity.TextIDs(),
 	}
-	if within := c.Node.Prepared.(*preparedCandidates).within; within != nil {
-		if r.within, err = within.arguments(c); err != nil {
-			return rowset.RowSet{}, err
+	if prepared.within != nil {
+		if r.within, err = prepared.within.arguments(c); err != nil {
+			return err
 		}
 	}
 	if r.key, err = c.RedisKey(p.Template("key")); err != nil {
-		return rowset.RowSet{}, err
+		return err
 	}
 	r.key = r.key.OfTexts(c.IDTexts())
-	keys := 1 // the one of a template without {id}
-	if len(c.Inputs) > 0 {
-		keys = c.Inputs[0].Len()
+	rule := &prepared.recall
+	if r.kind != kindSet && r.limit > listPart {
+		r.pieces, rule = (r.limit+listPart-1)/listPart, nil
 	}
-	if err := r.read(keys); err != nil {
-		return rowset.RowSet{}, err
-	}
-	return r.rows()
+	r.keeps = reads.Add(c, c.Node.Endpoint, rule, r)
+	return nil
 }
 
-// candidateReader reads the entries of keys for one run of a node. Only its body uses it.
-type candidateReader struct {
+func makeCandidates(c *task.Ctx, reads *task.Reads) (rowset.RowSet, error) {
+	return reads.At(0).(*candidatesRead).rows()
+}
+
+// candidatesRead reads the entries of keys. One command asks for listPart entries at most: of longer keys it reads
+// several pieces, and then a key of the read stands for a piece.
+//
+// A value that is kept has four counts: of all entries and of those that count as rows, of scores that do not parse,
+// and of ids. Then come the entries that are not ids, the ids, texts behind their lengths, and their scores. Only the
+// body uses it.
+type candidatesRead struct {
 	c       *task.Ctx
-	redis   task.Redis
 	key     task.RedisKey
 	kind    string
 	reverse bool
 	limit   int           // of each key
+	pieces  int           // of each key
 	score   *registry.Key // nil: no column
 	within  *rangeArgs    // nil: all entries
 	texts   bool          // whether the ids are texts
 
 	text []byte // of a key
 	ids  idList
-	// entryTexts are text ids without a number yet, of one reply or of all keys from memory. They are views.
+	// entryTexts are text ids without a number yet, of one key. They are views.
 	entryTexts [][]byte
 	scores     []float64
 	unread     unreadIDs
 	unscored   int // scores of ids that parse
 	failed     int // 1 + the number of the latest key that failed
+	keeps      bool
+	kept       []keptCandidates // of the keys that replies have brought, if they are kept
 }
 
-// commands returns how many commands read one key. One command asks for listPart entries at most.
-func (r *candidateReader) commands() int {
-	if r.kind == kindSet {
-		return 1
-	}
-	return (r.limit + listPart - 1) / listPart
+// keptCandidates is what a reply has brought of a key. Only the body uses it.
+type keptCandidates struct {
+	keptList
+	rows, unscored int // entries that count as rows, and scores that do not parse
+	scores         []float64
 }
 
-// read reads so many keys, in batches of task.PartCommands commands at most. A batch asks for at most as many entries
-// as the request may still make rows, unless it asks for few or reads one key.
-func (r *candidateReader) read(keys int) error {
-	each := r.commands()
-	var recall *taskrun.Recall
-	if each == 1 {
-		recall = tasks.Recall(r.c, r.c.Node.Endpoint, &r.c.Node.Prepared.(*preparedCandidates).recall)
+// Keys implements task.Read.
+func (r *candidatesRead) Keys() int {
+	if len(r.c.Inputs) > 0 {
+		return r.c.Inputs[0].Len() * r.pieces
 	}
-	for from, to := 0, 0; from < keys; from = to {
-		room := max(r.c.RowsLeft(), askedMin) / int64(r.limit)
-		to = from + max(1, min(keys-from, task.PartCommands/each, int(room)))
-		b := r.redis.NewBatch()
-		b.ExpectReplies(min(r.limit, listPart) * entryBytes)
-		if recall != nil {
-			kept := keptCandidates{candidateReader: *r}
-			if err := recallKeys(r.c, r.redis, recall, keyReads{kept.key, kept.ask, kept.encode, kept.refuse, kept.take}, b, from, to); err != nil {
-				return err
-			}
-			*r = kept.candidateReader // A pointer to r would cost an allocation even if nothing is kept.
-			continue
-		}
-		for k := from; k < to; k++ {
-			for part := range each {
-				r.ask(b, k, part*listPart, min(r.limit, (part+1)*listPart)-1)
-			}
-		}
-		if err := r.take(b, func(command int) int { return from + command/each }); err != nil {
-			return err
-		}
-	}
-	r.unread.tell(r.c)
-	if r.score != nil {
-		r.c.CountMalformed(r.score.Name, r.unscored)
-	}
-	return nil
+	return r.pieces // of the one key of a template without {id}
 }
 
-// keyOf returns the text of a key, valid until the next call.
-func (r *candidateReader) keyOf(k int) []byte {
+// Batch implements task.Read. A batch asks for at most as many entries as the request may still make rows, unless it
+// asks for few or reads one key.
+func (r *candidatesRead) Batch(from int) (to int) {
+	room := max(r.c.RowsLeft(), askedMin) / int64(r.limit)
+	return from + r.pieces*max(1, min((r.Keys()-from)/r.pieces, task.PartCommands/r.pieces, int(room)))
+}
+
+// Key implements task.Read.
+func (r *candidatesRead) Key(dst []byte, k int) []byte {
 	var id int64
 	if len(r.c.Inputs) > 0 {
-		id = r.c.Inputs[0].ID(k)
+		id = r.c.Inputs[0].ID(k / r.pieces)
 	}
-	r.text = r.key.Append(r.text[:0], id)
-	return r.text
+	return r.key.Append(dst, id)
+}
+
+// Ask implements task.Read.
+func (r *candidatesRead) Ask(b *resp.Batch, from, to int) {
+	b.ExpectReplies(min(r.limit, listPart) * entryBytes)
+	for k := from; k < to; k++ {
+		r.text = r.Key(r.text[:0], k)
+		piece := k % r.pieces
+		r.ask(b, r.text, piece*listPart, min(r.limit, (piece+1)*listPart)-1)
+	}
 }
 
 // ask appends the command for the entries first to last of a key.
-func (r *candidateReader) ask(b *resp.Batch, k, first, last int) {
-	key := r.keyOf(k)
+func (r *candidatesRead) ask(b *resp.Batch, key []byte, first, last int) {
 	switch {
 	case r.kind == kindSet:
 		b.Begin(2)
@@ -273,7 +268,7 @@ func (r *candidateReader) ask(b *resp.Batch, k, first, last int) {
 }
 
 // command returns the name of the command.
-func (r *candidateReader) command() string {
+func (r *candidatesRead) command() string {
 	switch {
 	case r.kind == kindSet:
 		return "SMEMBERS"
@@ -286,146 +281,139 @@ func (r *candidateReader) command() string {
 	}
 }
 
-// take takes the replies to a batch, whose commands read the keys of keyOf.
-func (r *candidateReader) take(b *resp.Batch, keyOf func(command int) int) error {
-	parts := r.redis.Parts(b)
-	for parts.Next() {
-		replies := parts.Replies()
-		entries := 0
-		for i := range replies.Len() {
-			reply := replies.At(i)
-			if reply.Kind() != resp.Array {
-				if err := r.dropKey(reply, keyOf(parts.From()+i)); err != nil {
-					return err
-				}
-			}
-			entries += r.entries(reply)
-		}
-		if err := r.c.MakeRows(int64(entries)); err != nil {
-			return err
-		}
-		r.ids.grow(r.c, entries)
-		if r.score != nil {
-			r.scores = slices.Grow(r.scores, entries)
-		}
-		for i := range replies.Len() {
-			if err := r.add(replies.At(i)); err != nil {
-				return err
-			}
-			if r.unread.unnamed() {
-				r.unread.name(string(r.keyOf(keyOf(parts.From() + i))))
-			}
-		}
+// Take implements task.Read.
+func (r *candidatesRead) Take(replies resp.Replies, at, to, k int) (next int, err error) {
+	entries := 0
+	for next = at; next < to && replies.At(next).Kind() == resp.Array; next++ {
+		entries += r.entries(replies.At(next))
 	}
-	return parts.Err()
+	if err := r.makeRoom(entries, 0); err != nil {
+		return 0, err
+	}
+	for ; at < next; at++ {
+		if err := r.add(replies.At(at), k); err != nil {
+			return 0, err
+		}
+		k++
+	}
+	return next, nil
 }
 
-// keptCandidates are the keys of a candidateReader as keyReads. A value has four counts: of all entries and of those that count as rows, of scores that do not parse, and
-// of ids. Then come the entries that are not ids, the ids, texts behind their lengths, and their scores. Only the body uses it.
-type keptCandidates struct {
-	candidateReader
-	one candidateReader // has the entries of one reply
+// makeRoom makes room for the rows of so many entries, of the first of more keys.
+func (r *candidatesRead) makeRoom(entries, more int) error {
+	if err := r.c.MakeRows(int64(entries)); err != nil {
+		return err
+	}
+	r.ids.expect(r.c, entries, more)
+	if r.score != nil {
+		r.scores = slices.Grow(r.scores, entries)
+	}
+	return nil
 }
 
-func (k *keptCandidates) key(dst []byte, key int) []byte { return append(dst, k.keyOf(key)...) }
-
-func (k *keptCandidates) ask(b *resp.Batch, key int) { k.candidateReader.ask(b, key, 0, k.limit-1) }
-
-func (k *keptCandidates) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
-	if reply.Kind() != resp.Array {
-		return dst, false
+// add adds the entries of a reply about key k.
+func (r *candidatesRead) add(reply resp.Reply, k int) error {
+	sum, unscored, ids, scores := r.unread, r.unscored, len(r.ids.last), len(r.scores)
+	r.unread, r.unscored = unreadIDs{}, 0
+	r.gather(reply)
+	if err := r.number(); err != nil {
+		return err
 	}
-	one := &k.one
-	*one = candidateReader{
-		c: k.c, kind: k.kind, reverse: k.reverse, limit: k.limit, score: k.score, within: k.within, texts: k.texts,
-		ids: idList{last: one.ids.last[:0]}, entryTexts: one.entryTexts[:0], scores: one.scores[:0],
+	if r.keeps {
+		r.kept = append(r.kept, keptCandidates{
+			keptList: keptList{key: k, ids: r.ids.last[ids:], unread: r.unread},
+			rows:     r.entries(reply), unscored: r.unscored, scores: r.scores[scores:],
+		})
 	}
-	one.gather(reply)
-	for _, n := range [...]int{one.unread.Of, k.entries(reply), one.unscored, len(one.ids.last) + len(one.entryTexts)} {
+	sum.join(r.unread)
+	r.unread, r.unscored = sum, unscored+r.unscored
+	r.nameUnread(k)
+	return nil
+}
+
+// nameUnread names the key of the first entry that is not an id, if that is key k.
+func (r *candidatesRead) nameUnread(k int) {
+	if r.unread.unnamed() {
+		r.unread.name(string(r.Key(nil, k)))
+	}
+}
+
+// Encode implements task.Read.
+func (r *candidatesRead) Encode(dst []byte, k int) ([]byte, bool) {
+	at, _ := slices.BinarySearchFunc(r.kept, k, func(kept keptCandidates, k int) int { return kept.key - k })
+	kept := &r.kept[at]
+	for _, n := range [...]int{kept.unread.Of, kept.rows, kept.unscored, len(kept.ids)} {
 		dst = binary.AppendUvarint(dst, uint64(n))
 	}
-	dst = one.unread.encode(dst)
-	for _, id := range one.ids.last {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(id))
+	dst = kept.unread.encode(dst)
+	for _, id := range kept.ids {
+		if r.texts {
+			text := r.c.Params.IDs().Texts().At(id)
+			dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+		} else {
+			dst = binary.LittleEndian.AppendUint64(dst, uint64(id))
+		}
 	}
-	for _, text := range one.entryTexts {
-		dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
-	}
-	for _, score := range one.scores {
+	for _, score := range kept.scores {
 		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(score))
 	}
 	return dst, true
 }
 
-func (k *keptCandidates) refuse(reply resp.Reply, key int) error { return k.dropKey(reply, key) }
-
-func (k *keptCandidates) take(values *taskrun.Values) error {
-	entries := 0
-	for _, value := range values.All {
-		_, size := binary.Uvarint(value)
-		n, _ := binary.Uvarint(value[size:])
-		entries += int(n)
+// Decode implements task.Read.
+func (r *candidatesRead) Decode(value []byte, k int) error {
+	var counts [4]int
+	for i := range counts {
+		n, size := binary.Uvarint(value)
+		counts[i], value = int(n), value[size:]
 	}
-	if err := k.c.MakeRows(int64(entries)); err != nil {
+	if err := r.makeRoom(counts[1], r.Keys()-k-1); err != nil {
 		return err
 	}
-	k.ids.grow(k.c, entries)
-	for key, value := range values.All {
-		var counts [4]int
-		for i := range counts {
+	r.unread.Of += counts[0]
+	r.unscored += counts[2]
+	value = r.unread.decode(value)
+	r.nameUnread(k)
+	for range counts[3] {
+		if r.texts {
 			n, size := binary.Uvarint(value)
-			counts[i], value = int(n), value[size:]
-		}
-		k.unread.Of += counts[0]
-		k.unscored += counts[2]
-		if value = k.unread.decode(value); k.unread.unnamed() {
-			k.unread.name(string(k.keyOf(key)))
-		}
-		switch {
-		case k.texts:
-			for range counts[3] {
-				n, size := binary.Uvarint(value)
-				k.entryTexts = append(k.entryTexts, value[size:][:n])
-				value = value[size:][n:]
-			}
-		default:
-			for i := range counts[3] {
-				k.ids.last = append(k.ids.last, int64(binary.LittleEndian.Uint64(value[8*i:])))
-			}
-			value = value[8*counts[3]:]
-		}
-		if err := k.number(); err != nil {
-			return err
-		}
-		for ; len(value) > 0; value = value[8:] {
-			k.scores = append(k.scores, math.Float64frombits(binary.LittleEndian.Uint64(value)))
+			r.entryTexts = append(r.entryTexts, value[size:][:n])
+			value = value[size:][n:]
+		} else {
+			r.ids.last = append(r.ids.last, int64(binary.LittleEndian.Uint64(value)))
+			value = value[8:]
 		}
 	}
-	return nil
+	for ; len(value) > 0; value = value[8:] {
+		r.scores = append(r.scores, math.Float64frombits(binary.LittleEndian.Uint64(value)))
+	}
+	return r.number()
 }
 
-// dropKey leaves out the rows of a key whose reply is of the wrong kind, or returns the error.
-func (r *candidateReader) dropKey(reply resp.Reply, k int) error {
+// Refuse implements task.Read. It leaves out the rows of the key, or returns the error.
+func (r *candidatesRead) Refuse(reply resp.Reply, k int) error {
 	err := r.wrongReply(reply, k)
 	if !r.c.Partial() {
 		return err
 	}
-	if r.failed != k+1 { // several commands read a long key
+	key := k/r.pieces + 1
+	if r.failed != key { // several commands read a long key
 		r.c.DropRows(1, err)
 	}
-	r.failed = k + 1
+	r.failed = key
 	return nil
 }
 
-func (r *candidateReader) wrongReply(reply resp.Reply, k int) error {
+func (r *candidatesRead) wrongReply(reply resp.Reply, k int) error {
+	redis, key := r.c.Redis(r.c.Node.Endpoint), task.Quote(string(r.Key(nil, k)))
 	if err := reply.Err(); err != nil {
-		return r.redis.Errorf("%s %s: %w", r.command(), task.Quote(string(r.keyOf(k))), err)
+		return redis.Errorf("%s %s: %w", r.command(), key, err)
 	}
-	return r.redis.Errorf("%s %s: reply is %s, want %s", r.command(), task.Quote(string(r.keyOf(k))), reply.Kind(), resp.Array)
+	return redis.Errorf("%s %s: reply is %s, want %s", r.command(), key, reply.Kind(), resp.Array)
 }
 
 // entries returns how many entries of a reply may become rows.
-func (r *candidateReader) entries(reply resp.Reply) int {
+func (r *candidatesRead) entries(reply resp.Reply) int {
 	n := reply.Len()
 	if r.score != nil {
 		n /= 2
@@ -433,14 +421,8 @@ func (r *candidateReader) entries(reply resp.Reply) int {
 	return min(n, r.limit)
 }
 
-// add adds the entries of a reply.
-func (r *candidateReader) add(reply resp.Reply) error {
-	r.gather(reply)
-	return r.number()
-}
-
 // number adds the ids that are texts.
-func (r *candidateReader) number() (err error) {
+func (r *candidatesRead) number() (err error) {
 	if r.texts {
 		r.ids.last, err = r.c.NumberIDs(r.ids.last, r.entryTexts...)
 		r.entryTexts = r.entryTexts[:0]
@@ -449,7 +431,7 @@ func (r *candidateReader) number() (err error) {
 }
 
 // gather adds the entries of a reply: ids that are texts to entryTexts, for number.
-func (r *candidateReader) gather(reply resp.Reply) {
+func (r *candidatesRead) gather(reply resp.Reply) {
 	r.unread.Of += reply.Len()
 	switch {
 	case r.texts:
@@ -484,7 +466,7 @@ func (r *candidateReader) gather(reply resp.Reply) {
 }
 
 // gatherTexts adds the entries of a reply whose ids are texts.
-func (r *candidateReader) gatherTexts(reply resp.Reply) {
+func (r *candidatesRead) gatherTexts(reply resp.Reply) {
 	r.entryTexts = slices.Grow(r.entryTexts, reply.Len())
 	add := func(entry []byte) bool {
 		ok := rowset.ValidID(entry)
@@ -521,7 +503,7 @@ func (r *candidateReader) gatherTexts(reply resp.Reply) {
 	}
 }
 
-func (r *candidateReader) addID(entry resp.Reply) {
+func (r *candidatesRead) addID(entry resp.Reply) {
 	if id, ok := rowset.ParseInt(entry.Bytes()); ok {
 		r.ids.last = append(r.ids.last, id)
 	} else {
@@ -530,7 +512,7 @@ func (r *candidateReader) addID(entry resp.Reply) {
 }
 
 // addSet adds the lowest ids of a set, ascending.
-func (r *candidateReader) addSet(reply resp.Reply) {
+func (r *candidatesRead) addSet(reply resp.Reply) {
 	members := r.c.Memory.IDs(reply.Len())[:0]
 	for entry := range reply.All() {
 		if id, ok := rowset.ParseInt(entry.Bytes()); ok {
@@ -544,10 +526,14 @@ func (r *candidateReader) addSet(reply resp.Reply) {
 }
 
 // rows returns the rows of all ids.
-func (r *candidateReader) rows() (rowset.RowSet, error) {
+func (r *candidatesRead) rows() (rowset.RowSet, error) {
 	ids, err := r.ids.join(r.c)
 	if err != nil {
 		return rowset.RowSet{}, err
+	}
+	r.unread.tell(r.c)
+	if r.score != nil {
+		r.c.CountMalformed(r.score.Name, r.unscored)
 	}
 	if r.score == nil {
 		return rowset.Dense(rowset.NewBatch(ids)), nil

@@ -63,7 +63,8 @@ func exclude() task.Spec {
 		Strict:  true,
 		Forgets: true,
 		Prepare: prepareExclude,
-		Run:     runExclude,
+		Ask:     askExclude,
+		Make:    makeExclude,
 		Explain: explainExclude,
 	}
 }
@@ -136,17 +137,31 @@ func prepareExclude(n *plan.Node, reg *registry.Registry) (any, error) {
 	return e, nil
 }
 
-func runExclude(c *task.Ctx) (rowset.RowSet, error) {
+func askExclude(c *task.Ctx, r *task.Reads, _ int) error {
 	e := c.Node.Prepared.(*excludeNode)
 	in, err := e.withoutList(c, c.Inputs[0])
-	if err != nil || e.key == nil || in.Len() == 0 {
-		return in, err
+	if err != nil {
+		return err
 	}
-	out, err := e.withoutMembers(c, in)
-	if err != nil && failsOpen(c, err) {
-		return in, nil
+	m := task.NewRead[membership](r)
+	m.excludeNode, m.c, m.in = e, c, in
+	if e.key != nil && in.Len() > 0 {
+		key, err := c.RedisKey(e.key)
+		if err != nil {
+			return err
+		}
+		m.begin(key.Prefix)
 	}
-	return out, err
+	r.Add(c, c.Node.Endpoint, nil, m)
+	return nil
+}
+
+func makeExclude(c *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
+	m := r.At(0).(*membership)
+	if m.keep == nil {
+		return m.in, nil
+	}
+	return rowset.Where(c.Memory, m.in, m.keep), nil
 }
 
 // failsOpen reports whether a node goes on without what it could not read, and notes it.
@@ -218,36 +233,6 @@ func (e *excludeNode) withoutTexts(c *task.Ctx, in rowset.RowSet) (rowset.RowSet
 // excludeBlock is how many rows are compared with a list between two checks whether to stop.
 const excludeBlock = 4096
 
-// withoutMembers drops the rows that the set in Redis has.
-func (e *excludeNode) withoutMembers(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
-	key, err := c.RedisKey(e.key)
-	if err != nil {
-		return in, err
-	}
-	m := membership{excludeNode: e, c: c, keep: rowset.NewBitmapOf(in.Len(), in.Len())}
-	now, _ := c.Params.Now()
-	m.oldest = math.Inf(-1)
-	if e.aged {
-		m.oldest = now - e.maxAge
-	}
-	asked := e.rowsToAsk(c, in)
-	reads := memberReads{redis: c.Redis(c.Node.Endpoint), command: "SMISMEMBER", key: key.Prefix, each: memberCommandMax}
-	if e.sorted {
-		reads.command = "ZMSCORE"
-	}
-	err = reads.read(len(asked), func(b *resp.Batch, from, to int) { m.members(b, in, asked[from:to]) },
-		func(from, to int, reply resp.Reply, err error) error {
-			if err == nil {
-				m.take(reply, asked[from:to])
-			}
-			return err
-		})
-	if err != nil {
-		return rowset.RowSet{}, err
-	}
-	return rowset.Where(c.Memory, in, m.keep), nil
-}
-
 // rowsToAsk returns the positions of the rows that are not null.
 func (e *excludeNode) rowsToAsk(c *task.Ctx, in rowset.RowSet) []int32 {
 	asked := c.Memory.Rows(in.Len())[:0]
@@ -261,41 +246,78 @@ func (e *excludeNode) rowsToAsk(c *task.Ctx, in rowset.RowSet) []int32 {
 	return asked
 }
 
-// membership notes which rows are members of a set. Only its body uses it.
+// membership finds out which rows are members of a set. Only its body uses it.
 type membership struct {
 	*excludeNode
+	memberReads
 	c      *task.Ctx
+	in     rowset.RowSet // without the rows of the list
+	asked  []int32       // the positions of rows that may be members
 	oldest float64       // the least score that excludes
-	keep   rowset.Bitmap // by position
+	keep   rowset.Bitmap // by position; nil: all rows stay
 }
 
-// members appends the members to ask for.
-func (m *membership) members(b *resp.Batch, in rowset.RowSet, asked []int32) {
-	ints, texts := in.Batch.Int(m.by), in.Batch.String(m.by)
+// begin prepares a read of the set at a key.
+func (m *membership) begin(key string) {
+	m.keep = rowset.NewBitmapOf(m.in.Len(), m.in.Len())
+	now, _ := m.c.Params.Now()
+	m.oldest = math.Inf(-1)
+	if m.aged {
+		m.oldest = now - m.maxAge
+	}
+	m.asked = m.rowsToAsk(m.c, m.in)
+	m.memberReads = memberReads{redis: m.c.Redis(m.c.Node.Endpoint), command: "SMISMEMBER", key: key, each: memberCommandMax, members: len(m.asked)}
+	if m.sorted {
+		m.command = "ZMSCORE"
+	}
+}
+
+// Ask implements task.Read.
+func (m *membership) Ask(b *resp.Batch, from, to int) {
+	ints, texts := m.in.Batch.Int(m.by), m.in.Batch.String(m.by)
 	ids := m.c.IDTexts()
-	for _, pos := range asked {
-		switch row := in.Row(int(pos)); {
-		case m.by == registry.IDKey && ids != nil:
-			b.ArgString(ids.At(in.Batch.IDs[row]))
-		case texts != nil:
-			b.ArgString(texts.Dict.Values[texts.Codes[row]])
-		case ints != nil:
-			b.ArgInt(ints.Values[row])
-		default:
-			b.ArgInt(in.Batch.IDs[row])
+	for k := from; k < to; k++ {
+		first, last := m.memberReads.begin(b, k)
+		for _, pos := range m.asked[first:last] {
+			switch row := m.in.Row(int(pos)); {
+			case m.by == registry.IDKey && ids != nil:
+				b.ArgString(ids.At(m.in.Batch.IDs[row]))
+			case texts != nil:
+				b.ArgString(texts.Dict.Values[texts.Codes[row]])
+			case ints != nil:
+				b.ArgInt(ints.Values[row])
+			default:
+				b.ArgInt(m.in.Batch.IDs[row])
+			}
 		}
 	}
 }
 
-// take clears the bits of the rows that an array of answers calls members.
-func (m *membership) take(reply resp.Reply, asked []int32) {
-	i := 0
-	for answer := range reply.All() {
-		if m.excludes(answer) {
-			m.keep.Clear(int(asked[i]))
+// Take implements task.Read. It clears the bits of the rows that an answer calls members.
+func (m *membership) Take(replies resp.Replies, at, to, k int) (next int, err error) {
+	for ; at < to; at++ {
+		first, last := m.of(k)
+		if err := m.fault(replies.At(at), last-first); err != nil {
+			return 0, err
 		}
-		i++
+		for answer := range replies.At(at).All() {
+			if m.excludes(answer) {
+				m.keep.Clear(int(m.asked[first]))
+			}
+			first++
+		}
+		k++
 	}
+	return at, nil
+}
+
+// Failed implements task.FallibleRead.
+func (m *membership) Failed(err error) error {
+	if !failsOpen(m.c, err) {
+		return err
+	}
+	m.keep = nil
+	return nil
 }
 
 // excludes reports whether an answer says that a row is a member, and, for a sorted set, young enough.

@@ -35,7 +35,8 @@ func frequencyCap() task.Spec {
 		Strict:  true,
 		Forgets: true,
 		Prepare: prepareFrequencyCap,
-		Run:     runFrequencyCap,
+		Ask:     askFrequencyCap,
+		Make:    makeFrequencyCap,
 		Explain: explainFrequencyCap,
 		Reference: task.Reference{
 			Text: "`frequencyCap` drops a row if the number in the string at its `key` is `max` or more. A key that does not exist counts as 0.\n\n" +
@@ -77,23 +78,51 @@ func prepareFrequencyCap(n *plan.Node, _ *registry.Registry) (any, error) {
 	return l, nil
 }
 
-func runFrequencyCap(c *task.Ctx) (rowset.RowSet, error) {
+func askFrequencyCap(c *task.Ctx, r *task.Reads, _ int) error {
+	if c.Inputs[0].Len() == 0 {
+		return nil
+	}
+	d, err := c.Node.Prepared.(*preparedLookup).decoder(c, c.Inputs[0])
+	if err != nil {
+		return err
+	}
+	counters := &counterRead{lookupDecoder: d}
+	d.keeps = r.Add(c, c.Node.Endpoint, &d.recall, counters)
+	return nil
+}
+
+// counterRead reads counters, or goes on without them. Only its body uses it.
+type counterRead struct {
+	*lookupDecoder
+	open bool // they could not be read
+}
+
+// Failed implements task.FallibleRead.
+func (r *counterRead) Failed(err error) error {
+	if r.open = failsOpen(r.c, err); r.open {
+		return nil
+	}
+	return err
+}
+
+func makeFrequencyCap(c *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
 	in := c.Inputs[0]
 	most, err := c.Int("max")
-	if err != nil || in.Len() == 0 {
+	if err != nil || r.Len() == 0 {
 		return in, err
 	}
-	var ids distinctIDs
-	_, columns, err := c.Node.Prepared.(*preparedLookup).columnsOf(c, in, &ids)
+	read := r.At(0).(*counterRead)
+	if read.open {
+		return in, nil
+	}
+	columns, err := read.end()
 	if err != nil {
-		if failsOpen(c, err) {
-			return in, nil
-		}
 		return rowset.RowSet{}, err
 	}
+	read.count()
 	counters, keep := columns[0].(*rowset.FloatColumn), rowset.NewBitmap(in.Len())
 	for pos := range in.Len() {
-		if counters.Values[ids.indexOf(pos)] < float64(most) {
+		if counters.Values[read.ids.indexOf(pos)] < float64(most) {
 			keep.Set(pos)
 		}
 	}

@@ -38,6 +38,14 @@ func (l *idList) grow(c *task.Ctx, n int) {
 	}
 }
 
+// expect makes room for n more ids, and as many for each of more keys if the list is new.
+func (l *idList) expect(c *task.Ctx, n, more int) {
+	if l.last == nil {
+		n = max(n, min(n*(more+1), idChunk))
+	}
+	l.grow(c, n)
+}
+
 // join returns all ids in one slice. It lets others run while it copies a long list.
 func (l *idList) join(c *task.Ctx) ([]int64, error) {
 	if len(l.full) == 0 {

@@ -2,10 +2,10 @@ package builtin
 
 import (
 	"encoding/binary"
+	"io"
 	"slices"
 	"strconv"
 
-	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -65,62 +65,24 @@ func listReference(prefix, more string) task.Reference {
 	}
 }
 
-// readLists reads, for each active row of the input in order, the first "fanout" entries
-// of the list at prefix+id, as one batch, and returns the ids in them. It drops entries
-// without an id after that cut, so they use up fan-out. A list that Redis refuses fails the node, or is left
-// out and counted if the node may be partial.
-//
-// Each entry counts as a row. readLists does not read entries that the request could not use: of a list it reads at
-// most one entry more than the request may still make rows, which is enough to fail. If the lists could hold more
-// than that together, and more than askedMin, it reads them by several batches, one after the other. It also does so
-// for more than task.PartCommands lists, and if it reads more than listPart entries of a single list. It takes the
-// replies part by part.
-//
-// Lists that the engine has in memory, as rule allows, are not read again.
-func readLists(c *task.Ctx, prefix string, rule *taskrun.RecallRule, fanoutMax int64) ([]int64, error) {
+// askLists adds a read of the first "fanout" entries of the list at prefix+id, for each active row of the input.
+func askLists(c *task.Ctx, r *task.Reads, prefix string, rule *task.Recall, fanoutMax int64) error {
 	fanout := c.Node.Params.Int("fanout")
 	if fanout < 1 || fanout > fanoutMax {
-		return nil, task.Invalidf("fanout is %d, must be between 1 and %d", fanout, fanoutMax)
+		return task.Invalidf("fanout is %d, must be between 1 and %d", fanout, fanoutMax)
 	}
-	r := listReader{c: c, redis: c.Redis(c.Node.Endpoint), prefix: prefix}
-	in := c.Inputs[0]
-	if in.Len() == 1 && fanout > listPart {
-		return r.readLong(in.ID(0), fanout)
+	l := task.NewRead[listRead](r)
+	l.c, l.prefix, l.in, l.fanout = c, prefix, c.Inputs[0], fanout
+	if l.long = l.in.Len() == 1 && fanout > listPart; l.long {
+		rule = nil
 	}
-	recall := tasks.Recall(c, c.Node.Endpoint, rule)
-	for from, to := 0, 0; from < in.Len(); from = to {
-		left := c.RowsLeft()
-		most := min(fanout, left+1)
-		to = from + int(min(int64(in.Len()-from), max(1, max(left, askedMin)/most), task.PartCommands))
-		b := r.newBatch(most)
-		if recall != nil && most == fanout { // A shorter part of a list is useless to others.
-			lists := keptLists{r, in, fanout}
-			if err := recallKeys(c, r.redis, recall, keyReads{lists.key, lists.ask, lists.encode, lists.refuse, lists.take}, b, from, to); err != nil {
-				return nil, err
-			}
-			r = lists.listReader // A pointer to r would cost an allocation of those that keep nothing, too.
-			continue
-		}
-		for i := from; i < to; i++ {
-			r.ask(b, in.ID(i), 0, most)
-		}
-		parts := r.redis.Parts(b)
-		for parts.Next() {
-			if _, err := r.take(&parts, func(i int) int64 { return in.ID(from + i) }); err != nil {
-				return nil, err
-			}
-		}
-		if err := parts.Err(); err != nil {
-			return nil, err
-		}
-	}
-	return r.join()
+	l.keeps = r.Add(c, c.Node.Endpoint, rule, l)
+	return nil
 }
 
-// join returns the ids, and reports the entries without one.
-func (r *listReader) join() ([]int64, error) {
-	r.unread.tell(r.c)
-	return r.ids.join(r.c)
+// listRule returns which lists a node takes from memory.
+func listRule(n *plan.Node, prefix string) task.Recall {
+	return recallRule(n, "LRANGE "+strconv.FormatInt(n.Params.Int("fanout"), 10), prefix)
 }
 
 // listPart is the most entries of a single list that one command asks for. Redis serves nobody else meanwhile, for
@@ -131,165 +93,181 @@ const listPart = 10_000
 // replies. A batch of several commands takes turns with the calls of others.
 const longCommands = 64
 
-// listReader reads lists for one run of a node. Only its body uses it.
-type listReader struct {
+// listRead reads lists of ids. It drops entries without an id after the cut at fanout, so they use up fan-out. A list
+// that Redis refuses fails the node, or is left out and counted if the node may be partial.
+//
+// Each entry counts as a row. listRead does not read entries that the request could not use: of a list it reads at
+// most one entry more than the request may still make rows, which is enough to fail. If the lists of a batch could
+// hold more than that together, and more than askedMin, the batch is shorter.
+//
+// A single long list is read in pieces of listPart entries, until one finds the end; a key stands for a piece then. So
+// if the list changes meanwhile, an entry may be missing or appear twice.
+//
+// A value that is kept has the number of the list's entries, those that are not ids, and the ids. Only the body uses it.
+type listRead struct {
 	c      *task.Ctx
-	redis  task.Redis
 	prefix string
-	ids    idList
-	unread unreadIDs
-}
-
-// readLong reads up to fanout entries of one list, by several commands, until one finds the end. So if the list
-// changes meanwhile, an entry may be missing or appear twice.
-func (r *listReader) readLong(id, fanout int64) ([]int64, error) {
-	listOf := func(int) int64 { return id }
-	for first, commands := int64(0), 1; first < fanout; commands = longCommands {
-		to := min(fanout, first+int64(commands)*listPart, first+r.c.RowsLeft()+1)
-		b := r.newBatch(min(to-first, listPart))
-		for at := first; at < to; at += listPart {
-			r.ask(b, id, at, min(to-at, listPart))
-		}
-		parts, from := r.redis.Parts(b), first
-		for parts.Next() {
-			entries, err := r.take(&parts, listOf)
-			if err != nil {
-				return nil, err
-			}
-			if r.c.Shortfall().Dropped > 0 {
-				return nil, nil // The list has failed, including what was read of it.
-			}
-			from += int64(entries)
-			if asked := int64(parts.From() + parts.Replies().Len()); from < min(to, first+asked*listPart) {
-				return r.join() // The end of the list. Commands not sent yet are given up.
-			}
-		}
-		if err := parts.Err(); err != nil {
-			return nil, err
-		}
-		first = to
-	}
-	return r.join()
-}
-
-// listRule returns which lists a node takes from memory.
-func listRule(n *plan.Node, prefix string) taskrun.RecallRule {
-	return recallRule(n, "LRANGE "+strconv.FormatInt(n.Params.Int("fanout"), 10), prefix)
-}
-
-// keptLists are lists of the rows of in as keyReads. A value has the number of the list's entries, and the ids in them. Only the body uses it.
-type keptLists struct {
-	listReader
 	in     rowset.RowSet
 	fanout int64
+	long   bool
+	most   int64 // entries that a command of the batch asks for
+	end    int64 // of the entries of a list that the batch may ask for
+
+	ids    idList
+	unread unreadIDs
+	keeps  bool
+	lists  []keptList // of the keys that replies have brought, if they are kept
 }
 
-func (l *keptLists) key(dst []byte, k int) []byte {
-	return strconv.AppendInt(append(dst, l.prefix...), l.in.ID(k), 10)
+// keptList is what a reply has brought of a key. Only the body uses it.
+type keptList struct {
+	key    int
+	ids    []int64
+	unread unreadIDs
+	whole  bool // the command asked for as many entries as the plan says
 }
 
-func (l *keptLists) ask(b *resp.Batch, k int) { l.listReader.ask(b, l.in.ID(k), 0, l.fanout) }
-
-func (l *keptLists) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
-	if reply.Kind() != resp.Array {
-		return dst, false
+// joined returns all ids, and reports the entries without one.
+func (l *listRead) joined() ([]int64, error) {
+	ids, err := l.ids.join(l.c)
+	if err == nil {
+		l.unread.tell(l.c)
 	}
-	dst = binary.AppendUvarint(dst, uint64(reply.Len()))
-	start := len(dst)
-	var unread unreadIDs
-	dst = unread.encode(dst)
+	return ids, err
+}
+
+// Keys implements task.Read.
+func (l *listRead) Keys() int {
+	if l.long {
+		return int((l.fanout + listPart - 1) / listPart)
+	}
+	return l.in.Len()
+}
+
+// Batch implements task.Read.
+func (l *listRead) Batch(from int) (to int) {
+	left := l.c.RowsLeft()
+	if l.long {
+		commands := int64(longCommands)
+		if from == 0 {
+			commands = 1
+		}
+		first := int64(from) * listPart
+		l.end = min(l.fanout, first+commands*listPart, first+left+1)
+		l.most = min(l.end-first, listPart)
+		return from + int((l.end-first+listPart-1)/listPart)
+	}
+	l.most = min(l.fanout, left+1)
+	l.end = l.most
+	return from + int(min(int64(l.in.Len()-from), max(1, max(left, askedMin)/l.most), task.PartCommands))
+}
+
+// id returns the id whose list key k reads.
+func (l *listRead) id(k int) int64 {
+	if l.long {
+		k = 0
+	}
+	return l.in.ID(k)
+}
+
+// Key implements task.Read.
+func (l *listRead) Key(dst []byte, k int) []byte {
+	return strconv.AppendInt(append(dst, l.prefix...), l.id(k), 10)
+}
+
+// Ask implements task.Read.
+func (l *listRead) Ask(b *resp.Batch, from, to int) {
+	b.ExpectReplies(int(l.most) * entryBytes)
+	for k := from; k < to; k++ {
+		first := int64(0)
+		if l.long {
+			first = int64(k) * listPart
+		}
+		b.Begin(4)
+		b.ArgString("LRANGE")
+		b.ArgKey(l.prefix, l.id(k))
+		b.ArgInt(first)
+		b.ArgInt(min(first+l.most, l.end) - 1)
+	}
+}
+
+// Take implements task.Read.
+func (l *listRead) Take(replies resp.Replies, at, to, k int) (next int, err error) {
+	entries := 0
+	for next = at; next < to && replies.At(next).Kind() == resp.Array; next++ {
+		entries += replies.At(next).Len()
+	}
+	if err := l.c.MakeRows(int64(entries)); err != nil {
+		return 0, err
+	}
+	l.ids.grow(l.c, entries)
+	l.unread.Of += entries
+	for ; at < next; at++ {
+		l.add(replies.At(at), k)
+		if n := replies.At(at).Len(); l.long && int64(n) < min(listPart, l.end-int64(k)*listPart) {
+			return 0, io.EOF
+		}
+		k++
+	}
+	return next, nil
+}
+
+// add adds the entries of a reply about key k.
+func (l *listRead) add(reply resp.Reply, k int) {
+	ids, start, unread := l.ids.last, len(l.ids.last), unreadIDs{}
 	for entry := range reply.All() {
 		if id, ok := task.ParseID(entry.Bytes()); ok {
-			dst = binary.LittleEndian.AppendUint64(dst, uint64(id))
+			ids = append(ids, id)
 		} else {
 			unread.add(entry.Bytes())
 		}
 	}
-	if unread.Count > 0 {
-		dst = slices.Replace(dst, start, start+1, unread.encode(nil)...)
+	l.ids.last = ids
+	if l.unread.join(unread); l.unread.unnamed() {
+		l.unread.name(string(l.Key(nil, k)))
 	}
-	return dst, true
+	if l.keeps {
+		unread.Of = reply.Len()
+		l.lists = append(l.lists, keptList{key: k, ids: ids[start:], unread: unread, whole: l.most == l.fanout})
+	}
 }
 
-func (l *keptLists) refuse(reply resp.Reply, k int) error {
-	return l.c.DropKey(l.redis, reply, resp.Array, "LRANGE", l.prefix, l.in.ID(k))
+// Refuse implements task.Read. A long list fails with all that was read of it.
+func (l *listRead) Refuse(reply resp.Reply, k int) error {
+	err := l.c.DropKey(l.c.Redis(l.c.Node.Endpoint), reply, resp.Array, "LRANGE", l.prefix, l.id(k))
+	if l.long && err == nil {
+		l.ids, l.unread = idList{}, unreadIDs{}
+		return io.EOF
+	}
+	return err
 }
 
-func (l *keptLists) take(values *taskrun.Values) error {
-	entries := 0
-	for _, value := range values.All {
-		n, _ := binary.Uvarint(value)
-		entries += int(n)
+// Encode implements task.Read.
+func (l *listRead) Encode(dst []byte, k int) ([]byte, bool) {
+	at, _ := slices.BinarySearchFunc(l.lists, k, func(list keptList, k int) int { return list.key - k })
+	list := &l.lists[at]
+	dst = list.unread.encode(binary.AppendUvarint(dst, uint64(list.unread.Of)))
+	for _, id := range list.ids {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(id))
 	}
+	return dst, list.whole
+}
+
+// Decode implements task.Read.
+func (l *listRead) Decode(value []byte, k int) error {
+	entries, n := binary.Uvarint(value)
 	if err := l.c.MakeRows(int64(entries)); err != nil {
 		return err
 	}
-	l.ids.grow(l.c, entries)
-	for k, value := range values.All {
-		read, n := binary.Uvarint(value)
-		l.unread.Of += int(read)
-		for value = l.unread.decode(value[n:]); len(value) > 0; value = value[8:] {
-			l.ids.last = append(l.ids.last, int64(binary.LittleEndian.Uint64(value)))
-		}
-		if l.unread.unnamed() {
-			l.unread.name(string(l.key(nil, k)))
-		}
+	l.unread.Of += int(entries)
+	value = l.unread.decode(value[n:])
+	if l.unread.unnamed() {
+		l.unread.name(string(l.Key(nil, k)))
+	}
+	for l.ids.expect(l.c, len(value)/8, l.in.Len()-k-1); len(value) > 0; value = value[8:] {
+		l.ids.last = append(l.ids.last, int64(binary.LittleEndian.Uint64(value)))
 	}
 	return nil
-}
-
-// newBatch returns a batch for commands that ask for so many entries each.
-func (r *listReader) newBatch(most int64) *resp.Batch {
-	b := r.redis.NewBatch()
-	b.ExpectReplies(int(most) * entryBytes)
-	return b
-}
-
-// ask appends the command for so many entries of a list, from first on.
-func (r *listReader) ask(b *resp.Batch, id, first, most int64) {
-	b.Begin(4)
-	b.ArgString("LRANGE")
-	b.ArgKey(r.prefix, id)
-	b.ArgInt(first)
-	b.ArgInt(first + most - 1)
-}
-
-// take takes one part of the replies to a batch, of which command i asks for the list of listOf(i). It returns the
-// number of entries.
-func (r *listReader) take(parts *task.Parts, listOf func(i int) int64) (entries int, err error) {
-	replies := parts.Replies()
-	for i := range replies.Len() {
-		reply := replies.At(i)
-		if reply.Kind() == resp.Array {
-			entries += reply.Len()
-		} else if err := r.c.DropKey(r.redis, reply, resp.Array, "LRANGE", r.prefix, listOf(parts.From()+i)); err != nil {
-			return 0, err
-		}
-	}
-	if err := r.c.MakeRows(int64(entries)); err != nil {
-		return 0, err
-	}
-	r.ids.grow(r.c, entries)
-	r.unread.Of += entries
-	ids := r.ids.last
-	for i := range replies.Len() {
-		reply := replies.At(i)
-		if reply.Kind() != resp.Array {
-			continue // left out
-		}
-		for entry := range reply.All() {
-			if id, ok := task.ParseID(entry.Bytes()); ok {
-				ids = append(ids, id)
-			} else {
-				r.unread.add(entry.Bytes())
-			}
-		}
-		if r.unread.unnamed() {
-			r.unread.name(r.prefix + strconv.FormatInt(listOf(parts.From()+i), 10))
-		}
-	}
-	r.ids.last = ids
-	return entries, nil
 }
 
 // entryBytes is about how long a list entry is in a reply: an id of seven digits, and what RESP

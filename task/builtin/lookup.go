@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -29,7 +28,7 @@ var lookupTypes = rowset.Types()
 // lookup reads values for each distinct id into typed columns.
 func lookup() task.Spec {
 	age := 0.001
-	return tasks.ReadsAhead(tasks.Recalls(task.Spec{
+	return tasks.ReadsAhead(task.Spec{
 		Op:  "core::lookup",
 		Doc: "Reads columns of each row from Redis: from a hash, a JSON document, a string, or what a collection says of the row's id.",
 		Params: withRecallParams([]plan.ParamSchema{
@@ -65,9 +64,11 @@ func lookup() task.Spec {
 		Partial:   true,
 		Forgets:   true,
 		KeepsRows: func(n *plan.Node) bool { return n.Prepared.(*preparedLookup).missing != missingDrop },
-		Run:       runLookup,
+		Ask:       askLookup,
+		Waves:     2,
+		Make:      makeLookup,
 		Reference: lookupReference(),
-	}), lookupSharing)
+	}, lookupSharing)
 }
 
 // lookupReference documents lookup.
@@ -116,7 +117,7 @@ type preparedLookup struct {
 	maxAge  float64             // 0: any age
 	ageAt   int                 // position of the timestamp in keys
 	command *resp.Template      // for all requests; nil if the key depends on the request
-	recall  taskrun.RecallRule
+	recall  task.Recall
 	reads   []lookupRead // of a node that reads for later ones, too; nil: of any other
 }
 
@@ -227,59 +228,80 @@ func (l *preparedLookup) fields() []string {
 	return fields
 }
 
-func runLookup(c *task.Ctx) (rowset.RowSet, error) {
-	l := c.Node.Prepared.(*preparedLookup)
-	in := c.Inputs[0]
+func askLookup(c *task.Ctx, r *task.Reads, wave int) error {
+	l, in := c.Node.Prepared.(*preparedLookup), c.Inputs[0]
+	if wave > 0 {
+		if group, ok := r.At(0).(*lookupGroup); ok && group.tooLarge {
+			return l.readAlone(c, r)
+		}
+		return nil
+	}
 	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // a column is as long as the batch
-		return rowset.RowSet{}, err
+		return err
 	}
-	var ids distinctIDs
-	d, columns, err := l.columnsOf(c, in, &ids)
-	if err != nil {
-		return rowset.RowSet{}, err
-	}
-	return d.result(in, ids, columns), nil
-}
-
-// columnsOf reads what the active rows of in look up into columns. It sets ids, which says which row of the columns
-// belongs to which active row.
-func (l *preparedLookup) columnsOf(c *task.Ctx, in rowset.RowSet, ids *distinctIDs) (*lookupDecoder, []rowset.Column, error) {
 	key, err := c.RedisKey(c.Node.Params.Template("key"))
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	*ids = l.distinctOf(c, in, key)
-	d, err := l.read(c, key.OfTexts(ids.texts), ids)
-	if err != nil {
-		return nil, nil, err
+	ids := l.distinctOf(c, in, key)
+	if d, err := aheadOf(c, &ids); d != nil {
+		d.ids, d.there = ids, true
+		r.Add(c, c.Node.Endpoint, nil, d)
+		return err
 	}
-	if ids.absent {
-		if err := d.noKey(); err != nil {
-			return nil, nil, err
+	if len(c.Node.Ahead) > 0 && len(ids.values) > 0 && !r.Keeps(c, c.Node.Endpoint, &l.recall) { // What is in memory needs no command.
+		group, err := newLookupGroup(c, l, key.OfTexts(ids.texts), &ids)
+		if err != nil {
+			return err
 		}
+		r.Add(c, c.Node.Endpoint, nil, group)
+		return nil
 	}
-	d.count()
-	columns := d.built()
-	d.keep(columns)
-	return d, columns, nil
+	return l.readAlone(c, r)
 }
 
-// read returns the decoder that has read these ids: one left by an earlier node, or its own. It may change the rows
-// to which the ids refer.
-func (l *preparedLookup) read(c *task.Ctx, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
-	if d, err := aheadOf(c, ids); d != nil {
-		return d, err
+// readAlone adds the read of what the node itself looks up.
+func (l *preparedLookup) readAlone(c *task.Ctx, r *task.Reads) error {
+	d, err := l.decoder(c, c.Inputs[0])
+	if err != nil {
+		return err
 	}
-	recall := tasks.Recall(c, c.Node.Endpoint, &l.recall)
-	if len(c.Node.Ahead) > 0 && len(ids.values) > 0 && recall == nil { // What is in memory needs no command.
-		if d, err := readAhead(c, l, key, ids); d != nil || err != nil {
-			return d, err
-		}
+	if l.kind.asks > 0 {
+		m := task.NewRead[memberRead](r)
+		*m = memberRead{d: d, memberReads: memberReads{
+			redis: d.redis, command: l.kind.command, key: d.key.Prefix, each: l.kind.asks, members: len(d.ids.values),
+		}}
+		r.Add(c, c.Node.Endpoint, nil, m)
+		return nil
 	}
-	d, err := newLookupDecoder(c, l, key, len(ids.values))
+	d.keeps = r.Add(c, c.Node.Endpoint, &l.recall, d)
+	return nil
+}
+
+func makeLookup(c *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
+	var d *lookupDecoder
+	switch read := r.At(r.Len() - 1).(type) {
+	case *lookupGroup:
+		d = read.hand()
+	case *memberRead:
+		d = read.d
+	case *lookupDecoder:
+		d = read
+	}
+	columns, err := d.end()
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	d.count()
+	return d.result(c.Inputs[0], columns), nil
+}
+
+// decoder returns a decoder of what the active rows of in look up.
+func (l *preparedLookup) decoder(c *task.Ctx, in rowset.RowSet) (*lookupDecoder, error) {
+	key, err := c.RedisKey(c.Node.Params.Template("key"))
 	if err != nil {
 		return nil, err
 	}
-	d.recall = recall
-	return d, d.read(ids)
+	ids := l.distinctOf(c, in, key)
+	return newLookupDecoder(c, l, key.OfTexts(ids.texts), ids)
 }

@@ -433,15 +433,15 @@ func TestLookupAsReference(t *testing.T) {
 
 // withTable returns the task on an engine that keeps in a table what it reads.
 func withTable(spec task.Spec, table *rowcache.Table) task.Spec {
-	run, now := spec.Run, clock.NewManual()
+	ask, now := spec.Ask, clock.NewManual()
 	var tables []*rowcache.Table
-	spec.Run = func(c *task.Ctx) (rowset.RowSet, error) {
+	spec.Ask = func(c *task.Ctx, r *task.Reads, wave int) error {
 		if tables == nil {
 			tables = slices.Repeat([]*rowcache.Table{table}, len(c.Registry.Endpoints()))
 		}
 		env := tasks.Env(c)
 		env.Engine = &taskrun.Engine{Clock: now, Tables: tables}
-		return run(c)
+		return ask(c, r, wave)
 	}
 	return spec
 }

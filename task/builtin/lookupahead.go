@@ -95,22 +95,10 @@ type readFor struct {
 	parts   []*lookupFor // in the plan's order
 }
 
-// readAhead reads what the node and the later ones look up, and leaves the later ones their values. It returns nil if
-// the replies are too long for one call.
-func readAhead(c *task.Ctx, own *preparedLookup, key task.RedisKey, ids *distinctIDs) (*lookupDecoder, error) {
-	g := lookupGroup{c: c, ids: ids, left: make([]any, len(c.Node.Ahead))}
-	for i := range own.reads {
-		if err := g.add(&own.reads[i], key); err != nil {
-			return nil, err
-		}
-	}
-	if err := g.read(); errors.Is(err, resp.ErrTooLarge) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	tasks.Env(c).Keep().ReadAhead = g.left
-	return g.reads[0].parts[0].lookupDecoder, nil
+// hand leaves the later nodes their values, and returns the decoder of the node itself.
+func (g *lookupGroup) hand() *lookupDecoder {
+	tasks.Env(g.c).Keep().ReadAhead = g.left
+	return g.reads[0].parts[0].lookupDecoder
 }
 
 // aheadOf returns the decoder of a node for which an earlier one has read these ids, or nil.
@@ -123,14 +111,26 @@ func aheadOf(c *task.Ctx, ids *distinctIDs) (*lookupDecoder, error) {
 	return p.lookupDecoder, p.err
 }
 
-// lookupGroup reads for a lookup and for those ahead. Only the body uses it.
+// lookupGroup reads for a lookup and for those ahead: a key of the read stands for a command. Only the body uses it.
 type lookupGroup struct {
-	c     *task.Ctx
-	ids   *distinctIDs // of the lookup itself
-	reads []readFor
-	left  []any // for Env.ReadAhead
+	c        *task.Ctx
+	ids      *distinctIDs // of the lookup itself
+	reads    []readFor
+	left     []any // for Env.ReadAhead
+	tooLarge bool  // the replies are too long for one call
 
 	at, next int // the reply that comes next: to command next of reads[at]
+}
+
+// newLookupGroup returns a group that reads what the node and the later ones look up.
+func newLookupGroup(c *task.Ctx, own *preparedLookup, key task.RedisKey, ids *distinctIDs) (*lookupGroup, error) {
+	g := &lookupGroup{c: c, ids: ids, left: make([]any, len(c.Node.Ahead))}
+	for i := range own.reads {
+		if err := g.add(&own.reads[i], key); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
 }
 
 // add adds a read to the group. A read that cannot work is left to its node, which reports why.
@@ -155,7 +155,7 @@ func (g *lookupGroup) add(read *lookupRead, headKey task.RedisKey) error {
 	fields := 0
 	for _, n := range read.nodes {
 		l := n.Prepared.(*preparedLookup)
-		d, err := newLookupDecoder(g.c, l, key, len(r.ids))
+		d, err := newLookupDecoder(g.c, l, key, *ids)
 		switch {
 		case err == nil:
 			p := &lookupFor{lookupDecoder: d, first: fields, ids: g.c.Memory.IDs(len(r.ids))[:0], texts: ids.texts}
@@ -172,36 +172,60 @@ func (g *lookupGroup) add(read *lookupRead, headKey task.RedisKey) error {
 	return nil
 }
 
-// read asks for the replies, in batches of task.PartCommands.
-func (g *lookupGroup) read() error {
-	redis := g.c.Redis(g.c.Node.Endpoint)
-	for at, from := 0, 0; at < len(g.reads); {
-		b := redis.NewBatch()
-		values := 0
-		for at < len(g.reads) && b.Len() < task.PartCommands {
-			r := &g.reads[at]
-			to := min(len(r.ids), from+task.PartCommands-b.Len())
-			r.key.Ask(b, r.command, r.ids[from:to])
+// Keys implements task.Read.
+func (g *lookupGroup) Keys() (n int) {
+	for i := range g.reads {
+		n += len(g.reads[i].ids)
+	}
+	return n
+}
+
+// Batch implements task.Read.
+func (g *lookupGroup) Batch(from int) int { return nextBatch(from, g.Keys()) }
+
+// Key implements task.Read. No value is kept.
+func (g *lookupGroup) Key(dst []byte, _ int) []byte { return dst }
+
+// Ask implements task.Read.
+func (g *lookupGroup) Ask(b *resp.Batch, from, to int) {
+	values := 0
+	for i := range g.reads {
+		r := &g.reads[i]
+		n := len(r.ids)
+		if first, last := min(from, n), min(to, n); first < last {
+			r.key.Ask(b, r.command, r.ids[first:last])
 			values = max(values, r.width, 1)
-			if from = to; from == len(r.ids) {
-				at, from = at+1, 0
-			}
 		}
-		b.ExpectReplies(values * entryBytes)
-		parts := redis.Parts(b)
-		for parts.Next() {
-			replies := parts.Replies()
-			for i := range replies.Len() {
-				if err := g.take(replies.At(i)); err != nil {
-					return err
-				}
-			}
-		}
-		if err := parts.Err(); err != nil {
-			return err
+		from, to = max(0, from-n), max(0, to-n)
+	}
+	b.ExpectReplies(values * entryBytes)
+}
+
+// Take implements task.Read.
+func (g *lookupGroup) Take(replies resp.Replies, at, to, _ int) (next int, err error) {
+	for ; at < to; at++ {
+		if err := g.take(replies.At(at)); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return at, nil
+}
+
+// Refuse implements task.Read. Each lookup refuses what it gets itself.
+func (g *lookupGroup) Refuse(resp.Reply, int) error { return nil }
+
+// Encode implements task.Read.
+func (g *lookupGroup) Encode(dst []byte, _ int) ([]byte, bool) { return dst, false }
+
+// Decode implements task.Read.
+func (g *lookupGroup) Decode([]byte, int) error { return nil }
+
+// Failed implements task.FallibleRead.
+func (g *lookupGroup) Failed(err error) error {
+	if g.tooLarge = errors.Is(err, resp.ErrTooLarge); g.tooLarge {
+		return nil
+	}
+	return err
 }
 
 // take takes the next reply. The error is that of the lookup itself.

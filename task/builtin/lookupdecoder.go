@@ -3,12 +3,10 @@ package builtin
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
-	"time"
 
 	"github.com/rankd/rankd/internal/errtext"
-	"github.com/rankd/rankd/internal/rowcache"
-	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -26,9 +24,10 @@ type lookupDecoder struct {
 	oldest  float64          // timestamps below it are too old
 	newest  float64          // timestamps above it are malformed
 
+	ids     distinctIDs   // row i of the columns is of ids.values[i]; the last one may be of rows without an id
+	there   bool          // an earlier node has read the values
 	rows    int           // read so far
 	dropped rowset.Bitmap // of the ids whose rows are dropped; nil: none
-	ids     int           // that will be read, and one more for rows without an id
 	stamps  int           // timestamps that are malformed
 	stamp   string        // an excerpt of the first of them
 	lacking []lacking     // by column; nil: nothing lacks
@@ -36,17 +35,17 @@ type lookupDecoder struct {
 	failed  rowset.Bitmap // of the ids whose keys failed; nil: none
 	failure error         // the first of them
 
-	recall *taskrun.Recall // nil: the engine keeps nothing
-	kept   []keptRow       // the rows to keep; nil without recall
+	keeps  bool            // the engine keeps what replies bring
+	kept   []keptRow       // the rows to keep, ascending
 	states []byte          // of the values of kept, column by column
-	text   []byte          // of a key, or of an integer
+	built  []rowset.Column // once all rows were read
+	text   []byte          // of an integer
 
 	document *documentReader // made for the first document
 }
 
-// keptRow is a row that a read has brought, to be kept. Only the body uses it.
+// keptRow is a row that a reply has brought, to be kept. Only the body uses it.
 type keptRow struct {
-	id    int64
 	row   int
 	stamp float64 // its timestamp, if the node has a max_age
 }
@@ -77,16 +76,16 @@ func (d *lookupDecoder) count() {
 	}
 }
 
-func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int) (*lookupDecoder, error) {
+func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids distinctIDs) (*lookupDecoder, error) {
 	d := &lookupDecoder{
 		preparedLookup: l, c: c, redis: c.Redis(c.Node.Endpoint), key: key, command: l.command,
-		columns: make([]rowset.Builder, len(l.keys)), ids: ids + 1,
+		columns: make([]rowset.Builder, len(l.keys)), ids: ids,
 	}
 	if d.command == nil && l.kind.asks == 0 {
 		d.command = l.kind.keyCommand(key.Prefix, key.Suffix, l.fields())
 	}
 	for i, key := range l.keys {
-		d.columns[i] = rowset.NewBuilder(c.Memory, key, ids)
+		d.columns[i] = rowset.NewBuilder(c.Memory, key, len(ids.values))
 	}
 	if l.maxAge > 0 {
 		now, ok := c.Params.Now()
@@ -98,77 +97,81 @@ func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids int
 	return d, nil
 }
 
-// read reads the values of ids: first those that the engine has in memory, then the others. Afterwards ids refer to
-// the rows in that order.
-func (d *lookupDecoder) read(ids *distinctIDs) error {
-	misses := ids.values
-	if d.recall != nil {
-		var err error
-		if misses, err = d.remember(ids); err != nil || len(misses) == 0 {
-			return err
-		}
-		d.kept, d.states = make([]keptRow, 0, len(misses)), make([]byte, 0, len(misses)*len(d.columns))
-		d.recall.Sending()
+// Keys implements task.Read.
+func (d *lookupDecoder) Keys() int {
+	if d.there {
+		return 0
 	}
-	return d.ask(misses)
+	return len(d.ids.values)
 }
 
-// remember takes the rows of the ids that the engine has in memory, and returns the other ids. The rows of these come
-// after, and ids.at is set accordingly.
-func (d *lookupDecoder) remember(ids *distinctIDs) (misses []int64, err error) {
-	n := len(ids.values)
-	misses = d.c.Memory.IDs(n)[:0]
-	place := d.c.Memory.Rows(n + 1) // of the row of each id; of misses, from the last row of memory on
-	key := func(dst []byte, i int) []byte { return d.key.Append(dst, ids.values[i]) }
-	chunk := rowcache.FindMax // A value is taken while it is in the processor's cache.
-	if d.missing == missingFail {
-		chunk = max(n, 1) // The error names the first value that is missing, so all or none come from memory.
-	}
-	counts, use := d.recall.Counts()
-	for from := 0; from < n; from += chunk {
-		if from > 0 && from%task.PartCommands < chunk { // Others get their turns, and no value is in use.
-			if err := d.c.Sleep(time.Nanosecond); err != nil {
-				return nil, err
-			}
-		}
-		values := d.recall.Find(from, min(from+chunk, n), key)
-		if d.missing == missingFail && len(values.Misses) > 0 {
-			d.recall.Reread(counts, use)
-			return ids.values, nil
-		}
-		for i := from; i < min(from+chunk, n); i++ {
-			value := values.At(i)
-			if value == nil {
-				place[i] = ^int32(len(misses))
-				misses = append(misses, ids.values[i])
-				continue
-			}
-			place[i] = int32(d.rows)
-			if err := d.takeKept(value, ids.values[i]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if d.rows == 0 || len(misses) == 0 {
-		return misses, nil
-	}
-	for i, p := range place[:n] {
-		if p < 0 {
-			place[i] = int32(d.rows) + ^p
-		}
-	}
-	place[n] = int32(n) // of rows without an id
-	if ids.at == nil {
-		ids.at = place[:n]
-		return misses, nil
-	}
-	for i, at := range ids.at {
-		ids.at[i] = place[at]
-	}
-	return misses, nil
+// Batch implements task.Read.
+func (d *lookupDecoder) Batch(from int) int { return nextBatch(from, len(d.ids.values)) }
+
+// Key implements task.Read.
+func (d *lookupDecoder) Key(dst []byte, k int) []byte { return d.key.Append(dst, d.ids.values[k]) }
+
+// Ask implements task.Read.
+func (d *lookupDecoder) Ask(b *resp.Batch, from, to int) {
+	b.ExpectReplies(len(d.keys) * entryBytes)
+	d.key.Ask(b, d.command, d.ids.values[from:to])
 }
 
-// takeKept takes a row from memory: see keep.
+// Take implements task.Read. It also takes replies of the wrong kind.
+func (d *lookupDecoder) Take(replies resp.Replies, at, to, k int) (next int, err error) {
+	for ; at < to; at++ {
+		if err := d.take(replies.At(at), d.ids.values[k]); err != nil {
+			return 0, err
+		}
+		k++
+	}
+	return at, nil
+}
+
+// Refuse implements task.Read.
+func (d *lookupDecoder) Refuse(resp.Reply, int) error { return nil }
+
+// Encode implements task.Read. It refuses rows that were too old or failed. With max_age a value begins with the
+// timestamp.
+func (d *lookupDecoder) Encode(dst []byte, k int) ([]byte, bool) {
+	at, ok := slices.BinarySearchFunc(d.kept, k, func(kept keptRow, k int) int { return kept.row - k })
+	if !ok {
+		return dst, false
+	}
+	columns, err := d.end()
+	if err != nil {
+		return dst, false
+	}
+	if d.maxAge > 0 {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(d.kept[at].stamp))
+	}
+	for i, column := range columns {
+		dst = appendKept(dst, d.states[at*len(columns)+i], column, k)
+	}
+	return dst, true
+}
+
+// Decode implements task.Read.
+func (d *lookupDecoder) Decode(value []byte, k int) error { return d.takeKept(value, d.ids.values[k]) }
+
+// end returns the columns, with a row for those without a key, if there are such. Nothing is read any more.
+func (d *lookupDecoder) end() ([]rowset.Column, error) {
+	if d.built != nil {
+		return d.built, nil
+	}
+	if d.ids.absent {
+		if err := d.noKey(); err != nil {
+			return nil, err
+		}
+	}
+	d.built = make([]rowset.Column, len(d.columns))
+	for i, column := range d.columns {
+		d.built[i] = column.Column()
+	}
+	return d.built, nil
+}
+
+// takeKept takes a row from memory: see Encode.
 func (d *lookupDecoder) takeKept(value []byte, id int64) error {
 	if d.maxAge > 0 {
 		stamp := math.Float64frombits(binary.LittleEndian.Uint64(value))
@@ -201,23 +204,6 @@ func (d *lookupDecoder) missedKept(i int, id int64, state byte) error {
 	return d.missed(i, id, "")
 }
 
-// keep keeps the rows that were read, except those that were too old or failed. With max_age a value begins with the
-// timestamp.
-func (d *lookupDecoder) keep(columns []rowset.Column) {
-	var value []byte
-	for k, kept := range d.kept {
-		value = value[:0]
-		if d.maxAge > 0 {
-			value = binary.LittleEndian.AppendUint64(value, math.Float64bits(kept.stamp))
-		}
-		for i, column := range columns {
-			value = appendKept(value, d.states[k*len(columns)+i], column, kept.row)
-		}
-		d.text = d.key.Append(d.text[:0], kept.id)
-		d.recall.Put(d.text, value)
-	}
-}
-
 // tooOld takes the row of an id whose timestamp is too old, or malformed.
 func (d *lookupDecoder) tooOld(id int64) error {
 	why := "is too old"
@@ -233,38 +219,12 @@ func (d *lookupDecoder) tooOld(id int64) error {
 	return nil
 }
 
-// ask reads the values of these ids from Redis, in batches of task.PartCommands.
-func (d *lookupDecoder) ask(ids []int64) error {
-	if d.kind.asks > 0 {
-		return d.askMembers(ids)
-	}
-	for from := 0; from < len(ids); from += task.PartCommands {
-		batch := ids[from:min(len(ids), from+task.PartCommands)]
-		b := d.redis.NewBatch()
-		b.ExpectReplies(len(d.keys) * entryBytes)
-		d.key.Ask(b, d.command, batch)
-		parts := d.redis.Parts(b)
-		for parts.Next() {
-			replies := parts.Replies()
-			for i := range replies.Len() {
-				if err := d.take(replies.At(i), batch[parts.From()+i]); err != nil {
-					return err
-				}
-			}
-		}
-		if err := parts.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // take takes the reply for one id.
 func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
 	if !d.hash {
 		return d.takeOne(reply, id)
 	}
-	kept := keptRow{id: id, row: d.rows}
+	kept := keptRow{row: d.rows}
 	if reply.Kind() != resp.Array || reply.Len() != len(d.columns) {
 		return d.dropKey(reply, id, resp.Array, len(d.columns))
 	}
@@ -288,7 +248,7 @@ func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
 // took notes that a reply was taken.
 func (d *lookupDecoder) took(row keptRow) {
 	d.rows++
-	if d.recall != nil {
+	if d.keeps {
 		d.kept = append(d.kept, row)
 	}
 }
@@ -301,7 +261,7 @@ func (d *lookupDecoder) takeOne(reply resp.Reply, id int64) error {
 	if d.paths != nil {
 		return d.takeDocument(reply, id)
 	}
-	kept := keptRow{id: id, row: d.rows}
+	kept := keptRow{row: d.rows}
 	err := d.value(0, reply, id)
 	d.took(kept)
 	return err
@@ -312,7 +272,7 @@ func (d *lookupDecoder) takeDocument(reply resp.Reply, id int64) error {
 	if d.document == nil {
 		d.document = &documentReader{values: make([][]byte, len(d.columns))}
 	}
-	kept := keptRow{id: id, row: d.rows}
+	kept := keptRow{row: d.rows}
 	var err error
 	if reply.Kind() == resp.Bulk {
 		err = d.document.read(reply.Bytes(), d.paths)
@@ -441,7 +401,7 @@ func (d *lookupDecoder) malformed(i int, text []byte, id int64, must string) err
 
 // state notes the state of the value that was read, if it may be kept.
 func (d *lookupDecoder) state(state byte) {
-	if d.recall != nil {
+	if d.keeps {
 		d.states = append(d.states, state)
 	}
 }
@@ -463,7 +423,7 @@ func (d *lookupDecoder) missed(i int, id int64, why string) error {
 		return nil
 	case missingDrop:
 		if d.dropped == nil {
-			d.dropped = rowset.NewBitmap(d.ids)
+			d.dropped = rowset.NewBitmap(len(d.ids.values) + 1)
 		}
 		d.dropped.Set(d.rows)
 	}
@@ -500,7 +460,7 @@ func (d *lookupDecoder) drop(err error) error {
 		return err
 	}
 	if d.failed == nil {
-		d.failed, d.failure = rowset.NewBitmap(d.ids), err
+		d.failed, d.failure = rowset.NewBitmap(len(d.ids.values)+1), err
 	}
 	d.failed.Set(d.rows)
 	for _, column := range d.columns {
@@ -520,18 +480,9 @@ func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind, e
 	return d.redis.Errorf("%s %s: reply is %s of %d, want %s of %d", name, key, reply.Kind(), reply.Len(), want, elements)
 }
 
-// built returns the columns. Nothing is appended any more.
-func (d *lookupDecoder) built() []rowset.Column {
-	columns := make([]rowset.Column, len(d.columns))
-	for i, column := range d.columns {
-		columns[i] = column.Column()
-	}
-	return columns
-}
-
 // result returns the rows of in with the columns.
-func (d *lookupDecoder) result(in rowset.RowSet, ids distinctIDs, columns []rowset.Column) rowset.RowSet {
-	m := d.c.Memory
+func (d *lookupDecoder) result(in rowset.RowSet, columns []rowset.Column) rowset.RowSet {
+	m, ids := d.c.Memory, &d.ids
 	if ids.at != nil {
 		columns = rowset.Gather(m, rowset.NewBatch(m.IDs(d.rows), columns...), ids.at).Columns()
 	}

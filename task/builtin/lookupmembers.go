@@ -6,16 +6,35 @@ import (
 	"github.com/rankd/rankd/resp"
 )
 
-// askMembers asks the collection of a kind that has one key for all rows about these ids.
-func (d *lookupDecoder) askMembers(ids []int64) error {
-	reads := memberReads{redis: d.redis, command: d.kind.command, key: d.key.Prefix, each: d.kind.asks}
-	return reads.read(len(ids), func(b *resp.Batch, from, to int) {
-		if d.hasNoBit(ids[from]) {
+// memberRead reads what the collection of a kind that has one key for all rows says of ids. Only the body uses it.
+type memberRead struct {
+	d *lookupDecoder
+	memberReads
+}
+
+// Ask implements task.Read.
+func (m *memberRead) Ask(b *resp.Batch, from, to int) {
+	for k := from; k < to; k++ {
+		first, last := m.begin(b, k)
+		if ids := m.d.ids.values[first:last]; m.d.hasNoBit(ids[0]) {
 			b.ArgInt(0) // Redis accepts no other offset for it, and the answer is not used.
 		} else {
-			d.key.AskFor(b, ids[from:to])
+			m.d.key.AskFor(b, ids)
 		}
-	}, func(from, to int, reply resp.Reply, err error) error { return d.takeAnswers(ids[from:to], reply, err) })
+	}
+}
+
+// Take implements task.Read.
+func (m *memberRead) Take(replies resp.Replies, at, to, k int) (next int, err error) {
+	for ; at < to; at++ {
+		first, last := m.of(k)
+		reply := replies.At(at)
+		if err := m.d.takeAnswers(m.d.ids.values[first:last], reply, m.fault(reply, last-first)); err != nil {
+			return 0, err
+		}
+		k++
+	}
+	return at, nil
 }
 
 // hasNoBit reports whether no string has a bit for an id.

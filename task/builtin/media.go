@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -12,9 +11,9 @@ import (
 const mediaFanoutMax = 10_000
 
 // media expands each row to the ids in media:{id}. The rows have no columns, since media ids are not users. It takes
-// one round trip, unless readLists needs more.
+// one round trip, unless listRead needs more.
 func media() task.Spec {
-	return tasks.Recalls(task.Spec{
+	return task.Spec{
 		Op:        "core::media",
 		Doc:       "Expands each row to its media.",
 		Params:    withRecallParams(endpointParam, fanoutParam(mediaFanoutMax), entityParam),
@@ -29,14 +28,17 @@ func media() task.Spec {
 		Place:   task.Waits,
 		Forgets: true,
 		Partial: true,
-		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			ids, err := readLists(c, "media:", c.Node.Prepared.(*taskrun.RecallRule), mediaFanoutMax)
+		Ask: func(c *task.Ctx, r *task.Reads, _ int) error {
+			return askLists(c, r, "media:", c.Node.Prepared.(*task.Recall), mediaFanoutMax)
+		},
+		Make: func(_ *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
+			ids, err := r.At(0).(*listRead).joined()
 			if err != nil {
 				return rowset.RowSet{}, err
 			}
 			return rowset.Dense(&rowset.Batch{IDs: ids}), nil
 		},
-	})
+	}
 }
 
 func mediaReference() task.Reference {

@@ -16,43 +16,51 @@ const (
 // answerBytes is about how long a reply is for each member: a score of ten digits, and what RESP adds.
 const answerBytes = 16
 
-// memberReads asks one collection for many members. Only its body uses it.
+// memberReads asks one collection for many members: a key of the read stands for those of one command. No value of a
+// member is kept, since a change of the collection does not say whose value has changed. Only its body uses it.
 type memberReads struct {
 	redis        task.Redis
 	command, key string
 	each         int // how many members one command asks for at most: memberCommandMax, or 1 if its reply is not an array
+	members      int
 }
 
-// read asks for n members. arguments appends those from to to-1. take takes the reply about them: with an answer for
-// each, or the error that it means. The functions are parameters, not fields, so that they cost no allocation.
-func (m *memberReads) read(n int, arguments func(b *resp.Batch, from, to int), take func(from, to int, reply resp.Reply, err error) error) error {
-	most := min(memberBatchMax, m.each*task.PartCommands)
-	for first := 0; first < n; first += most {
-		last := min(n, first+most)
-		b := m.redis.NewBatch()
-		b.ExpectReplies(m.each * answerBytes)
-		for from := first; from < last; from += m.each {
-			to := min(last, from+m.each)
-			b.Begin(2 + to - from)
-			b.ArgString(m.command)
-			b.ArgString(m.key)
-			arguments(b, from, to)
-		}
-		parts := m.redis.Parts(b)
-		for parts.Next() {
-			for i, reply := range parts.Replies().All() {
-				from := first + (parts.From()+i)*m.each
-				to := min(last, from+m.each)
-				if err := take(from, to, reply, m.fault(reply, to-from)); err != nil {
-					return err
-				}
-			}
-		}
-		if err := parts.Err(); err != nil {
-			return err
-		}
+// Keys implements task.Read.
+func (m *memberReads) Keys() int {
+	if m.members == 0 {
+		return 0
 	}
-	return nil
+	return (m.members + m.each - 1) / m.each
+}
+
+// Batch implements task.Read.
+func (m *memberReads) Batch(from int) int {
+	return min(m.Keys(), from+min(memberBatchMax/m.each, task.PartCommands))
+}
+
+// Key implements task.Read.
+func (m *memberReads) Key(dst []byte, _ int) []byte { return append(dst, m.key...) }
+
+// of returns which members a command asks for.
+func (m *memberReads) of(k int) (from, to int) { return k * m.each, min(m.members, (k+1)*m.each) }
+
+// Refuse implements task.Read. No reply comes here: see fault.
+func (m *memberReads) Refuse(resp.Reply, int) error { return nil }
+
+// Encode implements task.Read.
+func (m *memberReads) Encode(dst []byte, _ int) ([]byte, bool) { return dst, false }
+
+// Decode implements task.Read.
+func (m *memberReads) Decode([]byte, int) error { return nil }
+
+// begin begins command k.
+func (m *memberReads) begin(b *resp.Batch, k int) (from, to int) {
+	from, to = m.of(k)
+	b.ExpectReplies(m.each * answerBytes)
+	b.Begin(2 + to - from)
+	b.ArgString(m.command)
+	b.ArgString(m.key)
+	return from, to
 }
 
 // fault says what is wrong with a reply about n members.

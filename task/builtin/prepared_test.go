@@ -70,7 +70,7 @@ func preparedRun(t testing.TB, spec task.Spec, params map[string]any, in rowset.
 	t.Helper()
 	reg := lookupRegistry()
 	rows := task.Spec{Op: "test::rows", Output: task.Source, Run: func(*task.Ctx) (rowset.RowSet, error) { return in, nil }}
-	catalog, err := task.NewCatalog(spec, rows)
+	catalog, err := tasks.NewTrustingCatalog([]task.Spec{spec, rows})
 	require.NoError(t, err)
 	inputs := []string{}
 	if in.Batch != nil {
@@ -89,7 +89,7 @@ func preparedRun(t testing.TB, spec task.Spec, params map[string]any, in rowset.
 		c.Inputs = []rowset.RowSet{in}
 	}
 	return func() {
-		if _, err := spec.Run(c); err != nil {
+		if _, err := tasks.Invoke(tasks.SpecOf(c.Node), c); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -339,8 +339,18 @@ func TestLongListsAreReadInParts(t *testing.T) {
 		ctx.Inputs = []rowset.RowSet{rowset.Dense(batchOf(7))}
 		env := tasks.Env(ctx)
 		env.Waiter, env.Request = redis, &taskrun.Request{Rows: tasks.NewRowBudget(c.rowsMax)}
-		r := listReader{c: ctx, redis: ctx.Redis(ctx.Node.Endpoint), prefix: "follow:"}
-		ids, err := r.readLong(7, int64(c.fanout))
+		l := &listRead{c: ctx, prefix: "follow:", in: ctx.Inputs[0], fanout: int64(c.fanout), long: c.fanout > listPart}
+		out, err := tasks.Invoke(&task.Spec{
+			Ask: func(c *task.Ctx, r *task.Reads, _ int) error {
+				r.Add(c, c.Node.Endpoint, nil, l)
+				return nil
+			},
+			Make: func(*task.Ctx, *task.Reads) (rowset.RowSet, error) {
+				ids, err := l.joined()
+				return rowset.Dense(rowset.NewBatch(ids)), err
+			},
+			Inputs: 1, Output: task.Expand, Place: task.Waits,
+		}, ctx)
 		var sent []string
 		for _, commands := range redis.sent {
 			sent = append(sent, strings.ReplaceAll(strings.Join(commands, ", "), "LRANGE follow:7 ", ""))
@@ -351,9 +361,9 @@ func TestLongListsAreReadInParts(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		assert.Len(t, ids, min(c.list, c.fanout))
-		for i, id := range ids {
-			require.Equal(t, int64(i)+1, id)
+		require.Equal(t, min(c.list, c.fanout), out.Len())
+		for i := range out.Len() {
+			require.Equal(t, int64(i)+1, out.ID(i))
 		}
 	}
 }

@@ -21,6 +21,15 @@ func (u *unreadIDs) add(entry []byte) {
 	u.Count++
 }
 
+// join adds what was noted of a key apart.
+func (u *unreadIDs) join(of unreadIDs) {
+	if u.Count == 0 {
+		u.First = of.First
+	}
+	u.Count += of.Count
+	u.Of += of.Of
+}
+
 // unnamed reports, after the entries of a key, whether First is among them.
 func (u *unreadIDs) unnamed() bool { return u.Count > 0 && !u.named }
 

@@ -2,10 +2,10 @@ package builtin
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -19,8 +19,8 @@ const countryName = "country"
 // preparedUsers is what a node reads from lists and users. Immutable once built; any goroutine.
 type preparedUsers struct {
 	key   *registry.Key // of the column
-	users taskrun.RecallRule
-	lists taskrun.RecallRule // of follow and recommendation
+	users task.Recall
+	lists task.Recall // of follow and recommendation
 }
 
 // prepareUsers prepares a node that reads users. It refuses the node if the registry has no key for the column.
@@ -99,7 +99,7 @@ const usersFanoutMax = 10_000_000
 // trips, unless there are very many rows.
 func fanOut(op, prefix, doc string) task.Spec {
 	users := userKeys{command: userCommand()}
-	return tasks.Recalls(task.Spec{
+	return task.Spec{
 		Op:        op,
 		Doc:       doc,
 		Params:    withRecallParams(endpointParam, fanoutParam(usersFanoutMax)),
@@ -120,102 +120,60 @@ func fanOut(op, prefix, doc string) task.Spec {
 		Place:   task.Waits,
 		Forgets: true,
 		Partial: true,
-		Run: func(c *task.Ctx) (rowset.RowSet, error) {
-			ids, err := readLists(c, prefix, &c.Node.Prepared.(*preparedUsers).lists, usersFanoutMax)
-			if err != nil {
-				return rowset.RowSet{}, err
+		Waves:   2,
+		Ask: func(c *task.Ctx, r *task.Reads, wave int) error {
+			if wave == 0 {
+				return askLists(c, r, prefix, &c.Node.Prepared.(*preparedUsers).lists, usersFanoutMax)
 			}
-			return readUsers(c, users, ids)
+			ids, err := r.At(0).(*listRead).joined()
+			if err == nil {
+				askUsers(c, r, users, ids)
+			}
+			return err
 		},
-	})
-}
-
-// readUsers makes a batch of these rows with the country column, read from
-// user:{id} in batches of task.PartCommands. It keeps a user without a hash, or without the field, with a null. A user
-// that Redis refuses fails the node, or is left out and counted if the node may be partial. ids are changed then.
-func readUsers(c *task.Ctx, keys userKeys, ids []int64) (rowset.RowSet, error) {
-	redis := c.Redis(c.Node.Endpoint)
-	prepared := c.Node.Prepared.(*preparedUsers)
-	key, recall := prepared.key, tasks.Recall(c, c.Node.Endpoint, &prepared.users)
-	countries := rowset.NewStringBuilderIn(c.Memory, key.ID, len(ids))
-	var refused []int // positions in ids, ascending
-	for from := 0; from < len(ids); from += task.PartCommands {
-		b, to := redis.NewBatch(), min(len(ids), from+task.PartCommands)
-		if recall != nil {
-			users := keptUsers{c: c, redis: redis, keys: keys, field: key.Field, ids: ids, countries: countries}
-			if err := recallKeys(c, redis, recall, keyReads{users.key, users.ask, users.encode, users.refuse, users.take}, b, from, to); err != nil {
-				return rowset.RowSet{}, err
-			}
-			refused = append(refused, users.refused...)
-			continue
-		}
-		keys.ask(b, ids[from:to])
-		parts := redis.Parts(b)
-		for parts.Next() {
-			replies := parts.Replies()
-			for i := takeCountries(countries, key.Field, replies, 0); i < replies.Len(); i = takeCountries(countries, key.Field, replies, i+1) {
-				at := from + parts.From() + i
-				if err := keys.drop(c, redis, replies.At(i), ids[at]); err != nil {
-					return rowset.RowSet{}, err
-				}
-				refused = append(refused, at)
-			}
-		}
-		if err := parts.Err(); err != nil {
-			return rowset.RowSet{}, err
-		}
+		Make: func(_ *task.Ctx, r *task.Reads) (rowset.RowSet, error) { return r.At(1).(*usersRead).rows(), nil },
 	}
-	return rowset.Dense(rowset.NewBatch(leaveOut(ids, refused), countries.Column())), nil
 }
 
-// keptUsers are users as keyReads. A value is empty for a null, and otherwise the country behind a byte. Only the body uses it.
-type keptUsers struct {
+// askUsers adds the read of the users of these ids. ids are changed.
+func askUsers(c *task.Ctx, r *task.Reads, keys userKeys, ids []int64) {
+	prepared := c.Node.Prepared.(*preparedUsers)
+	u := task.NewRead[usersRead](r)
+	u.c, u.keys, u.field, u.ids = c, keys, prepared.key.Field, ids
+	u.countries = rowset.NewStringBuilderIn(c.Memory, prepared.key.ID, len(ids))
+	r.Add(c, c.Node.Endpoint, &prepared.users, u)
+}
+
+// usersRead reads the country column of users from user:{id}. It keeps a user without a hash, or without the field,
+// with a null. A user that Redis refuses fails the node, or is left out and counted if the node may be partial. A
+// value that is kept is empty for a null, and otherwise the country behind a byte. Only the body uses it.
+type usersRead struct {
 	c         *task.Ctx
-	redis     task.Redis
 	keys      userKeys
 	field     string
 	ids       []int64
 	countries *rowset.StringBuilder
-	refused   []int // positions in ids, ascending
+	column    *rowset.StringColumn // of countries, once all users were taken
+	refused   []int                // positions in ids, ascending
 }
 
-func (u *keptUsers) key(dst []byte, k int) []byte {
-	return u.keys.append(dst, u.ids[k])
-}
+// Keys implements task.Read.
+func (u *usersRead) Keys() int { return len(u.ids) }
 
-func (u *keptUsers) ask(b *resp.Batch, k int) { u.keys.ask(b, u.ids[k:k+1]) }
+// Batch implements task.Read.
+func (u *usersRead) Batch(from int) int { return nextBatch(from, len(u.ids)) }
 
-func (u *keptUsers) encode(dst []byte, reply resp.Reply) ([]byte, bool) {
-	if reply.Kind() != resp.Array {
-		return dst, false
-	}
-	if value, ok := task.HashField(reply, u.field); ok {
-		dst = append(append(dst, valueThere), value...)
-	}
-	return dst, true
-}
+// Key implements task.Read.
+func (u *usersRead) Key(dst []byte, k int) []byte { return u.keys.append(dst, u.ids[k]) }
 
-func (u *keptUsers) refuse(reply resp.Reply, k int) error {
-	u.refused = append(u.refused, k)
-	return u.keys.drop(u.c, u.redis, reply, u.ids[k])
-}
+// Ask implements task.Read.
+func (u *usersRead) Ask(b *resp.Batch, from, to int) { u.keys.ask(b, u.ids[from:to]) }
 
-func (u *keptUsers) take(values *taskrun.Values) error {
-	for _, value := range values.All {
-		if len(value) > 0 {
-			u.countries.Append(value[1:])
-		} else {
-			u.countries.AppendNull()
-		}
-	}
-	return nil
-}
-
-// takeCountries appends that field of users from reply i on, up to the next reply that is a refusal. It returns the
-// position of that reply, or the number of replies.
-func takeCountries(countries *rowset.StringBuilder, field string, replies resp.Replies, i int) int {
-	for ; i < replies.Len(); i++ {
-		reply := replies.At(i)
+// Take implements task.Read.
+func (u *usersRead) Take(replies resp.Replies, at, to, _ int) (next int, err error) {
+	countries, field := u.countries, u.field
+	for ; at < to; at++ {
+		reply := replies.At(at)
 		if reply.Kind() != resp.Array {
 			break
 		}
@@ -225,7 +183,46 @@ func takeCountries(countries *rowset.StringBuilder, field string, replies resp.R
 			countries.AppendNull()
 		}
 	}
-	return i
+	return at, nil
+}
+
+// Refuse implements task.Read.
+func (u *usersRead) Refuse(reply resp.Reply, k int) error {
+	u.refused = append(u.refused, k)
+	return u.keys.drop(u.c, u.c.Redis(u.c.Node.Endpoint), reply, u.ids[k])
+}
+
+// Encode implements task.Read.
+func (u *usersRead) Encode(dst []byte, k int) ([]byte, bool) {
+	before, _ := slices.BinarySearch(u.refused, k)
+	column, row := u.built(), k-before
+	if column.Codes[row] == rowset.NullCode {
+		return dst, true
+	}
+	return appendKept(dst, valueThere, column, row), true
+}
+
+// Decode implements task.Read.
+func (u *usersRead) Decode(value []byte, _ int) error {
+	if len(value) > 0 {
+		u.countries.AppendBinary(value[1:])
+	} else {
+		u.countries.AppendNull()
+	}
+	return nil
+}
+
+// built returns the column. No user is taken any more.
+func (u *usersRead) built() *rowset.StringColumn {
+	if u.column == nil {
+		u.column = u.countries.Column().(*rowset.StringColumn)
+	}
+	return u.column
+}
+
+// rows returns the users that were taken.
+func (u *usersRead) rows() rowset.RowSet {
+	return rowset.Dense(rowset.NewBatch(leaveOut(u.ids, u.refused), u.built()))
 }
 
 // leaveOut returns ids without those at some positions, which ascend. It uses the memory of ids.

@@ -11,7 +11,7 @@ import (
 // column, from user:{id}. One round trip.
 func viewer() task.Spec {
 	users := userKeys{command: userCommand()}
-	return tasks.Recalls(task.Spec{
+	return task.Spec{
 		Op:        "core::viewer",
 		Doc:       "One row: the user of the request.",
 		Params:    withRecallParams(endpointParam),
@@ -26,20 +26,23 @@ func viewer() task.Spec {
 		Place:     task.Waits,
 		Forgets:   true,
 		Partial:   true,
-		Run: func(c *task.Ctx) (rowset.RowSet, error) {
+		Ask: func(c *task.Ctx, r *task.Reads, _ int) error {
 			if err := c.MakeRows(1); err != nil {
-				return rowset.RowSet{}, err
+				return err
 			}
 			if !c.Node.Entity.TextIDs() {
-				return readUsers(c, users, []int64{c.UserID})
+				askUsers(c, r, users, []int64{c.UserID})
+				return nil
 			}
 			ids, err := c.NumberIDs(nil, []byte(c.UserIDText()))
 			if err != nil {
-				return rowset.RowSet{}, err
+				return err
 			}
-			return readUsers(c, userKeys{users.command, c.Params.IDs().Texts()}, ids)
+			askUsers(c, r, userKeys{users.command, c.Params.IDs().Texts()}, ids)
+			return nil
 		},
-	})
+		Make: func(_ *task.Ctx, r *task.Reads) (rowset.RowSet, error) { return r.At(0).(*usersRead).rows(), nil },
+	}
 }
 
 func viewerReference() task.Reference {

@@ -395,8 +395,7 @@ func rankInFlight(b *testing.B, e *rankd.Engine, plan string, inflight, n int) {
 	}
 }
 
-// A lookup that fails for a missing value takes all of its rows from memory or none, and counts
-// each of them once.
+// A lookup that fails for a missing value takes from memory what is there, and counts each row once.
 func TestLookupsThatFailCountEachRowOnce(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -423,8 +422,8 @@ func TestLookupsThatFailCountEachRowOnce(t *testing.T) {
 		{"none is there", 1, 0, 2, 0},
 		{"all are there", 1, 2, 2, 2},
 		{"and again", 1, 4, 2, 2},
-		{"one is not", 3, 4, 5, 0},
-		{"now it is", 3, 7, 5, 3},
+		{"one is not", 3, 6, 3, 2},
+		{"now it is", 3, 9, 3, 3},
 	} {
 		a, err := e.Rank(t.Context(), rankd.Request{Plan: "mine", UserID: c.user, Trace: true})
 		require.NoError(t, err, c.name)
@@ -436,7 +435,7 @@ func TestLookupsThatFailCountEachRowOnce(t *testing.T) {
 }
 
 // A node whose reads are all in memory runs inline. Otherwise it runs in a coroutine, and
-// nothing is left of the attempt. Its rows are given back, and each key counts once.
+// what it has found counts once.
 func TestNodesInMemoryRunInline(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
@@ -508,17 +507,16 @@ func TestALongReadFromMemoryTakesTurns(t *testing.T) {
 	for name, c := range map[string]struct {
 		second string
 		rows   int
-		cold   int // turns of the first request, beside waits for Redis
 	}{
-		"lists":  {`{"node_id": "looked", "op": "candidates", "inputs": ["items"], "params": {"endpoint": "ep_0001", "key": "like:{id}"}}`, 1, 0},
-		"lookup": {`{"node_id": "looked", "op": "lookup", "inputs": ["items"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["title"]}}`, (parts-1)*task.PartCommands + 1, parts - 1},
+		"lists":  {`{"node_id": "looked", "op": "candidates", "inputs": ["items"], "params": {"endpoint": "ep_0001", "key": "like:{id}"}}`, 1},
+		"lookup": {`{"node_id": "looked", "op": "lookup", "inputs": ["items"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["title"]}}`, (parts-1)*task.PartCommands + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: enginetest.CacheTables(enginetest.CacheForAnHour), AllowRequestTrace: true, Timeout: time.Minute,
 				Plans: fstest.MapFS{"long.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "long", "outputs": ["looked"], "nodes": [
 					{"node_id": "items", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "items", "limit": 100000}},
 					` + c.second + `]}`)}}})
-			for i, want := range []int{c.cold, parts - 1} {
+			for i := range 2 { // The first request puts all that it has read into memory.
 				before := e.Metrics().Caches[0]
 				a, err := e.Rank(t.Context(), rankd.Request{Plan: "long", UserID: 1, Trace: true})
 				require.NoError(t, err)
@@ -530,7 +528,7 @@ func TestALongReadFromMemoryTakesTurns(t *testing.T) {
 						sleeps++
 					}
 				}
-				assert.Equal(t, want, sleeps, i)
+				assert.Equal(t, parts-1, sleeps, i)
 			}
 		})
 	}

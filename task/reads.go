@@ -1,0 +1,350 @@
+package task
+
+import (
+	"io"
+	"slices"
+	"time"
+
+	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+)
+
+// A Read is what a body asks Redis about many keys, and what becomes of the replies. It takes the keys in their order,
+// each once: from a reply by Take or Refuse, or from the engine's memory by Decode. Take refers to the views of a
+// reply, and Decode to the bytes of a value, only until it returns. No method waits. Only the body uses it.
+type Read interface {
+	// Keys returns the number of keys.
+	Keys() int
+	// Batch returns the end of the batch that begins with key from: PartCommands keys at most. An empty batch ends the
+	// read.
+	Batch(from int) (to int)
+	// Key appends the text of key k to dst.
+	Key(dst []byte, k int) []byte
+	// Ask appends the commands for the keys from to to-1, one for each.
+	Ask(b *resp.Batch, from, to int)
+	// Take takes the replies at to to-1, of which the first is about key k. It returns the position of the first one
+	// of the wrong kind, which Refuse takes next, or to. io.EOF ends the read: nothing that follows is of interest.
+	Take(replies resp.Replies, at, to, k int) (next int, err error)
+	// Refuse takes a reply of the wrong kind about key k. It may fail the node, or leave the key out, as Take does.
+	Refuse(reply resp.Reply, k int) error
+	// Encode appends to dst what Take has taken of key k. False means that it must not be kept. It is called once all keys
+	// were taken, and only if Add has said so.
+	Encode(dst []byte, k int) (value []byte, ok bool)
+	// Decode takes key k from a value that Encode has written.
+	Decode(value []byte, k int) error
+}
+
+// A FallibleRead is a Read whose failure need not fail the node.
+type FallibleRead interface {
+	Read
+	// Failed takes the error that has ended the read. Nil has the body go on.
+	Failed(err error) error
+}
+
+// Recall says which values of a Read come from the engine's memory, and are kept there. Its Shape says what a value
+// means: reads with equal shapes have equal values. Without one nothing is kept. All keys begin with its Prefix.
+// MaxAge is the greatest age that the node accepts; zero is the endpoint's. Immutable; any goroutine.
+type Recall = taskrun.RecallRule
+
+// Reads are the reads of one run of a node: see Spec.Ask. Only the body uses it.
+type Reads struct {
+	asked []asked
+	under int // the number of the read under way
+	wave  int // calls of Ask so far
+
+	// Of the read under way. Keys before from were taken, and those from there to to were looked for.
+	from, to int
+	misses   []int  // keys of the batch that are not in memory, ascending
+	held     []held // keys of the batch behind a miss that are in memory, ascending
+	bytes    []byte // of held
+	taken    []int  // keys that replies have brought, ascending
+	put      int    // of taken: so many are in memory
+	rest     bool   // the latest batch came from memory: others get their turns before the next one
+
+	recall  *taskrun.Recall // nil before the first read of keys that may be in memory
+	places  []clearer       // of NewRead: so many are of this body, and the others are empty
+	used    int
+	running bool // the body has begun and not ended
+	resumes bool // it goes on where it had to wait
+}
+
+// asked is a Read, and where it goes. Only the body uses it.
+type asked struct {
+	read     Read
+	endpoint *registry.Endpoint
+	keeps    bool // the engine has a memory for it
+	rule     *Recall
+}
+
+// held is a copy of a value from memory: it outlasts a wait. Only the body uses it.
+type held struct{ key, end int }
+
+// heldMax is how many bytes of values wait for a reply that comes before them: the batch ends there.
+const heldMax = 1 << 20
+
+// Add adds a read of an endpoint. It reports whether the engine keeps what it reads.
+func (r *Reads) Add(c *Ctx, ep *registry.Endpoint, rule *Recall, read Read) (keeps bool) {
+	keeps = r.Keeps(c, ep, rule)
+	r.asked = append(r.asked, asked{read: read, endpoint: ep, keeps: keeps, rule: rule})
+	return keeps
+}
+
+// Keeps reports whether the engine keeps what a read of an endpoint with that rule brings. A nil rule keeps nothing.
+func (r *Reads) Keeps(c *Ctx, ep *registry.Endpoint, rule *Recall) bool {
+	engine := c.env.Engine
+	return rule != nil && rule.Shape != "" && engine != nil && engine.Tables != nil && engine.Tables[ep.Index] != nil
+}
+
+// NewRead returns a zero T, which is to be added to r by its address. The memory may be that of a read of an earlier
+// body, so nothing of that body's result may refer to it.
+func NewRead[T any](r *Reads) *T {
+	for i := r.used; i < len(r.places); i++ {
+		if p, ok := r.places[i].(*place[T]); ok {
+			r.places[i], r.places[r.used] = r.places[r.used], p
+			r.used++
+			return &p.read
+		}
+	}
+	p := new(place[T])
+	r.places = slices.Insert(r.places, r.used, clearer(p))
+	r.used++
+	return &p.read
+}
+
+// clearer is a place of any type. Only the body uses it.
+type clearer interface{ clear() }
+
+// place has the memory of a read. Only the body uses it.
+type place[T any] struct{ read T }
+
+// clear drops what the read refers to.
+func (p *place[T]) clear() { p.read = *new(T) }
+
+// keepPlaces is how many places wait for a later body.
+const keepPlaces = 6
+
+// Len returns how many reads were added so far. All but those of the present Ask have ended.
+func (r *Reads) Len() int { return len(r.asked) }
+
+// At returns the read that was added as number i.
+func (r *Reads) At(i int) Read { return r.asked[i].read }
+
+// run runs a body that asks and makes. It may be called again if it has ended with taskrun.ErrMustRead: then it goes
+// on from there.
+func (r *Reads) run(c *Ctx, spec *Spec) (rowset.RowSet, error) {
+	for {
+		for ; r.under < len(r.asked); r.under++ {
+			a := &r.asked[r.under]
+			if err := r.read(c, a); err != nil {
+				f, ok := a.read.(FallibleRead)
+				if !ok || err == taskrun.ErrMustRead {
+					return rowset.RowSet{}, err
+				}
+				if err = f.Failed(err); err != nil {
+					return rowset.RowSet{}, err
+				}
+			}
+			r.from, r.to, r.rest, r.taken, r.put = 0, 0, false, r.taken[:0], 0
+		}
+		if r.wave == max(1, spec.Waves) {
+			return spec.Make(c, r)
+		}
+		if err := spec.Ask(c, r, r.wave); err != nil {
+			return rowset.RowSet{}, err
+		}
+		if r.wave++; r.under == len(r.asked) {
+			return spec.Make(c, r)
+		}
+	}
+}
+
+// read carries out one read, from where it is.
+func (r *Reads) read(c *Ctx, a *asked) error {
+	if a.keeps && r.from == 0 && r.to == 0 {
+		if r.recall == nil {
+			r.recall = new(taskrun.Recall)
+		}
+		a.keeps = r.recall.Open(c.env.Engine.Tables[a.endpoint.Index], c.env.Engine.Clock, c.env.Now, &c.env.Keep().Cached, a.rule)
+	}
+	for n := a.read.Keys(); r.from < n; r.from = r.to {
+		if r.to == r.from {
+			if r.rest {
+				if err := c.giveTurns(); err != nil {
+					return err
+				}
+			}
+			if r.rest, r.to = false, a.read.Batch(r.from); r.to == r.from {
+				break
+			}
+			if a.keeps {
+				if err := r.look(a); err != nil {
+					return err
+				}
+			}
+		}
+		if a.keeps && len(r.misses) == 0 {
+			r.rest = true
+			continue
+		}
+		if err := r.exchange(c, a); err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(r.taken) == 0 {
+		return nil
+	}
+	return r.keep(c, a)
+}
+
+// look looks for the keys of the batch in memory. Keys before the first miss are taken at once, and those behind it
+// are held until their turn. It may shorten the batch.
+func (r *Reads) look(a *asked) error {
+	r.misses, r.held, r.bytes = r.misses[:0], r.held[:0], r.bytes[:0]
+	for at := r.from; at < r.to; {
+		n := min(r.to-at, taskrun.FindMax)
+		for i, value := range r.recall.Find(at, at+n, a.read.Key) {
+			switch k := at + i; {
+			case value == nil:
+				r.misses = append(r.misses, k)
+			case len(r.misses) > 0:
+				r.bytes = append(r.bytes, value...)
+				r.held = append(r.held, held{key: k, end: len(r.bytes)})
+			default:
+				if err := a.read.Decode(value, k); err != nil {
+					return err
+				}
+			}
+		}
+		if at += n; len(r.bytes) > heldMax {
+			r.to = at
+		}
+	}
+	return nil
+}
+
+// exchange asks Redis for the keys of the batch that are not in memory.
+func (r *Reads) exchange(c *Ctx, a *asked) error {
+	if c.env.Waiter == nil {
+		return taskrun.ErrMustRead
+	}
+	redis := c.Redis(a.endpoint)
+	b := redis.NewBatch()
+	if a.keeps {
+		for _, k := range r.misses {
+			a.read.Ask(b, k, k+1)
+		}
+		r.recall.Sending()
+	} else {
+		a.read.Ask(b, r.from, r.to)
+	}
+	parts := redis.Parts(b)
+	for held := 0; parts.Next(); {
+		replies := parts.Replies()
+		for i, n := 0, replies.Len(); i < n; {
+			k, to := r.from+parts.From()+i, n
+			if a.keeps {
+				k, to = r.misses[parts.From()+i], i+1
+				if err := r.release(a, &held, k); err != nil {
+					return err
+				}
+			}
+			next, err := a.read.Take(replies, i, to, k)
+			if err != nil {
+				return err
+			}
+			if next < to {
+				if err := a.read.Refuse(replies.At(next), k+next-i); err != nil {
+					return err
+				}
+				next++
+			} else if a.keeps {
+				r.taken = append(r.taken, k)
+			}
+			i = next
+		}
+		if a.keeps && parts.left == 0 {
+			if err := r.release(a, &held, r.to); err != nil {
+				return err
+			}
+		}
+	}
+	return parts.Err()
+}
+
+// release takes the values that are held of keys before to, from number *next on.
+func (r *Reads) release(a *asked, next *int, to int) error {
+	for ; *next < len(r.held) && r.held[*next].key < to; *next++ {
+		h, from := r.held[*next], 0
+		if *next > 0 {
+			from = r.held[*next-1].end
+		}
+		if err := a.read.Decode(r.bytes[from:h.end], h.key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep puts what replies have brought into memory.
+func (r *Reads) keep(c *Ctx, a *asked) error {
+	for ; r.put < len(r.taken); r.put++ {
+		if r.put%PartCommands == PartCommands-1 {
+			if err := c.giveTurns(); err != nil {
+				return err
+			}
+		}
+		k := r.taken[r.put]
+		r.recall.Put(func(dst []byte) []byte { return a.read.Key(dst, k) }, func(dst []byte) ([]byte, bool) { return a.read.Encode(dst, k) })
+	}
+	return nil
+}
+
+// giveTurns lets others work before the body goes on.
+func (c *Ctx) giveTurns() error {
+	if c.env.Waiter == nil {
+		return taskrun.ErrMustRead
+	}
+	return c.Sleep(time.Nanosecond)
+}
+
+// The room that Reads keep for their next use.
+const (
+	keepKeys  = 8192
+	keepBytes = 64 << 10
+)
+
+// clear ends the use of r by a body.
+func (r *Reads) clear() {
+	for _, p := range r.places[:r.used] {
+		p.clear()
+	}
+	if r.used = 0; len(r.places) > keepPlaces {
+		r.places = r.places[:0:0]
+	}
+	clear(r.asked)
+	if cap(r.misses) > keepKeys || cap(r.taken) > keepKeys || cap(r.held) > keepKeys || cap(r.bytes) > keepBytes {
+		r.misses, r.taken, r.held, r.bytes = nil, nil, nil, nil
+	}
+	r.asked, r.taken = r.asked[:0], r.taken[:0]
+	r.under, r.wave, r.from, r.to, r.put, r.rest, r.running = 0, 0, 0, 0, 0, false, false
+}
+
+// read runs a body that asks and makes, or goes on with it. The end of the run clears the reads, also after a panic: see
+// Invoke.
+func (c *Ctx) read(spec *Spec) (out rowset.RowSet, err error) {
+	r := c.env.reads
+	if r == nil {
+		r = new(Reads)
+		c.env.reads = r
+	}
+	r.running, r.resumes = true, false
+	out, err = r.run(c, spec)
+	if err != nil && (err == taskrun.ErrMustRead || err == taskrun.ErrMustNotWait && c.env.Waiter == nil) {
+		r.resumes, err = true, taskrun.ErrMustRead
+	}
+	return out, err
+}
