@@ -40,7 +40,8 @@ type nodeProfile struct {
 	path time.Duration // from its start to the end of the plan: see path.go
 }
 
-// A node is tried inline from recallLikely on. recallMost is the most: two runs that have to read end the tries, as in a branch predictor of two bits.
+// A node that reads begins inline from recallLikely on. recallMost is the most: after two runs that had to wait it begins in a coroutine, as in a branch
+// predictor of two bits.
 const (
 	recallLikely = 2
 	recallMost   = 3

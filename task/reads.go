@@ -36,7 +36,7 @@ type Read interface {
 	Decode(value []byte, k int) error
 }
 
-// A FallibleRead is a Read whose failure need not fail the node.
+// A FallibleRead is a Read whose failure need not fail the node. Only the body uses it.
 type FallibleRead interface {
 	Read
 	// Failed takes the error that has ended the read. Nil has the body go on.
