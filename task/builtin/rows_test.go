@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -16,8 +17,10 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/rankd/rankd/internal/remote"
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/internal/testing/resptest"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -366,4 +369,41 @@ func TestLongListsAreReadInParts(t *testing.T) {
 			require.Equal(t, int64(i)+1, out.ID(i))
 		}
 	}
+}
+
+// crowded is a Redis whose node lets others fill the engine's memory whenever they have a turn.
+type crowded struct {
+	*fakeRedis
+	table *rowcache.Table
+}
+
+func (r crowded) Sleep(time.Duration) error {
+	for i := range 1000 {
+		r.table.Put(fmt.Appendf(nil, "other:%d", i), 1, bytes.Repeat([]byte{0xff}, 15<<10), r.table.Token(), 1)
+	}
+	return nil
+}
+
+// Values from memory are taken before others have their turns, since these may take the memory.
+func TestOthersDoNotChangeWhatIsTakenFromMemory(t *testing.T) {
+	ids := make([]int64, task.PartCommands+100)
+	for i := range ids {
+		ids[i] = int64(i) + 1
+	}
+	redis := &fakeRedis{answer: listsOf(2)}
+	table := rowcache.NewTable(64<<20, time.Hour)
+	var want []int64
+	for _, waiter := range []taskrun.Waiter{redis, redis, crowded{redis, table}} {
+		ctx := ctxOf(t, "core::media", endpoint+`, "fanout": 5`)
+		ctx.Inputs = []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: ids})}
+		env := tasks.Env(ctx)
+		env.Waiter, env.Engine = waiter, &taskrun.Engine{Clock: clock.NewManual(), Tables: slices.Repeat([]*rowcache.Table{table}, len(ctx.Registry.Endpoints()))}
+		out, err := invoke(ctx)
+		require.NoError(t, err)
+		if want == nil {
+			want = out.Batch.IDs
+		}
+		require.Equal(t, want, out.Batch.IDs)
+	}
+	assert.GreaterOrEqual(t, table.Stats().Hits, uint64(2*task.PartCommands))
 }
