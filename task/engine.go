@@ -118,7 +118,7 @@ func (engine) ReadsAhead(spec Spec, rule func(n, later *plan.Node) plan.Sharing)
 // taskrun.ErrMustRead, and it goes on where it is when its Ctx is invoked again with a Waiter.
 func (engine) BeginsInline(spec *Spec) bool { return spec.Make != nil }
 
-// Body returns the body of a spec as one function, which waits where it reads. It is for tests that run code around it.
+// Body returns the body of a spec as one function, which waits where it reads. It is for those who run code around it.
 func (engine) Body(spec Spec) Body {
 	if spec.Make == nil {
 		return spec.Run

@@ -139,15 +139,15 @@ func startMean(s *scheduler.PlacementStats) float64 {
 
 // load returns the plans in the order of the requests. Their tasks take virtual time: each run of a node that is not heavy costs the same.
 func (s *Scenario) load(m *machine, reg *registry.Registry) (graphs []*plan.Graph, err error) {
-	specs := builtin.Specs()
+	engine, specs := task.Engine(taskrun.Key{}), builtin.Specs()
 	for i := range specs {
-		run := specs[i].Run
-		specs[i].Run = func(c *task.Ctx) (rowset.RowSet, error) {
+		run := engine.Body(specs[i])
+		specs[i] = engine.WithBody(specs[i], func(c *task.Ctx) (rowset.RowSet, error) {
 			m.payForNode()
 			return run(c)
-		}
+		})
 	}
-	tasks, err := task.Engine(taskrun.Key{}).NewTrustingCatalog(append(specs, burnTask(func(d time.Duration) {
+	tasks, err := engine.NewTrustingCatalog(append(specs, burnTask(func(d time.Duration) {
 		m.payForNode()
 		m.compute(d)
 	})))
