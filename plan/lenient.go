@@ -32,7 +32,7 @@ func (p Percent) String() string {
 type lenientPolicy struct {
 	auto              bool // on_error is "auto"
 	timeout, answerBy Percent
-	timeoutMS         time.Duration
+	limit             time.Duration // timeout_ms
 }
 
 // onErrorAuto is the on_error of a policy: each node gets the mildest value that lets nothing through.
@@ -75,7 +75,7 @@ func (r *reader) lenient(root *jsondoc.Value, d *document) {
 		case "timeout":
 			p.timeout, bad = r.percent(v, "", "lenient", "timeout")
 		case "timeout_ms":
-			p.timeoutMS, bad = r.duration(v, "", "lenient", "timeout_ms", 1, time.Millisecond)
+			p.limit, bad = r.duration(v, "", "lenient", "timeout_ms", 1, time.Millisecond)
 		case "answer_by":
 			p.answerBy, bad = r.percent(v, "", "lenient", "answer_by")
 		default:
@@ -107,7 +107,7 @@ func (c *compiler) applyPolicy() {
 		}
 		n.AnswerBy = p.answerBy
 		if doc.timeout == 0 && doc.share == 0 {
-			n.Timeout, n.Share, n.Granted = p.timeoutMS, p.timeout, true
+			n.Timeout, n.Share, n.Granted = p.limit, p.timeout, true
 			if n.Endpoint != nil && n.Endpoint.Policy.TimeoutPercent > 0 {
 				n.Share = Percent(n.Endpoint.Policy.TimeoutPercent)
 			}
@@ -146,10 +146,6 @@ func (c *compiler) auto(n *Node) (OnError, string) {
 // or its rows if there are none. A filter chooses by columns, and a node with a node reference by rows, unless it
 // passes them on.
 func (g *Graph) decides(n *Node, columns []registry.KeyID) string {
-	type visit struct {
-		node *Node
-		keys string
-	}
 	// The columns that depend on n, by node. They only grow, so this ends also if the graph has a cycle.
 	from := map[int][]registry.KeyID{n.Index: columns}
 	queue := []*Node{n}
