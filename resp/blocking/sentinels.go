@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/resp/cluster"
 )
 
 // ErrSwitched ends connections to a server when sentinels name another master.
@@ -245,10 +245,14 @@ func parseMaster(reply resp.Reply) (addr string, epoch int64, err error) {
 			epoch, _ = value.ParseInt()
 		}
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err == nil {
+		addr, err = cluster.Address(host, int64(n), "")
+	}
+	if err != nil {
 		return "", 0, fmt.Errorf("SENTINEL MASTER: no address in %q and %q", host, port)
 	}
-	return net.JoinHostPort(host, port), epoch, nil
+	return addr, epoch, nil
 }
 
 // learn takes what a sentinel says that the user has named, and returns the address of the master as known now.

@@ -393,7 +393,7 @@ func (s *State) redirection(text []byte, from int) (slot, node int) {
 		return 0, None
 	}
 	host, _, _ := net.SplitHostPort(s.nodes[from]) // It was dialed.
-	to, err := join(string(addr[:colon]), int64(port), host)
+	to, err := Address(string(addr[:colon]), int64(port), host)
 	if err != nil {
 		return 0, None
 	}

@@ -197,7 +197,7 @@ func (p *slotsParser) address(server resp.Reply) (string, error) {
 	if port.Int() == 0 {
 		return "", nil
 	}
-	return join(name, port.Int(), p.host)
+	return Address(name, port.Int(), p.host)
 }
 
 var (
@@ -205,8 +205,9 @@ var (
 	errNoSlots = errors.New("no node of the Redis Cluster has slots")
 )
 
-// join returns "host:port". A host that is empty or ? is the asked one.
-func join(host string, port int64, asked string) (string, error) {
+// Address returns "host:port" as a server tells of another one. A host that is empty or ? is the asked one. The error
+// says that it is none.
+func Address(host string, port int64, asked string) (string, error) {
 	if host == "" || host == "?" {
 		host = asked
 	}
