@@ -129,7 +129,7 @@ func (in *inliner) nextStep() bool {
 	e, r, j := in.engine, in.run, in.job
 	node, out, end := j.Ctx.Node, j.Out, j.Ended
 	if j.Err == taskrun.ErrMustRead {
-		in.handOver()
+		in.toCoroutine()
 		return false
 	}
 	r.profile.started(j.Started.Sub(r.State.ReadyAt(node.Index)))
@@ -174,12 +174,12 @@ func (in *inliner) nextStep() bool {
 	return true
 }
 
-// handOver has a node go on in a coroutine, because not all that it reads is in memory. Its timeout counts from its
+// toCoroutine has a node go on in a coroutine, because not all that it reads is in memory. Its timeout counts from its
 // start inline.
 //
 // A node whose reads are all in memory saves some instructions and two switches of goroutines (BenchmarkRequest,
 // memory).
-func (in *inliner) handOver() {
+func (in *inliner) toCoroutine() {
 	r, node := in.run, in.job.Ctx.Node.Index
 	in.spent += in.job.Ended.Sub(in.job.Started)
 	j := r.newJob(node, onLoop)

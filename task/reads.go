@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -64,8 +65,8 @@ type Reads struct {
 	rest     bool   // the latest batch came from memory: others get their turns before the next one
 
 	recall  *taskrun.Recall // nil before the first read of keys that may be in memory
-	places  []clearer       // of NewRead: so many are of this body, and the others are empty
-	used    int
+	places  []clearer       // of NewRead: the first are of this body, and the others are empty
+	used    int             // places of this body
 	running bool // the body has begun and not ended
 	resumes bool // it goes on where it had to wait
 }
@@ -205,7 +206,7 @@ func (r *Reads) read(c *Ctx, a *asked) error {
 func (r *Reads) look(a *asked) error {
 	r.misses, r.held, r.bytes = r.misses[:0], r.held[:0], r.bytes[:0]
 	for at := r.from; at < r.to; {
-		n := min(r.to-at, taskrun.FindMax)
+		n := min(r.to-at, rowcache.FindMax)
 		for i, value := range r.recall.Find(at, at+n, a.read.Key) {
 			switch k := at + i; {
 			case value == nil:

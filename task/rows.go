@@ -51,7 +51,7 @@ func (c *Ctx) MakeRows(n int64) error {
 }
 
 // RowsLeft returns how many rows the request may still make. Nodes that run at the same
-// time may take them first. The number grows only when a body runs anew.
+// time may take them first. The number never grows.
 func (c *Ctx) RowsLeft() int64 {
 	rows := c.env.rows()
 	if rows == nil {

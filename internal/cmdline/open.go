@@ -49,8 +49,8 @@ func (e *EngineFlags) Format() rankd.Format {
 	return rankd.FormatFlat
 }
 
-// CheckOffer refuses a folder with a bad plan, that of a flag or of the program's own, if the flags do not choose a plan,
-// so that requests may name any plan of the folder.
+// CheckOffer refuses a folder of plans with a bad one, if requests may name any of them: if the flags do not choose a
+// plan. The folder is that of a flag, or the program's own.
 func (e *EngineFlags) CheckOffer(engine *rankd.Engine) error {
 	if e.PlansDir == "" && e.Plans == nil || e.Plan != "" || e.PlanFile != "" {
 		return nil

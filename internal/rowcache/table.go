@@ -287,12 +287,6 @@ func (t *Table) search(hash uint64, key []byte, shape Shape) entry {
 	return nil
 }
 
-// Counts returns what Find has counted so far, and Recount has it count from there: what was found since is not used.
-func (t *Table) Counts() Counts { return t.stats.Counts }
-
-// Recount sets what Find has counted.
-func (t *Table) Recount(c Counts) { t.stats.Counts = c }
-
 // Put keeps the value that a read of a key has brought, in place of the one before. token was taken when the read was sent, and sent is
 // that time. It keeps nothing if the key has changed since or the source does not cover it, and no value of more than some 16 KB.
 func (t *Table) Put(key []byte, shape Shape, value []byte, token Token, sent clock.Time) {

@@ -25,13 +25,10 @@ type Recall struct {
 
 	now   clock.Time      // of the first Find, if it is known; zero: it is not
 	text  []byte          // of the keys of a Find
-	ends  [FindMax]int32  // where each of them ends
-	found [FindMax][]byte // of a Find
+	ends  [rowcache.FindMax]int32  // where each of them ends
+	found [rowcache.FindMax][]byte // of a Find
 	value []byte          // of a Put
 }
-
-// FindMax is the most keys that one Find takes.
-const FindMax = rowcache.FindMax
 
 // Open begins with the values of a table that a rule allows. It returns false if the table
 // has no room for another shape. Find counts in use. now is the present instant, if it is known, or zero.
@@ -54,7 +51,7 @@ type RecallRule struct {
 	MaxAge time.Duration // the greatest age that the node accepts; zero: whatever the table keeps
 }
 
-// Find looks for keys from to to-1, FindMax at most: key appends key number i to dst. Nil stands for a key that is not
+// Find looks for keys from to to-1, rowcache.FindMax at most: key appends key number i to dst. Nil stands for a key that is not
 // there. The values are views that are valid until the next Put, wait or call of Find.
 func (r *Recall) Find(from, to int, key func(dst []byte, i int) []byte) [][]byte {
 	now, oldest := r.now, clock.Time(0)

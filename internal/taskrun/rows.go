@@ -4,8 +4,7 @@ import "sync/atomic"
 
 // A RowBudget holds the rows that the nodes of one request may still make. Each new batch takes all its rows from it,
 // active or not, whatever its columns. Sources, fan-outs, concat and vm make new batches; vm's column is as long as
-// the batch. A selection over an existing batch (filter, sort, take) takes none. Rows once taken stay taken, except
-// those of a body that runs anew.
+// the batch. A selection over an existing batch (filter, sort, take) takes none. Rows once taken stay taken.
 //
 // Any goroutine, except Refill: the owner, while no body has it.
 type RowBudget struct {
@@ -28,9 +27,6 @@ func (b *RowBudget) Limit() int64 { return b.limit }
 
 // Left returns how many rows are left. Bodies may take them at any time.
 func (b *RowBudget) Left() int64 { return b.left.Load() }
-
-// GiveBack returns taken rows to the budget.
-func (b *RowBudget) GiveBack(n int64) { b.left.Add(n) }
 
 // Take takes n rows, at least 0. If fewer are left it takes none, and returns false and how many were left. Other
 // nodes can still take these: a node is refused only if it asks for more rows than are left.

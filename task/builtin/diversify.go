@@ -81,11 +81,11 @@ func diversify() task.Spec {
 				"`decay` ranks the rows by `score`, best first, and lowers the score of each further row with the same value: the first keeps all of it, the second " +
 				"`floor + (1 − floor) × factor`, the third `floor + (1 − floor) × factor²`. A score below zero falls by the same part of its size. " +
 				"The result is ordered by the decayed score, which `out_key` gets; `score` keeps its values.\n\n" +
-				"`mmr`, maximal marginal relevance, keeps rows with similar vectors apart. Each place takes the row whose `score`, less `lambda` times its greatest similarity to a row " +
+				"`mmr` (maximal marginal relevance) keeps rows with similar vectors apart. Each place takes the row whose `score`, less `lambda` times its greatest similarity to a row " +
 				"that stands before, is the highest; `out_key` gets this number. The similarity is that of [nearest](nearest.md), but for `l2`, where it is 1 / (1 + distance). " +
 				"`.diversify({ method: \"mmr\", vector: Key.embedding, score: Key.score, lambda: 0.7, outKey: Key.final_score, limit: 20 })` gives twenty rows. " +
 				"The time grows with the rows times `limit`, or the `count` of a `take` right behind.",
-			Reads:  "The columns of `by`; for `decay` and `mmr` also the column of `score`; for `mmr` that of `vector`.",
+			Reads:  "The node reads the columns of `by`. For `decay` and `mmr` it also reads the column of `score`, and for `mmr` that of `vector`.",
 			Writes: "For `decay` and `mmr` the column of `out_key`; otherwise none.",
 			Order: "`window`: the order of the input, except that a row waits while it does not fit. `decay`: by the decayed score, best first; equal ones " +
 				"stand in the order of `score`, and then of the input. `mmr`: in the order of choice; of equal rows the first of the input is chosen.",

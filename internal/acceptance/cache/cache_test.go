@@ -22,10 +22,12 @@ import (
 	"github.com/rankd/rankd/internal/explain"
 	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
+	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/draw"
@@ -531,5 +533,88 @@ func TestALongReadFromMemoryTakesTurns(t *testing.T) {
 				assert.Equal(t, parts-1, sleeps, i)
 			}
 		})
+	}
+}
+
+// stock is a read of a task that is not built in: the float in the string at stock:{id}, for each row. Only the body uses it.
+type stock struct {
+	c      *task.Ctx
+	in     rowset.RowSet
+	values []float64
+}
+
+func (s *stock) Keys() int          { return s.in.Len() }
+func (s *stock) Batch(from int) int { return min(s.in.Len(), from+task.PartCommands) }
+func (s *stock) Key(dst []byte, k int) []byte {
+	return strconv.AppendInt(append(dst, "stock:"...), s.in.ID(k), 10)
+}
+func (s *stock) Decode(value []byte, _ int) error {
+	s.values = append(s.values, float64(value[0]))
+	return nil
+}
+func (s *stock) Encode(dst []byte, k int) ([]byte, bool) {
+	return append(dst, byte(s.values[k])), true
+}
+
+func (s *stock) Ask(b *resp.Batch, from, to int) {
+	for k := from; k < to; k++ {
+		b.Cmd("GET", string(s.Key(nil, k)))
+	}
+}
+
+func (s *stock) Take(replies resp.Replies, at, to, _ int) (int, error) {
+	for ; at < to && replies.At(at).Kind() == resp.Bulk; at++ {
+		n, _ := rowset.ParseInt(replies.At(at).Bytes())
+		s.values = append(s.values, float64(n))
+	}
+	return at, nil
+}
+
+func (s *stock) Refuse(reply resp.Reply, k int) error {
+	return s.c.Redis(s.c.Node.Endpoint).CheckKind(reply, resp.Bulk, "GET", "stock:", s.in.ID(k))
+}
+
+// A task of a program's own that says what it asks is kept in memory as a built-in one is.
+func TestATaskOfAProgramsOwnReadsFromMemory(t *testing.T) {
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: redis.Addr()})
+	defer client.Close()
+	var b resp.Batch
+	b.Cmd("RPUSH", "inbox:1", "1", "2", "3")
+	b.Cmd("RPUSH", "inbox:2", "3", "1", "9")
+	for i, n := range []string{"10", "20", "30"} {
+		b.Cmd("SET", "stock:"+strconv.Itoa(i+1), n)
+	}
+	b.Cmd("SET", "stock:9", "90")
+	require.NoError(t, client.Do(&b, 0, func(resp.Replies) error { return nil }))
+	rule := task.Recall{Shape: "GET stock", Prefix: "stock:"}
+	inStock := task.Spec{
+		Op: "test::in_stock", Inputs: 1, Output: task.SameRows, Place: task.Waits, Writes: task.Columns(2001),
+		Params: []plan.ParamSchema{{Name: "endpoint", Type: plan.Endpoint, Required: true}},
+		Ask: func(c *task.Ctx, r *task.Reads, _ int) error {
+			r.Add(c, c.Node.Endpoint, &rule, &stock{c: c, in: c.Inputs[0]})
+			return nil
+		},
+		Make: func(c *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
+			s := r.At(0).(*stock)
+			return rowset.Scatter(c.Memory, s.in, &rowset.FloatColumn{Key: 2001, Values: s.values}), nil
+		},
+	}
+	e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: enginetest.CacheTables(enginetest.CacheForAnHour), Tasks: []task.Spec{inStock}, Plans: fstest.MapFS{"mine.plan.json": {Data: []byte(`{
+		"schema_version": 1, "plan_name": "mine", "outputs": ["items"], "nodes": [
+		{"node_id": "ids", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "inbox:{user}", "limit": 10, "fresh": true}},
+		{"node_id": "items", "op": "test::in_stock", "inputs": ["ids"], "params": {"endpoint": "ep_0001"}}]}`)}}})
+	for _, c := range []struct {
+		user         int64
+		want         []any
+		hits, misses uint64 // so far
+	}{{1, []any{10.0, 20.0, 30.0}, 0, 3}, {1, []any{10.0, 20.0, 30.0}, 3, 3}, {2, []any{30.0, 10.0, 90.0}, 5, 4}} {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "mine", UserID: c.user})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, rankdtest.Values(a.Output(0).Rows(), 2001))
+		cache := e.Metrics().Caches[0]
+		assert.Equal(t, [2]uint64{c.hits, c.misses}, [2]uint64{cache.Hits, cache.Misses})
 	}
 }

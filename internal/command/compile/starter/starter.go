@@ -37,9 +37,9 @@ var planTests []byte
 func Tasks() []task.Spec { return []task.Spec{every()} }
 
 const (
-	// PlanDir is the folder of the plans, in that of the module.
+	// PlanDir is where the plans lie, in the folder of the module.
 	PlanDir = "plans"
-	// goVersion is that of rankd's own go.mod.
+	// goVersion is the version of Go that rankd's go.mod requires.
 	goVersion = "1.26.0"
 )
 
