@@ -67,8 +67,8 @@ type Reads struct {
 	recall  *taskrun.Recall // nil before the first read of keys that may be in memory
 	places  []clearer       // of NewRead: the first are of this body, and the others are empty
 	used    int             // places of this body
-	running bool // the body has begun and not ended
-	resumes bool // it goes on where it had to wait
+	running bool            // the body has begun and not ended
+	resumes bool            // it goes on where it had to wait
 }
 
 // asked is a Read, and where it goes. Only the body uses it.

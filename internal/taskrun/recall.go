@@ -23,11 +23,11 @@ type Recall struct {
 	token rowcache.Token // of the reads under way
 	sent  clock.Time     // when they were sent; zero: they were not yet
 
-	now   clock.Time      // of the first Find, if it is known; zero: it is not
-	text  []byte          // of the keys of a Find
+	now   clock.Time               // of the first Find, if it is known; zero: it is not
+	text  []byte                   // of the keys of a Find
 	ends  [rowcache.FindMax]int32  // where each of them ends
 	found [rowcache.FindMax][]byte // of a Find
-	value []byte          // of a Put
+	value []byte                   // of a Put
 }
 
 // Open begins with the values of a table that a rule allows. It returns false if the table
