@@ -58,6 +58,17 @@ func (a *Answer) QueueDelay() time.Duration {
 	return a.result.QueueDelay
 }
 
+// Cost is what a request has cost. Not stable yet.
+type Cost = scheduler.Cost
+
+// Cost returns what the request has cost.
+func (a *Answer) Cost() Cost {
+	if a.result == nil {
+		return Cost{}
+	}
+	return a.result.Cost
+}
+
 // outputs returns the rows of each output.
 func (a *Answer) outputs() []rowset.RowSet {
 	if a.result == nil {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rankd/rankd/internal/drift"
 	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/internal/request"
@@ -47,6 +48,7 @@ type Engine struct {
 	malformed malformedLog
 	lines     *fileio.Lines // that requests cause
 	untracked untracked
+	drift     drift.Watch
 }
 
 // Open reads registry, models and plans and starts an engine. It connects to Redis when a request first
@@ -59,6 +61,7 @@ func Open(o Options) (*Engine, error) {
 	}
 	e := &Engine{options: o, clock: clock.NewReal(), lateAnswer: lateAnswer}
 	e.lines = fileio.NewLines(o.Logger, linesPerSecond, time.Now, nil)
+	e.drift.Clock = e.clock
 	e.options.Redis = "" // The engine keeps no second copy of the password.
 	if e.kept, err = generation.Open(o.source(), host{e}, o.Logger); err != nil {
 		return nil, err
@@ -463,6 +466,16 @@ func (e *Engine) Metrics() Metrics {
 	return e.scheduler.Metrics()
 }
 
+// DriftColumn says what some requests of one plan and one side of an alias have computed with in one column. Not stable yet.
+type DriftColumn = drift.Column
+
+// DriftSampled says how many requests of one plan and side these are. Not stable yet.
+type DriftSampled = drift.Sampled
+
+// Drift says what requests compute with, by plan, alias, side and column: of about one request a second for each plan and side. Any
+// goroutine.
+func (e *Engine) Drift() ([]DriftColumn, []DriftSampled) { return e.drift.Columns() }
+
 // StuckFor returns for how long one callback has held up the loop of the model Reactor, such as a body that never
 // returns: no request goes on meanwhile. Zero means that the loop goes round. It takes one or two seconds to be seen. The
 // engine logs it, and Metrics counts it. Any goroutine.
@@ -492,6 +505,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		e.kept.Close()
 		e.scheduler.Close(scheduler.Forever)
 		e.kept.StopServer()
+		e.drift.Wait()
 		e.flushLines()
 	}()
 	select {

@@ -90,6 +90,8 @@ type Error struct {
 	Elapsed time.Duration
 	// QueueDelay is the part of Elapsed in which the request waited for admission.
 	QueueDelay time.Duration
+	// Cost is what the request has cost until it failed.
+	Cost Cost
 
 	causes    []error
 	version   Version

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rankd/rankd/internal/drift"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/internal/request"
@@ -151,13 +152,14 @@ type call struct {
 type asked struct {
 	generation *generation.Generation
 	explain    Explain
-	date       time.Time   // of its arrival
-	alias      *plan.Alias // the alias that the request asked for; nil: it named a plan
-	side       string      // of alias
-	versioned  bool        // the answer shows its version
-	traced     bool        // the request asked for its trace
-	sampled    bool        // the engine's sink gets a recording
-	shortened  bool        // the caller's context has set the deadline
+	date       time.Time     // of its arrival
+	alias      *plan.Alias   // the alias that the request asked for; nil: it named a plan
+	side       string        // of alias
+	versioned  bool          // the answer shows its version
+	traced     bool          // the request asked for its trace
+	sampled    bool          // the engine's sink gets a recording
+	drift      *drift.Series // counts what the request computes with; nil: it does not
+	shortened  bool          // the caller's context has set the deadline
 	done       func(*Answer, error)
 }
 
@@ -181,6 +183,14 @@ func (c *call) follow(r *Request) string {
 	return name
 }
 
+// aliasName returns the name of the alias that the request asked for, or "".
+func (c *call) aliasName() string {
+	if c.alias == nil {
+		return ""
+	}
+	return c.alias.Name
+}
+
 // version says which plan the request runs.
 func (c *call) version() Version { return c.generation.Version(c.Graph, c.alias, c.side) }
 
@@ -194,6 +204,9 @@ func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 	if graph == nil {
 		c.answerWithoutPlan()
 		return nil
+	}
+	if c.drift = c.engine.drift.Due(graph.Name, c.aliasName(), c.side, c.Arrived); c.drift != nil {
+		c.KeepRows = true
 	}
 	if err := c.engine.scheduler.Submit(&c.Execution, c.deliverFn); err != nil {
 		failed := runError(r.ID, err, graph)
@@ -405,7 +418,7 @@ func (c *call) outcome(result *scheduler.Result) (a *Answer, err error) {
 	recording, elapsed := c.recording(result), e.ended(result).Sub(c.Arrived)
 	if result.Err != nil {
 		failed := c.failed(result.Err)
-		failed.Elapsed, failed.QueueDelay, failed.recording = elapsed, result.QueueDelay, recording
+		failed.Elapsed, failed.QueueDelay, failed.Cost, failed.recording = elapsed, result.QueueDelay, result.Cost, recording
 		return nil, failed
 	}
 	if c.Graph != nil {
@@ -417,7 +430,10 @@ func (c *call) outcome(result *scheduler.Result) (a *Answer, err error) {
 	}
 	if c.Graph != nil {
 		a.Plan, a.graph, a.alias, a.side, a.versioned = c.Graph.Name, c.Graph, c.alias, c.side, c.versioned
-		if c.KeepRows {
+		if c.drift != nil {
+			c.drift.Count(c.Graph, result.Rows())
+		}
+		if c.explain.Asked() {
 			a.explained = newExplained(&c.Execution, result, c.explain)
 		}
 	}

@@ -55,6 +55,10 @@ func (c *Client) answer(cn *conn, p part) {
 	if call.Watch != nil {
 		call.Watch.Replied(cn.number, n, cn.sizeOf(&p))
 	}
+	if f := call.Flow; f != nil {
+		f.Commands += uint32(n)
+		f.ReplyBytes += uint64(cn.sizeOf(&p))
+	}
 	replies := cn.repliesTo(&p)
 	call.answered += int32(n)
 	if large {
@@ -168,8 +172,10 @@ func (cn *conn) shedReplies(unread int) (consumed int) {
 
 // keepFor copies the replies to a part that are among the complete ones.
 func (cn *conn) keepFor(p *part, complete int) {
-	call, d := p.call, cn.decoder
-	call.received += cn.sizeOf(p)
+	call, d, size := p.call, cn.decoder, cn.sizeOf(p)
+	if call.received += size; call.Flow != nil {
+		call.Flow.ReplyBytes += uint64(size)
+	}
 	if call.received > cn.client.maxReplyBytes(call) {
 		cn.client.failLater(call, cn.client.tooLarge(call))
 		return

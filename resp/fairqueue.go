@@ -8,10 +8,13 @@ type Flow struct {
 	queues *flowQueue // one in each fair queue where calls of the flow wait
 	first  *queue     // of the client that it called first; nil: none
 	large  bool       // it has had a large call there
+
+	Commands   uint32 // that its calls have got replies to
+	ReplyBytes uint64 // of these replies
 }
 
 // Renew prepares the Flow for another request. Calls that the former request has left behind keep their places.
-func (f *Flow) Renew() { f.first, f.large = nil, false }
+func (f *Flow) Renew() { f.first, f.large, f.Commands, f.ReplyBytes = nil, false, 0, 0 }
 
 // A flowQueue holds the waiting calls of one flow. A call without a flow has a queue of its own.
 type flowQueue struct {

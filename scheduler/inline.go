@@ -199,6 +199,7 @@ func (in *inliner) measure() {
 	node, took := &p.nodes[j.Ctx.Node.Index], j.Ended.Sub(j.Started)
 	p.countRun(node, took, j.Ctx.Limit)
 	in.spent += took
+	in.run.compute += took
 	if node.mayRecall { // It computes next to nothing.
 		node.recalled(j.Err == nil)
 		return

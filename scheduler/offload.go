@@ -209,6 +209,9 @@ func (j *asyncJob) measure(last int) {
 			err = j.Err
 		}
 		node.learn(step.rows, step.end.Sub(step.start), err)
+		if j.run != nil { // Otherwise the request has its result.
+			j.run.compute += step.end.Sub(step.start)
+		}
 		p.countRun(node, step.end.Sub(step.start), o.shared.limit(node.limit))
 	}
 	p.counts.Offloaded += uint64(last + 1)

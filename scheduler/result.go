@@ -19,7 +19,18 @@ type Result struct {
 	QueueDelay time.Duration    // how long the request waited for admission, perhaps in vain
 	Err        error            // nil, or a *NodeError, or an error of no node
 	Recording  *trace.Recording // valid until done returns; nil unless asked for, or if the request never began
-	remarks    *remarks         // nil: none, as usual
+	Cost       Cost
+	remarks    *remarks // nil: none, as usual
+}
+
+// Cost is what a request has cost until its result was there, without the bodies that it has given up. It is zero with the
+// blocking engines. A copy; any goroutine.
+type Cost struct {
+	Commands   uint64 // to Redis that it got replies to, those that it shared with other requests among them
+	ReplyBytes uint64 // of these replies
+	// Compute is how long its computing nodes ran, on the loop or on workers: their processor time, unless more threads want to run
+	// than there are cores.
+	Compute time.Duration
 }
 
 // remarks are what a Result says about its nodes. Immutable.

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"time"
+
 	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan/expr"
@@ -17,6 +19,7 @@ type run struct {
 	profile *profile            // of its plan
 	active  list.List[asyncJob] // its nodes in flight, except those that run inline
 	kept    keptNodes
+	compute time.Duration  // see Cost
 	flow    resp.Flow      // its calls to Redis take turns with other requests'
 	link    list.Link[run] // in engine.runs
 
@@ -129,6 +132,7 @@ func (r *run) shutDown() {
 func (r *run) finish() {
 	e := r.engine
 	result, x, journal := r.Result(), r.Req, r.Journal
+	result.Cost = Cost{uint64(r.flow.Commands), r.flow.ReplyBytes, r.compute}
 	if result.Err != nil {
 		r.profile.counts.Failed++
 	} else if result.Degraded() {
@@ -209,6 +213,7 @@ func (r *run) free() {
 	r.engine.endLive(r.profile)
 	r.Req, r.profile, r.Journal = nil, nil, nil
 	r.flow.Renew()
+	r.compute = 0
 	if r.orphaned {
 		r.Shared, r.orphaned = nil, false
 	} else {

@@ -1,11 +1,14 @@
 package serve
 
 import (
+	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/outcome"
 )
 
@@ -18,13 +21,15 @@ var durations = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e
 // metrics are the figures of the service. Labels come from the plans of the library and from the tables of this package, never from a
 // request. Any goroutine.
 type metrics struct {
-	requests   *prometheus.CounterVec   // plan, front, class
-	duration   *prometheus.HistogramVec // plan, front
-	queueDelay *prometheus.HistogramVec // plan
-	shed       *prometheus.CounterVec   // plan, reason
-	degraded   *prometheus.CounterVec   // plan, front
-	empty      *prometheus.CounterVec   // plan, front
-	below      *prometheus.CounterVec   // plan, front
+	requests   *prometheus.CounterVec        // plan, front, class
+	duration   *prometheus.HistogramVec      // plan, front
+	queueDelay *prometheus.HistogramVec      // plan
+	shed       *prometheus.CounterVec        // plan, reason
+	degraded   *prometheus.CounterVec        // plan, front
+	empty      *prometheus.CounterVec        // plan, front
+	below      *prometheus.CounterVec        // plan, front
+	rows       *prometheus.HistogramVec      // plan, front
+	paid       [costs]*prometheus.CounterVec // plan, caller
 
 	connections [fronts]prometheus.Gauge
 	opened      [fronts]prometheus.Counter
@@ -48,7 +53,14 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 		degraded:   counter("rankd_answers_degraded_total", "Answers with something missing.", "plan", "front"),
 		empty:      counter("rankd_answers_empty_total", "Answers without rows.", "plan", "front"),
 		below:      counter("rankd_answers_below_minimum_total", "Answers with fewer rows than their plans want.", "plan", "front"),
-		unlogged:   prometheus.NewCounter(prometheus.CounterOpts{Name: "rankd_log_lines_dropped_total", Help: "Failed requests and connections without a line in the log, because of its rate limit."}),
+		rows: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "rankd_answer_rows", Help: "Rows of answers, of all outputs together.",
+			Buckets: []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000}}, []string{"plan", "front"}),
+		paid: [costs]*prometheus.CounterVec{
+			counter("rankd_caller_commands_total", "Commands to Redis that requests got replies to, shared ones among them.", "plan", "caller"),
+			counter("rankd_caller_reply_bytes_total", "Bytes of these replies.", "plan", "caller"),
+			counter("rankd_caller_compute_seconds_total", "Time that nodes of requests computed, on the loop and on CPU workers.", "plan", "caller"),
+		},
+		unlogged: prometheus.NewCounter(prometheus.CounterOpts{Name: "rankd_log_lines_dropped_total", Help: "Failed requests and connections without a line in the log, because of its rate limit."}),
 	}
 	connections := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rankd_connections", Help: "Connections of clients."}, []string{"front"})
 	opened := counter("rankd_connections_opened_total", "Connections of clients that were accepted.", "front")
@@ -61,9 +73,12 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 		}
 	}
 	if r != nil {
-		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.degraded, m.empty, m.below, m.unlogged, connections, opened, cut,
+		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.degraded, m.empty, m.below, m.rows, m.unlogged, connections, opened, cut,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "rankd_unsent_bytes", Help: "Answers that clients have not taken, encoded or waiting for their turn."},
 				func() float64 { return float64(unsent()) }))
+		for _, of := range m.paid {
+			r.MustRegister(of)
+		}
 	}
 	return m
 }
@@ -79,6 +94,58 @@ type series struct {
 	refused, expired prometheus.Counter
 	degraded         prometheus.Counter
 	empty, below     prometheus.Counter
+	rows             prometheus.Observer
+}
+
+// costs is how many kinds of cost requests have: those of rankd.Cost.
+const costs = 3
+
+// paid is what one caller has paid for one plan. Any goroutine.
+type paid [costs]prometheus.Counter
+
+// callersMax is how many names of callers the metrics of a plan tell apart: a file of tokens may change for ever.
+const callersMax = 256
+
+// otherCallers is the label of the callers beyond these. No caller can have this name.
+const otherCallers = "(others)"
+
+// payments are what the callers of one plan have paid. Any goroutine.
+type payments struct {
+	known atomic.Pointer[map[string]*paid] // never changed, but replaced
+	mu    sync.Mutex                       // held while known is replaced
+}
+
+// of returns what a caller has paid for a plan. It allocates nothing, but for a caller that is new.
+func (p *payments) of(m *metrics, plan, caller string) *paid {
+	known := p.known.Load()
+	if known != nil && (*known)[caller] != nil {
+		return (*known)[caller]
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := map[string]*paid{}
+	if known = p.known.Load(); known != nil {
+		if len(*known) >= callersMax {
+			caller = otherCallers
+		}
+		if (*known)[caller] != nil {
+			return (*known)[caller]
+		}
+		all = maps.Clone(*known)
+	}
+	one := new(paid)
+	for i := range one {
+		one[i] = m.paid[i].WithLabelValues(plan, caller)
+	}
+	all[caller] = one
+	p.known.Store(&all)
+	return one
+}
+
+func (p *paid) add(c rankd.Cost) {
+	p[0].Add(float64(c.Commands))
+	p[1].Add(float64(c.ReplyBytes))
+	p[2].Add(c.Compute.Seconds())
 }
 
 // of returns the metrics of a plan and a front.
@@ -91,6 +158,7 @@ func (p *planMetrics) of(m *metrics, plan string, f Front) *series {
 		refused: m.shed.WithLabelValues(plan, "queue_full"), expired: m.shed.WithLabelValues(plan, "deadline"),
 		degraded: m.degraded.WithLabelValues(plan, f.String()),
 		empty:    m.empty.WithLabelValues(plan, f.String()), below: m.below.WithLabelValues(plan, f.String()),
+		rows: m.rows.WithLabelValues(plan, f.String()),
 	}
 	for c := range s.requests {
 		s.requests[c] = m.requests.WithLabelValues(plan, f.String(), outcome.Class(c).Label())

@@ -165,6 +165,8 @@ func (q *Query) take(a *rankd.Answer) error {
 	if a.Degraded() {
 		m.degraded.Inc()
 	}
+	m.rows.Observe(float64(a.Len()))
+	q.pay(a.Cost())
 	if a.Len() == 0 {
 		m.empty.Inc()
 	}
@@ -186,6 +188,9 @@ func (q *Query) fail(failed error) {
 	m := q.series()
 	m.requests[err.Class].Inc()
 	m.observe(err.Elapsed, err.QueueDelay)
+	if err.Cost != (rankd.Cost{}) { // Otherwise it was refused, or has begun nothing.
+		q.pay(err.Cost)
+	}
 	switch {
 	case err.Class == outcome.Overloaded && errors.Is(err, rankd.ErrOverloaded):
 		m.refused.Inc()
@@ -203,6 +208,13 @@ func (q *Query) ran(plan string) {
 	}
 	if p := q.service.offer.Load().plans[plan]; p != nil {
 		q.plan = p
+	}
+}
+
+// pay counts what the request has cost for its plan and its caller.
+func (q *Query) pay(c rankd.Cost) {
+	if q.Caller != nil {
+		q.plan.paid.of(q.service.metrics, q.plan.label(), q.Caller.Name()).add(c)
 	}
 }
 

@@ -65,6 +65,7 @@ type offer struct {
 type plan struct {
 	name    string // empty: it counts requests for plans that the engine does not have
 	metrics planMetrics
+	paid    payments
 }
 
 // label returns the name of the plan in the metrics.

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/drift"
 	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/loop/latency"
@@ -36,6 +37,9 @@ type Collector struct {
 	ofPlan     []figure[rankd.PlacementStats]
 	ofOp       []figure[opStats]
 	ofKey      []figure[task.Values]
+	ofColumn   []figure[rankd.DriftColumn]
+	ofSampled  []figure[rankd.DriftSampled]
+	ofScores   *prometheus.Desc
 	histograms []histogram
 }
 
@@ -78,7 +82,7 @@ func ofService(s *remote.Stats) *calls {
 // New returns the metrics of an engine. They may be scraped until the engine closes, and after it.
 func New(e *rankd.Engine) *Collector {
 	type all = rankd.Metrics
-	const endpoint, plan = "endpoint", "plan"
+	const endpoint, plan, side = "endpoint", "plan", "side"
 	return &Collector{ // Each line below is one metric.
 		engine: e,
 		ofEngine: []figure[all]{
@@ -175,6 +179,18 @@ func New(e *rankd.Engine) *Collector {
 			counter("rankd_values_null_total", "Of these, those that were missing: they are null or have the key's default.", func(s *task.Values) float64 { return float64(s.Missing) }, "key"),
 			counter("rankd_values_malformed_total", "Texts from Redis or a service that did not parse, and failed no node, by the key that they were for.", func(s *task.Values) float64 { return float64(s.Malformed) }, "key"),
 		},
+		ofColumn: []figure[rankd.DriftColumn]{
+			counter("rankd_column_rows_total", "Rows of which a node has read the column, in sampled requests.", func(c *rankd.DriftColumn) float64 { return float64(c.Rows) }, plan, side, "column"),
+			counter("rankd_column_null_total", "Of these, those without a value.", func(c *rankd.DriftColumn) float64 { return float64(c.Nulls) }, plan, side, "column"),
+			counter("rankd_column_default_total", "Of these, those with the default of the key, whoever wrote it.", func(c *rankd.DriftColumn) float64 { return float64(c.Defaults) }, plan, side, "column"),
+			counter("rankd_column_memory_total", "Keys whose value for the column was in memory, in sampled requests.", func(c *rankd.DriftColumn) float64 { return float64(c.Memory) }, plan, side, "column"),
+			counter("rankd_column_memory_old_total", "Of these, those that were read more than a minute before.", func(c *rankd.DriftColumn) float64 { return float64(c.Old) }, plan, side, "column"),
+		},
+		ofSampled: []figure[rankd.DriftSampled]{
+			counter("rankd_column_samples_total", "Requests whose columns were counted: about one a second for each plan and side.", func(s *rankd.DriftSampled) float64 { return float64(s.Counted) }, plan, side),
+			counter("rankd_column_samples_lost_total", "Requests that were due, and not counted since too many others were.", func(s *rankd.DriftSampled) float64 { return float64(s.Lost) }, plan, side),
+		},
+		ofScores: prometheus.NewDesc("rankd_column_scores", "Numbers that the plan has written in the column, in sampled requests. The quantiles are of the last five to ten minutes, within a tenth.", []string{plan, side, "column"}, nil),
 		histograms: []histogram{
 			distribution("rankd_loop_callback_seconds", "Time that callbacks of the loop took. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Loop.CallbackBuckets }),
 			distribution("rankd_node_inline_seconds", "Time that computing nodes took on the loop. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Placement.InlineBuckets }),
@@ -182,6 +198,14 @@ func New(e *rankd.Engine) *Collector {
 			distribution("rankd_node_start_delay_seconds", "Time from when a node was ready to its start, for all nodes wherever they ran. The sum is estimated.", func(m *all) *latency.Buckets { return &m.Placement.StartBuckets }),
 		},
 	}
+}
+
+// sideOf returns the label of a side of an alias: "home:b". It is empty for requests that named the plan.
+func sideOf(alias, side string) string {
+	if alias == "" {
+		return ""
+	}
+	return alias + ":" + side
 }
 
 func one(*versions) float64 { return 1 }
@@ -218,6 +242,9 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, c.ofPlan)
 	describe(to, c.ofOp)
 	describe(to, c.ofKey)
+	describe(to, c.ofColumn)
+	describe(to, c.ofSampled)
+	to <- c.ofScores
 	for _, h := range c.histograms {
 		to <- h.desc
 	}
@@ -269,6 +296,21 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 	for op, s := range m.Ops {
 		collect(to, c.ofOp, &s, op)
+	}
+	columns, sampled := c.engine.Drift()
+	for _, s := range sampled {
+		collect(to, c.ofSampled, &s, s.Plan, sideOf(s.Alias, s.Side))
+	}
+	for _, d := range columns {
+		labels := []string{d.Plan, sideOf(d.Alias, d.Side), d.Name}
+		collect(to, c.ofColumn, &d, labels...)
+		if d.Scores != nil {
+			quantiles := make(map[float64]float64, len(d.Scores.At))
+			for i, x := range d.Scores.At {
+				quantiles[drift.Quantiles[i]] = x
+			}
+			to <- prometheus.MustNewConstSummary(c.ofScores, d.Scores.Count, d.Scores.Sum, quantiles, labels...)
+		}
 	}
 	for _, h := range c.histograms {
 		b := h.read(&m)

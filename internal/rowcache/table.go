@@ -196,17 +196,18 @@ func (t *Table) Token() Token { return Token(t.seq) }
 const FindMax = 32
 
 // Find looks for several keys, FindMax at most: key i is text[ends[i-1]:ends[i]]. It sets found[i] to the value of key i, a view that is valid until the
-// next Put, or to nil if there is none that was sent at oldest or later. It returns how many there are, and when the read of the oldest was sent.
+// next Put, or to nil if there is none that was sent at oldest or later. It returns how many there are, how many of them
+// are old (OldAfter), and when the read of the oldest was sent.
 //
 // In a large table a key waits for memory two or three times, one after the other: for its slot, and for its entry. So each step is taken for all keys
 // before the next one: the processor waits for all of them at once.
-func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now, oldest clock.Time) (hits int, least clock.Time) {
+func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now, oldest clock.Time) (hits, old int, least clock.Time) {
 	trusted := t.source == nil || t.source.Trusted()
 	if !trusted && t.divided == nil {
 		clear(found[:len(ends)])
 		t.stats.Misses += uint64(len(ends))
 		t.stats.Untrusted += uint64(len(ends))
-		return 0, 0
+		return 0, 0, 0
 	}
 	begin := int32(0)
 	for i, end := range ends {
@@ -225,6 +226,7 @@ func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now
 	t.touched = touched
 	oldest = max(oldest, clock.Time(t.since+1), now.Add(-t.maxAge))
 	ages := time.Duration(0) // of all hits
+	young := now - clock.Time(OldAfter)
 	least, begin = now, 0
 	for i, end := range ends {
 		e, key := entry(found[i]), text[begin:end]
@@ -252,13 +254,16 @@ func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now
 		}
 		ages += now.Sub(sent)
 		least = min(least, sent)
+		if sent < young {
+			old++
+		}
 		found[i] = e.value()
 		hits++
 	}
 	t.stats.Hits += uint64(hits)
 	t.stats.HitAge += float64(ages)
 	t.stats.Misses += uint64(len(ends) - hits)
-	return hits, least
+	return hits, old, least
 }
 
 // serves reports whether an entry may be used as far as the part of its key says.
@@ -521,5 +526,9 @@ func (t *Table) pushMain(e entry) {
 // Use says what a node took from memory in place of reading it. The zero Use: nothing. Immutable once told.
 type Use struct {
 	Values int           // keys, each with what the node reads of it
+	Old    int           // of these, those whose read was sent more than OldAfter ago
 	Age    time.Duration // of the oldest, since its read was sent
 }
+
+// OldAfter is the age from which on the metrics count a value as old.
+const OldAfter = time.Minute

@@ -16,7 +16,7 @@ import (
 // get is Find of one key.
 func (t *Table) get(key []byte, shape Shape, now, oldest clock.Time) (value []byte, sent clock.Time, ok bool) {
 	var found [1][]byte
-	hits, sent := t.Find(key, []int32{int32(len(key))}, found[:], shape, now, oldest)
+	hits, _, sent := t.Find(key, []int32{int32(len(key))}, found[:], shape, now, oldest)
 	return found[0], sent, hits == 1
 }
 
@@ -310,9 +310,11 @@ func TestFindTellsTheOldestOfItsValues(t *testing.T) {
 		table, found := NewTable(0, time.Hour), [2][]byte{}
 		table.Put([]byte("a"), 1, []byte("v"), table.Token(), sent[0])
 		table.Put([]byte("b"), 1, []byte("w"), table.Token(), sent[1])
-		hits, least := table.Find([]byte("ab"), []int32{1, 2}, found[:], 1, 10, 0)
-		assert.Equal(t, 2, hits)
+		hits, old, least := table.Find([]byte("ab"), []int32{1, 2}, found[:], 1, 10, 0)
+		assert.Equal(t, [2]int{2, 0}, [2]int{hits, old})
 		assert.EqualValues(t, 5, least, sent)
+		_, old, _ = table.Find([]byte("ab"), []int32{1, 2}, found[:], 1, clock.Time(OldAfter)+8, 0)
+		assert.Equal(t, 1, old, "of the two, one was read more than a minute ago")
 	}
 }
 

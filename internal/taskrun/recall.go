@@ -67,8 +67,9 @@ func (r *Recall) Find(from, to int, key func(dst []byte, i int) []byte) [][]byte
 		r.ends[i] = int32(len(text))
 	}
 	r.text = text
-	if hits, least := r.table.Find(text, r.ends[:n], r.found[:n], r.shape, now, oldest); hits > 0 {
+	if hits, old, least := r.table.Find(text, r.ends[:n], r.found[:n], r.shape, now, oldest); hits > 0 {
 		r.use.Values += hits
+		r.use.Old += old
 		r.use.Age = max(r.use.Age, now.Sub(least))
 	}
 	return r.found[:n]

@@ -205,7 +205,7 @@ func trackingRandomCluster(t *testing.T, seed uint64) (hits, reads int) {
 	read := func() {
 		key, found, now := keys[rng.IntN(len(keys))], make([][]byte, 1), w.sim.Now()
 		reads++
-		if n, _ := table.Find([]byte(key), []int32{int32(len(key))}, found, shape, now, 0); n == 1 {
+		if n, _, _ := table.Find([]byte(key), []int32{int32(len(key))}, found, shape, now, 0); n == 1 {
 			hits++
 			version, _ := strconv.Atoi(string(found[0]))
 			for _, a := range tracked.acked[key] {
