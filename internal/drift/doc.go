@@ -4,4 +4,6 @@
 // The loop only asks whether a request is due, which costs a look into a map. Counting is for a goroutine of its own, at
 // most a request a second for each plan and side of an alias, and at most RowsMax rows of a column. So its cost does
 // not depend on the load.
+//
+// docs/glossary.md explains the words that this package shares with others.
 package drift

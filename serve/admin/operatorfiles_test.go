@@ -260,7 +260,7 @@ type metric struct {
 func servedMetrics(t *testing.T) (all []metric) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	w := openAdmin(t, rankd.Options{MaxInflight: 4, Plans: fstest.MapFS{
-		"items.plan.json":   file(`{"schema_version": 1, "plan_name": "items", "nodes": [{"node_id": "n", "op": "fixed_source", "inputs": []}], "outputs": ["n"]}`),
+		"items.plan.json": file(`{"schema_version": 1, "plan_name": "items", "nodes": [{"node_id": "n", "op": "fixed_source", "inputs": []}], "outputs": ["n"]}`),
 		"diamond.plan.json": file(`{"schema_version": 1, "plan_name": "diamond", "expr_table": {"e": {"op": "key_ref", "key_id": 1}}, "nodes": [
 			{"node_id": "n", "op": "resident", "inputs": [], "params": {"plan": "items"}},
 			{"node_id": "v", "op": "vm", "inputs": ["n"], "params": {"expr_id": "e", "out_key": 2002}},
