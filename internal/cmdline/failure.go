@@ -41,11 +41,14 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
 	case errors.As(err, &invalid):
 		flag, value := invalid.GetFlag(), errtext.Quote(invalid.GetValue())
+		_, number := strconv.ParseInt(invalid.GetValue(), 0, 64) // pflag keeps the reason to itself
 		switch {
-		case errors.Is(err, strconv.ErrRange):
+		case flag.Value.Type() == "int" && errors.Is(number, strconv.ErrRange):
 			return fmt.Errorf("--%s is a number of at most 64 bits, not %s", flag.Name, value)
 		case flag.Value.Type() == "int":
 			return fmt.Errorf("--%s is a whole number, not %s", flag.Name, value)
+		case flag.Value.Type() == "float64":
+			return fmt.Errorf("--%s is a number, not %s", flag.Name, value)
 		case flag.Value.Type() == "bool":
 			return fmt.Errorf("--%s is true or false, not %s", flag.Name, value)
 		}
