@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var runMutations = flag.Bool("mutations", false, "build the engine with each deliberate bug and let the simulation find it")
+var (
+	runMutations   = flag.Bool("mutations", false, "build the engine with each deliberate bug and let the simulation find it")
+	mutationsSince = flag.String("mutations_since", "", "with -mutations: only those whose package, or that of their tests, differs from this `commit`")
+)
 
 // mutationSeeds is the number of seeds within which the simulation must find a bug.
 const mutationSeeds = 20_000
@@ -109,7 +113,11 @@ func TestMutationsAreCaught(t *testing.T) {
 	if !*runMutations {
 		t.Skip("takes minutes: -mutations")
 	}
-	list := readMutations(t)
+	list := slices.DeleteFunc(readMutations(t), unchanged(t, *mutationsSince))
+	if len(list) == 0 {
+		t.Logf("no package of a bug or of its tests differs from %s", *mutationsSince)
+		return
+	}
 	mutants := buildMutants(t, list)
 	known := knownSeeds(t)
 	finds := make([]string, len(list))
@@ -126,7 +134,7 @@ func TestMutationsAreCaught(t *testing.T) {
 			})
 		}
 	})
-	if *update && !t.Failed() {
+	if *update && *mutationsSince == "" && !t.Failed() {
 		path := filepath.Join(mutationDir, "README.md")
 		readme, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -135,6 +143,22 @@ func TestMutationsAreCaught(t *testing.T) {
 		text := string(head) + "| --- | --- | --- | --- |\n" + strings.Join(finds, "")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
+}
+
+// unchanged reports of a bug whether its package and that of its tests are as they were at a commit. An empty commit,
+// and one that the repository lacks, stand for a time without either.
+func unchanged(t *testing.T, commit string) func(m mutation) bool {
+	if commit == "" || exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run() != nil {
+		return func(mutation) bool { return false }
+	}
+	out, err := exec.Command("git", "-C", "..", "diff", "--name-only", commit).Output()
+	require.NoError(t, err)
+	changed := map[string]bool{}
+	for file := range strings.Lines(string(out)) {
+		dir, _, _ := strings.Cut(filepath.ToSlash(filepath.Dir(strings.TrimSpace(file))), "/testdata")
+		changed[dir] = true
+	}
+	return func(m mutation) bool { return !changed[m.dir] && !changed[cmp.Or(m.tests[0], "scheduler")] }
 }
 
 var foundViolation = regexp.MustCompile(`(?m)seed (\d+): (.*)$`)
