@@ -12,7 +12,7 @@ require (
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/go-echarts/go-echarts/v2 v2.6.7
 	github.com/go-json-experiment/json v1.27.2
-	github.com/go-sourcemap/sourcemap v2.1.3+incompatible // 2.1.4 names line 0 in modules of plans: TestModules
+	github.com/go-sourcemap/sourcemap v2.1.3+incompatible
 	github.com/google/uuid v1.6.0
 	github.com/panjf2000/gnet/v2 v2.10.0
 	github.com/pelletier/go-toml/v2 v2.4.3

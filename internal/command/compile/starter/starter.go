@@ -48,6 +48,7 @@ var (
 	pathElement = regexp.MustCompile(`^[A-Za-z0-9_~-]+(\.[A-Za-z0-9_~-]+)*$`)
 	moduleLine  = regexp.MustCompile(`(?m)^module (\S+)\n`)
 	goLine      = regexp.MustCompile(`(?m)^go .*\n`)
+	oneWord     = regexp.MustCompile(`^[\w./][\w./-]*$`)                  // for a shell, as it stands
 	required    = regexp.MustCompile(`(?m)^(\t\S+ \S+|require \S+ \S+)$`) // and not marked as indirect
 )
 
@@ -149,5 +150,9 @@ func (m *Module) Next() string {
 	if m.goSum == nil {
 		tidy = "go mod tidy && "
 	}
-	return "cd " + m.dir + " && " + tidy + "go run . test " + PlanDir
+	dir := m.dir
+	if !oneWord.MatchString(dir) {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	return "cd " + dir + " && " + tidy + "go run . test " + PlanDir
 }

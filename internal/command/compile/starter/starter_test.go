@@ -64,6 +64,16 @@ func TestTheModuleNeedsWhatRankdNeeds(t *testing.T) {
 }
 
 // The page for newcomers shows the program that they get.
+func TestNextIsForAShell(t *testing.T) {
+	parent := t.TempDir()
+	for dir, want := range map[string]string{"mine": "mine", "a b/mine": "'a b/mine'", "it's/mine": `'it'\''s/mine'`, "$HOME/x-y.z": "'$HOME/x-y.z'"} {
+		m, err := New(filepath.Join(parent, dir), checkout)
+		require.NoError(t, err)
+		m.dir = dir
+		assert.Equal(t, "cd "+want+" && go run . test plans", m.Next())
+	}
+}
+
 func TestThePageShowsTheProgram(t *testing.T) {
 	program := strings.TrimPrefix(read(t, begin(t, "mine", &compiler.Language{}), "main.go"), "\n")
 	assert.Contains(t, read(t, checkout, "docs/writing-a-task.md"), "```\n"+program+"```")
