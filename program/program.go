@@ -19,6 +19,7 @@ import (
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/internal/cmdline"
 	plancli "github.com/rankd/rankd/internal/command/compile"
+	logcli "github.com/rankd/rankd/internal/command/log"
 	registrycli "github.com/rankd/rankd/internal/command/registry"
 	servecli "github.com/rankd/rankd/internal/command/serve"
 	"github.com/rankd/rankd/internal/devredis"
@@ -76,6 +77,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	cmd.AddCommand(server.Command(ctx), server.ReloadCommand(ctx, p.stdout), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), p.batchCommand(ctx), p.testCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr, Own: p.own}).Commands(ctx)...)
 	cmd.AddCommand((&registrycli.Program{Stdout: p.stdout}).Command(ctx))
+	cmd.AddCommand((&logcli.Program{Stdout: p.stdout, Stderr: p.stderr}).Command(ctx))
 	cmd.AddCommand(p.tasksCommand())
 	cmd.PersistentPreRunE = p.readProject
 	cmd.Use = p.name + strings.TrimPrefix(cmd.Use, "rankd")
