@@ -49,6 +49,7 @@ type Counts struct {
 	OtherVersion int `json:"other_versions"` // left out: of another version of the format
 	Undelivered  int `json:"undelivered"`    // left out: nobody took the answer
 	Traffic      int `json:"traffic"`        // left out: tests, bots, internal requests
+	Absent       int `json:"rows_absent"`    // rows left out: the line does not have what was scored of them
 	Twice        int `json:"twice"`          // rows left out: their line stands in the log again
 
 	Outcomes        int `json:"outcomes"`
@@ -198,6 +199,10 @@ func (j *join) addServed(l *servedLine) error {
 			return fmt.Errorf("the lines have more than %d different columns", columnsMax)
 		}
 		for k, id := range o.IDs {
+			if slices.Contains(o.Absent, k) {
+				j.counts.Absent++
+				continue
+			}
 			text, _ := plainText(id) // It was checked.
 			values := make([]string, len(j.columns))
 			for name, column := range o.Columns {

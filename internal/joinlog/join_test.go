@@ -97,10 +97,16 @@ func newWorld(t *testing.T, rng *rand.Rand) *world {
 		var outputs []any
 		for o := range 1 + rng.IntN(2) {
 			var ids, prices, scores []any
+			absent := []int{}
 			for pos := range rng.IntN(6) {
 				id := rng.IntN(8) + 100*o // A row may stand in a list twice.
 				row := shown{request, fmt.Sprint(id), at, nil, float64(id) / 3, o, pos, cause != ""}
-				if rng.IntN(3) > 0 {
+				if rng.IntN(6) == 0 {
+					absent, row.skipped = append(absent, pos), true
+					if cause == "" {
+						w.linesPerCause["absent"]++
+					}
+				} else if rng.IntN(3) > 0 {
 					row.price = rng.NormFloat64()
 				}
 				w.rows = append(w.rows, row)
@@ -115,7 +121,7 @@ func newWorld(t *testing.T, rng *rand.Rand) *world {
 			if ids == nil {
 				ids, prices, scores = []any{}, []any{}, []any{}
 			}
-			outputs = append(outputs, map[string]any{"name": []string{"home", "deals"}[o], "ids": ids,
+			outputs = append(outputs, map[string]any{"name": []string{"home", "deals"}[o], "ids": ids, "absent": absent,
 				"columns": map[string]any{"price": prices}, "made": map[string]any{"score": scores}})
 		}
 		members["outputs"] = outputs
@@ -124,7 +130,13 @@ func newWorld(t *testing.T, rng *rand.Rand) *world {
 		to := &files[rng.IntN(3)]
 		to.Write(append(line, '\n'))
 		if cause == "" && rng.IntN(10) == 0 {
-			w.linesPerCause["twice"] += len(w.rows) - before
+			for _, r := range w.rows[before:] {
+				if r.skipped {
+					w.linesPerCause["absent"]++
+				} else {
+					w.linesPerCause["twice"]++
+				}
+			}
 			to.Write(append(line, '\n'))
 		}
 	}
@@ -217,7 +229,7 @@ func TestJoin(t *testing.T) {
 		c, err := Run(t.Context(), o)
 		require.NoError(t, err)
 		assert.Equal(t, 1, c.Torn)
-		assert.Equal(t, withoutZeros(w.linesPerCause), withoutZeros(map[string]int{"undelivered": c.Undelivered, "traffic": c.Traffic, "version": c.OtherVersion, "malformed": c.Malformed, "twice": c.Twice}))
+		assert.Equal(t, withoutZeros(w.linesPerCause), withoutZeros(map[string]int{"undelivered": c.Undelivered, "traffic": c.Traffic, "version": c.OtherVersion, "malformed": c.Malformed, "twice": c.Twice, "absent": c.Absent}))
 		assert.Equal(t, len(w.outcomes), c.Outcomes)
 		assert.GreaterOrEqual(t, c.OutcomesAlone, 1)
 		text, err := os.ReadFile(o.Out)

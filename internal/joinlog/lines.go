@@ -67,6 +67,7 @@ type servedLine struct {
 type servedOutput struct {
 	Name    string                      `json:"name"`
 	IDs     []jsontext.Value            `json:"ids"`
+	Absent  []int                       `json:"absent"`
 	Columns map[string][]jsontext.Value `json:"columns"`
 	Made    map[string][]jsontext.Value `json:"made"`
 }
