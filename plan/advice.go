@@ -11,7 +11,7 @@ import (
 const Unbounded = math.MaxInt64
 
 // LateLookup says that a lookup reads columns too early: a later node keeps only some of the rows, and no node before
-// it reads the columns. A lookup is a node of an op with ReadsAhead. Immutable; any goroutine.
+// it reads the columns. A lookup is a node of an op with AsksOf. Immutable; any goroutine.
 type LateLookup struct {
 	Node    *Node           // the lookup
 	After   *Node           // the node behind which it could be: among the possible ones, the one with the fewest rows
@@ -27,7 +27,7 @@ type LateLookup struct {
 func (g *Graph) LateLookups() (all []LateLookup) {
 	rows := g.rowsMax(nil)
 	for _, n := range g.Nodes {
-		if n.Schema.ReadsAhead == nil || n.Schema.Writes == nil || len(n.Inputs) != 1 || n.readsOneKey() {
+		if n.Schema.AsksOf == nil || n.Schema.Writes == nil || len(n.Inputs) != 1 || n.readsOneKey() {
 			continue
 		}
 		best := LateLookup{Node: n, Rows: rows[n.Inputs[0]], Drops: !n.keepsRows()}
@@ -68,7 +68,7 @@ func (n *Node) readsOneKey() (one bool) {
 func (g *Graph) sharesCommands(n *Node) bool {
 	return slices.ContainsFunc(g.Nodes, func(head *Node) bool {
 		group := append([]*Node{head}, head.Ahead...)
-		return slices.Contains(group, n) && slices.ContainsFunc(group, func(other *Node) bool { return other != n && other.shares(n) == Together })
+		return slices.Contains(group, n) && slices.ContainsFunc(group, func(other *Node) bool { return other != n && other.shares(n) == together })
 	})
 }
 
@@ -185,7 +185,7 @@ func (g *Graph) unread(lookup *Node, between map[int]bool, later *Node, passes b
 // Unread returns the columns of a lookup that nobody reads: no node, and not the answer, whose columns the plan names. Without them the
 // lookup keeps the same rows.
 func (g *Graph) Unread(lookup *Node) (keys []*registry.Key) {
-	if g.Returns == nil || lookup.Schema.ReadsAhead == nil || lookup.Schema.Writes == nil || !lookup.keepsRows() {
+	if g.Returns == nil || lookup.Schema.AsksOf == nil || lookup.Schema.Writes == nil || !lookup.keepsRows() {
 		return nil
 	}
 	var read []registry.KeyID
@@ -216,7 +216,7 @@ func (g *Graph) ShownInputs() (keys []*registry.Key) {
 	for _, index := range g.Order {
 		n := g.Nodes[index]
 		columns[index] = n.result(gather(columns, n.Inputs), gather(columns, n.Refs), g.Registry)
-		if n.Schema.ReadsAhead != nil && n.Schema.Writes != nil {
+		if n.Schema.AsksOf != nil && n.Schema.Writes != nil {
 			looked = append(looked, n.Schema.Writes(n, g.Registry)...)
 		}
 		for _, reads := range []ColumnsOf{n.Schema.Reads, n.Schema.RefReads} {

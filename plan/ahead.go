@@ -6,34 +6,29 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Sharing says how a node reads for a later one of the same op: see OpSchema.ReadsAhead.
-type Sharing uint8
+// sharing says how a node reads for a later one.
+type sharing uint8
 
 // The ways of sharing.
 const (
-	Apart    Sharing = iota // each node reads for itself
-	Beside                  // the commands of both leave together
-	Together                // one command for each row has what both read
+	apart    sharing = iota // each node reads for itself
+	beside                  // the commands of both leave together
+	together                // one command for each row has what both read
 )
 
-// readAhead finds the nodes that read for later ones, too, and has the op prepare them again. A node reads for a
-// later one if all its rows get there, in their order, with the columns that the later node reads: then it knows what
-// the later node will ask for. The graph has no cycle.
+// readAhead finds the nodes that read for later ones, too. A node reads for a later one if all its rows get there, in
+// their order, with the columns that the later node reads: then it knows what the later node will ask for. The graph
+// has no cycle.
 func (c *compiler) readAhead() {
 	head := make(map[*Node]*Node) // of each node, the one that reads for it, or itself
 	for _, index := range c.graph.Order {
 		n := c.graph.Nodes[index]
-		if n.Schema.ReadsAhead == nil {
+		if n.Schema.AsksOf == nil {
 			continue
 		}
 		first := c.graph.headOf(n, head)
 		if head[n] = first; first != n {
 			first.Ahead = append(first.Ahead, n)
-		}
-	}
-	for _, n := range c.graph.Nodes {
-		if len(n.Ahead) > 0 {
-			c.report(c.prepare(n, element("nodes", n.Index)))
 		}
 	}
 }
@@ -51,15 +46,15 @@ func (g *Graph) headOf(n *Node, head map[*Node]*Node) *Node {
 		if at.writesAny(reads, g.Registry) {
 			return n
 		}
-		sharing := at.shares(n)
+		how := at.shares(n)
 		if !at.keepsRows() {
-			if sharing != Together {
+			if how != together {
 				return n
 			}
 			droppers = append(droppers, at)
 		}
 		elsewhere := func(dropper *Node) bool { return head[dropper] != at }
-		if sharing != Apart && head[at] == at && !slices.ContainsFunc(droppers, elsewhere) {
+		if how != apart && head[at] == at && !slices.ContainsFunc(droppers, elsewhere) {
 			return at
 		}
 	}
@@ -79,14 +74,21 @@ func (n *Node) keepsRows() bool {
 	return len(n.Inputs) == 1 && n.OnError != OnErrorPartial && n.Schema.KeepsRows != nil && n.Schema.KeepsRows(n)
 }
 
-// shares says how a node may read for a later one. The plan has to say the same about failures and time for both.
-func (n *Node) shares(later *Node) Sharing {
-	if n.Schema != later.Schema || n.OnError != later.OnError || n.Optional || later.Optional ||
+// shares says how a node may read for a later one. The plan has to say the same about failures and time for both. Two keys
+// in one call take longer than one, so a node with a timeout of its own does not share a call.
+func (n *Node) shares(later *Node) sharing {
+	if n.Schema.AsksOf == nil || n.Endpoint != later.Endpoint || n.OnError != later.OnError || n.Optional || later.Optional ||
 		n.OnDemand != later.OnDemand || n.Timeout != later.Timeout || n.Share != later.Share || n.Granted != later.Granted {
-		return Apart
+		return apart
 	}
-	if sharing := n.Schema.ReadsAhead(n, later); sharing != Beside || n.Share == 0 { // Two keys in one call take longer than one.
-		return sharing
+	asks, next := n.Schema.AsksOf(n), later.Schema.AsksOf(later)
+	switch {
+	case asks.Command == "" || next.Command == "" || asks.MayRefuse && n.Lenient():
+		return apart
+	case asks.Command == next.Command:
+		return together
+	case n.Timeout == 0 && n.Share == 0:
+		return beside
 	}
-	return Apart
+	return apart
 }

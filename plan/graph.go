@@ -80,7 +80,7 @@ type Node struct {
 	Granted   bool    // Timeout and Share are those of the policy: they do not hold if the request requires the node
 	AnswerBy  Percent // the share of the request's time after which the plan gives the node up, unless the request requires it
 
-	// Ahead has the later nodes for which a run of this one reads, too, each behind those before it: see OpSchema.ReadsAhead.
+	// Ahead has the later nodes for which a run of this one reads, too, each behind those before it: see OpSchema.AsksOf.
 	Ahead []*Node
 
 	// The state machine of a run starts from these, which follow from the fields above.

@@ -133,9 +133,19 @@ type OpSchema struct {
 	// RowsMax returns the most rows that a node makes from so many rows of its inputs, and of its node references if
 	// it inherits their columns; Unbounded stands for any number. Nil: no more than it gets.
 	RowsMax func(n *Node, in int64) int64
-	// ReadsAhead says how a node may read for a later one of the same op that gets all rows of the node's input. Such
-	// a node has Ahead set, and Prepare is called again for it. Nil: not at all.
-	ReadsAhead func(n, later *Node) Sharing
+	// AsksOf says what a node asks of each row of its only input. A node may then read for later ones that get all rows of its
+	// input: it has Ahead set. Nil: nodes of the op read for themselves.
+	AsksOf func(n *Node) Asking
+}
+
+// An Asking says what a node asks of each row. Immutable; any goroutine.
+type Asking struct {
+	// Command stands for the command and its key. Nodes of one endpoint with equal ones share a command for each row. With
+	// "" a node reads for itself.
+	Command string
+	// MayRefuse says that a value, or none, may fail the node. If the plan goes on without it, it would have read for others
+	// in vain.
+	MayRefuse bool
 }
 
 // TextIDs says how an op treats rows whose ids are texts (registry.Entity). Such rows have numbers in place of their

@@ -64,6 +64,12 @@ func (b *Batch) Begin(nargs int) {
 	b.buf = redcon.AppendArray(b.buf, nargs)
 }
 
+// begun begins a command of nargs arguments, which its caller appends encoded.
+func (b *Batch) begun(nargs int) {
+	b.start(0)
+	b.buf = redcon.AppendArray(b.buf, nargs)
+}
+
 // ArgString appends an argument, which may hold any bytes.
 func (b *Batch) ArgString(s string) {
 	b.arg()

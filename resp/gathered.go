@@ -33,6 +33,20 @@ func (g *Gathered) Set(i, n int, r Reply) {
 	g.all.list[i] = g.copyOf(r)
 }
 
+// setPart is Set for an array of elements from to to-1 of an array.
+func (g *Gathered) setPart(i, n int, r Reply, from, to int) {
+	g.room(n)
+	t := g.last()
+	before, entry := len(t.data), uint32(len(t.vals))
+	t.vals = append(t.vals, value{kind: Array, n: uint32(to - from)})
+	for k := from; k < to; k++ {
+		t.copyOf(r.At(k))
+	}
+	t.vals[entry].off = uint32(len(t.vals))
+	g.size += len(t.data) - before
+	g.all.list[i] = Reply{t, entry}
+}
+
 // Fail puts an error in place of the missing reply to command i of n: its Err returns err.
 func (g *Gathered) Fail(i, n int, err error) {
 	g.room(n)

@@ -112,9 +112,6 @@ func (r *Run) load(j *Job, node int, spec *task.Spec, limit int, start clock.Tim
 	c.Node, c.Limit = r.Req.Graph.Nodes[node], r.Shared.limit(limit)
 	j.spec, j.Started, j.Deadline, j.Ended = spec, start, r.State.nodeDeadline(c.Node, start), 0
 	env.Deadline = j.Deadline
-	if r.State.ahead != nil { // Usually no node reads ahead, and clear has left no Ahead.
-		env.Keep().Ahead = r.State.takeAhead(node)
-	}
 	c.Inputs, c.Refs = r.State.Gather(node, c.Inputs[:0], c.Refs[:0])
 }
 
@@ -149,9 +146,6 @@ func (r *Run) Fail(node int, err error, ended, now clock.Time) {
 // Succeed settles the node of j with the result of its body.
 func (r *Run) Succeed(j *Job) {
 	r.note(j)
-	if read := tasks.Env(&j.Ctx).Rare().ReadAhead; read != nil {
-		r.State.handOver(j.Ctx.Node.Index, read)
-	}
 	r.State.Succeed(j.Ctx.Node.Index, j.Out)
 }
 

@@ -218,6 +218,7 @@ func (r *run) free() {
 		r.Shared, r.orphaned = nil, false
 	} else {
 		r.Shared.Params = expr.Params{}
+		r.Shared.Given.Ahead.Clear()
 	}
 	if !r.kept.parked { // otherwise resumeParked still has it
 		r.engine.freeRuns.put(r)

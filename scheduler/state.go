@@ -56,7 +56,6 @@ type State struct {
 
 	optional   int            // optional nodes among those that run
 	ids        *rowset.IDDict // the ids that are texts; nil: none are
-	ahead      []any          // by node: what an earlier one has read for it; empty: nothing
 	incomplete []Completeness // what is missing in the answer so far
 	cached     []rowcache.Use // by node, what it has taken from memory; empty: no node has
 }
@@ -188,23 +187,6 @@ func (s *State) Succeed(node int, result rowset.RowSet) {
 	s.keep(node, result)
 	s.readyDependents(n)
 	s.standFor(n, result)
-}
-
-// handOver keeps what a running node has read for the nodes of its Ahead, in their order, until they start.
-func (s *State) handOver(node int, read []any) {
-	if s.ahead == nil {
-		s.ahead = make([]any, len(s.nodes))
-	}
-	for i, later := range s.graph.Nodes[node].Ahead {
-		s.ahead[later.Index] = read[i]
-	}
-}
-
-// takeAhead returns what an earlier node has read for a node, once; nil: nothing. It is called only if some node has
-// read ahead.
-func (s *State) takeAhead(node int) (read any) {
-	read, s.ahead[node] = s.ahead[node], nil
-	return read
 }
 
 // readyDependents readies the dependents that waited only for a node, which has its result now, or a stand-in.

@@ -40,10 +40,6 @@ type env struct {
 // rare is what most bodies do not need. It is apart because hundreds of nodes wait at a time, and each has a Ctx. It
 // belongs to the body, as its Ctx does.
 type rare struct {
-	// Ahead is what an earlier node has read for this one, and ReadAhead is what the body has read for the nodes of Node.Ahead,
-	// in their order; nil: nothing. Only the op knows what that is: see ReadsAhead.
-	Ahead     any
-	ReadAhead []any
 	Cached    rowcache.Use    // what the body of this node has taken from the engine's memory so far
 	shortfall Shortfall       // of this run's result, as the body says
 	context   context.Context // of this run; nil: the body has not asked for it
@@ -105,13 +101,13 @@ func (engine) NewTrustingCatalog(trusted []Spec, specs ...Spec) (*Catalog, error
 	return newCatalog(trusted, specs, false)
 }
 
-// ReadsAhead returns spec with a rule that says how its nodes read for later ones: see plan.OpSchema.ReadsAhead. The
-// body of a node with Node.Ahead may leave in Env.ReadAhead what it has read for later nodes. A body finds in
-// Env.Ahead what was read for it. If the earlier node has failed, or has read for other rows, the body reads by
-// itself.
-func (engine) ReadsAhead(spec Spec, rule func(n, later *plan.Node) plan.Sharing) Spec {
-	spec.readsAhead = rule
-	return spec
+// Head returns the first read of the earlier node for which r is asked what its node will read of the same rows; nil: its
+// node runs itself.
+func (engine) Head(r *Reads) Read {
+	if r.beside == nil {
+		return nil
+	}
+	return r.beside.asked[0].read
 }
 
 // BeginsInline reports whether a node of a spec may begin without a way to wait. If it has to wait, its error is
@@ -170,7 +166,7 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 			out, err = rowset.RowSet{}, panicOf(v)
 		}
 		if r := c.env.reads; r != nil && r.running && !r.resumes {
-			r.clear()
+			r.clear(c)
 		}
 	}()
 	c.spec = spec

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"time"
@@ -63,6 +64,14 @@ type Reads struct {
 	taken    []int  // keys that replies have brought, ascending
 	put      int    // of taken: so many are in memory
 	rest     bool   // the latest batch came from memory: others get their turns before the next one
+	answered int    // commands of the batch whose replies were taken
+	released int    // of held: so many were taken
+
+	given   *taskrun.ReadAhead // what an earlier node has read for this one; nil: nothing
+	numbers []int              // of the commands of given that a batch has asked
+	batch   resp.Batch         // to be looked for in given
+	ahead   *ahead             // what this node reads for later ones; nil before the first that does
+	beside  *Reads             // of the earlier node that asks what this one will read; nil: it runs itself
 
 	recall  *taskrun.Recall // nil before the first read of keys that may be in memory
 	places  []clearer       // of NewRead: the first are of this body, and the others are empty
@@ -147,6 +156,7 @@ func (r *Reads) run(c *Ctx, spec *Spec) (rowset.RowSet, error) {
 					return rowset.RowSet{}, err
 				}
 			}
+			r.leaveAhead(c)
 			r.from, r.to, r.rest, r.taken, r.put = 0, 0, false, r.taken[:0], 0
 		}
 		if r.wave == max(1, spec.Waves) {
@@ -158,16 +168,16 @@ func (r *Reads) run(c *Ctx, spec *Spec) (rowset.RowSet, error) {
 		if r.wave++; r.under == len(r.asked) {
 			return spec.Make(c, r)
 		}
+		if r.wave == 1 && c.env.Request != nil {
+			r.given = c.env.Request.Ahead.Take(c.Node.Index)
+		}
 	}
 }
 
 // read carries out one read, from where it is.
 func (r *Reads) read(c *Ctx, a *asked) error {
 	if a.keeps && r.from == 0 && r.to == 0 {
-		if r.recall == nil {
-			r.recall = new(taskrun.Recall)
-		}
-		a.keeps = r.recall.Open(c.env.Engine.Tables[a.endpoint.Index], c.env.Engine.Clock, c.env.Now, &c.env.Keep().Cached, a.rule)
+		a.keeps = r.open(c, a, &c.env.Keep().Cached)
 	}
 	for n := a.read.Keys(); r.from < n; r.from = r.to {
 		if r.to == r.from {
@@ -201,6 +211,14 @@ func (r *Reads) read(c *Ctx, a *asked) error {
 	return r.keep(c, a)
 }
 
+// open opens the memory for a read. It reports whether there is room for it.
+func (r *Reads) open(c *Ctx, a *asked, use *rowcache.Use) bool {
+	if r.recall == nil {
+		r.recall = new(taskrun.Recall)
+	}
+	return r.recall.Open(c.env.Engine.Tables[a.endpoint.Index], c.env.Engine.Clock, c.env.Now, use, a.rule)
+}
+
 // look looks for the keys of the batch in memory. Keys before the first miss are taken at once, and those behind it
 // are held until their turn. It may shorten the batch.
 func (r *Reads) look(a *asked) error {
@@ -227,61 +245,127 @@ func (r *Reads) look(a *asked) error {
 	return nil
 }
 
-// exchange asks Redis for the keys of the batch that are not in memory.
+// exchange has the keys of the batch that are not in memory from an earlier node, or asks Redis.
 func (r *Reads) exchange(c *Ctx, a *asked) error {
+	r.answered, r.released = 0, 0
+	if r.given != nil {
+		if there, err := r.takeGiven(a); there || err != nil {
+			r.rest = true
+			return err
+		}
+	}
 	if c.env.Waiter == nil {
 		return taskrun.ErrMustRead
 	}
-	redis := c.Redis(a.endpoint)
-	b := redis.NewBatch()
-	if a.keeps {
-		for _, k := range r.misses {
-			a.read.Ask(b, k, k+1)
+	r.askAhead(c, a)
+	for {
+		err := r.send(c, a)
+		if !errors.Is(err, resp.ErrTooLarge) || !r.reads() {
+			return err
 		}
-		r.recall.Sending()
-	} else {
-		a.read.Ask(b, r.from, r.to)
+		r.ahead.drop(c) // Each node reads for itself.
 	}
-	parts := redis.Parts(b)
-	for held := 0; parts.Next(); {
-		replies := parts.Replies()
-		for i, n := 0, replies.Len(); i < n; {
-			k, to := r.from+parts.From()+i, n
-			if a.keeps {
-				k, to = r.misses[parts.From()+i], i+1
-				if err := r.release(a, &held, k); err != nil {
-					return err
-				}
-			}
-			next, err := a.read.Take(replies, i, to, k)
-			if err != nil {
-				return err
-			}
-			if next < to {
-				if err := a.read.Refuse(replies.At(next), k+next-i); err != nil {
-					return err
-				}
-				next++
-			} else if a.keeps {
-				r.taken = append(r.taken, k)
-			}
-			i = next
-		}
-		if a.keeps && parts.left == 0 {
-			if err := r.release(a, &held, r.to); err != nil {
-				return err
-			}
-		}
-	}
-	return parts.Err()
 }
 
-// release takes the values that are held of keys before to, from number *next on.
-func (r *Reads) release(a *asked, next *int, to int) error {
-	for ; *next < len(r.held) && r.held[*next].key < to; *next++ {
-		h, from := r.held[*next], 0
-		if *next > 0 {
-			from = r.held[*next-1].end
+// appendTo appends the commands for the keys of the batch that are not in memory, from command number first on.
+func (r *Reads) appendTo(b *resp.Batch, a *asked, first int) {
+	if !a.keeps {
+		a.read.Ask(b, r.from+first, r.to)
+		return
+	}
+	for _, k := range r.misses[first:] {
+		a.read.Ask(b, k, k+1)
+	}
+}
+
+// send asks Redis for the keys of the batch that are neither in memory nor taken, and for those of later nodes.
+func (r *Reads) send(c *Ctx, a *asked) error {
+	redis, first, ahead := c.Redis(a.endpoint), r.answered, r.reads()
+	b := redis.NewBatch()
+	if ahead {
+		r.ahead.fill(r, a, b)
+	} else {
+		r.appendTo(b, a, first)
+	}
+	if a.keeps {
+		r.recall.Sending()
+	}
+	parts := redis.Parts(b)
+	for parts.Next() {
+		replies := parts.Replies()
+		if ahead {
+			replies = r.ahead.divide(replies, parts.From())
+		}
+		if err := r.take(a, replies, first+parts.From()); err != nil {
+			return err
+		}
+	}
+	if err := parts.Err(); err != nil {
+		return err
+	}
+	return r.release(a, r.to)
+}
+
+// takeGiven takes the batch from what an earlier node has read. It takes all or nothing.
+func (r *Reads) takeGiven(a *asked) (there bool, err error) {
+	g := r.given
+	if g.Endpoint != a.endpoint {
+		return false, nil
+	}
+	r.batch.Reset()
+	r.appendTo(&r.batch, a, 0)
+	if r.numbers, there = g.Find(&r.batch, r.numbers[:0]); !there || a.keeps && !r.recall.Accept(g) {
+		return false, nil
+	}
+	for i, n := 0, len(r.numbers); i < n; {
+		to := i + 1
+		for to < n && r.numbers[to] == r.numbers[to-1]+1 {
+			to++
+		}
+		if err := r.take(a, g.Replies.Replies().Slice(r.numbers[i], r.numbers[to-1]+1), i); err != nil {
+			return true, err
+		}
+		i = to
+	}
+	return true, r.release(a, r.to)
+}
+
+// take takes replies to the commands of the batch from number first on, and what is held of the keys before them.
+func (r *Reads) take(a *asked, replies resp.Replies, first int) error {
+	for i, n := 0, replies.Len(); i < n; r.answered = first + i {
+		k, to := r.from+first+i, n
+		if a.keeps {
+			k, to = r.misses[first+i], i+1
+			if err := r.release(a, k); err != nil {
+				return err
+			}
+		}
+		next, err := a.read.Take(replies, i, to, k)
+		if err != nil {
+			return err
+		}
+		if next < to {
+			if err := a.read.Refuse(replies.At(next), k+next-i); err != nil {
+				return err
+			}
+			next++
+		} else if a.keeps {
+			r.taken = append(r.taken, k)
+		}
+		i = next
+	}
+	return nil
+}
+
+// release takes the values that are held of keys before to.
+func (r *Reads) release(a *asked, to int) error {
+	if !a.keeps {
+		return nil
+	}
+	for ; r.released < len(r.held) && r.held[r.released].key < to; r.released++ {
+		h, from := r.held[r.released], 0
+		if r.released > 0 {
+			from = r.held[r.released-1].end
 		}
 		if err := a.read.Decode(r.bytes[from:h.end], h.key); err != nil {
 			return err
@@ -318,8 +402,8 @@ const (
 	keepBytes = 64 << 10
 )
 
-// clear ends the use of r by a body.
-func (r *Reads) clear() {
+// clear ends the use of r by a body of c.
+func (r *Reads) clear(c *Ctx) {
 	for _, p := range r.places[:r.used] {
 		p.clear()
 	}
@@ -327,6 +411,7 @@ func (r *Reads) clear() {
 		r.places = r.places[:0:0]
 	}
 	clear(r.asked)
+	r.endAhead(c)
 	if cap(r.misses) > keepKeys || cap(r.taken) > keepKeys || cap(r.held) > keepKeys || cap(r.bytes) > keepBytes {
 		r.misses, r.taken, r.held, r.bytes = nil, nil, nil, nil
 	}

@@ -59,6 +59,10 @@ type Spec struct {
 	Ask   func(c *Ctx, r *Reads, wave int) error
 	Waves int // zero: one
 	Make  func(c *Ctx, r *Reads) (rowset.RowSet, error)
+	// AsksOf says what a node asks of each row of its only input. An earlier node of the same rows may then read for it: Ask
+	// is called with the rows of that one, and adds one read. Of its rows Ask uses the columns of Reads only, and their ids. Nil:
+	// each node reads for itself.
+	AsksOf func(n *plan.Node) plan.Asking
 	// Place says where Run runs.
 	Place Place
 	// Cost returns how many rows a node of Place OnLoop makes in one go. A node that makes many rows runs on the CPU
@@ -102,9 +106,8 @@ type Spec struct {
 	// means that the shape explains everything.
 	Explain func(c *Ctx, out rowset.RowSet) Account
 
-	readsAhead   func(n, later *plan.Node) plan.Sharing // see engine.ReadsAhead
-	unchecked    bool                                   // nobody checks the result: see engine.NewTrustingCatalog
-	guardsInputs bool                                   // a run checks that the inputs stay as they are: see NewCatalog
+	unchecked    bool // nobody checks the result: see engine.NewTrustingCatalog
+	guardsInputs bool // a run checks that the inputs stay as they are: see NewCatalog
 }
 
 // Place says where a body runs. The task's author chooses it.

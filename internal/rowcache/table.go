@@ -103,6 +103,7 @@ type Table struct {
 	hashes  [FindMax]uint64
 	slots   [FindMax]slot // where their search begins
 	touched byte          // without meaning: the sum makes the processor load memory
+	peeks   bool          // its caller is Peek
 
 	seq    uint64   // invalidations so far
 	stamps []uint64 // by hash: the youngest invalidation of such a key
@@ -249,7 +250,7 @@ func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now
 			found[i] = nil
 			continue
 		}
-		if e[atUses] < usesMax {
+		if e[atUses] < usesMax && !t.peeks {
 			e[atUses]++
 		}
 		ages += now.Sub(sent)
@@ -264,6 +265,14 @@ func (t *Table) Find(text []byte, ends []int32, found [][]byte, shape Shape, now
 	t.stats.HitAge += float64(ages)
 	t.stats.Misses += uint64(len(ends) - hits)
 	return hits, old, least
+}
+
+// Peek is Find for a reader that takes no value: nothing counts as used, as found or as missed.
+func (t *Table) Peek(text []byte, ends []int32, found [][]byte, shape Shape, now, oldest clock.Time) {
+	stats := t.stats
+	t.peeks = true
+	t.Find(text, ends, found, shape, now, oldest)
+	t.stats, t.peeks = stats, false
 }
 
 // serves reports whether an entry may be used as far as the part of its key says.

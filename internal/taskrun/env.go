@@ -9,12 +9,14 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// A Request is what an engine gives to all bodies of a request. Zero fields mean that there is none. Immutable while one of them runs.
+// A Request is what an engine gives to all bodies of a request. Zero fields mean that there is none. Immutable while one of
+// them runs, but for Rows and Ahead, which any goroutine may use.
 type Request struct {
 	Rows      *RowBudget      // nil: no bound
 	Required  []int           // the indices of the nodes that the request requires: their results must be whole
 	Caller    context.Context // that the caller gave Rank; nil: none
 	Residents Residents       // the rows of plans that the engine keeps; nil: it keeps none
+	Ahead     Ahead           // what nodes have read for later ones
 }
 
 // An Engine is what an engine gives to all its bodies of one kind. Immutable.

@@ -54,25 +54,38 @@ type RecallRule struct {
 // Find looks for keys from to to-1, rowcache.FindMax at most: key appends key number i to dst. Nil stands for a key that is not
 // there. The values are views that are valid until the next Put, wait or call of Find.
 func (r *Recall) Find(from, to int, key func(dst []byte, i int) []byte) [][]byte {
-	now, oldest := r.now, clock.Time(0)
+	text, ends, now, oldest := r.keys(from, to, key)
+	if hits, old, least := r.table.Find(text, ends, r.found[:len(ends)], r.shape, now, oldest); hits > 0 {
+		r.use.Values += hits
+		r.use.Old += old
+		r.use.Age = max(r.use.Age, now.Sub(least))
+	}
+	return r.found[:len(ends)]
+}
+
+// Peek is Find for somebody who takes none of the values now. They do not count as used.
+func (r *Recall) Peek(from, to int, key func(dst []byte, i int) []byte) [][]byte {
+	text, ends, now, oldest := r.keys(from, to, key)
+	r.table.Peek(text, ends, r.found[:len(ends)], r.shape, now, oldest)
+	return r.found[:len(ends)]
+}
+
+// keys returns the texts of keys, where each ends, the present instant and that of the oldest value that counts.
+func (r *Recall) keys(from, to int, key func(dst []byte, i int) []byte) (text []byte, ends []int32, now, oldest clock.Time) {
+	now = r.now
 	if r.now = 0; now == 0 { // Values age while the node works and waits.
 		now = r.clock.Now()
 	}
 	if r.maxAge > 0 {
 		oldest = now.Add(-r.maxAge)
 	}
-	text, n := r.text[:0], to-from
-	for i := range n {
+	text = r.text[:0]
+	for i := range to - from {
 		text = key(text, from+i)
 		r.ends[i] = int32(len(text))
 	}
 	r.text = text
-	if hits, old, least := r.table.Find(text, r.ends[:n], r.found[:n], r.shape, now, oldest); hits > 0 {
-		r.use.Values += hits
-		r.use.Old += old
-		r.use.Age = max(r.use.Age, now.Sub(least))
-	}
-	return r.found[:n]
+	return text, r.ends[:to-from], now, oldest
 }
 
 // Sending notes that the node is about to send reads.
@@ -80,6 +93,24 @@ func (r *Recall) Sending() {
 	if r.sent == 0 {
 		r.token, r.sent = r.table.Token(), r.clock.Now()
 	}
+}
+
+// Leave has a ReadAhead tell the later node when its reads were sent: now, unless some were sent before.
+func (r *Recall) Leave(a *ReadAhead) {
+	r.Sending()
+	a.Token, a.Sent = r.token, r.sent
+}
+
+// Accept reports whether the node may keep the values of a ReadAhead, and accepts their age. What it keeps counts as sent
+// when the first of its reads was, whoever sent it.
+func (r *Recall) Accept(a *ReadAhead) bool {
+	if a.Sent == 0 || r.maxAge > 0 && a.Sent.Add(r.maxAge) < r.clock.Now() {
+		return false
+	}
+	if r.sent == 0 || a.Sent < r.sent {
+		r.token, r.sent = a.Token, a.Sent
+	}
+	return true
 }
 
 // Put keeps the value of a key from a read since Sending, unless encode refuses.

@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"slices"
-
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
@@ -24,17 +22,6 @@ func (d *distinctIDs) indexOf(pos int) int {
 		return pos
 	}
 	return int(d.at[pos])
-}
-
-// beginWith reports whether the first ids are these, in their order.
-func (d *distinctIDs) beginWith(values []int64, texts *rowset.IDTexts) bool {
-	if len(values) > len(d.values) {
-		return false
-	}
-	if texts == nil || d.texts == nil || texts.Shares(d.texts) { // Equal numbers mean the same.
-		return slices.Equal(values, d.values[:len(values)])
-	}
-	return slices.EqualFunc(values, d.values[:len(values)], func(a, b int64) bool { return texts.At(a) == d.texts.At(b) })
 }
 
 // distinctOf returns the values that the active rows of in fill into a key.

@@ -82,11 +82,12 @@ func askFrequencyCap(c *task.Ctx, r *task.Reads, _ int) error {
 	if c.Inputs[0].Len() == 0 {
 		return nil
 	}
-	d, err := c.Node.Prepared.(*preparedLookup).decoder(c, c.Inputs[0])
+	d, err := c.Node.Prepared.(*preparedLookup).decoder(c, r)
 	if err != nil {
 		return err
 	}
-	counters := &counterRead{lookupDecoder: d}
+	counters := task.NewRead[counterRead](r)
+	counters.lookupDecoder = d
 	d.keeps = r.Add(c, c.Node.Endpoint, &d.recall, counters)
 	return nil
 }

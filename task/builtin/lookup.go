@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -28,7 +29,7 @@ var lookupTypes = rowset.Types()
 // lookup reads values for each distinct id into typed columns.
 func lookup() task.Spec {
 	age := 0.001
-	return tasks.ReadsAhead(task.Spec{
+	return task.Spec{
 		Op:  "core::lookup",
 		Doc: "Reads columns of each row from Redis: from a hash, a JSON document, a string, or what a collection says of the row's id.",
 		Params: withRecallParams([]plan.ParamSchema{
@@ -65,10 +66,10 @@ func lookup() task.Spec {
 		Forgets:   true,
 		KeepsRows: func(n *plan.Node) bool { return n.Prepared.(*preparedLookup).missing != missingDrop },
 		Ask:       askLookup,
-		Waves:     2,
 		Make:      makeLookup,
+		AsksOf:    func(n *plan.Node) plan.Asking { return n.Prepared.(*preparedLookup).asks },
 		Reference: lookupReference(),
-	}, lookupSharing)
+	}
 }
 
 // lookupReference documents lookup.
@@ -118,7 +119,7 @@ type preparedLookup struct {
 	ageAt   int                 // position of the timestamp in keys
 	command *resp.Template      // for all requests; nil if the key depends on the request
 	recall  task.Recall
-	reads   []lookupRead // of a node that reads for later ones, too; nil: of any other
+	asks    plan.Asking
 }
 
 // lookupReads returns the columns of by and of the key, and the id if it is the offset of a bit. Elsewhere it becomes a text, as ids may be.
@@ -205,9 +206,7 @@ func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 	if prefix, suffix, ok := template.Literal(); ok {
 		l.command = l.kind.keyCommand(prefix, suffix, l.fields())
 	}
-	if len(n.Ahead) > 0 {
-		l.reads = readsOf(n, l)
-	}
+	l.asks = l.asksOf(template)
 	return l, nil
 }
 
@@ -228,41 +227,20 @@ func (l *preparedLookup) fields() []string {
 	return fields
 }
 
-func askLookup(c *task.Ctx, r *task.Reads, wave int) error {
-	l, in := c.Node.Prepared.(*preparedLookup), c.Inputs[0]
-	if wave > 0 {
-		if group, ok := r.At(0).(*lookupGroup); ok && group.tooLarge {
-			return l.readAlone(c, r)
-		}
-		return nil
+// asksOf returns what the node asks of each row. A command of a collection has many rows, so it is nobody's but the node's.
+func (l *preparedLookup) asksOf(template *plan.KeyTemplate) plan.Asking {
+	if l.kind.asks > 0 {
+		return plan.Asking{}
 	}
+	return plan.Asking{Command: fmt.Sprint(l.kind.command, template.Before, l.row, template.After), MayRefuse: l.missing == missingFail}
+}
+
+func askLookup(c *task.Ctx, r *task.Reads, _ int) error {
+	l, in := c.Node.Prepared.(*preparedLookup), c.Inputs[0]
 	if err := c.MakeRows(int64(in.Batch.Len())); err != nil { // a column is as long as the batch
 		return err
 	}
-	key, err := c.RedisKey(c.Node.Params.Template("key"))
-	if err != nil {
-		return err
-	}
-	ids := l.distinctOf(c, in, key)
-	if d, err := aheadOf(c, &ids); d != nil {
-		d.ids, d.there = ids, true
-		r.Add(c, c.Node.Endpoint, nil, d)
-		return err
-	}
-	if len(c.Node.Ahead) > 0 && len(ids.values) > 0 && !r.Keeps(c, c.Node.Endpoint, &l.recall) { // What is in memory needs no command.
-		group, err := newLookupGroup(c, l, key.OfTexts(ids.texts), &ids)
-		if err != nil {
-			return err
-		}
-		r.Add(c, c.Node.Endpoint, nil, group)
-		return nil
-	}
-	return l.readAlone(c, r)
-}
-
-// readAlone adds the read of what the node itself looks up.
-func (l *preparedLookup) readAlone(c *task.Ctx, r *task.Reads) error {
-	d, err := l.decoder(c, c.Inputs[0])
+	d, err := l.decoder(c, r)
 	if err != nil {
 		return err
 	}
@@ -280,9 +258,7 @@ func (l *preparedLookup) readAlone(c *task.Ctx, r *task.Reads) error {
 
 func makeLookup(c *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
 	var d *lookupDecoder
-	switch read := r.At(r.Len() - 1).(type) {
-	case *lookupGroup:
-		d = read.hand()
+	switch read := r.At(0).(type) {
 	case *memberRead:
 		d = read.d
 	case *lookupDecoder:
@@ -296,12 +272,29 @@ func makeLookup(c *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
 	return d.result(c.Inputs[0], columns), nil
 }
 
-// decoder returns a decoder of what the active rows of in look up.
-func (l *preparedLookup) decoder(c *task.Ctx, in rowset.RowSet) (*lookupDecoder, error) {
+// decoder returns a decoder of what the active rows look up.
+func (l *preparedLookup) decoder(c *task.Ctx, r *task.Reads) (*lookupDecoder, error) {
 	key, err := c.RedisKey(c.Node.Params.Template("key"))
 	if err != nil {
 		return nil, err
 	}
-	ids := l.distinctOf(c, in, key)
-	return newLookupDecoder(c, l, key.OfTexts(ids.texts), ids)
+	d := task.NewRead[lookupDecoder](r)
+	*d = lookupDecoder{preparedLookup: l, c: c, redis: c.Redis(c.Node.Endpoint), command: l.command}
+	if head, ok := tasks.Head(r).(*lookupDecoder); ok && slices.Equal(head.row, l.row) {
+		d.ids = head.ids // They fill in the same.
+	} else {
+		d.ids = l.distinctOf(c, c.Inputs[0], key)
+	}
+	d.key = key.OfTexts(d.ids.texts)
+	if d.command == nil && l.kind.asks == 0 {
+		d.command = l.kind.keyCommand(key.Prefix, key.Suffix, l.fields())
+	}
+	if l.maxAge > 0 {
+		now, ok := c.Params.Now()
+		if !ok {
+			return nil, task.Invalidf("max_age needs the time of the request, which is unknown")
+		}
+		d.oldest, d.newest = now-l.maxAge, now+stampAhead
+	}
+	return d, nil
 }

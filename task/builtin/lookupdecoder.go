@@ -25,7 +25,6 @@ type lookupDecoder struct {
 	newest  float64          // timestamps above it are malformed
 
 	ids     distinctIDs   // row i of the columns is of ids.values[i]; the last one may be of rows without an id
-	there   bool          // an earlier node has read the values
 	rows    int           // read so far
 	dropped rowset.Bitmap // of the ids whose rows are dropped; nil: none
 	stamps  int           // timestamps that are malformed
@@ -76,32 +75,19 @@ func (d *lookupDecoder) count() {
 	}
 }
 
-func newLookupDecoder(c *task.Ctx, l *preparedLookup, key task.RedisKey, ids distinctIDs) (*lookupDecoder, error) {
-	d := &lookupDecoder{
-		preparedLookup: l, c: c, redis: c.Redis(c.Node.Endpoint), key: key, command: l.command,
-		columns: make([]rowset.Builder, len(l.keys)), ids: ids,
+// begin makes the columns, before the first value is taken. A node that only says what it asks needs none.
+func (d *lookupDecoder) begin() {
+	if d.columns != nil {
+		return
 	}
-	if d.command == nil && l.kind.asks == 0 {
-		d.command = l.kind.keyCommand(key.Prefix, key.Suffix, l.fields())
+	d.columns = make([]rowset.Builder, len(d.preparedLookup.keys))
+	for i, key := range d.preparedLookup.keys {
+		d.columns[i] = rowset.NewBuilder(d.c.Memory, key, len(d.ids.values))
 	}
-	for i, key := range l.keys {
-		d.columns[i] = rowset.NewBuilder(c.Memory, key, len(ids.values))
-	}
-	if l.maxAge > 0 {
-		now, ok := c.Params.Now()
-		if !ok {
-			return nil, task.Invalidf("max_age needs the time of the request, which is unknown")
-		}
-		d.oldest, d.newest = now-l.maxAge, now+stampAhead
-	}
-	return d, nil
 }
 
 // Keys implements task.Read.
 func (d *lookupDecoder) Keys() int {
-	if d.there {
-		return 0
-	}
 	return len(d.ids.values)
 }
 
@@ -119,6 +105,7 @@ func (d *lookupDecoder) Ask(b *resp.Batch, from, to int) {
 
 // Take implements task.Read. It also takes replies of the wrong kind.
 func (d *lookupDecoder) Take(replies resp.Replies, at, to, k int) (next int, err error) {
+	d.begin()
 	for ; at < to; at++ {
 		if err := d.take(replies.At(at), d.ids.values[k]); err != nil {
 			return 0, err
@@ -152,13 +139,17 @@ func (d *lookupDecoder) Encode(dst []byte, k int) ([]byte, bool) {
 }
 
 // Decode implements task.Read.
-func (d *lookupDecoder) Decode(value []byte, k int) error { return d.takeKept(value, d.ids.values[k]) }
+func (d *lookupDecoder) Decode(value []byte, k int) error {
+	d.begin()
+	return d.takeKept(value, d.ids.values[k])
+}
 
 // end returns the columns, with a row for those without a key, if there are such. Nothing is read any more.
 func (d *lookupDecoder) end() ([]rowset.Column, error) {
 	if d.built != nil {
 		return d.built, nil
 	}
+	d.begin()
 	if d.ids.absent {
 		if err := d.noKey(); err != nil {
 			return nil, err

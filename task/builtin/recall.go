@@ -3,10 +3,14 @@ package builtin
 import (
 	"time"
 
+	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 )
+
+// tasks is the view that engines have of package task.
+var tasks = task.Engine(taskrun.Key{})
 
 // withRecallParams adds the parameters that say how old the values may be that a node reads.
 func withRecallParams(params ...plan.ParamSchema) []plan.ParamSchema {

@@ -1,0 +1,238 @@
+package task
+
+import (
+	"github.com/rankd/rankd/internal/rowcache"
+	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/resp"
+)
+
+// A node also asks for the later nodes that read of the same rows (plan.Node.Ahead):
+//
+//	item:{id} title ─▶ vm ─▶ item:{id} likes ─▶ stats:{id} views     HMGET item:7 title likes   one batch
+//	                                                                 HMGET stats:7 views
+//
+// The later nodes say by their Ask what that is. Their replies wait in the Ahead of the request, as they came, beside
+// the commands. A later node finds its reply by its command, so it does not matter which rows get there: of a row that
+// was dropped nobody asks, and for one that is new, the node asks by itself. Each node takes its own replies, so its
+// errors, counts and rows are its own.
+
+// ahead is what a node reads for later ones. Only the body of the node uses it.
+type ahead struct {
+	later []*laterRead // the first n are of this body; the others are free
+	n     int
+	on    bool // they are asked with the present read
+	done  bool // they were asked
+
+	asked resp.Batch // the commands of all
+	own   int        // of asked: those of the node itself, which come first
+	joint resp.Joint
+	mine  resp.Gathered // what answers the node itself, of a part
+}
+
+// laterRead is what a later node asks. Only the body that asks for it uses it.
+type laterRead struct {
+	ctx   Ctx // of the later node, but for all that it could change
+	reads Reads
+	next  int // the first key that was not asked
+	over  bool
+	left  *taskrun.ReadAhead
+	kept  rowcache.Use // of reads.recall, without meaning
+
+	first, commands int // of asked: its own of the present batch
+	base            int // of left: the first of these
+	got             int // replies in left
+}
+
+// reads reports whether the present read also asks for later nodes.
+func (r *Reads) reads() bool { return r.ahead != nil && r.ahead.on }
+
+// askAhead asks the later nodes what they will read, before the first batch of the node's first read leaves.
+func (r *Reads) askAhead(c *Ctx, a *asked) {
+	if len(c.Node.Ahead) == 0 || c.env.Request == nil || r.under > 0 {
+		return
+	}
+	if r.ahead == nil {
+		r.ahead = new(ahead)
+	}
+	h := r.ahead
+	if h.done {
+		return
+	}
+	h.done = true
+	for _, n := range c.Node.Ahead {
+		if h.n == len(h.later) {
+			h.later = append(h.later, new(laterRead))
+		}
+		l := h.later[h.n]
+		if h.n++; !l.ask(c, r, n) || l.reads.asked[0].endpoint != a.endpoint || l.reads.asked[0].read.Keys() == 0 {
+			l.end()
+			h.n--
+			continue
+		}
+		l.left = c.env.Request.Ahead.New()
+		l.left.Endpoint = a.endpoint
+	}
+	h.on = h.n > 0
+}
+
+// ask asks a later node. False means that it reads by itself: then it reports, too, what is wrong.
+func (l *laterRead) ask(c *Ctx, r *Reads, n *plan.Node) (ok bool) {
+	spec := n.Schema.Impl.(*Spec)
+	l.ctx = Ctx{Node: n, spec: spec, Inputs: c.Inputs, UserID: c.UserID, RequestID: c.RequestID, Params: c.Params, Registry: c.Registry,
+		Memory: c.Memory, env: env{Engine: c.env.Engine}}
+	l.next, l.over, l.got, l.reads.beside = 0, false, 0, r
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	if spec.Ask == nil || spec.Ask(&l.ctx, &l.reads, 0) != nil || len(l.reads.asked) != 1 {
+		return false
+	}
+	if b := &l.reads.asked[0]; b.keeps {
+		b.keeps = l.reads.open(&l.ctx, b, &l.kept)
+	}
+	return true
+}
+
+// end ends the use of l. Its memory waits for the next one.
+func (l *laterRead) end() {
+	l.ctx = Ctx{}
+	l.reads.beside = nil
+	l.reads.clear(nil)
+}
+
+// fill appends to b the commands for the keys of the batch of r that are not taken, and those of the later nodes.
+func (h *ahead) fill(r *Reads, a *asked, b *resp.Batch) {
+	h.asked.Reset()
+	r.appendTo(&h.asked, a, r.answered)
+	h.own = h.asked.Len()
+	h.joint.Begin(&h.asked)
+	for i := range h.later[:h.n] {
+		h.later[i].append(h, r.to, r.to == a.read.Keys())
+	}
+	h.joint.Write(b)
+}
+
+// append appends the commands for the keys of a later node up to number to, or for all if last. They all join the
+// batch, or the node reads by itself.
+func (l *laterRead) append(h *ahead, to int, last bool) {
+	a := &l.reads.asked[0]
+	if to = min(to, a.read.Keys()); last {
+		to = a.read.Keys()
+	}
+	l.first, l.commands = h.asked.Len(), 0
+	if l.over || l.next >= to {
+		return
+	}
+	if to-l.next > PartCommands {
+		l.over = true
+		return
+	}
+	if !a.keeps {
+		a.read.Ask(&h.asked, l.next, to)
+	}
+	for at := l.next; a.keeps && at < to; {
+		end := min(to, at+rowcache.FindMax)
+		for i, value := range l.reads.recall.Peek(at, end, a.read.Key) {
+			if value == nil {
+				a.read.Ask(&h.asked, at+i, at+i+1)
+			}
+		}
+		at = end
+	}
+	l.next = to
+	end := h.asked.Len()
+	if end > PartCommands && h.joint.More(l.first, end) > PartCommands-h.joint.Len() {
+		l.over = true
+		return
+	}
+	h.joint.Join(l.first, end)
+	l.commands, l.base = end-l.first, l.left.Commands.Len()
+	for i := l.first; i < end; i++ {
+		l.left.Commands.Copy(&h.asked, i)
+	}
+	if a.keeps && l.commands > 0 {
+		l.reads.recall.Leave(l.left)
+	}
+}
+
+// divide gives the later nodes what answers them of a part that begins with the reply to command from, and returns what
+// answers the node itself.
+func (h *ahead) divide(replies resp.Replies, from int) resp.Replies {
+	own, divided := max(0, min(replies.Len(), h.own-from)), false
+	for i := range replies.Len() {
+		divided = divided || i < own && h.joint.IsDivided(from+i)
+		reply := replies.At(i)
+		for k := h.joint.First(from + i); k >= 0; k = h.joint.Next(k) {
+			if k >= h.own {
+				h.leave(k, reply)
+			}
+		}
+	}
+	if !divided {
+		return replies.Slice(0, own)
+	}
+	h.mine.Reset()
+	for i := range own {
+		h.joint.Put(&h.mine, i, own, from+i, replies.At(i))
+	}
+	return h.mine.Replies()
+}
+
+// leave leaves the answer to command k of asked to the later node that asked.
+func (h *ahead) leave(k int, reply resp.Reply) {
+	for i := range h.later[:h.n] {
+		if l := h.later[i]; k >= l.first && k < l.first+l.commands {
+			h.joint.Put(&l.left.Replies, l.base+k-l.first, l.left.Commands.Len(), k, reply)
+			l.got++
+			return
+		}
+	}
+}
+
+// drop has the later nodes read by themselves.
+func (h *ahead) drop(c *Ctx) {
+	for i := range h.later[:h.n] {
+		l := h.later[i]
+		if l.left != nil {
+			c.env.Request.Ahead.Free(l.left)
+			l.left = nil
+		}
+		l.end()
+	}
+	h.n, h.on = 0, false
+}
+
+// leaveAhead leaves the later nodes what was read for them, once the read has ended.
+func (r *Reads) leaveAhead(c *Ctx) {
+	if !r.reads() {
+		return
+	}
+	for i := range r.ahead.later[:r.ahead.n] {
+		l := r.ahead.later[i]
+		if left := l.left; l.got > 0 && l.got == left.Commands.Len() {
+			c.env.Request.Ahead.Put(l.ctx.Node.Index, left)
+			l.left = nil
+		}
+	}
+	r.ahead.drop(c)
+}
+
+// endAhead ends the use of what a body has read for others, and of what others have read for it.
+func (r *Reads) endAhead(c *Ctx) {
+	if r.given != nil {
+		c.env.Request.Ahead.Free(r.given)
+		r.given = nil
+	}
+	if r.ahead == nil {
+		return
+	}
+	if r.ahead.on {
+		r.ahead.drop(c)
+	}
+	r.ahead.done = false
+	r.ahead.mine.Reset()
+	r.ahead.asked.Reset()
+}
