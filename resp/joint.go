@@ -45,17 +45,6 @@ func (j *Joint) Begin(asked *Batch) {
 // Len returns the number of commands to be sent.
 func (j *Joint) Len() int { return len(j.sent) }
 
-// More returns how many more commands are to be sent once commands from to to-1 of the batch join. It may count equal
-// ones among them twice.
-func (j *Joint) More(from, to int) (n int) {
-	for i := from; i < to; i++ {
-		if _, found := j.find(i); found < 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // Join has commands from to to-1 of the batch join.
 func (j *Joint) Join(from, to int) {
 	j.expect = max(j.expect, j.asked.replyBytes)

@@ -34,8 +34,8 @@ type ahead struct {
 type laterRead struct {
 	ctx   Ctx // of the later node, but for all that it could change
 	reads Reads
-	next  int // the first key that was not asked
-	over  bool
+	next  int  // the first key that was not asked
+	over  bool // nor are the others
 	left  *taskrun.ReadAhead
 	kept  rowcache.Use // of reads.recall, without meaning
 
@@ -70,7 +70,7 @@ func (r *Reads) askAhead(c *Ctx, a *asked) {
 			h.n--
 			continue
 		}
-		l.left = c.env.Request.Ahead.New()
+		l.left = r.newReadAhead()
 		l.left.Endpoint = a.endpoint
 	}
 	h.on = h.n > 0
@@ -100,7 +100,7 @@ func (l *laterRead) ask(c *Ctx, r *Reads, n *plan.Node) (ok bool) {
 func (l *laterRead) end() {
 	l.ctx = Ctx{}
 	l.reads.beside = nil
-	l.reads.clear(nil)
+	l.reads.clear()
 }
 
 // fill appends to b the commands for the keys of the batch of r that are not taken, and those of the later nodes.
@@ -110,24 +110,32 @@ func (h *ahead) fill(r *Reads, a *asked, b *resp.Batch) {
 	h.own = h.asked.Len()
 	h.joint.Begin(&h.asked)
 	for i := range h.later[:h.n] {
-		h.later[i].append(h, r.to, r.to == a.read.Keys())
+		if l := h.later[i]; !l.over {
+			l.append(h, r.to, r.to == a.read.Keys())
+		} else {
+			l.commands = 0
+		}
 	}
 	h.joint.Write(b)
 }
 
-// append appends the commands for the keys of a later node up to number to, or for all if last. They all join the
-// batch, or the node reads by itself.
+// append appends the commands for the keys of a later node up to number to, or for all if last. Those that have no room
+// beside the others are left to the node.
 func (l *laterRead) append(h *ahead, to int, last bool) {
 	a := &l.reads.asked[0]
-	if to = min(to, a.read.Keys()); last {
-		to = a.read.Keys()
+	n := a.read.Keys()
+	if to = min(to, n); last {
+		to = n
 	}
 	l.first, l.commands = h.asked.Len(), 0
-	if l.over || l.next >= to {
-		return
+	if room := PartCommands - l.first; to-l.next > room { // The node takes whole batches from what was read.
+		most := l.next + room
+		to, l.over = 0, true
+		for end := a.read.Batch(0); to < end && end <= most; end = a.read.Batch(to) {
+			to = end
+		}
 	}
-	if to-l.next > PartCommands {
-		l.over = true
+	if l.next >= to {
 		return
 	}
 	if !a.keeps {
@@ -144,10 +152,6 @@ func (l *laterRead) append(h *ahead, to int, last bool) {
 	}
 	l.next = to
 	end := h.asked.Len()
-	if end > PartCommands && h.joint.More(l.first, end) > PartCommands-h.joint.Len() {
-		l.over = true
-		return
-	}
 	h.joint.Join(l.first, end)
 	l.commands, l.base = end-l.first, l.left.Commands.Len()
 	for i := l.first; i < end; i++ {
@@ -192,17 +196,14 @@ func (h *ahead) leave(k int, reply resp.Reply) {
 	}
 }
 
-// drop has the later nodes read by themselves.
-func (h *ahead) drop(c *Ctx) {
-	for i := range h.later[:h.n] {
-		l := h.later[i]
-		if l.left != nil {
-			c.env.Request.Ahead.Free(l.left)
-			l.left = nil
-		}
+// dropAhead has the later nodes read by themselves.
+func (r *Reads) dropAhead() {
+	for _, l := range r.ahead.later[:r.ahead.n] {
+		r.free(l.left)
+		l.left = nil
 		l.end()
 	}
-	h.n, h.on = 0, false
+	r.ahead.n, r.ahead.on = 0, false
 }
 
 // leaveAhead leaves the later nodes what was read for them, once the read has ended.
@@ -210,29 +211,47 @@ func (r *Reads) leaveAhead(c *Ctx) {
 	if !r.reads() {
 		return
 	}
-	for i := range r.ahead.later[:r.ahead.n] {
-		l := r.ahead.later[i]
-		if left := l.left; l.got > 0 && l.got == left.Commands.Len() {
-			c.env.Request.Ahead.Put(l.ctx.Node.Index, left)
+	for _, l := range r.ahead.later[:r.ahead.n] {
+		if l.got > 0 && l.got == l.left.Commands.Len() {
+			c.env.Request.Ahead.Put(l.ctx.Node.Index, l.left)
 			l.left = nil
 		}
 	}
-	r.ahead.drop(c)
+	r.dropAhead()
 }
 
 // endAhead ends the use of what a body has read for others, and of what others have read for it.
-func (r *Reads) endAhead(c *Ctx) {
-	if r.given != nil {
-		c.env.Request.Ahead.Free(r.given)
-		r.given = nil
-	}
+func (r *Reads) endAhead() {
+	r.free(r.given)
+	r.given = nil
 	if r.ahead == nil {
 		return
 	}
 	if r.ahead.on {
-		r.ahead.drop(c)
+		r.dropAhead()
 	}
 	r.ahead.done = false
 	r.ahead.mine.Reset()
 	r.ahead.asked.Reset()
+}
+
+// spareMax is how many ReadAheads wait for their next use.
+const spareMax = 4
+
+// newReadAhead returns an empty one.
+func (r *Reads) newReadAhead() *taskrun.ReadAhead {
+	n := len(r.spare)
+	if n == 0 {
+		return new(taskrun.ReadAhead)
+	}
+	last := r.spare[n-1]
+	r.spare = r.spare[:n-1]
+	return last
+}
+
+// free takes one back; nil: none.
+func (r *Reads) free(a *taskrun.ReadAhead) {
+	if a != nil && len(r.spare) < spareMax && a.Reset() {
+		r.spare = append(r.spare, a)
+	}
 }

@@ -33,8 +33,10 @@ type env struct {
 	// Outside counts what came from outside and could not be used. Nil counts nothing.
 	Outside *Outside
 
-	rare  *rare  // of this Ctx; nil before the first body that needs it
-	reads *Reads // of all bodies of this Ctx, one after the other; nil before the first that asks
+	// Reads are those of the bodies of this Ctx, one after the other; nil before the first that asks.
+	Reads *Reads
+
+	rare *rare // of this Ctx; nil before the first body that needs it
 }
 
 // rare is what most bodies do not need. It is apart because hundreds of nodes wait at a time, and each has a Ctx. It
@@ -165,12 +167,12 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 		if v := recover(); v != nil {
 			out, err = rowset.RowSet{}, panicOf(v)
 		}
-		if r := c.env.reads; r != nil && r.running && !r.resumes {
-			r.clear(c)
+		if r := c.env.Reads; r != nil && r.running && !r.resumes {
+			r.clear()
 		}
 	}()
 	c.spec = spec
-	if resumes := c.env.reads != nil && c.env.reads.resumes; !resumes {
+	if resumes := c.env.Reads != nil && c.env.Reads.resumes; !resumes {
 		c.counted = 0
 		if kept := c.env.rare; kept != nil {
 			kept.shortfall, kept.Cached = Shortfall{}, rowcache.Use{}

@@ -71,7 +71,8 @@ type Reads struct {
 	numbers []int              // of the commands of given that a batch has asked
 	batch   resp.Batch         // to be looked for in given
 	ahead   *ahead             // what this node reads for later ones; nil before the first that does
-	beside  *Reads             // of the earlier node that asks what this one will read; nil: it runs itself
+	spare   []*taskrun.ReadAhead
+	beside  *Reads // of the earlier node that asks what this one will read; nil: it runs itself
 
 	recall  *taskrun.Recall // nil before the first read of keys that may be in memory
 	places  []clearer       // of NewRead: the first are of this body, and the others are empty
@@ -189,6 +190,9 @@ func (r *Reads) read(c *Ctx, a *asked) error {
 			if r.rest, r.to = false, a.read.Batch(r.from); r.to == r.from {
 				break
 			}
+			if n := len(c.Node.Ahead); n > 0 { // Their commands leave with it.
+				r.to = min(r.to, r.from+PartCommands/(n+1))
+			}
 			if a.keeps {
 				if err := r.look(a); err != nil {
 					return err
@@ -263,7 +267,7 @@ func (r *Reads) exchange(c *Ctx, a *asked) error {
 		if !errors.Is(err, resp.ErrTooLarge) || !r.reads() {
 			return err
 		}
-		r.ahead.drop(c) // Each node reads for itself.
+		r.dropAhead() // Each node reads for itself.
 	}
 }
 
@@ -314,7 +318,7 @@ func (r *Reads) takeGiven(a *asked) (there bool, err error) {
 	}
 	r.batch.Reset()
 	r.appendTo(&r.batch, a, 0)
-	if r.numbers, there = g.Find(&r.batch, r.numbers[:0]); !there || a.keeps && !r.recall.Accept(g) {
+	if r.numbers = g.Find(&r.batch, r.numbers[:0]); len(r.numbers) < r.batch.Len() || a.keeps && !r.recall.Accept(g) {
 		return false, nil
 	}
 	for i, n := 0, len(r.numbers); i < n; {
@@ -402,8 +406,8 @@ const (
 	keepBytes = 64 << 10
 )
 
-// clear ends the use of r by a body of c.
-func (r *Reads) clear(c *Ctx) {
+// clear ends the use of r by a body.
+func (r *Reads) clear() {
 	for _, p := range r.places[:r.used] {
 		p.clear()
 	}
@@ -411,7 +415,7 @@ func (r *Reads) clear(c *Ctx) {
 		r.places = r.places[:0:0]
 	}
 	clear(r.asked)
-	r.endAhead(c)
+	r.endAhead()
 	if cap(r.misses) > keepKeys || cap(r.taken) > keepKeys || cap(r.held) > keepKeys || cap(r.bytes) > keepBytes {
 		r.misses, r.taken, r.held, r.bytes = nil, nil, nil, nil
 	}
@@ -422,10 +426,10 @@ func (r *Reads) clear(c *Ctx) {
 // read runs a body that asks and makes, or goes on with it. The end of the run clears the reads, also after a panic: see
 // Invoke.
 func (c *Ctx) read(spec *Spec) (out rowset.RowSet, err error) {
-	r := c.env.reads
+	r := c.env.Reads
 	if r == nil {
 		r = new(Reads)
-		c.env.reads = r
+		c.env.Reads = r
 	}
 	r.running, r.resumes = true, false
 	out, err = r.run(c, spec)

@@ -24,25 +24,37 @@ type ReadAhead struct {
 	next int // commands before it were found already, or passed over
 }
 
-// Find looks for all commands of a batch, in their order, behind those that it has found before. It appends their
-// numbers to dst. ok is false if one is not there: then nothing further is found.
-func (a *ReadAhead) Find(b *resp.Batch, dst []int) (numbers []int, ok bool) {
+// Find looks for the commands of a batch, in their order, behind those that it has found before. It appends their
+// numbers to dst, up to the first one that is not there: then nothing further is found.
+func (a *ReadAhead) Find(b *resp.Batch, dst []int) (numbers []int) {
 	at := a.next
-	a.next = a.Commands.Len()
 	for i := range b.Len() {
-		for want := b.Span(i, i+1); ; at++ {
-			if at >= a.Commands.Len() {
-				return dst, false
-			}
-			if bytes.Equal(a.Commands.Span(at, at+1), want) {
-				break
-			}
+		want := b.Span(i, i+1)
+		for at < a.Commands.Len() && !bytes.Equal(a.Commands.Span(at, at+1), want) {
+			at++
+		}
+		if at == a.Commands.Len() {
+			break
 		}
 		dst = append(dst, at)
 		at++
 	}
 	a.next = at
-	return dst, true
+	return dst
+}
+
+// keepBytes is the most bytes of replies whose memory is used again.
+const keepBytes = 256 << 10
+
+// Reset empties a, whose replies nobody looks at any more. It reports whether its memory is worth keeping.
+func (a *ReadAhead) Reset() bool {
+	if a.Replies.Size() > keepBytes {
+		return false
+	}
+	a.Commands.Shrink(keepBytes)
+	a.Replies.Reset()
+	a.Endpoint, a.Token, a.Sent, a.next = nil, 0, 0, 0
+	return true
 }
 
 // Ahead holds what nodes of a request have read for later ones until those take it. A node that was given up may leave
@@ -50,32 +62,13 @@ func (a *ReadAhead) Find(b *resp.Batch, dst []int) (numbers []int, ok bool) {
 type Ahead struct {
 	held  atomic.Int32 // of reads
 	mu    sync.Mutex
-	reads []heldAhead  // guarded by mu
-	spare []*ReadAhead // for New; guarded by mu
+	reads []heldAhead // guarded by mu
 }
 
 // heldAhead is what waits for a node. Guarded by the Ahead's mu.
 type heldAhead struct {
 	node int
 	read *ReadAhead
-}
-
-// The most that an Ahead keeps for its next use.
-const (
-	spareMax      = 8
-	spareBytesMax = 256 << 10
-)
-
-// New returns an empty ReadAhead. It may have the memory of one that was freed.
-func (a *Ahead) New() *ReadAhead {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if n := len(a.spare); n > 0 {
-		r := a.spare[n-1]
-		a.spare = a.spare[:n-1]
-		return r
-	}
-	return new(ReadAhead)
 }
 
 // Put leaves r to a node. It is not the caller's any more.
@@ -103,33 +96,13 @@ func (a *Ahead) Take(node int) *ReadAhead {
 	return r
 }
 
-// Free takes a ReadAhead back whose replies nobody looks at any more.
-func (a *Ahead) Free(r *ReadAhead) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.free(r)
-}
-
-func (a *Ahead) free(r *ReadAhead) {
-	if len(a.spare) == spareMax || r.Replies.Size() > spareBytesMax {
-		return
-	}
-	r.Commands.Shrink(spareBytesMax)
-	r.Replies.Reset()
-	r.Endpoint, r.Token, r.Sent, r.next = nil, 0, 0, 0
-	a.spare = append(a.spare, r)
-}
-
-// Clear ends a request, of which no body runs: what nobody has taken is free.
+// Clear ends a request, of which no body runs. It drops what nobody has taken.
 func (a *Ahead) Clear() {
 	if a.held.Load() == 0 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, h := range a.reads {
-		a.free(h.read)
-	}
 	clear(a.reads)
 	a.reads = a.reads[:0]
 	a.held.Store(0)

@@ -260,8 +260,10 @@ func (j *job) invoke(w *waiter) {
 	}
 	defer context.AfterFunc(e.stopped, func() { j.cancel.Cancel(scheduler.ErrShuttingDown) })()
 	j.Err = task.ErrGoexit
-	tasks.Env(&j.Ctx).Waiter = w
+	env := tasks.Env(&j.Ctx)
+	env.Waiter, env.Reads = w, w.reads
 	j.Steps(nil)
+	w.reads, env.Reads = env.Reads, nil
 	switch err := j.Err; {
 	case j.Late(true):
 		j.Err = r.TimedOut(&j.Job, j.Ended)

@@ -11,6 +11,7 @@ import (
 	"github.com/rankd/rankd/resp"
 	respblocking "github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -21,6 +22,7 @@ type waiter struct {
 	job      *job // whose body it is
 	batch    resp.Batch
 	replies  respblocking.ReplyBuffer
+	reads    *task.Reads  // of its bodies, one after the other; nil before the first that asks
 	part     resp.Replies // for Next
 	endpoint int          // of the call under way, if it is recorded
 }

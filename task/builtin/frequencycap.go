@@ -37,6 +37,7 @@ func frequencyCap() task.Spec {
 		Prepare: prepareFrequencyCap,
 		Ask:     askFrequencyCap,
 		Make:    makeFrequencyCap,
+		AsksOf:  asksOfLookup,
 		Explain: explainFrequencyCap,
 		Reference: task.Reference{
 			Text: "`frequencyCap` drops a row if the number in the string at its `key` is `max` or more. A key that does not exist counts as 0.\n\n" +
@@ -46,7 +47,7 @@ func frequencyCap() task.Spec {
 				"Counters change often, so each request reads them anew, unless `fresh` is false: then they may come from " +
 				"[the engine's memory](../../cache.md), at most `cache_age` old. `fail_open` is that of [exclude](exclude.md).",
 			Reads:      "The columns in `key`.",
-			Redis:      "`GET` for each distinct key: up to 4,096 in one round trip. Without rows it sends no command. Equal reads of several requests become one.",
+			Redis:      "`GET` for each distinct key: up to 4,096 in one round trip. Without rows it sends no command. Equal reads of several requests become one. A lookup of the same rows before it may ask for it, too: see [Redis](../../redis.md#lookups-of-a-chain-leave-together).",
 			Order:      "The rows that stay keep their order.",
 			Nulls:      "A row stays if a column in its `key` is null.",
 			Empty:      "The result of an input without rows has none.",
@@ -72,6 +73,7 @@ func prepareFrequencyCap(n *plan.Node, _ *registry.Registry) (any, error) {
 	l := &preparedLookup{keys: []*registry.Key{{Name: "counter", Type: registry.Float, Default: 0.0}}, missing: missingDefault, row: slices.Clone(template.Row)}
 	l.kind = &lookupKinds[slices.Index(lookupKindNames(), "counter")]
 	l.recall = recallRule(n, l.kind.shape(l.keys), template.Start())
+	l.asks = l.asksOf(template)
 	if prefix, suffix, ok := template.Literal(); ok {
 		l.command = l.kind.keyCommand(prefix, suffix, nil)
 	}

@@ -67,7 +67,7 @@ func lookup() task.Spec {
 		KeepsRows: func(n *plan.Node) bool { return n.Prepared.(*preparedLookup).missing != missingDrop },
 		Ask:       askLookup,
 		Make:      makeLookup,
-		AsksOf:    func(n *plan.Node) plan.Asking { return n.Prepared.(*preparedLookup).asks },
+		AsksOf:    asksOfLookup,
 		Reference: lookupReference(),
 	}
 }
@@ -226,6 +226,9 @@ func (l *preparedLookup) fields() []string {
 	}
 	return fields
 }
+
+// asksOfLookup is the AsksOf of tasks that look up.
+func asksOfLookup(n *plan.Node) plan.Asking { return n.Prepared.(*preparedLookup).asks }
 
 // asksOf returns what the node asks of each row. A command of a collection has many rows, so it is nobody's but the node's.
 func (l *preparedLookup) asksOf(template *plan.KeyTemplate) plan.Asking {
