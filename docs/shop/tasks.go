@@ -11,7 +11,7 @@ import (
 )
 
 // tasks returns the program's own tasks.
-func tasks() []task.Spec { return []task.Spec{distinct(), activity()} }
+func tasks() []task.Spec { return []task.Spec{distinct(), activity(), fans()} }
 
 // distinct keeps the first row of each id.
 func distinct() task.Spec {

@@ -56,6 +56,35 @@ func TestActivityFails(t *testing.T) {
 	}
 }
 
+func TestFans(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		reply any
+		want  any
+		text  string
+	}{
+		{"a list", 3, 3.0, ""},
+		{"no list", 0, 0.0, ""},
+		{"a reply of the wrong kind", "three", nil, "LLEN fans:5: reply is bulk string, want integer"},
+		{"an error reply", errors.New("WRONGTYPE"), nil, "WRONGTYPE"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, err := rankdtest.Run(fans(), rankdtest.Case{
+				Params: map[string]any{"endpoint": "ep_0001", "out_key": 2002},
+				Inputs: rankdtest.Inputs(rankdtest.Rows(5, 7)),
+				Redis:  rankdtest.Replies(map[string]any{"LLEN fans:5": tt.reply, "LLEN fans:7": 1}),
+			})
+			if tt.text != "" {
+				assert.ErrorIs(t, err, task.ErrRedis)
+				assert.ErrorContains(t, err, tt.text)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, []any{tt.want, 1.0}, rankdtest.Values(out, 2002))
+		})
+	}
+}
+
 func TestProgram(t *testing.T) {
 	redis, err := rankdtest.StartRedis()
 	require.NoError(t, err)
