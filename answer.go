@@ -44,7 +44,11 @@ func (a *Answer) Version() Version {
 	if a.graph == nil {
 		return Version{}
 	}
-	return a.generation.Version(a.graph, a.alias, a.side)
+	v := a.generation.Version(a.graph, a.alias, a.side)
+	if f := a.result.Instead(); f != nil {
+		v.InsteadOf = f.Of.Name
+	}
+	return v
 }
 
 // Version says which plan has answered a request, of which generation, and which side of an alias that is.
@@ -169,7 +173,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.outputs(),
 		Deltas: a.SchemaDeltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
-		Completeness: a.Completeness(), BelowMinimum: a.BelowMinimum(), IDTexts: a.result.IDTexts(), OutputNames: a.result.OutputNames(),
+		Completeness: a.Completeness(), BelowMinimum: a.BelowMinimum(), Fallback: a.Fallback(), IDTexts: a.result.IDTexts(), OutputNames: a.result.OutputNames(),
 	}
 	if a.versioned {
 		v := a.Version()
@@ -548,6 +552,19 @@ func (a *Answer) BelowMinimum() (all []BelowMinimum) {
 		all = append(all, BelowMinimum{Output: a.graph.OutputName(s.Output), Rows: s.Rows, MinRows: s.MinRows})
 	}
 	return all
+}
+
+// Fallback says that another plan has answered than the request asked for.
+type Fallback = request.Fallback
+
+// Fallback says which plan has answered in place of the one that was asked for, and why. It is nil if that one has
+// answered itself.
+func (a *Answer) Fallback() *Fallback {
+	f := a.result.Instead()
+	if f == nil {
+		return nil
+	}
+	return &Fallback{Plan: a.Plan, InsteadOf: f.Of.Name, Reason: failureOf(f.Err, textNode).text, Err: f.Err}
 }
 
 // Degraded reports whether something is missing in the answer: Completeness says what.

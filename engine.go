@@ -45,7 +45,7 @@ type Engine struct {
 
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 
-	malformed malformedLog
+	told      toldLog
 	lines     *fileio.Lines // that requests cause
 	untracked untracked
 	drift     drift.Watch
@@ -434,7 +434,7 @@ func (e *Engine) ask(ctx context.Context, g *generation.Generation, graph *plan.
 		c.free()
 		return nil, err
 	}
-	c.Mode, c.sampled, c.Record = OffloadAll, false, trace.Off
+	c.Mode, c.sampled, c.Record, c.Fallback = OffloadAll, false, trace.Off, nil // An answer of another plan says nothing of this one.
 	if limit > 0 {
 		c.Deadline = c.Arrived.Add(limit)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -191,8 +192,14 @@ func (c *call) aliasName() string {
 	return c.alias.Name
 }
 
-// version says which plan the request runs.
-func (c *call) version() Version { return c.generation.Version(c.Graph, c.alias, c.side) }
+// version says which plan the request runs, or has run in the end.
+func (c *call) version(instead *scheduler.Instead) Version {
+	v := c.generation.Version(c.Graph, c.alias, c.side)
+	if instead != nil {
+		v.InsteadOf = instead.Of.Name
+	}
+	return v
+}
 
 // start starts a request for the plan graph. A nil plan means the synthetic answer. planErr says why there
 // is not a plan. The error is an *Error, and done is then never called.
@@ -210,7 +217,7 @@ func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 	}
 	if err := c.engine.scheduler.Submit(&c.Execution, c.deliverFn); err != nil {
 		failed := runError(r.ID, err, graph)
-		failed.version = c.version()
+		failed.version = c.version(nil)
 		c.free()
 		return failed
 	}
@@ -254,11 +261,20 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if bad := givenInts(r.ID, graph, params); bad != nil {
 		return bad
 	}
+	resident, texts := graph != nil && len(graph.Resident) > 0, graph != nil && graph.TextIDs
+	if fallback := c.generation.Fallback(graph); fallback != nil && len(r.Require) == 0 { // whose nodes are of this plan
+		if bad := givenInts(r.ID, fallback, params); bad != nil {
+			bad.Detail = "plan " + fallback.Name + ", which answers in place of plan " + graph.Name + " if that has too few rows: " + bad.Detail
+			return bad
+		}
+		c.Fallback = fallback
+		resident = resident || len(fallback.Resident) > 0
+	}
 	var kept *rowset.IDDict
-	if graph != nil && len(graph.Resident) > 0 {
+	if resident {
 		c.Residents, kept = c.generation.Snapshot()
 	}
-	if graph != nil && graph.TextIDs {
+	if texts {
 		params.SetIDs(kept.Extend())
 	}
 	c.Flow = r.Flow
@@ -278,7 +294,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 
 // givenInts returns the *Error of a request without an integer that the plan leaves to requests, or with one out of
 // bounds.
-func givenInts(id string, graph *plan.Graph, params *expr.Params) error {
+func givenInts(id string, graph *plan.Graph, params *expr.Params) *Error {
 	if graph == nil {
 		return nil
 	}
@@ -417,20 +433,19 @@ func (c *call) outcome(result *scheduler.Result) (a *Answer, err error) {
 	}()
 	recording, elapsed := c.recording(result), e.ended(result).Sub(c.Arrived)
 	if result.Err != nil {
-		failed := c.failed(result.Err)
+		failed := c.failed(result.Err, result.Instead())
 		failed.Elapsed, failed.QueueDelay, failed.Cost, failed.recording = elapsed, result.QueueDelay, result.Cost, recording
 		return nil, failed
 	}
 	if c.Graph != nil {
-		e.logMalformed(c.Graph.Name, result)
-		e.logBelowMinimum(c.Graph, result)
+		e.logLacking(c.Graph, result)
 	}
 	a = &Answer{
 		RequestID: c.RequestID, Elapsed: elapsed, generation: c.generation, result: result, showDeltas: c.Deltas, recording: recording,
 	}
 	if c.Graph != nil {
 		a.Plan, a.graph, a.alias, a.side, a.versioned = c.Graph.Name, c.Graph, c.alias, c.side, c.versioned
-		if c.drift != nil {
+		if c.drift != nil && result.Instead() == nil { // It is of the plan that was asked for.
 			c.drift.Count(c.Graph, result.Rows())
 		}
 		if c.explain.Asked() {
@@ -453,13 +468,16 @@ func (in Intake) Contain(requestID string, fn func()) (err error) {
 }
 
 // failed returns the *Error for the error of a run.
-func (c *call) failed(err error) *Error {
+func (c *call) failed(err error, instead *scheduler.Instead) *Error {
 	if err == scheduler.ErrAbandoned {
 		return cancelled(c.RequestID, c.Context)
 	}
 	e := runError(c.RequestID, err, c.Graph)
 	if c.Graph != nil {
-		e.version = c.version()
+		e.version = c.version(instead)
+	}
+	if instead != nil {
+		e.Detail = fmt.Sprintf("plan %s, in place of plan %s (%s): %s", c.Graph.Name, instead.Of.Name, oneLine(instead.Err.Error()), e.Detail)
 	}
 	if late := (*scheduler.TimeoutError)(nil); c.shortened && errors.As(err, &late) && late.OfRequest() {
 		e.causes = append(e.causes, context.DeadlineExceeded, context.Cause(c.Context))
@@ -491,7 +509,7 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if r == nil {
 		return nil
 	}
-	r.PlanVersion = c.version()
+	r.PlanVersion = c.version(result.Instead())
 	r.Context, r.RequestID, r.At = c.Context, c.RequestID, c.date.Truncate(time.Microsecond).UTC()
 	if c.sampled {
 		c.engine.emit(r)
@@ -520,61 +538,85 @@ func (e *Engine) emit(r *trace.Recording) {
 	e.options.TraceSink.Take(r)
 }
 
-// malformedEvery is how often the log mentions the ids that one node of a plan could not read.
-const malformedEvery = time.Minute
+// toldEvery is how often the log says the same of one plan, or of one of its nodes.
+const toldEvery = time.Minute
 
-// malformedMax is the number of nodes at which a malformedLog forgets what it has logged.
-const malformedMax = 1024
+// toldMax is the number of things at which a toldLog forgets what it has logged.
+const toldMax = 1024
 
-// malformedLog says which nodes the log need not mention yet. Any goroutine.
-type malformedLog struct {
+// toldLog says what the log need not mention yet. Any goroutine.
+type toldLog struct {
 	mu   sync.Mutex
-	next map[malformedNode]clock.Time // when the log may mention a node again; guarded by mu
+	next map[told]clock.Time // when the log may mention it again; guarded by mu
 }
 
-// malformedNode is a node of a plan, by its name and its id. Immutable.
-type malformedNode struct{ plan, node string }
+// told is a message about a plan, or about the node of that id. Immutable.
+type told struct{ plan, node, message string }
 
-// due reports whether the log should mention a node now.
-func (l *malformedLog) due(n malformedNode, now clock.Time) bool {
+// due reports whether the log should say that now.
+func (l *toldLog) due(t told, now clock.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if next, told := l.next[n]; told && now < next {
+	if next, told := l.next[t]; told && now < next {
 		return false
 	}
-	if l.next == nil || len(l.next) >= malformedMax {
-		l.next = make(map[malformedNode]clock.Time)
+	if l.next == nil || len(l.next) >= toldMax {
+		l.next = make(map[told]clock.Time)
 	}
-	l.next[n] = now.Add(malformedEvery)
+	l.next[t] = now.Add(toldEvery)
 	return true
 }
 
-// logBelowMinimum writes a line for the first output with too few rows, at most once in malformedEvery for a plan.
-func (e *Engine) logBelowMinimum(g *plan.Graph, result *scheduler.Result) {
-	short := result.Short()
-	if short == nil || !e.malformed.due(malformedNode{plan: g.Name}, e.clock.Now()) {
+// say writes a line about a plan, or about one of its nodes, at most once in toldEvery. It calls attrs only then, and does not wait for
+// the log.
+func (e *Engine) say(level slog.Level, message, name string, n *plan.Node, attrs func() []slog.Attr) {
+	t := told{plan: name, message: message}
+	if n != nil {
+		t.node = n.ID
+	}
+	if !e.told.due(t, e.clock.Now()) {
 		return
 	}
-	attrs := []slog.Attr{
-		slog.String("plan", g.Name), slog.String("output", g.OutputName(short[0].Output)), slog.Int("rows", short[0].Rows),
-		slog.Int("min_rows", short[0].MinRows), slog.Bool("degraded", result.Degraded()),
+	all := []slog.Attr{slog.String("plan", name)}
+	if n != nil {
+		all = append(all, slog.String("node", n.ID), slog.String("op", n.Op), slog.String("label", n.Trace))
 	}
-	e.lines.Put(slog.LevelWarn, "an answer is below minimum", func() []slog.Attr { return attrs })
+	all = append(all, attrs()...)
+	e.lines.Put(level, message, func() []slog.Attr { return all })
 }
 
-// logMalformed writes a line for each node that could not read ids, at most once in malformedEvery. It does not wait for the log.
-func (e *Engine) logMalformed(plan string, result *scheduler.Result) {
-	for _, c := range result.Completeness() {
-		if m := c.Malformed; m != nil && e.malformed.due(malformedNode{plan, c.Node.ID}, e.clock.Now()) {
+// logLacking writes the lines of an answer that is not complete: what nodes could not read or lack, and what the answer has too few of.
+func (e *Engine) logLacking(g *plan.Graph, result *scheduler.Result) {
+	for _, n := range result.Completeness() {
+		if m := n.Malformed; m != nil {
 			what := "entries are not ids"
 			if m.Values {
 				what = "values are not of their type"
 			}
-			attrs := []slog.Attr{
-				slog.String("plan", plan), slog.String("node", c.Node.ID), slog.String("op", c.Node.Op), slog.String("label", c.Node.Trace),
-				slog.Int("malformed", m.Count), slog.Int("of", m.Of), slog.String("first", m.First), slog.String("key", m.Key),
-			}
-			e.lines.Put(slog.LevelWarn, what, func() []slog.Attr { return attrs })
+			e.say(slog.LevelWarn, what, g.Name, n.Node, func() []slog.Attr {
+				return []slog.Attr{slog.Int("malformed", m.Count), slog.Int("of", m.Of), slog.String("first", m.First), slog.String("key", m.Key)}
+			})
 		}
+		if n.Status != NodeOK {
+			e.say(slog.LevelWarn, "an answer is degraded", g.Name, n.Node, func() []slog.Attr {
+				return []slog.Attr{slog.String("status", string(n.Status)), slog.Int("dropped", n.Dropped), slog.String("error", errtext.Cut(fmt.Sprint(n.Err)))}
+			})
+		}
+	}
+	if short := result.Short(); short != nil {
+		e.say(slog.LevelWarn, "an answer is below minimum", g.Name, nil, func() []slog.Attr {
+			return []slog.Attr{
+				slog.String("output", g.OutputName(short[0].Output)), slog.Int("rows", short[0].Rows), slog.Int("min_rows", short[0].MinRows),
+				slog.Bool("degraded", result.Degraded()),
+			}
+		})
+	}
+	if f := result.Instead(); f != nil {
+		e.say(slog.LevelWarn, "an answer is of a fallback", f.Of.Name, nil, func() []slog.Attr {
+			return []slog.Attr{slog.String("fallback", g.Name), slog.String("error", errtext.Cut(f.Err.Error()))}
+		})
+	}
+	if !slices.ContainsFunc(result.Outputs, func(o rowset.RowSet) bool { return o.Len() > 0 }) {
+		e.say(slog.LevelInfo, "an answer is empty", g.Name, nil, func() []slog.Attr { return []slog.Attr{slog.Bool("degraded", result.Degraded())} })
 	}
 }

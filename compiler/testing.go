@@ -35,7 +35,7 @@ const (
 	TestData    = "data"    // an object by key, each a pair of kind and value; returns a number for it
 	TestRank    = "rank"    // "request", "data" (a number or null), "services" by name, which are canned answers or null for a function
 	TestExplain = "explain" // the same, and "ids", "pair", "column" and "shelf": why the rows are where they are; returns text
-	// TestEndpoints asks for the names of the endpoints. TestRank may have one of them as "down", at which nobody answers.
+	// TestEndpoints asks for the names of the endpoints. TestRank may have one of them as the endpoint of "out", which is down, or slow.
 	TestEndpoints = "endpoints"
 	TestNodes     = "nodes"    // as TestRank: the "name", the "op" and the "rows" of each node of the plan
 	TestSnapshot  = "snapshot" // "name", "value"; returns what was recorded before, or null

@@ -208,6 +208,8 @@
       for (const [node, lack] of Object.entries(this.#subject.completeness ?? {})) {
         if (lack.status !== "ok" || lack.malformed) fail(`the answer should be complete, and node ${node} is ${lack.status}`, [`  ${show(lack)}`]);
       }
+      const other = this.#subject.fallback;
+      if (other) fail(`the answer should be complete, and it is of the fallback ${other.plan}`, [`  ${show(other)}`]);
       const short = Object.keys(this.#subject.below_minimum ?? {});
       if (short.length > 0) fail(`the answer should be complete, and ${short[0]} is below minimum`, [`  ${show(this.#subject.below_minimum)}`]);
       return this;
@@ -225,12 +227,14 @@
       const had = this.#all().length, known = ask("endpoints");
       for (const down of names.length > 0 ? names.flat() : known) {
         if (!known.includes(down)) throw new TypeError(`no endpoint is named ${show(down)}; there are ${list(known)}`);
-        const answer = sent({ ...this.#origin, down });
-        const lost = (what, lines) => fail(`the answer should survive without the endpoint ${down}, and ${what}`, lines);
-        if (answer.error !== undefined) lost(`the request fails: ${answer.error}${answer.node ? ` (node ${answer.node}, ${answer.op})` : ""}`, [`  ${answer.detail ?? ""}`]);
-        if (answer.below_minimum !== undefined) lost("is below minimum", [`  ${show(answer.below_minimum)}`]);
-        const rows = answer.candidates ?? Object.values(answer.outputs).flat();
-        if (had > 0 && rows.length === 0) lost("is empty", [`  completeness  ${show(answer.completeness ?? {})}`]);
+        for (const slow of [false, true]) {
+          const answer = sent({ ...this.#origin, out: { endpoint: down, slow } });
+          const lost = (what, lines) => fail(`the answer should survive ${slow ? "a slow" : "without the"} endpoint ${down}, and ${what}`, lines);
+          if (answer.error !== undefined) lost(`the request fails: ${answer.error}${answer.node ? ` (node ${answer.node}, ${answer.op})` : ""}`, [`  ${answer.detail ?? ""}`]);
+          if (answer.below_minimum !== undefined) lost("is below minimum", [`  ${show(answer.below_minimum)}`]);
+          const rows = answer.candidates ?? Object.values(answer.outputs).flat();
+          if (had > 0 && rows.length === 0) lost("is empty", [`  completeness  ${show(answer.completeness ?? {})}`]);
+        }
       }
       return this;
     }

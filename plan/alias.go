@@ -157,6 +157,8 @@ type Version struct {
 	// Alias is what the request asked for, and Side says which of its two plans the user got: "a" or "b". Empty: the request named the plan.
 	Alias string `json:"alias,omitempty"`
 	Side  string `json:"side,omitempty"`
+	// InsteadOf is the plan in whose place Plan has answered, since that had too few rows: see Below. Empty: it was asked for.
+	InsteadOf string `json:"instead_of,omitempty"`
 	// Generation is the number of the generation with which the request began, and GenerationDigest its digest; "" if
 	// not all plans were loaded then.
 	Generation       uint64 `json:"generation"`

@@ -25,8 +25,9 @@ type Graph struct {
 
 	// MinRows is how few rows each output should have, in their order, 0: any number; nil: the plan does not say. See
 	// Graph.Short.
-	MinRows    []int
-	BelowFails bool // an answer with fewer is an error
+	MinRows  []int
+	Below    Below   // what happens to an answer with fewer; empty without MinRows
+	AnswerBy Percent // that of the policy: of the time that the plan has
 
 	// Resident are the names of the plans whose rows nodes read from the engine's memory, each once: see ParamSchema.IsPlan.
 	Resident []string

@@ -19,6 +19,9 @@ type Info struct {
 	Resident []string `json:"resident,omitempty"`
 }
 
+// Fallback returns the name of the plan that answers if this one has too few rows, "" if there is none.
+func (i *Info) Fallback() string { return Below(i.Below).Plan() }
+
 // NodeInfo describes one node. Immutable once built; any goroutine.
 type NodeInfo struct {
 	ID       string         `json:"node_id"`
@@ -52,12 +55,7 @@ func (g *Graph) Info() Info {
 		Nodes:   make([]NodeInfo, len(g.Nodes)),
 		Sources: g.ids(g.Sources), Outputs: g.ids(g.Outputs), OutputNames: g.OutputNames, Resident: g.Resident,
 	}
-	if info.MinRows = g.MinRows; g.MinRows != nil {
-		info.Below = belowNames[0]
-		if g.BelowFails {
-			info.Below = belowNames[1]
-		}
-	}
+	info.MinRows, info.Below = g.MinRows, string(g.Below)
 	for i, n := range g.Nodes {
 		info.Nodes[i] = NodeInfo{
 			ID: n.ID, Op: n.Op,

@@ -1,15 +1,31 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/plan/expr"
 )
 
-// belowNames are the values of below: the answer says so, or the request fails.
-var belowNames = []string{"mark", "error"}
+// Below is what happens if an output has fewer rows than it should have: BelowMark, BelowError, or the name of the plan
+// that answers instead.
+type Below string
+
+// The values of Below that are no plan.
+const (
+	BelowMark  Below = "mark"  // the answer says so
+	BelowError Below = "error" // the request fails
+)
+
+// Plan returns the name of the plan that answers instead, "" if none does.
+func (b Below) Plan() string {
+	if b == BelowMark || b == BelowError {
+		return ""
+	}
+	return string(b)
+}
 
 // minRowsMost is the highest minimum of an output.
 const minRowsMost = 1_000_000
@@ -18,18 +34,23 @@ const minRowsMost = 1_000_000
 func (r *reader) minRows(root *jsondoc.Value, d *document) {
 	list, below := r.capable(root, d, "min_rows", MinRowsCapability), r.capable(root, d, "below", MinRowsCapability)
 	if below != nil {
-		if below.Kind != jsondoc.String || !slices.Contains(belowNames, below.Str) {
-			bad := r.wrongKind("", "below", `"mark" or "error"`, below)
+		switch d.below = Below(below.Str); {
+		case below.Kind != jsondoc.String || !isName(below.Str):
+			bad := r.wrongKind("", "below", `"mark", "error", or the name of a plan`, below)
 			bad.Code = FaultEnum
 			r.report(bad)
-		} else if list == nil {
+		case list == nil:
 			r.report(r.fail("", "below", "needs min_rows"))
+		case below.Str == d.name:
+			r.report(r.fail("", "below", "is this plan itself: name another one, or use \"mark\" or \"error\""))
+		case d.below.Plan() != "" && d.lenient.answerBy == 0:
+			r.report(r.fail("", "below", "names the plan %s, and so needs lenient.answer_by, such as \"80%%\": that plan has the rest of the time", errtext.Quote(below.Str)))
 		}
-		d.belowFails = below.Str == belowNames[1]
 	}
 	if list == nil {
 		return
 	}
+	d.below = cmp.Or(d.below, BelowMark)
 	if list.Kind != jsondoc.Array || len(list.Items) != len(d.outputs) {
 		r.report(r.fail("", "min_rows", "must have a number for each of the %d outputs", len(d.outputs)))
 		return
@@ -47,7 +68,7 @@ func (r *reader) minRows(root *jsondoc.Value, d *document) {
 
 // counts notes the nodes of which an output with a minimum shows a page.
 func (c *compiler) counts() {
-	c.graph.MinRows, c.graph.BelowFails = c.doc.minRows, c.doc.belowFails
+	c.graph.MinRows, c.graph.Below, c.graph.AnswerBy = c.doc.minRows, c.doc.below, c.doc.lenient.answerBy
 	for i, output := range c.graph.Outputs {
 		if n := c.graph.Nodes[output]; c.graph.MinRows != nil && c.graph.MinRows[i] > 0 && n.Schema.Pages && len(n.Inputs) == 1 {
 			c.graph.Nodes[n.Inputs[0]].Counted = true

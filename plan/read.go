@@ -26,7 +26,7 @@ type document struct {
 	returns       []*registry.Key // nil: all columns
 	lenient       lenientPolicy
 	minRows       []int // of each output; nil: the plan does not say
-	belowFails    bool
+	below         Below
 	exprs         map[string]*expr.Expr
 	preds         map[string]*expr.Pred
 	capabilities  []string // ascending, no duplicates

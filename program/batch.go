@@ -110,6 +110,8 @@ func (o *batchOptions) settings() []cmdline.Setting {
 		{Name: "max_empty", To: &o.bounds.Empty, Default: batch.NoBounds.Empty, Most: 100, Help: "the same if more than this `number` in a hundred have answers without rows"},
 		{Name: "max_below_minimum", To: &o.bounds.BelowMinimum, Default: batch.NoBounds.BelowMinimum, Most: 100, Shown: "1 for lists in Redis, else 100",
 			Help: "the same if more than this `number` in a hundred have answers with fewer rows than their plans want"},
+		{Name: "max_fallback", To: &o.bounds.Fallback, Default: batch.NoBounds.Fallback, Most: 100, Shown: "1 for lists in Redis, else 100",
+			Help: "the same if more than this `number` in a hundred have answers of a fallback, a plan in place of the one that was asked for"},
 		{Name: "retry_degraded", To: &o.retryDegraded, Help: "rank users with degraded answers again at the end, fewer at a time; those that stay degraded have failed"},
 		{Name: "restart", To: &o.restart, Help: "rank all again, whatever is there of a batch that has not ended"},
 		{Name: "checkpoints", To: &o.checkpoints, Shown: "beside the output", Help: "say in this `file` how far a batch is that is under way"},
@@ -172,7 +174,7 @@ func (o *batchOptions) check(given *pflag.FlagSet) error {
 		}
 		for flag, bound := range map[string][2]*int{
 			"max_failed": {&o.bounds.Failed, &batch.DefaultBounds.Failed}, "max_degraded": {&o.bounds.Degraded, &batch.DefaultBounds.Degraded},
-			"max_below_minimum": {&o.bounds.BelowMinimum, &batch.DefaultBounds.BelowMinimum},
+			"max_below_minimum": {&o.bounds.BelowMinimum, &batch.DefaultBounds.BelowMinimum}, "max_fallback": {&o.bounds.Fallback, &batch.DefaultBounds.Fallback},
 		} {
 			if !given.Changed(flag) {
 				*bound[0] = *bound[1]

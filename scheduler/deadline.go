@@ -14,7 +14,8 @@ import (
 // bounds say how long a request and its nodes may take. Immutable while the request runs; any goroutine.
 type bounds struct {
 	arrived     clock.Time
-	deadline    clock.Time    // of the request; zero: none
+	deadline    clock.Time    // of the request, or the end of the share that its plan has of that time: see Execution.Fallback; zero: none
+	answerBy    clock.Time    // when the plan gives up the nodes that have an AnswerBy; zero: never
 	nodeTimeout time.Duration // the engine's, of each node; zero: none
 	required    []int         // Execution.Required
 }
@@ -33,8 +34,8 @@ func (b *bounds) nodeDeadline(node *plan.Node, start clock.Time) clock.Time {
 		deadline = deadline.Earlier(start.Add(b.nodeTimeout))
 	}
 	required := b.requires(node.Index)
-	if node.AnswerBy > 0 && b.deadline != 0 && !required {
-		deadline = deadline.Earlier(b.arrived.Add(node.AnswerBy.Of(b.deadline.Sub(b.arrived))))
+	if node.AnswerBy > 0 && !required {
+		deadline = deadline.Earlier(b.answerBy)
 	}
 	switch {
 	case node.Granted && required:

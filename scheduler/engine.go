@@ -14,10 +14,14 @@ import (
 )
 
 // Execution is one request, from Submit to done: what its caller asks for, and its progress. It belongs to the engine
-// until the engine calls done. The engine only reads the exported fields, and any goroutine may read them until then.
+// until the engine calls done. The engine only reads the exported fields except for Graph and Fallback, and any goroutine may read them until then.
 type Execution struct {
-	Graph  *plan.Graph
-	UserID int64
+	Graph *plan.Graph
+	// Fallback is the plan that answers if Graph does not have the rows that it should have; nil: none. Graph then has
+	// its AnswerBy of the time until Deadline, and Fallback the rest. It runs within the request's admission, and
+	// becomes the Graph.
+	Fallback *plan.Graph
+	UserID   int64
 	// RequestID is the id that the caller gave the request; it need not be unique.
 	RequestID string
 	Params    expr.Params
@@ -45,9 +49,13 @@ type Execution struct {
 	done    func(*Result)
 	arrived clock.Time    // Arrived, or when it was submitted
 	delay   time.Duration // until it was admitted
+	instead *Instead      // set once Fallback runs
+	resumed clock.Time    // when Fallback began; zero: it has not
+	paid    Cost          // of Graph before Fallback ran
 	leaves  bool          // Context may end; that of context.Background never does
 
-	admit    func() // makes admitsTo begin it, bound once: see Renew
+	counts   *profile // that counts the request, of the plan that it asked for; nil before it begins
+	admit    func()   // makes admitsTo begin it, bound once: see Renew
 	admitsTo *Async
 
 	// Of the Admission.
@@ -64,6 +72,7 @@ func (x *Execution) Enter(reg *registry.Registry, a *Admission, c clock.Clock, d
 	if err := x.Check(reg); err != nil {
 		return false, nil, err
 	}
+	x.instead, x.resumed, x.paid, x.counts = nil, 0, Cost{}, nil
 	x.done, x.arrived, x.delay, x.leaves = done, x.Arrived, 0, x.Context != nil && x.Context.Done() != nil
 	if x.arrived == 0 {
 		x.arrived = c.Now()

@@ -32,6 +32,10 @@ func (e *Async) admit(x *Execution) {
 		e.begin(x)
 		return
 	}
+	if x.counts != nil { // It was about to fall back.
+		x.counts.counts.Failed++
+		e.endLive(x.counts)
+	}
 	e.admission.End()
 	e.deliver(x, &Result{Err: ErrShuttingDown})
 	e.checkDrained()

@@ -176,6 +176,11 @@ func (r *Run) Result() *Result {
 	if g := r.Req.Graph; g.MinRows != nil && result.Err == nil {
 		result = r.measured(result, g.Short(&r.Shared.Params, func(node int) int { return r.State.nodes[node].result.N }))
 	}
+	if r.Req.instead != nil {
+		m := result.said()
+		m.instead = r.Req.instead
+		result.remarks = &m
+	}
 	result.QueueDelay = r.Req.delay
 	result.Recording = r.Journal.Finish(result.Err)
 	return result
@@ -188,11 +193,11 @@ func (r *Run) measured(result *Result, short []plan.Short) *Result {
 	}
 	m := result.said()
 	m.short = short
-	if !r.Req.Graph.BelowFails {
+	if r.Req.Graph.Below != plan.BelowError {
 		result.remarks = &m
 		return result
 	}
-	return &Result{Err: &BelowMinimumError{Short: short[0], Name: r.Req.Graph.OutputName(short[0].Output)}, remarks: &remarks{completeness: m.completeness}}
+	return &Result{Err: belowMinimum(r.Req.Graph, short), remarks: &remarks{completeness: m.completeness}}
 }
 
 // Fault returns the outcome of a run that a panic of the engine has broken.

@@ -41,6 +41,7 @@ type remarks struct {
 	ids          []*rowset.IDTexts // see Result.IDTexts
 	names        []string          // see Result.OutputNames
 	short        []plan.Short      // see Result.Short
+	instead      *Instead          // see Result.Instead
 }
 
 // said returns the remarks of r, none of them for a nil r.
@@ -64,6 +65,9 @@ func (r *Result) OutputNames() []string { return r.said().names }
 
 // Short returns the outputs with fewer rows than the plan wants, in order.
 func (r *Result) Short() []plan.Short { return r.said().short }
+
+// Instead says that another plan has run than the request asked for; nil: none has.
+func (r *Result) Instead() *Instead { return r.said().instead }
 
 // Rows returns the rows of each node, in the plan's order. It is nil unless asked for, and on error.
 func (r *Result) Rows() []NodeRows { return r.said().rows }

@@ -39,6 +39,10 @@ func (e *Async) begin(x *Execution) {
 	}
 	r.profile = e.profileOf(x.Graph)
 	r.profile.live++
+	if x.counts == nil {
+		x.counts = r.profile
+		r.profile.counts.Requests++
+	}
 	r.profile.begun(x.Graph)
 	if r.Shared == nil {
 		r.Shared = &Shared{Given: taskrun.Request{Rows: tasks.NewRowBudget(e.maxRows)}, Memory: rowset.NewMemory(e.memory)}
@@ -49,7 +53,6 @@ func (e *Async) begin(x *Execution) {
 	r.Shared.Memory.SetLending(r.profile.forgets && !x.KeepRows)
 	r.Begin(x, e.nodeTimeout, r.policy.mode)
 	r.Record(e.journals, trace.Reactor, string(r.policy.mode))
-	r.profile.counts.Requests++
 	e.runs.Push(r, &r.link)
 	r.pump()
 }
@@ -132,16 +135,25 @@ func (r *run) shutDown() {
 func (r *run) finish() {
 	e := r.engine
 	result, x, journal := r.Result(), r.Req, r.Journal
-	result.Cost = Cost{uint64(r.flow.Commands), r.flow.ReplyBytes, r.compute}
-	if result.Err != nil {
-		r.profile.counts.Failed++
-	} else if result.Degraded() {
-		r.profile.counts.Degraded++
+	result.Cost = Cost{x.paid.Commands + uint64(r.flow.Commands), x.paid.ReplyBytes + r.flow.ReplyBytes, x.paid.Compute + r.compute}
+	again := x.Fallback != nil && r.FallsBack(result, e.loop.Clock().Now())
+	if again {
+		result.Outputs, x.paid = nil, result.Cost
+		x.counts.live++ // until the fallback ends
+		x.counts.counts.Fallbacks++
+	} else {
+		r.count(x, result)
 	}
 	if !r.orphaned {
 		r.Shared.Memory.Release(result.Outputs)
 	}
 	e.runs.Remove(&r.link)
+	if again { // in this iteration, but not on top of this run's stack
+		r.free()
+		journal.Free()
+		e.loop.Defer(func() { e.admit(x) })
+		return
+	}
 	if e.admission.End() {
 		e.admitSoon()
 	}
@@ -149,6 +161,18 @@ func (r *run) finish() {
 	e.deliver(x, result)
 	journal.Free()
 	e.checkDrained()
+}
+
+// count counts the end of the request, whichever plan has ended it.
+func (r *run) count(x *Execution, result *Result) {
+	if result.Err != nil {
+		x.counts.counts.Failed++
+	} else if result.Degraded() {
+		x.counts.counts.Degraded++
+	}
+	if x.counts != r.profile {
+		r.engine.endLive(x.counts)
+	}
 }
 
 // contain, deferred directly by each callback that works for a run, ends a panic of the engine itself, and answers the
@@ -186,8 +210,10 @@ func (r *run) breakOff() {
 	if r.link.In() {
 		e.runs.Remove(&r.link)
 	}
+	if x.counts != nil {
+		r.count(x, fault)
+	}
 	if r.profile != nil {
-		r.profile.counts.Failed++
 		e.endLive(r.profile)
 	}
 	if e.admission.End() {

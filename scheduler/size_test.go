@@ -18,6 +18,6 @@ func TestANodeInFlightIsSmall(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(asyncJob{}), uintptr(480))
 	assert.LessOrEqual(t, unsafe.Sizeof(loopBody{}), uintptr(192))
 	assert.LessOrEqual(t, unsafe.Sizeof(resp.Call{}), uintptr(288))
-	assert.LessOrEqual(t, unsafe.Sizeof(run{}), uintptr(448))
+	assert.LessOrEqual(t, unsafe.Sizeof(run{}), uintptr(456))
 	assert.LessOrEqual(t, unsafe.Sizeof(nodeState{}), uintptr(64))
 }

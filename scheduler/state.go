@@ -74,8 +74,9 @@ func (s *State) Begin(x *Execution, nodeTimeout time.Duration) {
 	s.Reset(x.Graph, x.arrived, x.Deadline)
 	s.nodeTimeout, s.required, s.notes = nodeTimeout, x.Required, notesFor(x)
 	s.ids = x.Params.IDs()
-	if x.delay > 0 { // The first nodes are not ready before the request is admitted.
-		s.Tell(x.arrived.Add(x.delay))
+	x.apportion(&s.bounds)
+	if x.delay > 0 || x.resumed > 0 { // The first nodes are not ready before the request is admitted.
+		s.Tell(max(x.arrived.Add(x.delay), x.resumed))
 		for _, i := range x.Graph.Sources {
 			s.nodes[i].ready = s.now
 		}
@@ -91,7 +92,7 @@ func (s *State) Reset(g *plan.Graph, arrived, deadline clock.Time) {
 		s.readyQueue = make([]int32, 0, n)
 	}
 	*s = State{
-		bounds: bounds{arrived: arrived, deadline: deadline}, graph: g, now: arrived, due: g.Due,
+		bounds: bounds{arrived: arrived, deadline: deadline, answerBy: shareOf(g.AnswerBy, arrived, deadline)}, graph: g, now: arrived, due: g.Due,
 		nodes: s.nodes[:n], readyQueue: s.readyQueue[:0], cached: s.cached[:0],
 	}
 	for i, node := range g.Nodes {

@@ -41,6 +41,7 @@ type Counts struct {
 	Requests     uint64 // begun
 	Failed       uint64 // of these, ended with an error
 	Degraded     uint64 // of these, answered although something is missing: see Result.Completeness
+	Fallbacks    uint64 // of these, those that another plan ran for in the end: see Result.Instead
 	NodeTimeouts uint64 // nodes whose deadline came while they ran
 	GivenUp      uint64 // optional nodes for which their plans did not wait
 	// If a node times out or is given up, its body becomes an orphan. It ends later in one of two ways, and its
@@ -49,10 +50,12 @@ type Counts struct {
 	Cancelled       uint64 // it noticed, or had not started, and stopped early
 }
 
-func (c *Counts) add(other *Counts) {
+// Add adds the counts of other.
+func (c *Counts) Add(other *Counts) {
 	c.Requests += other.Requests
 	c.Failed += other.Failed
 	c.Degraded += other.Degraded
+	c.Fallbacks += other.Fallbacks
 	c.NodeTimeouts += other.NodeTimeouts
 	c.GivenUp += other.GivenUp
 	c.LateCompletions += other.LateCompletions
@@ -132,7 +135,7 @@ func (t *tally) add(other *tally) {
 }
 
 func (s *PlacementStats) add(other *PlacementStats) {
-	s.Counts.add(&other.Counts)
+	s.Counts.Add(&other.Counts)
 	s.Inline += other.Inline
 	s.Offloaded += other.Offloaded
 	s.Fused += other.Fused

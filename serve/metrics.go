@@ -28,6 +28,7 @@ type metrics struct {
 	degraded   *prometheus.CounterVec        // plan, front
 	empty      *prometheus.CounterVec        // plan, front
 	below      *prometheus.CounterVec        // plan, front
+	fallback   *prometheus.CounterVec        // plan, front
 	rows       *prometheus.HistogramVec      // plan, front
 	paid       [costs]*prometheus.CounterVec // plan, caller
 
@@ -53,6 +54,7 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 		degraded:   counter("rankd_answers_degraded_total", "Answers with something missing.", "plan", "front"),
 		empty:      counter("rankd_answers_empty_total", "Answers without rows.", "plan", "front"),
 		below:      counter("rankd_answers_below_minimum_total", "Answers with fewer rows than their plans want.", "plan", "front"),
+		fallback:   counter("rankd_answers_fallback_total", "Answers of the plans that stand in for those that were asked for.", "plan", "front"),
 		rows: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "rankd_answer_rows", Help: "Rows of answers, of all outputs together.",
 			Buckets: []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000}}, []string{"plan", "front"}),
 		paid: [costs]*prometheus.CounterVec{
@@ -73,7 +75,7 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 		}
 	}
 	if r != nil {
-		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.degraded, m.empty, m.below, m.rows, m.unlogged, connections, opened, cut,
+		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.degraded, m.empty, m.below, m.fallback, m.rows, m.unlogged, connections, opened, cut,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "rankd_unsent_bytes", Help: "Answers that clients have not taken, encoded or waiting for their turn."},
 				func() float64 { return float64(unsent()) }))
 		for _, of := range m.paid {
@@ -94,6 +96,7 @@ type series struct {
 	refused, expired prometheus.Counter
 	degraded         prometheus.Counter
 	empty, below     prometheus.Counter
+	fallback         prometheus.Counter
 	rows             prometheus.Observer
 }
 
@@ -158,7 +161,8 @@ func (p *planMetrics) of(m *metrics, plan string, f Front) *series {
 		refused: m.shed.WithLabelValues(plan, "queue_full"), expired: m.shed.WithLabelValues(plan, "deadline"),
 		degraded: m.degraded.WithLabelValues(plan, f.String()),
 		empty:    m.empty.WithLabelValues(plan, f.String()), below: m.below.WithLabelValues(plan, f.String()),
-		rows: m.rows.WithLabelValues(plan, f.String()),
+		rows:     m.rows.WithLabelValues(plan, f.String()),
+		fallback: m.fallback.WithLabelValues(plan, f.String()),
 	}
 	for c := range s.requests {
 		s.requests[c] = m.requests.WithLabelValues(plan, f.String(), outcome.Class(c).Label())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rankd/rankd"
@@ -117,6 +118,11 @@ func (q *Query) start() error {
 		}
 		return s.engine.Intake().UnknownPlan(r.ID, r.Plan)
 	}
+	for _, name := range offer.fallbacks[q.plan.name] {
+		if !q.Caller.MayPlan(name) {
+			return refusal(outcome.Forbidden, r.ID, fmt.Sprintf("plan %s needs the permission for plan %s, too, which answers in its place if it has too few rows", q.plan.name, name))
+		}
+	}
 	if r.Timeout == 0 || q.Timeout != 0 && q.Timeout < r.Timeout {
 		r.Timeout = q.Timeout
 	}
@@ -148,7 +154,7 @@ func (q *Query) finish(a *rankd.Answer, err error) {
 
 // take makes an answer the reply, or returns why it cannot be.
 func (q *Query) take(a *rankd.Answer) error {
-	q.ran(a.Plan)
+	q.ran(a.Version())
 	bytes := a.Size()
 	if q.Outbox != nil && bytes >= OutboxStep {
 		if !q.Outbox.hold(bytes) {
@@ -173,13 +179,16 @@ func (q *Query) take(a *rankd.Answer) error {
 	if a.BelowMinimum() != nil {
 		m.below.Inc()
 	}
+	if a.Fallback() != nil {
+		m.fallback.Inc()
+	}
 	return nil
 }
 
 // fail ends the request with an error, an *rankd.Error: Intake's methods and a request's callback promise that.
 func (q *Query) fail(failed error) {
 	err := failed.(*rankd.Error)
-	q.ran(err.Version().Plan)
+	q.ran(err.Version())
 	q.Reply = Reply{Class: err.Class, RequestID: err.RequestID, bytes: err.Size(), err: err}
 	if bytes := q.Reply.bytes; q.Outbox != nil && bytes >= OutboxStep { // with its trace
 		q.Outbox.Hold(bytes)
@@ -201,8 +210,9 @@ func (q *Query) fail(failed error) {
 	q.done(q)
 }
 
-// ran notes which plan ran: a request for an alias counts for the plan of its side.
-func (q *Query) ran(plan string) {
+// ran notes which plan ran: a request for an alias counts for the plan of its side, whatever fallback has answered.
+func (q *Query) ran(v rankd.Version) {
+	plan := cmp.Or(v.InsteadOf, v.Plan)
 	if plan == "" || plan == q.plan.name {
 		return
 	}

@@ -59,6 +59,8 @@ type offer struct {
 	own     *plan            // for requests that do not name a plan; without one its name is empty
 	listing []rankd.Plan     // of plans, by name
 	aliases []rankd.Alias    // by name; plans has them, too
+	// fallbacks are the plans that may answer in place of a plan, or of an alias.
+	fallbacks map[string][]string
 }
 
 // plan is one plan that the service offers. Any goroutine.
@@ -110,8 +112,11 @@ func (s *Service) follow() error {
 		listing = append(listing, rankd.Plan{Name: own.Name, Info: own}) // of a file outside the folder
 	}
 	slices.SortFunc(listing, func(a, b rankd.Plan) int { return cmp.Compare(a.Name, b.Name) })
-	last, next := s.offer.Load(), &offer{plans: make(map[string]*plan, len(listing)), own: &s.unknown, listing: listing}
+	last, next := s.offer.Load(), &offer{plans: make(map[string]*plan, len(listing)), own: &s.unknown, listing: listing, fallbacks: make(map[string][]string)}
 	for _, p := range listing {
+		if p.Info != nil && p.Info.Fallback() != "" {
+			next.fallbacks[p.Name] = []string{p.Info.Fallback()}
+		}
 		if next.plans[p.Name] = last.plans[p.Name]; next.plans[p.Name] == nil {
 			next.plans[p.Name] = &plan{name: p.Name}
 		}
@@ -121,6 +126,7 @@ func (s *Service) follow() error {
 		if next.plans[a.Name] = last.plans[a.Name]; next.plans[a.Name] == nil {
 			next.plans[a.Name] = &plan{name: a.Name}
 		}
+		next.fallbacks[a.Name] = slices.Concat(next.fallbacks[a.A], next.fallbacks[a.B])
 	}
 	if p := next.plans[s.engine.Intake().Own()]; p != nil {
 		next.own = p

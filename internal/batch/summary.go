@@ -20,6 +20,7 @@ type Summary struct {
 	Degraded  int                `json:"degraded"`                // of these: something is missing in the answer; with Job.RetryDegraded they have failed
 	Empty     int                `json:"empty"`                   // of these: the answer has no candidates
 	Below     int                `json:"below_minimum,omitempty"` // of these: some output has fewer rows than its plan wants
+	Fallback  int                `json:"fallback,omitempty"`      // of these: another plan has answered than was asked for
 	Kept      int                `json:"kept"`                    // of these, those that were there at the start
 	Seconds   float64            `json:"seconds"`
 	PerSecond float64            `json:"users_per_second"`  // of those that were not kept
@@ -57,13 +58,16 @@ func (s *Summary) fail(class, text string) {
 	s.Errors[class] = f
 }
 
-// Add counts an answer: whether it is degraded, and by which nodes, and whether it is empty or below minimum.
+// Add counts an answer: whether it is degraded, and by which nodes, and whether it is empty, below minimum or of a fallback.
 func (s *Summary) Add(a *rankd.Answer) {
 	if a.Len() == 0 {
 		s.Empty++
 	}
 	if a.BelowMinimum() != nil {
 		s.Below++
+	}
+	if a.Fallback() != nil {
+		s.Fallback++
 	}
 	if !a.Degraded() {
 		return
@@ -83,7 +87,7 @@ func (s *Summary) Add(a *rankd.Answer) {
 	}
 }
 
-// Lacking says how many of the answers are degraded, empty or below minimum, "" if none is.
+// Lacking says how many of the answers are degraded, empty, below minimum or of a fallback, "" if none is.
 func (s *Summary) Lacking() string {
 	var parts []string
 	if s.Degraded > 0 {
@@ -98,6 +102,9 @@ func (s *Summary) Lacking() string {
 	}
 	if s.Below > 0 {
 		parts = append(parts, fmt.Sprintf("%d below minimum", s.Below))
+	}
+	if s.Fallback > 0 {
+		parts = append(parts, fmt.Sprintf("%d of a fallback", s.Fallback))
 	}
 	if parts == nil {
 		return ""
@@ -128,13 +135,13 @@ func ClassOf(err error) (class, text string) {
 }
 
 // Bounds say how many in a hundred users may lack something before a job keeps its output to itself. Immutable.
-type Bounds struct{ Failed, Degraded, Empty, BelowMinimum int }
+type Bounds struct{ Failed, Degraded, Empty, BelowMinimum, Fallback int }
 
 // DefaultBounds are those of lists in Redis, which plans read at once. Users without rows are ordinary.
-var DefaultBounds = Bounds{Failed: 10, Degraded: 1, Empty: 100, BelowMinimum: 1}
+var DefaultBounds = Bounds{Failed: 10, Degraded: 1, Empty: 100, BelowMinimum: 1, Fallback: 1}
 
 // NoBounds let each output pass.
-var NoBounds = Bounds{100, 100, 100, 100}
+var NoBounds = Bounds{100, 100, 100, 100, 100}
 
 // ErrTooMany says that the output does not have its name, or the pointer has not moved.
 var ErrTooMany = errors.New("too many users")
@@ -145,7 +152,7 @@ func (b Bounds) check(s *Summary) error {
 	for _, c := range [...]struct {
 		what    string
 		n, most int
-	}{{"failed", s.Failed, b.Failed}, {"degraded", s.Degraded, b.Degraded}, {"empty", s.Empty, b.Empty}, {"below_minimum", s.Below, b.BelowMinimum}} {
+	}{{"failed", s.Failed, b.Failed}, {"degraded", s.Degraded, b.Degraded}, {"empty", s.Empty, b.Empty}, {"below_minimum", s.Below, b.BelowMinimum}, {"fallback", s.Fallback, b.Fallback}} {
 		if c.n*100 > c.most*s.Users {
 			found = append(found, fmt.Sprintf("%d of %d %s, and --max_%s is %d in a hundred", c.n, s.Users, c.what, c.what, c.most))
 		}

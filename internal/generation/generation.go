@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -123,6 +124,13 @@ func (g *Generation) List(last *Generation) (listing []plan.Listing, err error) 
 	if err == nil && g.planName != "" && g.plan == nil && g.Aliases[g.planName] == nil {
 		g.plan, err = g.Library.Get(g.planName)
 	}
+	for i := range listing {
+		if l := &listing[i]; l.Err == nil {
+			if _, refused := g.Choose(l.Name); refused != nil {
+				l.Graph, l.Err = nil, refused
+			}
+		}
+	}
 	if err == nil && g.digests.Load() == nil {
 		g.digests.Store(g.digestsWith(listing))
 	}
@@ -162,19 +170,38 @@ func (g *Generation) Alias(name string) *plan.Alias {
 }
 
 // Choose returns the plan for a request with that name, or for one without a name (""), and side a of an alias. A nil
-// plan without error means the synthetic answer.
+// plan without error means the synthetic answer. A plan whose Fallback cannot answer is refused.
 func (g *Generation) Choose(name string) (*plan.Graph, error) {
 	if a := g.Alias(name); a != nil {
 		name = a.A
 	}
-	if graph, err, ok := g.LookUp(name); ok {
-		return graph, err
+	get := func(name string) (*plan.Graph, error) {
+		if graph, err, ok := g.loaded(name); ok {
+			return graph, err
+		}
+		return g.Library.Get(name)
 	}
-	return g.Library.Get(name)
+	graph, err := get(name)
+	if err == nil && graph != nil && graph.Below.Plan() != "" {
+		fallback, refused := get(graph.Below.Plan())
+		err = g.fits(graph, fallback, refused)
+	}
+	return graph, err
 }
 
-// LookUp is Choose without waiting. It reports false if the library has not loaded the plan yet.
+// LookUp is Choose without waiting. It reports false if the library has not loaded the plan yet, or its Fallback.
 func (g *Generation) LookUp(name string) (graph *plan.Graph, err error, ok bool) {
+	graph, err, ok = g.loaded(name)
+	if ok && err == nil && graph != nil && graph.Below.Plan() != "" {
+		fallback, refused, known := g.loaded(graph.Below.Plan())
+		return graph, g.fits(graph, fallback, refused), known
+	}
+	return graph, err, ok
+}
+
+// loaded returns the plan for a request with that name, or for one without a name (""). It never waits, and reports
+// false if the library has not loaded the plan yet.
+func (g *Generation) loaded(name string) (graph *plan.Graph, err error, ok bool) {
 	switch {
 	case name == "" && g.plan == nil && !g.synthetic:
 		return nil, ErrNoPlan, true
@@ -182,6 +209,51 @@ func (g *Generation) LookUp(name string) (graph *plan.Graph, err error, ok bool)
 		return g.plan, nil, true
 	}
 	return g.Library.Loaded(name)
+}
+
+// Fallback returns the plan that answers in place of one that Choose has returned, nil if none does.
+func (g *Generation) Fallback(graph *plan.Graph) *plan.Graph {
+	if graph == nil || graph.Below.Plan() == "" {
+		return nil
+	}
+	fallback, _, _ := g.loaded(graph.Below.Plan())
+	return fallback
+}
+
+// fits returns why fallback, which was loaded with the error refused, cannot answer in place of graph; nil: it can.
+func (g *Generation) fits(graph, fallback *plan.Graph, refused error) error {
+	outputs := func(g *plan.Graph) string {
+		if g.OutputNames == nil {
+			return fmt.Sprintf("%d without names", len(g.Outputs))
+		}
+		return strings.Join(g.OutputNames, ", ")
+	}
+	name := graph.Below.Plan()
+	why := ""
+	switch {
+	case g.Aliases[name] != nil:
+		why = "that is an alias, and must be a plan: name " + g.Aliases[name].A
+	case refused != nil:
+		why = refused.Error()
+	case fallback == nil || fallback == graph:
+		return nil // Nobody has loaded it, or it is what Load refuses.
+	case outputs(graph) != outputs(fallback):
+		why = fmt.Sprintf("the outputs differ: %s, and there %s", outputs(graph), outputs(fallback))
+	case graph.TextIDs != fallback.TextIDs:
+		why = "the ids of one are texts, and those of the other are integers"
+	default:
+		return nil
+	}
+	return fmt.Errorf("plan %s: below: plan %s cannot answer in its place: %s", graph.Name, name, why)
+}
+
+// refuses reports whether the plan of that name is there, and Choose refuses it.
+func (g *Generation) refuses(name string) bool {
+	if graph, _, _ := g.Library.Loaded(name); graph == nil {
+		return g.Library.Refused(name)
+	}
+	_, err := g.Choose(name)
+	return err != nil
 }
 
 // Plans returns the plans that are loaded, each once, by name.

@@ -206,7 +206,7 @@ func (k *Keeper) next(ctx context.Context, present *Generation) (*Generation, er
 	}
 	var refused []error
 	for _, l := range listing {
-		if l.Err != nil && !present.Library.Refused(l.Name) {
+		if l.Err != nil && !present.refuses(l.Name) {
 			refused = append(refused, l.Err)
 		}
 	}

@@ -139,6 +139,9 @@ func (l *Loader) load(last *Generation) (*Generation, error) {
 	if err == nil && last == nil {
 		err = plan.Aliased(g.Aliases, g.has)
 	}
+	if err == nil && last == nil && g.plan != nil {
+		_, err = g.Choose("")
+	}
 	return g, err
 }
 

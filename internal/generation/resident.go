@@ -177,9 +177,13 @@ func (s *snapshot) Resident(name string) (*taskrun.Resident, error) {
 	return nil, fmt.Errorf("there are no rows of plan %s yet: %w", name, why)
 }
 
-// Settled reports whether each plan whose rows graph reads has ended a run.
+// Settled reports whether each plan whose rows graph reads, or its Fallback, has ended a run.
 func (g *Generation) Settled(graph *plan.Graph) bool {
-	for _, name := range graph.Resident {
+	read := graph.Resident
+	if fallback := g.Fallback(graph); fallback != nil {
+		read = slices.Concat(read, fallback.Resident)
+	}
+	for _, name := range read {
 		r := g.residents.of(name)
 		if r == nil {
 			return false
@@ -248,12 +252,11 @@ func (k *Keeper) await(ctx context.Context, g *Generation, graph *plan.Graph) {
 	}
 }
 
-// Await waits until each plan whose rows graph reads has ended a run, but no longer than ctx lasts and the limits
+// Await waits until each plan whose rows graph reads, or its Fallback, has ended a run, but no longer than ctx lasts and the limits
 // allow; a limit of 0 does not count.
 func (k *Keeper) Await(ctx context.Context, g *Generation, graph *plan.Graph, limits ...time.Duration) {
-	if len(graph.Resident) == 0 {
-		return
-	}
+	graphs := []*plan.Graph{graph, g.Fallback(graph)}
+	graphs = slices.DeleteFunc(graphs, func(g *plan.Graph) bool { return g == nil || len(g.Resident) == 0 })
 	for _, limit := range limits {
 		if limit > 0 {
 			var cancel context.CancelFunc
@@ -261,7 +264,9 @@ func (k *Keeper) Await(ctx context.Context, g *Generation, graph *plan.Graph, li
 			defer cancel()
 		}
 	}
-	k.await(ctx, g, graph)
+	for _, graph := range graphs {
+		k.await(ctx, g, graph)
+	}
 }
 
 // share takes over what g has in common with the generation before.

@@ -39,6 +39,26 @@ type Response struct {
 	Trace           []byte             // a JSON value; nil: none
 	Completeness    []NodeCompleteness // nil: the answer does not have it
 	BelowMinimum    []BelowMinimum     // nil: the answer does not have it
+	Fallback        *Fallback          // nil: the answer does not have it
+}
+
+// Fallback says that another plan has answered than the request asked for. Immutable; any goroutine.
+type Fallback struct {
+	Plan      string // that has answered
+	InsteadOf string // that had too few rows
+	Reason    string // one of a few known sentences, as rankd.Error.Text
+	Err       error  // why InsteadOf did not answer
+}
+
+// appendFallback appends the member about plans, if there is one.
+func appendFallback(dst []byte, f *Fallback) []byte {
+	if f == nil {
+		return dst
+	}
+	dst = jsondoc.AppendString(append(dst, `,"fallback":{"plan":`...), f.Plan)
+	dst = jsondoc.AppendString(append(dst, `,"instead_of":`...), f.InsteadOf)
+	dst = jsondoc.AppendString(append(dst, `,"reason":`...), f.Reason)
+	return append(jsondoc.AppendString(append(dst, `,"detail":`...), f.Err.Error()), '}')
 }
 
 // NodeCompleteness says what one node contributed to an answer. The JSON form leaves out what is empty. Immutable; any goroutine.
@@ -124,7 +144,7 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 		}
 		dst = append(dst, '}')
 	}
-	dst = appendBelowMinimum(appendCompleteness(dst, r.Completeness), r.BelowMinimum)
+	dst = appendBelowMinimum(appendCompleteness(appendFallback(dst, r.Fallback), r.Completeness), r.BelowMinimum)
 	if r.Explanation != nil {
 		dst = append(append(dst, `,"explain":`...), r.Explanation...)
 	}
@@ -138,6 +158,9 @@ func appendVersion(dst []byte, v *plan.Version) []byte {
 	if v.Alias != "" {
 		dst = jsondoc.AppendString(append(dst, `,"alias":`...), v.Alias)
 		dst = jsondoc.AppendString(append(dst, `,"side":`...), v.Side)
+	}
+	if v.InsteadOf != "" {
+		dst = jsondoc.AppendString(append(dst, `,"instead_of":`...), v.InsteadOf)
 	}
 	dst = strconv.AppendUint(append(dst, `,"generation":`...), v.Generation, 10)
 	if v.GenerationDigest != "" {

@@ -62,7 +62,7 @@ func openWorld(c *Config, tables *registry.Registry, plans *onceEach) (w *world,
 	go func() { _ = w.server.Serve(w.listener) }()
 	o := c.Engine
 	c.dir(&o)
-	o.Registry, err = w.moved(o.Registry, "")
+	o.Registry, err = w.moved(o.Registry, outage{})
 	if err != nil {
 		return w, err
 	}
@@ -111,13 +111,37 @@ func (w *world) close() {
 // endpointsPattern matches the tables of endpoints.
 const endpointsPattern = "endpoints.*.toml"
 
+// outage is what becomes of an endpoint. The zero value is nothing. Immutable.
+type outage struct {
+	Endpoint string `json:"endpoint"` // its name
+	Addr     string `json:"-"`        // where it then is
+	Slow     bool   `json:"slow"`     // it takes connections and says nothing; otherwise it refuses them
+}
+
 // nobody is an address at which nothing listens: connections are refused at once.
 const nobody = "127.0.0.1:1"
 
+// slowDeadline bounds a request at a slow endpoint that does not bound itself.
+const slowDeadline = 500 * time.Millisecond
+
+// listen finds the address of an outage. Nobody accepts the connections there: the system takes them. The caller ends it.
+func (o *outage) listen() (end func(), err error) {
+	o.Addr = nobody
+	if !o.Slow {
+		return func() {}, nil
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	o.Addr = silent.Addr().String()
+	return func() { _ = silent.Close() }, nil
+}
+
 // moved returns the tables with all endpoints in this world, without any other address,
-// password, certificate or cache. A faulty table stays as it is, so that the engine refuses it. At the endpoint of
-// the name down nobody answers; empty: somebody does at each.
-func (w *world) moved(tables fs.FS, down string) (fs.FS, error) {
+// password, certificate or cache. A faulty table stays as it is, so that the engine refuses it. The
+// endpoint that is out is elsewhere.
+func (w *world) moved(tables fs.FS, out outage) (fs.FS, error) {
 	if tables == nil {
 		tables = registry.DefaultTables()
 	}
@@ -159,12 +183,12 @@ func (w *world) moved(tables fs.FS, down string) (fs.FS, error) {
 				}
 			}
 			switch http := e["kind"] == string(registry.HTTP); {
-			case http && e["name"] == down:
-				here["url"] = "http://" + nobody
+			case http && e["name"] == out.Endpoint:
+				here["url"] = "http://" + out.Addr
 			case http:
 				here["url"] = fmt.Sprintf("http://%s/%v", w.listener.Addr(), e["name"])
-			case e["name"] == down:
-				here["url"] = "redis://" + nobody
+			case e["name"] == out.Endpoint:
+				here["url"] = "redis://" + out.Addr
 			default:
 				here["host"], here["port"] = redisHost, int64(port)
 			}
@@ -258,7 +282,7 @@ type asked struct {
 	Request  map[string]json.RawMessage   `json:"request"`
 	Data     int                          `json:"data"`
 	Services map[string][]json.RawMessage `json:"services"`
-	Down     string                       `json:"down"` // an endpoint at which nobody answers; empty: none
+	Out      outage                       `json:"out"`
 
 	// Of explain alone.
 	IDs    []json.RawMessage `json:"ids"`
@@ -303,17 +327,21 @@ func (w *world) rank(ctx context.Context, a *asked, data *dataset, serve func(st
 	}
 	w.services.Store(&services{canned: a.Services, serve: serve})
 	defer w.services.Store(nil)
-	if a.Down == "" {
+	if a.Out.Endpoint == "" {
 		return w.engine.Rank(ctx, r)
 	}
-	return w.rankWithout(ctx, a.Down, doc)
+	return w.rankWithout(ctx, a.Out, doc)
 }
 
-// rankWithout runs a request on an engine of its own, at one of whose endpoints nobody answers.
-func (w *world) rankWithout(ctx context.Context, down string, doc []byte) (*rankd.Answer, error) {
+// rankWithout runs a request on an engine of its own, one of whose endpoints is out.
+func (w *world) rankWithout(ctx context.Context, out outage, doc []byte) (*rankd.Answer, error) {
 	o := w.options
-	var err error
-	if o.Registry, err = w.moved(w.given, down); err != nil {
+	end, err := out.listen()
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if o.Registry, err = w.moved(w.given, out); err != nil {
 		return nil, err
 	}
 	e, err := rankd.Open(o)
@@ -324,6 +352,9 @@ func (w *world) rankWithout(ctx context.Context, down string, doc []byte) (*rank
 	r, err := e.Intake().Parse(doc, request.Given{RequestID: "test", Unknown: request.RefuseUnknown})
 	if err != nil {
 		return nil, err
+	}
+	if out.Slow && r.Timeout == 0 {
+		r.Timeout = slowDeadline
 	}
 	return e.Rank(ctx, r)
 }

@@ -73,8 +73,8 @@ type engine struct {
 	live      sync.WaitGroup              // requests that run or wait; Add only under mu before the end of intake
 	using     map[*registry.Registry]int  // how many of them, and optional nodes, have a registry; guarded by mu
 	kept      map[*registry.Endpoint]bool // see Keep; nil: all; guarded by mu
-	// degraded counts the answers in which something is missing, by name of the plan; guarded by mu.
-	degraded map[string]uint64
+	// counts has Degraded and Fallbacks, by name of the plan; guarded by mu.
+	counts map[string]scheduler.Counts
 
 	journals *trace.Journals
 	waiters  sync.Pool       // of *waiter that no body has: only their buffers are kept
@@ -119,7 +119,7 @@ func (e *engine) init(cfg *scheduler.Config, model string) {
 	e.cfg, e.model, e.given.Clock = *cfg, model, cfg.Clock
 	e.journals = trace.NewJournals(cfg.Clock, 0)
 	e.admission.Bound(cfg.MaxInflight, cfg.MaxQueue)
-	e.degraded = make(map[string]uint64)
+	e.counts = make(map[string]scheduler.Counts)
 	e.stopped, e.giveUp = context.WithCancel(context.Background())
 	e.using = make(map[*registry.Registry]int)
 	e.endpoints.Store(new([]endpoint))
@@ -288,10 +288,12 @@ func (e *engine) panicked(recovered any) {
 	e.cfg.OnPanic(recovered, debug.Stack())
 }
 
-func (e *engine) countDegraded(plan string) {
+func (e *engine) count(plan string, more *scheduler.Counts) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.degraded[plan]++
+	counts := e.counts[plan]
+	counts.Add(more)
+	e.counts[plan] = counts
 }
 
 // Close implements scheduler.Engine. When the grace is over, sleeps and Redis calls fail, CPU work
@@ -316,7 +318,7 @@ func (e *engine) endAll() {
 	}
 }
 
-// Metrics implements scheduler.Engine: the counters of the clients, of the admission and of degraded answers; the rest
+// Metrics implements scheduler.Engine: the counters of the clients, of the admission, and of answers that are degraded or of a fallback; the rest
 // is zero.
 func (e *engine) Metrics() scheduler.Metrics {
 	endpoints := *e.endpoints.Load()
@@ -334,12 +336,12 @@ func (e *engine) Metrics() scheduler.Metrics {
 	defer e.mu.Unlock()
 	m.Admission = e.admission.Stats()
 	m.Live, _ = e.admission.Held()
-	for name, n := range e.degraded {
+	for name, counts := range e.counts {
 		if m.Plans == nil {
 			m.Plans = make(map[string]scheduler.PlacementStats)
 		}
-		m.Degraded += n
-		m.Plans[name] = scheduler.PlacementStats{Counts: scheduler.Counts{Degraded: n}}
+		m.Counts.Add(&counts)
+		m.Plans[name] = scheduler.PlacementStats{Counts: counts}
 	}
 	m.Placement.Counts = m.Counts
 	return m

@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
+	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -35,15 +36,28 @@ type run struct {
 }
 
 // run runs a request that was admitted, on its goroutine. It delivers the result even if a body ends the goroutine by runtime.Goexit.
-func (e *engine) run(x *scheduler.Execution) {
-	defer e.leave(x.Graph) // The request is its caller's again by then, but for the plan.
+func (e *engine) run(x *scheduler.Execution) { e.runPlan(x, x.Graph) }
+
+// runPlan is run for a request that has asked for a plan, and maybe falls back to another one by now.
+func (e *engine) runPlan(x *scheduler.Execution, asked *plan.Graph) {
+	again := false
+	defer func() {
+		if !again {
+			e.leave(asked) // The request is its caller's again by then, but for the plan.
+		}
+	}()
 	r := &run{engine: e}
 	r.Shared, r.shared.Given.Rows, r.changed.L = &r.shared, tasks.NewRowBudget(e.cfg.MaxRows), &r.mu
 	r.Begin(x, e.cfg.NodeTimeout, cmp.Or(x.Mode, e.cfg.Placement.Mode))
 	r.Record(e.journals, e.model, "")
 	r.Journal.Enter()
 	defer func() {
-		result := r.result()
+		var result *scheduler.Result
+		if result, again = r.result(asked.Name); again {
+			r.Journal.Free()
+			go e.runPlan(x, asked) // A body may have ended this goroutine.
+			return
+		}
 		e.admitNext()
 		defer e.contain()
 		x.Deliver(result)
@@ -55,21 +69,24 @@ func (e *engine) run(x *scheduler.Execution) {
 	}
 }
 
-// result returns the answer of a run that has ended. A panic of the engine is one, too.
-func (r *run) result() (result *scheduler.Result) {
+// result returns the answer of a run that has ended, and reports whether the fallback runs in its place. A panic of the engine is an
+// answer, too. asked is the name of the plan that the request counts for.
+func (r *run) result(asked string) (result *scheduler.Result, again bool) {
 	r.contained(func() {
 		if r.fault.Load() {
 			return
 		}
 		result = r.Result()
-		if result.Err == nil && result.Degraded() {
-			r.engine.countDegraded(r.Req.Graph.Name)
+		if again = r.FallsBack(result, r.engine.given.Clock.Now()); again {
+			r.engine.count(asked, &scheduler.Counts{Fallbacks: 1})
+		} else if result.Err == nil && result.Degraded() {
+			r.engine.count(asked, &scheduler.Counts{Degraded: 1})
 		}
 	})
 	if r.fault.Load() {
-		return r.Fault()
+		return r.Fault(), false
 	}
-	return result
+	return result, again
 }
 
 // contained calls a step of the engine, and notes its panic.
