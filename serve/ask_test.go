@@ -184,6 +184,44 @@ func TestTooFewRows(t *testing.T) {
 	assert.EqualValues(t, 1, w.value(`rankd_requests_total{class="below_minimum",front="http",plan="failed"}`))
 }
 
+// TestAFallbackIsCountedWhereItWasAskedFor: the request counts for the plan that it named, or for the side of its alias, and
+// the caller may ask for both plans, or for neither.
+func TestAFallbackIsCountedWhereItWasAskedFor(t *testing.T) {
+	artifact := func(name, rows, members string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte(`{"schema_version": 1, "plan_name": "` + name + `", "outputs": ["out"], ` + members + `
+			"capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.min_rows.v1"], "nodes": [{"node_id": "out", "op": "test::fixed_source", "inputs": [], "params": {"row_count": ` + rows + `}}]}`)}
+	}
+	const below = `"lenient": {"answer_by": "80%"}, "min_rows": [4], "below": "spare",`
+	w := openServer(t, rankd.Options{Plans: fstest.MapFS{
+		"home.plan.json": artifact("home", "3", below), "spare.plan.json": artifact("spare", "5", ""), "aliases.toml": {Data: []byte(`page = "home"`)},
+	}})
+	ask := func(plan string, plans ...string) *serve.Reply {
+		return w.ask(func(q *serve.Query) {
+			q.Plan, q.User = []byte(plan), []byte("1")
+			if plans != nil {
+				q.Caller = caller(t, access.Rules{Plans: plans})
+			}
+		})
+	}
+	for _, plan := range []string{"home", "page"} {
+		reply := ask(plan)
+		assert.Equal(t, outcome.OK, reply.Class)
+		assert.Equal(t, map[string]any{
+			"plan": "spare", "instead_of": "home", "reason": "Below minimum", "detail": "output 0 has 3 rows, and the plan wants 4 at least",
+		}, body(t, reply)["fallback"])
+		assert.Equal(t, outcome.OK, ask(plan, plan, "spare").Class)
+		refused := ask(plan, plan)
+		assert.Equal(t, outcome.Forbidden, refused.Class)
+		assert.Equal(t, "Not permitted: plan "+plan+" needs the permission for plan spare, too, which answers in its place if it has too few rows", refused.Message())
+	}
+	assert.EqualValues(t, 4, w.value(`rankd_answers_fallback_total{front="http",plan="home"}`))
+	assert.EqualValues(t, 4, w.value(`rankd_requests_total{class="ok",front="http",plan="home"}`))
+	assert.EqualValues(t, 0, w.value(`rankd_answers_below_minimum_total{front="http",plan="home"}`))
+	assert.Equal(t, outcome.OK, ask("spare", "spare").Class)
+	assert.EqualValues(t, 1, w.value(`rankd_requests_total{class="ok",front="http",plan="spare"}`))
+	assert.EqualValues(t, 0, w.value(`rankd_answers_fallback_total{front="http",plan="spare"}`))
+}
+
 func TestRedisIsUnavailable(t *testing.T) {
 	w := openServer(t, rankd.Options{Plan: "viewer", Redis: "127.0.0.1:1"})
 	reply := w.ask(func(q *serve.Query) { q.User = []byte("1") })

@@ -97,7 +97,10 @@ type call struct {
 func (a *assembly) node(i int) {
 	from, rec, n := a.from.Graph.Nodes[i], &a.from.nodes[i], &a.trace.Nodes[i]
 	*n = Node{SpanID: int64(i) + 1, ID: from.ID, Index: i, Op: from.Op, Label: from.Trace, Output: from.IsOutput, SourceSpan: from.SourceSpan, Status: Skipped, Track: -1, Parent: -1,
-		Inputs: a.inputs(from)}
+		Inputs: a.inputs(from), Because: from.AutoWhy}
+	if from.Lenient() {
+		n.OnError = from.OnError.String()
+	}
 	if rec.place == 0 {
 		return
 	}

@@ -91,6 +91,10 @@ type Node struct {
 	// SourceSpan is the place in the plan's source that made the node, "plans/x.plan.ts:14:9". Empty if
 	// the plan's artifact has none.
 	SourceSpan string `json:"source_span,omitempty"`
+	// OnError is what its readers would see if it failed, "partial" or as StandIn; empty: the request would fail. Because
+	// says why the policy of the plan has chosen that.
+	OnError string `json:"on_error,omitempty"`
+	Because string `json:"on_error_because,omitempty"`
 
 	Status Status `json:"status"`
 	// Error says why the node failed, or why the result of a node that is OK lacks something.

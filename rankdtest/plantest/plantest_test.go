@@ -67,7 +67,7 @@ export default definePlan({ name: "shelf", build: (ctx) => ctx
 	"remote.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "remote", build: (ctx) => {
   const rows = ctx.candidates({ endpoint: EP.redis.shop, key: "shelf:{user}" })
-    .remote({ endpoint: EP.http.scores, send: [], columns: [Key.score], onError: "null", trace: "scores" });
+    .remote({ endpoint: EP.http.scores, send: [], columns: [Key.score], onError: "null", timeout: "50%", trace: "scores" });
   return { best: rows.sort({ key: Key.score, order: "desc" }).take({ count: 1 }), all: rows };
 } });`,
 	"mild.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
@@ -75,6 +75,12 @@ export default definePlan({ name: "mild", lenient: { onError: "auto" }, build: (
 	"least.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "least", lenient: { onError: "auto" }, minRows: 2,
   build: (ctx) => ctx.candidates({ endpoint: EP.redis.shop, key: "shelf:{user}" }).concat({ rhs: ctx.fixedSource({ rowCount: 1 }) }) });`,
+	"patient.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "patient", lenient: { onError: "auto" }, build: (ctx) => ctx.candidates({ endpoint: EP.redis.shop, key: "shelf:{user}" }).concat({ rhs: ctx.fixedSource({ rowCount: 1 }) }) });`,
+	"brisk.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "brisk", lenient: { onError: "auto", answerBy: "50%" }, build: (ctx) => ctx.candidates({ endpoint: EP.redis.shop, key: "shelf:{user}" }).concat({ rhs: ctx.fixedSource({ rowCount: 1 }) }) });`,
+	"poor.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
+export default definePlan({ name: "poor", lenient: { answerBy: "50%" }, minRows: 2, below: "brisk", build: (ctx) => ctx.fixedSource({ rowCount: 1 }) });`,
 	"items.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "items", build: (ctx) => ctx.candidates({ endpoint: EP.redis.shop, key: "items" })
   .lookup({ endpoint: EP.redis.shop, key: "product:{id}", fields: [Key.sold, Key.added] }).vm({ outKey: Key.score, expr: age(Key.added) }) });`,
@@ -196,6 +202,10 @@ func TestExpectations(t *testing.T) {
 		{"survives what is not there", `expect(rank({ user_id: 1 })).survives("shops")`, []string{`no endpoint is named "shops"`}},
 		{"is empty without Redis", `expect(rank({ user_id: 1, plan: "mild" })).survives("shop")`, []string{"should survive without the endpoint shop, and is empty"}},
 		{"is below minimum without Redis", `expect(rank({ user_id: 1, plan: "least" })).survives("shop")`, []string{"should survive without the endpoint shop, and is below minimum", `"min_rows":2`}},
+		{"hangs at a slow Redis", `expect(rank({ user_id: 1, plan: "patient", deadline_ms: 200 })).survives("shop")`,
+			[]string{"should survive a slow endpoint shop, and the request fails: "}},
+		{"survives a slow Redis", `expect(rank({ user_id: 1, plan: "brisk" })).survives("shop")`, nil},
+		{"another plan answers", `expect(rank({ user_id: 1, plan: "poor" })).complete()`, []string{"the answer should be complete, and it is of the fallback brisk"}},
 		{"a service that asks", `service("scores", () => rank({ user_id: 1 })); expect(rank({ user_id: 1, plan: "remote" })).complete()`, []string{"asks the engine nothing"}},
 		{"an unknown service", `service("score", {}); rank({ user_id: 1 })`, []string{`no endpoint of kind http is named "score"`}},
 		{"a Redis in place of a service", `service("shop", {}); rank({ user_id: 1 })`, []string{`no endpoint of kind http is named "shop"`}},

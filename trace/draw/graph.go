@@ -69,6 +69,9 @@ func (p *plane) box(d *document, s *scene, i int) {
 	d.add(`<g class="node %v%v" data-n="%d" tabindex="0">`, placeClass(from.Place), critClass(s.critical(i)), i)
 	d.add(`<rect class="box" x="%v" y="%v" width="%v" height="%v" rx="4"/>`, x, y, p.boxWidth, p.boxHeight)
 	d.add(`<rect class="mark" x="%v" y="%v" width="4" height="%v"/>`+"\n", x, y, p.boxHeight)
+	if n.Fails != "" {
+		d.add("<title>%v</title>\n", n.Fails)
+	}
 	left, right := x+10, x+p.boxWidth-6
 	room := cells(right-left, p.size)
 	// A line has a text at the left, which is cut to what the text at the right leaves.

@@ -16,6 +16,7 @@ function show(mark, x, y) {
     lines.push(`${n.ID}  ${n.Op}`, `${n.Place}${n.Rows && `, ${n.Rows} rows`}${n.Critical && ', on the critical path'}`);
     if (n.Run) lines.push(`ready ${n.Ready}, wait ${n.Wait}, run ${n.Run}, own ${n.Own}, ${n.Share} of the request`);
     if (n.Status !== 'ok') lines.push(n.Status);
+    if (n.Fails) lines.push(n.Fails);
   }
   if (mark.dataset.d) lines.push('', mark.dataset.d);
   tip.textContent = lines.join('\n').trim();
@@ -38,6 +39,7 @@ function hide() {
   near = [];
 }
 
+for (const title of document.querySelectorAll('svg title')) title.remove(); // which a drawing alone has in place of the tip
 const marked = (e) => e.target.closest?.('[data-n]:not(.flow)');
 document.addEventListener('mouseover', (e) => { const m = marked(e); if (m) show(m, e.clientX, e.clientY); else hide(); });
 document.addEventListener('focusin', (e) => {
@@ -48,8 +50,8 @@ document.addEventListener('focusout', hide);
 document.addEventListener('keydown', (e) => { if (e.key === 'Escape') hide(); });
 
 // The table of a run is made when it is opened: most readers of a large plan never do.
-const columns = ['Critical', 'ID', 'Op', 'Place', 'Rows', 'Ready', 'Wait', 'Run', 'Own', 'Share', 'Status'];
-const headings = ['', 'node', 'op', 'place', 'rows', 'ready', 'wait', 'run', 'own', 'share', 'status'];
+const columns = ['Critical', 'ID', 'Op', 'Place', 'Rows', 'Ready', 'Wait', 'Run', 'Own', 'Share', 'Status', 'Fails'];
+const headings = ['', 'node', 'op', 'place', 'rows', 'ready', 'wait', 'run', 'own', 'share', 'status', 'if it fails'];
 for (const d of document.querySelectorAll('details.run')) {
   d.addEventListener('toggle', () => {
     const table = document.createElement('table');

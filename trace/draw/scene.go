@@ -1,8 +1,10 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rankd/rankd/trace"
@@ -33,6 +35,7 @@ type node struct {
 	ID, Op, Place, Rows     string // ID is behind the label, if there is one
 	Ready, Wait, Run, Own   string
 	Share, Status, Critical string
+	Fails                   string // what becomes of the request if it fails, where the plan says so
 }
 
 // row is one line of a drawing from the arrival on.
@@ -101,6 +104,9 @@ func (s *scene) describe() {
 		*n = node{ID: titles(from, 60), Op: clip(from.Op, 60), Place: place(s.Trace, from), Status: status(from)}
 		if from.Error != "" {
 			n.Status += ": " + clip(from.Error, 200)
+		}
+		if from.OnError != "" || from.Because != "" {
+			n.Fails = strings.TrimSuffix("onError: "+clip(cmp.Or(from.OnError, "fail"), 20)+": "+clip(from.Because, 200), ": ")
 		}
 		if critical[i] {
 			n.Critical = "●"

@@ -109,3 +109,18 @@ func TestTicks(t *testing.T) {
 		assert.LessOrEqual(t, len(all), 12, total)
 	}
 }
+
+// TestTheGraphSaysWhatANodeMayFailFor: the drawing alone, and the page.
+func TestTheGraphSaysWhatANodeMayFailFor(t *testing.T) {
+	tr := tracetest.Random(1, 3)
+	tr.Nodes[0].OnError, tr.Nodes[0].Because = "partial", "only the rows whose keys fail are lost"
+	tr.Nodes[1].Because = "it may <drop> rows"
+	tr.Nodes[2].OnError = "skip"
+	want := []string{"onError: partial: only the rows whose keys fail are lost", "onError: fail: it may &lt;drop&gt; rows", "onError: skip"}
+	for _, says := range want {
+		assert.Equal(t, 1, strings.Count(Graph(tr), "<title>"+says+"</title>"), says)
+	}
+	var page strings.Builder
+	require.NoError(t, HTML(&page, Run{Trace: tr}))
+	assert.Contains(t, page.String(), `"Fails":"onError: partial: only the rows whose keys fail are lost"`)
+}

@@ -63,7 +63,7 @@ func TestAMarketplaceLosesOnlyTheRowsOfWhatIsDown(t *testing.T) {
 	}{
 		"sound":       {sound, func(int) bool { return false }, 1},
 		"stopped":     {"127.0.0.1:1", func(int) bool { return true }, marketEndpoints},
-		"slow":        {slow.Addr().String(), func(int) bool { return true }, 1},
+		"slow":        {slow.Addr().String(), func(int) bool { return true }, marketEndpoints},
 		"half broken": {half, func(i int) bool { return i/marketEndpoints%2 == 1 }, marketEndpoints},
 	} {
 		for down := range c.inTurn {
@@ -87,7 +87,7 @@ func TestAMarketplaceLosesOnlyTheRowsOfWhatIsDown(t *testing.T) {
 					e, err := rankd.Open(o)
 					require.NoError(t, err)
 					defer e.Close()
-					a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Timeout: 10 * time.Second})
+					a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Timeout: 6 * time.Second})
 					require.NoError(t, err)
 					var want, got []int64
 					var lost, told []string

@@ -364,6 +364,56 @@ func TestReloadChangesEndpoints(t *testing.T) {
 	}
 }
 
+// TestAFallbackIsOfTheGenerationOfItsRequest: a request that began before a reload falls back to the plan of that time. A reload
+// that takes the fallback away, or gives it other outputs, is refused.
+func TestAFallbackIsOfTheGenerationOfItsRequest(t *testing.T) {
+	for _, model := range enginetest.Models {
+		t.Run(string(model), func(t *testing.T) {
+			entered, leave := make(chan struct{}), make(chan struct{})
+			p := enginetest.OpenProject(t, rankd.Options{Model: model, Tasks: []task.Spec{heldSpec(entered, leave)}})
+			fixed := func(name string, rows int) string {
+				return fmt.Sprintf(`{"schema_version": 1, "plan_name": %q, "outputs": ["a"], "nodes": [{"node_id": "a", "op": "fixed_source", "inputs": [], "params": {"row_count": %d}}]}`, name, rows)
+			}
+			p.Write("plans/spare.plan.json", fixed("spare", 5))
+			p.Write("plans/home.plan.json", fmt.Sprintf(`{"schema_version": 1, "plan_name": "home", "outputs": ["b"], "min_rows": [3], "below": "spare",
+				"lenient": {"answer_by": "50%%"}, "capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.min_rows.v1"],
+				"nodes": [{"node_id": "a", "op": "fixed_source", "inputs": [], "params": {"row_count": 2}}, {"node_id": "b", "op": %q, "inputs": ["a"], "params": {}}]}`, heldSpec(nil, nil).Op))
+			reload := func() error {
+				_, err := p.Reload(t.Context())
+				return err
+			}
+			warmed := make(chan error, 1)
+			go func() { warmed <- reload() }()
+			<-entered // by the first request of the new plan, which is the engine's own
+			leave <- struct{}{}
+			require.NoError(t, <-warmed)
+			before := make(chan *rankd.Answer, 1)
+			go func() {
+				a, err := p.Rank(t.Context(), rankd.Request{Plan: "home", UserID: 1})
+				assert.NoError(t, err)
+				before <- a
+			}()
+			<-entered
+			p.Write("plans/spare.plan.json", fixed("spare", 7))
+			require.NoError(t, reload())
+			leave <- struct{}{}
+			a := <-before
+			require.NotNil(t, a)
+			assert.Equal(t, 5, a.Len())
+			assert.EqualValues(t, 2, a.Version().Generation)
+			p.Write("plans/spare.plan.json", strings.Replace(fixed("spare", 8), `["a"]`, `["a", "a"]`, 1))
+			require.ErrorContains(t, reload(), "plan home: below: plan spare cannot answer in its place: the outputs differ: 1 without names, and there 2 without names")
+			require.NoError(t, os.Remove(filepath.Join(p.Dir, "plans/spare.plan.json")))
+			require.ErrorContains(t, reload(), `plan home: below: plan spare cannot answer in its place: unknown plan "spare"`)
+			close(leave)
+			go func() { <-entered }()
+			a, err := p.Rank(t.Context(), rankd.Request{Plan: "home", UserID: 1})
+			require.NoError(t, err)
+			assert.Equal(t, 7, a.Len())
+		})
+	}
+}
+
 // A plan that was already refused before may stay so. The others change all the same.
 func TestAPlanThatStaysRefused(t *testing.T) {
 	p := enginetest.OpenProject(t, rankd.Options{})

@@ -1,0 +1,209 @@
+package data_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/testing/enginetest"
+)
+
+// standsIn are the members of a plan in whose place another one answers if it has fewer than three rows.
+const standsIn = `"lenient": {"answer_by": "50%"}, "min_rows": [3], "below": "spare"`
+
+// fallbackPlan returns the artifact of a plan whose output is its last node.
+func fallbackPlan(name, members, nodes, outputs string) *fstest.MapFile {
+	if members != "" {
+		members = `"capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.min_rows.v1", "cap.rankd.output_names.v1"], ` + members + ","
+	}
+	return &fstest.MapFile{Data: fmt.Appendf(nil, `{"schema_version": 1, "plan_name": %q, %s "nodes": [%s], "outputs": %s}`, name, members, nodes, outputs)}
+}
+
+func fixedRows(id string, n int) string {
+	return fmt.Sprintf(`{"node_id": %q, "op": "fixed_source", "inputs": [], "params": {"row_count": %d}}`, id, n)
+}
+
+func asleep(id, input, params string) string {
+	return fmt.Sprintf(`{"node_id": %q, "op": "test::sleep", "inputs": [%q], "params": {%s}}`, id, input, params)
+}
+
+// fallbackPlans are plans with what stands in for them.
+func fallbackPlans() fstest.MapFS {
+	hangs := fixedRows("a", 9) + "," + asleep("b", "a", `"duration_ms": 60000`)
+	shelves := `"output_names": ["home", "deals"], "lenient": {"answer_by": "50%"}, "min_rows": [1, 2]`
+	folder := fstest.MapFS{"aliases.toml": {Data: []byte("page = { a = \"short\", b = \"enough\", b_share = 0 }\nlight = \"spare\"\n")}}
+	for name, p := range map[string][3]string{
+		"spare": {"", fixedRows("a", 5), `["a"]`}, "enough": {standsIn, fixedRows("a", 4), `["a"]`}, "short": {standsIn, fixedRows("a", 2), `["a"]`},
+		"fails": {standsIn, fixedRows("a", 4) + "," + asleep("b", "a", `"duration_ms": 0, "fail_after_sleep": true`), `["b"]`},
+		"hangs": {standsIn, hangs, `["b"]`},
+		// It would fall back itself, and to a plan that would do the same.
+		"poor": {strings.Replace(standsIn, "spare", "short", 1), fixedRows("a", 1), `["a"]`}, "ring": {strings.Replace(standsIn, "spare", "gnir", 1), fixedRows("a", 1), `["a"]`},
+		"gnir":    {strings.Replace(standsIn, "spare", "ring", 1), fixedRows("a", 0), `["a"]`},
+		"unlucky": {strings.Replace(standsIn, "spare", "fails", 1), fixedRows("a", 1), `["a"]`},
+		"late":    {strings.Replace(standsIn, "spare", "hangs", 1), fixedRows("a", 1), `["a"]`},
+		"strict":  {strings.Replace(standsIn, "spare", "firm", 1), fixedRows("a", 1), `["a"]`},
+		"firm":    {`"min_rows": [3], "below": "error"`, fixedRows("a", 2), `["a"]`},
+		"shelves": {shelves + `, "below": "shelf"`, fixedRows("a", 3) + "," + fixedRows("b", 1), `["a", "b"]`},
+		"shelf":   {`"output_names": ["home", "deals"], "min_rows": [0, 0]`, fixedRows("a", 6) + "," + fixedRows("b", 7), `["a", "b"]`},
+	} {
+		folder[name+".plan.json"] = fallbackPlan(name, p[0], p[1], p[2])
+	}
+	return folder
+}
+
+// TestAnotherPlanAnswers: a plan with too few rows, that fails, or that does not end by its share of the time, has the answer of the
+// plan that it names. That one falls back to nobody. The answer, the log and the metrics say so.
+func TestAnotherPlanAnswers(t *testing.T) {
+	for _, c := range []struct {
+		plan, by string // asked, and answers
+		rows     int
+		reason   string
+		below    int    // outputs that are below minimum in the answer
+		err      string // in place of an answer
+	}{
+		{plan: "enough", by: "enough", rows: 4}, {plan: "spare", by: "spare", rows: 5},
+		{plan: "short", by: "spare", rows: 5, reason: "Below minimum"}, {plan: "page", by: "spare", rows: 5, reason: "Below minimum"},
+		{plan: "fails", by: "spare", rows: 5, reason: "Node execution failed"}, {plan: "hangs", by: "spare", rows: 5, reason: "Node execution timeout"},
+		{plan: "poor", by: "short", rows: 2, reason: "Below minimum", below: 1}, {plan: "ring", by: "gnir", reason: "Below minimum", below: 1},
+		{plan: "unlucky", err: "Node execution failed: node b (test::sleep): plan fails, in place of plan unlucky (output 0 has 1 rows, and the plan wants 3 at least): injected"},
+		{plan: "late", err: "plan hangs, in place of plan late (output 0 has 1 rows, and the plan wants 3 at least): "},
+		{plan: "strict", err: "Below minimum: plan firm, in place of plan strict (output 0 has 1 rows, and the plan wants 3 at least): output 0 has 2 rows"},
+		{plan: "shelves", by: "shelf", rows: 13, reason: "Below minimum"},
+	} {
+		t.Run(c.plan, func(t *testing.T) {
+			t.Parallel()
+			var log enginetest.SyncBuffer
+			o := rankd.Options{
+				Plans: fallbackPlans(), AllowRequestTrace: true, AllowRequestExplain: true, MaxInflight: 1, MaxQueue: 1,
+				Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+			}
+			enginetest.ForModels(t, o, func(t *testing.T, e *rankd.Engine) {
+				begun := time.Now()
+				r := rankd.Request{Plan: c.plan, UserID: 1, Timeout: time.Second, Trace: true, PlanVersion: true, Explain: rankd.Explain{All: true}}
+				a, err := e.Rank(t.Context(), r)
+				assert.Less(t, time.Since(begun), 10*time.Second)
+				instead := c.plan
+				if c.plan == "page" {
+					instead = "short"
+				}
+				if m := e.Metrics(); e.StuckFor() == 0 && m.Requests > 0 { // The other models do not count them.
+					assert.Equal(t, uint64(1), m.Requests)
+					assert.Equal(t, uint64(1), m.Plans[instead].Requests)
+				}
+				fell := c.err != "" || c.reason != ""
+				assert.Equal(t, fell, e.Metrics().Fallbacks == 1)
+				assert.Zero(t, e.Metrics().Live)
+				if c.err != "" {
+					require.ErrorContains(t, err, c.err)
+					var failed *rankd.Error
+					require.ErrorAs(t, err, &failed)
+					assert.Equal(t, c.plan, failed.Version().InsteadOf)
+					return
+				}
+				require.NoError(t, err)
+				assert.Equal(t, c.by, a.Plan)
+				assert.Equal(t, c.rows, a.Len())
+				assert.Len(t, a.BelowMinimum(), c.below)
+				members := enginetest.AnswerJSON(t, a)
+				if !fell {
+					assert.Nil(t, a.Fallback())
+					assert.NotContains(t, members, "fallback")
+					assert.Empty(t, a.Version().InsteadOf)
+					return
+				}
+				assert.Equal(t, c.reason, a.Fallback().Reason)
+				assert.Equal(t, instead, a.Fallback().InsteadOf)
+				var told struct{ Plan, InsteadOf, Reason, Detail string }
+				require.NoError(t, json.Unmarshal([]byte(strings.Replace(string(members["fallback"]), "instead_of", "insteadof", 1)), &told))
+				assert.Equal(t, c.by+" "+instead+" "+c.reason, told.Plan+" "+told.InsteadOf+" "+told.Reason)
+				assert.NotEmpty(t, told.Detail)
+				for _, v := range []rankd.Version{a.Version(), a.Trace().PlanVersion, a.Explanation().PlanVersion} {
+					assert.Equal(t, c.by, v.Plan)
+					assert.Equal(t, instead, v.InsteadOf)
+				}
+				assert.Contains(t, string(members["plan_version"]), `"instead_of":"`+instead+`"`)
+				assert.NoError(t, a.Trace().Check())
+				require.NoError(t, e.Close())
+				assert.Contains(t, log.String(), `"an answer is of a fallback","plan":"`+instead+`","fallback":"`+c.by+`"`)
+			})
+		})
+	}
+}
+
+// TestAFallbackHasTheRestOfTheTime: shares of time in the fallback count from its beginning.
+func TestAFallbackHasTheRestOfTheTime(t *testing.T) {
+	folder := fallbackPlans()
+	folder["spare.plan.json"] = fallbackPlan("spare", `"lenient": {"on_error": "auto", "answer_by": "50%"}`,
+		`{"node_id": "a", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "none"}},`+fixedRows("b", 7)+`,{"node_id": "c", "op": "concat", "inputs": ["a"], "params": {"rhs": "b"}}`, `["c"]`)
+	enginetest.ForModels(t, rankd.Options{Plans: folder}, func(t *testing.T, e *rankd.Engine) {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "hangs", UserID: 1, Timeout: 4 * time.Second})
+		require.NoError(t, err)
+		assert.Equal(t, 7, a.Len())
+		assert.False(t, a.Degraded(), "%v", a.Completeness())
+		assert.GreaterOrEqual(t, a.Elapsed, 2*time.Second)
+		assert.Less(t, a.Elapsed, 4*time.Second)
+	})
+}
+
+// TestARequestThatInsistsHasItsOwnPlan: nodes of this plan are required, so that no other one answers.
+func TestARequestThatInsistsHasItsOwnPlan(t *testing.T) {
+	enginetest.ForModels(t, rankd.Options{Plans: fallbackPlans()}, func(t *testing.T, e *rankd.Engine) {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: "short", UserID: 1, Require: []string{"a"}})
+		require.NoError(t, err)
+		assert.Equal(t, "short", a.Plan)
+		assert.NotNil(t, a.BelowMinimum())
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		e.Submit(ctx, rankd.Request{Plan: "hangs", UserID: 1}, func(_ *rankd.Answer, err error) { ended <- err })
+		cancel()
+		_, err = e.Rank(ctx, rankd.Request{Plan: "hangs", UserID: 1})
+		require.ErrorIs(t, err, rankd.ErrAbandoned)
+		require.NoError(t, e.Shutdown(t.Context()))
+		require.ErrorIs(t, <-ended, rankd.ErrAbandoned)
+	})
+}
+
+// TestAFallbackThatCannotAnswerIsRefused: with the plan, by both names.
+func TestAFallbackThatCannotAnswerIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		below, spare, want string
+	}{
+		"missing":       {"spar", fixedRows("a", 5), `plan short: below: plan spar cannot answer in its place: unknown plan "spar" in `},
+		"an alias":      {"light", fixedRows("a", 5), `plan short: below: plan light cannot answer in its place: that is an alias, and must be a plan: name spare`},
+		"refused":       {"spare", `{"node_id": "a", "op": "fixed", "inputs": []}`, `plan short: below: plan spare cannot answer in its place: `},
+		"other outputs": {"shelf", fixedRows("a", 5), `plan short: below: plan shelf cannot answer in its place: the outputs differ: 1 without names, and there home, deals`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := fallbackPlans()
+			folder["short.plan.json"] = fallbackPlan("short", strings.Replace(standsIn, "spare", c.below, 1), fixedRows("a", 2), `["a"]`)
+			folder["spare.plan.json"] = fallbackPlan("spare", "", c.spare, `["a"]`)
+			if name == "refused" {
+				delete(folder, "aliases.toml")
+			}
+			e := enginetest.Open(t, rankd.Options{Plans: folder})
+			for range 2 { // when it is loaded, and when it is looked up
+				_, err := e.Rank(t.Context(), rankd.Request{Plan: "short", UserID: 1})
+				require.ErrorIs(t, err, rankd.ErrInvalidPlan)
+				require.ErrorContains(t, err, c.want)
+				plans, err := e.Plans()
+				require.NoError(t, err)
+				for _, p := range plans {
+					if p.Name == "short" {
+						require.ErrorContains(t, p.Err, c.want)
+					}
+				}
+			}
+			_, err := rankd.Open(rankd.Options{Plans: folder, Plan: "short"})
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
