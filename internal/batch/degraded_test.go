@@ -29,9 +29,9 @@ func TestBounds(t *testing.T) {
 	w.empty.Store(10) // 4 of 40 are empty, and 2 of these are degraded, whose rows another node gives
 	w.fails.Store(39) // 1 of 40 fails
 	for bounds, want := range map[Bounds]string{
-		{100, 24, 100, 100}: "10 of 40 degraded, and --max_degraded is 24 in a hundred",
-		{100, 100, 4, 100}:  "2 of 40 empty, and --max_empty is 4 in a hundred",
-		{2, 0, 100, 100}:    "1 of 40 failed, and --max_failed is 2 in a hundred; 10 of 40 degraded",
+		{100, 24, 100, 100, 100}: "10 of 40 degraded, and --max_degraded is 24 in a hundred",
+		{100, 100, 4, 100, 100}:  "2 of 40 empty, and --max_empty is 4 in a hundred",
+		{2, 0, 100, 100, 100}:    "1 of 40 failed, and --max_failed is 2 in a hundred; 10 of 40 degraded",
 	} {
 		w.seen.Clear()
 		j := w.job(t, numbers(40), out)
@@ -44,7 +44,7 @@ func TestBounds(t *testing.T) {
 	}
 	w.ran.Store(0)
 	j := w.job(t, numbers(40), out)
-	j.Bounds = &Bounds{3, 25, 5, 0}
+	j.Bounds = &Bounds{3, 25, 5, 0, 0}
 	sum, err := j.Run(t.Context())
 	require.NoError(t, err)
 	assert.Zero(t, w.ran.Load(), "nobody is ranked again")

@@ -131,7 +131,7 @@ func TestThePointerStays(t *testing.T) {
 		assert.Empty(t, ask(t, redis, "ZREVRANGE", "home*", "0", "-1"))
 	}
 	j := w.lists(t, numbers(30), redis, dir, 1)
-	j.Bounds = &Bounds{50, 1, 100, 100}
+	j.Bounds = &Bounds{50, 1, 100, 100, 100}
 	sum, err := j.Run(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 30, sum.Kept)

@@ -46,7 +46,7 @@ var (
 				"but no more than a page and those before it can have are asked for. It needs the capability `" + plan.MinRowsCapability + "`."},
 		{name: "below", kind: "string",
 			doc: "What happens if an output has fewer rows than its `min_rows`. `mark`, the default: the answer says so in `below_minimum`. `error`: the request fails, with the error " +
-				"`Below minimum`. See [partial answers](../partial-answers.md#too-few-rows)."},
+				"`Below minimum`. The name of a plan: that one answers instead, in the time behind `answer_by` of `lenient`, which is then required. See [partial answers](../partial-answers.md#too-few-rows)."},
 		{name: "extensions", kind: "object",
 			doc: "An empty object for each of the capabilities that have an extension."},
 		{name: "built_by", kind: "object",

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rankd/rankd/trace"
@@ -106,7 +105,9 @@ func (s *scene) describe() {
 			n.Status += ": " + clip(from.Error, 200)
 		}
 		if from.OnError != "" || from.Because != "" {
-			n.Fails = strings.TrimSuffix("onError: "+clip(cmp.Or(from.OnError, "fail"), 20)+": "+clip(from.Because, 200), ": ")
+			if n.Fails = "onError: " + clip(cmp.Or(from.OnError, "fail"), 20); from.Because != "" {
+				n.Fails += ": " + clip(from.Because, 200)
+			}
 		}
 		if critical[i] {
 			n.Critical = "●"

@@ -14,7 +14,9 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/testing/enginetest"
+	"github.com/rankd/rankd/internal/testing/testworld"
 	"github.com/rankd/rankd/rankdtest"
+	"github.com/rankd/rankd/resp/cluster"
 )
 
 // A marketplace has sixteen sources behind four endpoints, three products each, and one line of leniency.
@@ -24,10 +26,10 @@ const (
 	marketPolicy    = `"lenient": {"on_error": "auto", "timeout": "10%", "answer_by": "50%"}, "min_rows": [40]`
 )
 
-func marketPlan() []byte {
+func marketPlan(endpoints int) []byte {
 	var nodes, ids []string
 	for i := range marketSources {
-		nodes = append(nodes, fmt.Sprintf(`{"node_id": "s%d", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_000%d", "key": "source:%d"}}`, i, 1+i%marketEndpoints, i))
+		nodes = append(nodes, fmt.Sprintf(`{"node_id": "s%d", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_000%d", "key": "source:%d"}}`, i, 1+i%endpoints, i))
 		ids = append(ids, fmt.Sprintf(`"s%d"`, i))
 	}
 	nodes = append(nodes, fmt.Sprintf(`{"node_id": "all", "op": "union", "inputs": [%s], "params": {}}`, strings.Join(ids, ",")),
@@ -80,7 +82,7 @@ func TestAMarketplaceLosesOnlyTheRowsOfWhatIsDown(t *testing.T) {
 				registry := fstest.MapFS{"keys.toml": {Data: []byte("[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n")}, "params.toml": {},
 					"endpoints.dev.toml": {Data: []byte(tables.String())}}
 				for _, model := range enginetest.Models {
-					o := rankd.Options{Registry: registry, PlanText: marketPlan(), Model: model, Logger: slog.New(slog.DiscardHandler)}
+					o := rankd.Options{Registry: registry, PlanText: marketPlan(marketEndpoints), Model: model, Logger: slog.New(slog.DiscardHandler)}
 					if model == rankd.Pool {
 						o.IOThreads = 2 * marketSources // so that no source waits for the worker of a slow one: that wait counts
 					}
@@ -89,8 +91,8 @@ func TestAMarketplaceLosesOnlyTheRowsOfWhatIsDown(t *testing.T) {
 					defer e.Close()
 					a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Timeout: 6 * time.Second})
 					require.NoError(t, err)
-					var want, got []int64
-					var lost, told []string
+					var want []int64
+					var lost []string
 					for i := range int64(marketSources) {
 						if int(i)%marketEndpoints == down && c.loses(int(i)) {
 							lost = append(lost, fmt.Sprintf("s%d", i))
@@ -98,21 +100,61 @@ func TestAMarketplaceLosesOnlyTheRowsOfWhatIsDown(t *testing.T) {
 							want = append(want, 100*i+1, 100*i+2, 100*i+3)
 						}
 					}
-					for row := range a.Candidates() {
-						got = append(got, row.ID())
-					}
-					for _, n := range a.Completeness() {
-						if n.Status != rankd.NodeOK {
-							told = append(told, n.Node)
-							assert.NotEmpty(t, n.Reason)
-						}
-					}
-					assert.Equal(t, want, got, "%s", model)
-					assert.Equal(t, lost, told)
-					assert.Equal(t, lost != nil, a.Degraded())
-					assert.Equal(t, len(want) < 40, a.BelowMinimum() != nil)
+					checkMarket(t, a, want, lost)
 				}
 			})
+		}
+	}
+}
+
+// checkMarket checks the rows of a page, and the sources that it says are lost.
+func checkMarket(t *testing.T, a *rankd.Answer, want []int64, lost []string) {
+	t.Helper()
+	var told []string
+	for _, n := range a.Completeness() {
+		if n.Status != rankd.NodeOK {
+			told = append(told, n.Node)
+			assert.NotEmpty(t, n.Reason)
+		}
+	}
+	assert.Equal(t, want, enginetest.IDsOf(a.Output(0)))
+	assert.Equal(t, lost, told)
+	assert.Equal(t, lost != nil, a.Degraded())
+	assert.Equal(t, len(want) < 40, a.BelowMinimum() != nil)
+}
+
+// TestAMarketplaceOnAClusterLosesOnlyTheRowsOfAMaster: the sources are lists of a Redis Cluster, one master of which goes.
+func TestAMarketplaceOnAClusterLosesOnlyTheRowsOfAMaster(t *testing.T) {
+	const masters, dead = 3, 1
+	c := testworld.StartRedisCluster(t, masters)
+	want, left := []int64(nil), []int64(nil)
+	var lost []string
+	for i := range int64(marketSources) {
+		key, rows := fmt.Sprint("source:", i), []int64{100*i + 1, 100*i + 2, 100*i + 3}
+		owner := c.Owner(cluster.Slot([]byte(key)))
+		c.Do(t, owner, "RPUSH", key, fmt.Sprint(rows[0]), fmt.Sprint(rows[1]), fmt.Sprint(rows[2]))
+		if want = append(want, rows...); owner == dead {
+			lost = append(lost, fmt.Sprint("s", i))
+		} else {
+			left = append(left, rows...)
+		}
+	}
+	require.NotEmpty(t, lost)
+	require.NotEmpty(t, left)
+	rank := func(e *rankd.Engine) *rankd.Answer {
+		a, err := e.Rank(t.Context(), rankd.Request{UserID: 1, Timeout: 10 * time.Second})
+		require.NoError(t, err)
+		return a
+	}
+	var engines []*rankd.Engine
+	for _, model := range enginetest.Models {
+		engines = append(engines, enginetest.Open(t, rankd.Options{Redis: c.Addr(), PlanText: marketPlan(1), Model: model}))
+		checkMarket(t, rank(engines[len(engines)-1]), want, nil)
+	}
+	c.Nodes[dead].Kill()
+	for _, e := range engines {
+		for range 3 { // when the loss is noticed, and behind that
+			checkMarket(t, rank(e), left, lost)
 		}
 	}
 }

@@ -387,20 +387,34 @@ func TestAFallbackIsOfTheGenerationOfItsRequest(t *testing.T) {
 			<-entered // by the first request of the new plan, which is the engine's own
 			leave <- struct{}{}
 			require.NoError(t, <-warmed)
-			before := make(chan *rankd.Answer, 1)
-			go func() {
-				a, err := p.Rank(t.Context(), rankd.Request{Plan: "home", UserID: 1})
+			parsed, err := p.ParseRequest([]byte(`{"user_id": 1, "plan": "home", "param_overrides": {"weight": 3}}`))
+			require.NoError(t, err)
+			before := make(chan *rankd.Answer, 2)
+			rank := func(r rankd.Request) {
+				a, err := p.Rank(t.Context(), r)
 				assert.NoError(t, err)
 				before <- a
-			}()
+			}
+			go rank(rankd.Request{Plan: "home", UserID: 1})
 			<-entered
 			p.Write("plans/spare.plan.json", fixed("spare", 7))
-			require.NoError(t, reload())
+			params, err := os.ReadFile(filepath.Join(p.Dir, "tables/params.toml"))
+			require.NoError(t, err)
+			p.Write("tables/params.toml", string(params)+"\n[[param]]\nid = 900\nname = \"more\"\ntype = \"int\"\n")
+			go func() { warmed <- reload() }()
+			<-entered // The plan is new again: its tables are.
 			leave <- struct{}{}
-			a := <-before
-			require.NotNil(t, a)
-			assert.Equal(t, 5, a.Len())
-			assert.EqualValues(t, 2, a.Version().Generation)
+			leave <- struct{}{}
+			require.NoError(t, <-warmed)
+			go rank(parsed) // It begins with the tables that it was parsed with.
+			<-entered
+			leave <- struct{}{}
+			for range 2 {
+				a := <-before
+				require.NotNil(t, a)
+				assert.Equal(t, 5, a.Len())
+				assert.EqualValues(t, 2, a.Version().Generation)
+			}
 			p.Write("plans/spare.plan.json", strings.Replace(fixed("spare", 8), `["a"]`, `["a", "a"]`, 1))
 			require.ErrorContains(t, reload(), "plan home: below: plan spare cannot answer in its place: the outputs differ: 1 without names, and there 2 without names")
 			require.NoError(t, os.Remove(filepath.Join(p.Dir, "plans/spare.plan.json")))
