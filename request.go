@@ -268,7 +268,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 			return bad
 		}
 		c.Fallback = fallback
-		resident = resident || len(fallback.Resident) > 0
+		resident, texts = resident || len(fallback.Resident) > 0, texts || fallback.TextIDs
 	}
 	var kept *rowset.IDDict
 	if resident {

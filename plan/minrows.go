@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/jsondoc"
@@ -64,6 +65,25 @@ func (r *reader) minRows(root *jsondoc.Value, d *document) {
 		}
 		d.minRows[i] = int(n)
 	}
+}
+
+// CheckFallback returns why the plan that Below names cannot answer in place of g.
+func (g *Graph) CheckFallback(fallback *Graph) error {
+	outputs := func(g *Graph) string {
+		if g.OutputNames == nil {
+			return fmt.Sprintf("%d without names", len(g.Outputs))
+		}
+		return strings.Join(g.OutputNames, ", ")
+	}
+	if here, there := outputs(g), outputs(fallback); here != there {
+		return fmt.Errorf("the outputs differ: %s, and there %s", here, there)
+	}
+	for i := range g.Outputs {
+		if here, there := g.Nodes[g.Outputs[i]].Entity, fallback.Nodes[fallback.Outputs[i]].Entity; here.TextIDs() != there.TextIDs() {
+			return fmt.Errorf("the ids of output %s are texts in one of them, and integers in the other", g.OutputName(i))
+		}
+	}
+	return nil
 }
 
 // counts notes the nodes of which an output with a minimum shows a page.

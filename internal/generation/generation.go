@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -222,29 +221,16 @@ func (g *Generation) Fallback(graph *plan.Graph) *plan.Graph {
 
 // fits returns why fallback, which was loaded with the error refused, cannot answer in place of graph; nil: it can.
 func (g *Generation) fits(graph, fallback *plan.Graph, refused error) error {
-	outputs := func(g *plan.Graph) string {
-		if g.OutputNames == nil {
-			return fmt.Sprintf("%d without names", len(g.Outputs))
-		}
-		return strings.Join(g.OutputNames, ", ")
-	}
 	name := graph.Below.Plan()
-	why := ""
-	switch {
-	case g.Aliases[name] != nil:
-		why = "that is an alias, and must be a plan: name " + g.Aliases[name].A
-	case refused != nil:
-		why = refused.Error()
-	case fallback == nil || fallback == graph:
-		return nil // Nobody has loaded it, or it is what Load refuses.
-	case outputs(graph) != outputs(fallback):
-		why = fmt.Sprintf("the outputs differ: %s, and there %s", outputs(graph), outputs(fallback))
-	case graph.TextIDs != fallback.TextIDs:
-		why = "the ids of one are texts, and those of the other are integers"
-	default:
+	if a := g.Aliases[name]; a != nil {
+		refused = errors.New("that is an alias, and must be a plan: name " + a.A)
+	} else if refused == nil && fallback != nil { // Otherwise nobody has loaded it yet.
+		refused = graph.CheckFallback(fallback)
+	}
+	if refused == nil {
 		return nil
 	}
-	return fmt.Errorf("plan %s: below: plan %s cannot answer in its place: %s", graph.Name, name, why)
+	return fmt.Errorf("plan %s: below: plan %s cannot answer in its place: %v", graph.Name, name, refused) // no unknown plan: it is this one
 }
 
 // refuses reports whether the plan of that name is there, and Choose refuses it.

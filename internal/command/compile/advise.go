@@ -73,7 +73,11 @@ func outageMessage(o *plan.Outage, g *plan.Graph) string {
 	for _, s := range o.Short {
 		what = append(what, fmt.Sprintf("output %s has at most %s, and the plan wants %d", g.OutputName(s.Output), count(s.Rows, "row"), s.MinRows))
 	}
-	return fmt.Sprintf("if the endpoint %s is down or slow, %s", o.Endpoint.Name, strings.Join(what, ", and "))
+	instead := ""
+	if g.Below.Plan() != "" {
+		instead = ": plan " + g.Below.Plan() + " answers"
+	}
+	return fmt.Sprintf("if the endpoint %s is down or slow, %s%s", o.Endpoint.Name, strings.Join(what, ", and "), instead)
 }
 
 func outageHint(o *plan.Outage) string {

@@ -48,6 +48,7 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 		}
 	}
 	k.residents()
+	k.fallbacks()
 	for _, folder := range [...]string{dir, o.output} {
 		k.report.checkAliases(folder, func(name string) bool { _, ok := k.plans[name]; return ok })
 	}
@@ -170,6 +171,24 @@ func (k *checker) residents() {
 			if err != nil {
 				k.fail("resident-rows", reader.path, n.SourceSpan, fmt.Sprintf("node %q reads the rows of plan %s: %v", n.ID, of, err))
 			}
+		}
+	}
+}
+
+// fallbacks reports plans whose Below names a plan that cannot answer in their place, or that the folder does not have.
+func (k *checker) fallbacks() {
+	for _, name := range slices.Sorted(maps.Keys(k.plans)) {
+		of := k.plans[name]
+		below := of.graph.Below.Plan()
+		if below == "" {
+			continue
+		}
+		err := fmt.Errorf("the folder has no sound plan of that name")
+		if fallback, ok := k.plans[below]; ok {
+			err = of.graph.CheckFallback(fallback.graph)
+		}
+		if err != nil {
+			k.fail("fallback-plan", of.path, of.graph.Nodes[of.graph.Outputs[0]].SourceSpan, fmt.Sprintf("below: plan %s cannot answer in place of %s: %v", below, name, err))
 		}
 	}
 }
