@@ -45,7 +45,7 @@ func (r *reader) minRows(root *jsondoc.Value, d *document) {
 		case below.Str == d.name:
 			r.report(r.fail("", "below", "is this plan itself: name another one, or use \"mark\" or \"error\""))
 		case d.below.Plan() != "" && d.lenient.answerBy == 0:
-			r.report(r.fail("", "below", "names the plan %s, and so needs lenient.answer_by, such as \"80%%\": that plan has the rest of the time", errtext.Quote(below.Str)))
+			r.report(r.fail("", "below", "names the plan %s, and so needs answer_by in lenient (answerBy in TypeScript), such as \"80%%\": that plan has the rest of the time", errtext.Quote(below.Str)))
 		}
 	}
 	if list == nil {

@@ -19,7 +19,7 @@ func TestMinRowsAreRefused(t *testing.T) {
 	for members, want := range map[string]string{
 		`"min_rows": 3`: "min_rows: must have a number for each of the 1 outputs", `"min_rows": [1, 2]`: "must have a number for each", `"min_rows": [-1]`: "min_rows[0]: must be an integer from 0 to 1000000",
 		`"min_rows": ["5"]`: "must be an integer from 0", `"min_rows": [3], "below": "no plan"`: `below: must be "mark", "error", or the name of a plan`,
-		`"min_rows": [3], "below": "light"`: `below: names the plan "light", and so needs lenient.answer_by`, `"min_rows": [3], "below": "p"`: "below: is this plan itself",
+		`"min_rows": [3], "below": "light"`: `below: names the plan "light", and so needs answer_by in lenient`, `"min_rows": [3], "below": "p"`: "below: is this plan itself",
 		`"min_rows": [3], "below": 5`: "below: must be", `"below": "light"`: "below: needs min_rows", `"below": "mark"`: "below: needs min_rows",
 	} {
 		artifact := strings.Replace(with(members), `"cap.rankd.on_error.v1"`, `"cap.rankd.min_rows.v1", "cap.rankd.on_error.v1"`, 1)
