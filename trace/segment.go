@@ -20,6 +20,7 @@ const (
 	ForWorker   Reason = "worker" // a free worker
 	ForLoop     Reason = "loop"   // the loop was not at it yet
 	ForPlace    Reason = "place"  // a place among the requests that run
+	ForPlan     Reason = "plan"   // the plan in whose place this one has answered
 )
 
 // Segment is a stretch of the request's time, in which the critical path was at one node and did, or waited for, one
@@ -38,7 +39,10 @@ func (t *Trace) Segments() []Segment {
 	bodies := t.Bodies()
 	for i, step := range t.CriticalPath(Latency).Steps {
 		n := &t.Nodes[step.Node]
-		if delay := t.Request.QueueDelay; i == 0 && delay > 0 {
+		if delay := t.Request.QueueDelay; i == 0 && t.PlanVersion.InsteadOf != "" {
+			s.until(delay, n.Index, ForPlace)
+			s.until(min(t.Request.Begun, n.Start), n.Index, ForPlan)
+		} else if i == 0 && delay > 0 {
 			s.until(min(t.Request.Begun-delay, n.Start), n.Index, ForLoop)
 			s.until(min(t.Request.Begun, n.Start), n.Index, ForPlace)
 		}

@@ -141,7 +141,7 @@ func place(t *trace.Trace, n *trace.Node) string {
 
 var waitingFor = map[trace.Reason]string{
 	trace.ForRedis: "Redis", trace.ForHTTP: "a service", trace.ForTimer: "a timer", trace.ForFunction: "a function", trace.ForWorker: "a worker",
-	trace.ForPlace: "admission",
+	trace.ForPlace: "admission", trace.ForPlan: "the plan that was asked for",
 }
 
 // waiting says for what a segment of the critical path waits. It is empty for one that runs.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/testing/enginetest"
+	"github.com/rankd/rankd/trace"
 )
 
 // standsIn are the members of a plan in whose place another one answers if it has fewer than three rows.
@@ -132,6 +133,7 @@ func TestAnotherPlanAnswers(t *testing.T) {
 				}
 				assert.Contains(t, string(members["plan_version"]), `"instead_of":"`+instead+`"`)
 				assert.NoError(t, a.Trace().Check())
+				assert.Equal(t, trace.ForPlan, a.Trace().Segments()[0].For)
 				require.NoError(t, e.Close())
 				assert.Contains(t, log.String(), `"an answer is of a fallback","plan":"`+instead+`","fallback":"`+c.by+`"`)
 			})
