@@ -262,7 +262,7 @@ export default definePlan({ name: "p",
 		g, err := plan.Load("p", r.Artifact, builtin.Catalog(), testRegistry(t))
 		require.NoError(t, err)
 		assert.Equal(t, c.want, g.MinRows)
-		assert.Equal(t, strings.Contains(options, "error"), g.BelowFails)
+		assert.Equal(t, strings.Contains(options, "error"), g.Below == plan.BelowError)
 	}
 	for options, want := range map[string]string{
 		`minRows: "5"`: "minRows must be a number or an object", `minRows: { home: 5 }`: `minRows names "home", and build returns no output of that name`, `minRows: -1`: "minRows: must be an integer from 0 to 1000000, not -1",
