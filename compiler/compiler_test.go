@@ -267,7 +267,7 @@ export default definePlan({ name: "p",
 	for options, want := range map[string]string{
 		`minRows: "5"`: "minRows must be a number or an object", `minRows: { home: 5 }`: `minRows names "home", and build returns no output of that name`, `minRows: -1`: "minRows: must be an integer from 0 to 1000000, not -1",
 		`minRows: 1, below: "no plan"`: `below: must be "mark", "error", or the name of a plan, not "no plan"`,
-		`minRows: 1, below: "light"`: `below: names the plan "light", and so needs answer_by in lenient (answerBy in TypeScript)`, `below: "mark"`: "below: needs min_rows", `minRows: 1, below: 3`: "below must be a string, not 3",
+		`minRows: 1, below: "light"`:   `below: names the plan "light", and so needs answer_by in lenient (answerBy in TypeScript)`, `below: "mark"`: "below: needs min_rows", `minRows: 1, below: 3`: "below must be a string, not 3",
 	} {
 		r := compile(options, "a")
 		require.Len(t, r.Errors, 1, options)
