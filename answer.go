@@ -10,6 +10,7 @@ import (
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/internal/outcome"
 	"github.com/rankd/rankd/internal/request"
+	"github.com/rankd/rankd/internal/served"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -37,6 +38,8 @@ type Answer struct {
 	showDeltas bool
 	recording  *trace.Recording // nil unless the request asked for it, and ran
 	explained  *explained       // nil unless the request asked for it, and ran
+	id         [16]byte         // the engine's; zero: each JSON has its own
+	served     *served.Record   // of which Intake.Settle makes a line; nil: of none
 }
 
 // Version says which plan has answered. It is zero for a synthetic answer.
@@ -168,12 +171,16 @@ const (
 )
 
 // AppendJSON appends the answer as one line of JSON, line end included, and returns the extended
-// buffer. Each call makes a new "engine_request_id".
+// buffer. Each call makes a new "engine_request_id", unless the log of what was served has a line of the answer: all then have that of
+// the line.
 func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
-		RequestID: a.RequestID, EngineRequestID: request.NewID(), Outputs: a.outputs(),
+		RequestID: a.RequestID, Outputs: a.outputs(),
 		Deltas: a.SchemaDeltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
 		Completeness: a.Completeness(), BelowMinimum: a.BelowMinimum(), Fallback: a.Fallback(), IDTexts: a.result.IDTexts(), OutputNames: a.result.OutputNames(),
+	}
+	if r.EngineRequestID = request.ID(a.id); a.id == [16]byte{} {
+		r.EngineRequestID = request.NewID()
 	}
 	if a.versioned {
 		v := a.Version()
@@ -521,10 +528,15 @@ type NodeCompleteness = request.NodeCompleteness
 // Completeness says what each lenient node that was due contributed, and each other node with a shortfall, in the
 // plan's order. It is nil if the plan has no lenient node and nothing is missing.
 func (a *Answer) Completeness() []NodeCompleteness {
-	if a.result == nil || a.result.Completeness() == nil {
+	return completenessOf(a.result)
+}
+
+// completenessOf returns Answer.Completeness of a result.
+func completenessOf(result *scheduler.Result) []NodeCompleteness {
+	if result == nil || result.Completeness() == nil {
 		return nil
 	}
-	lenient := a.result.Completeness()
+	lenient := result.Completeness()
 	all := make([]NodeCompleteness, len(lenient))
 	for i, c := range lenient {
 		all[i] = NodeCompleteness{

@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/internal/request"
+	"github.com/rankd/rankd/internal/served"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
@@ -45,7 +46,10 @@ type Engine struct {
 
 	calendar atomic.Pointer[calendar] // the last reading; nil: none yet
 
-	told      toldLog
+	told toldLog
+
+	served *served.Log // nil: none
+
 	lines     *fileio.Lines // that requests cause
 	untracked untracked
 	drift     drift.Watch
@@ -68,7 +72,10 @@ func Open(o Options) (*Engine, error) {
 	}
 	e.allowed = request.Grants{
 		request.GrantScheduling: o.AllowRequestScheduling, request.GrantTrace: o.AllowRequestTrace, request.GrantExplain: o.AllowRequestExplain,
-		request.GrantNow: o.AllowRequestNow,
+		request.GrantNow: o.AllowRequestNow, request.GrantTraffic: o.AllowRequestTraffic,
+	}
+	if e.served, err = e.openServed(); err != nil {
+		return nil, fmt.Errorf("rankd: options: ServedUserKeys: %w", err)
 	}
 	e.chooser, _ = o.TraceSink.(trace.Chooser)
 	e.calls.New = func() any {
@@ -435,6 +442,7 @@ func (e *Engine) ask(ctx context.Context, g *generation.Generation, graph *plan.
 		return nil, err
 	}
 	c.Mode, c.sampled, c.Record, c.Fallback = OffloadAll, false, trace.Off, nil // An answer of another plan says nothing of this one.
+	c.unserved()                                                                // Nobody is.
 	if limit > 0 {
 		c.Deadline = c.Arrived.Add(limit)
 	}
@@ -506,6 +514,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		e.scheduler.Close(scheduler.Forever)
 		e.kept.StopServer()
 		e.drift.Wait()
+		e.closeServed()
 		e.flushLines()
 	}()
 	select {

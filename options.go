@@ -3,6 +3,7 @@ package rankd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -180,6 +181,17 @@ type Options struct {
 	// TraceDetail says how much of a recorded request is recorded. Zero (trace.Off) means trace.Full.
 	TraceDetail trace.Detail
 
+	// Served takes the log of what was served: see docs/served-log.md. Each call of Write has whole lines, and comes on one
+	// goroutine. It may wait: answers do not, and lines that come too fast are dropped and counted (Engine.ServedLines). Nil means no log.
+	Served io.Writer
+	// ServedUsers is how many users in a hundred have lines. Zero means 100.
+	ServedUsers float64
+	// ServedUserKeys is a file of keys by which lines have users as keyed hashes: a line "NAME SECRET" each, the newest
+	// first. Empty: lines have the ids of users.
+	ServedUserKeys string
+	// AllowRequestTraffic permits Request.Traffic. A stranger could otherwise hide among tests.
+	AllowRequestTraffic bool
+
 	// AllowRequestExplain permits Request.Explain. An explained answer is many times as long, takes more memory, and
 	// reveals how the plan works.
 	AllowRequestExplain bool
@@ -281,6 +293,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if (o.TraceSample > 0) != (o.TraceSink != nil) {
 		problem("TraceSample and TraceSink need each other")
+	}
+	if !(o.ServedUsers >= 0 && o.ServedUsers <= 100) {
+		problem("ServedUsers must be 0 to 100, not %v", o.ServedUsers)
+	}
+	if o.Served == nil && (o.ServedUsers != 0 || o.ServedUserKeys != "") {
+		problem("ServedUsers and ServedUserKeys need Served")
 	}
 	if o.TraceDetail > trace.Full {
 		problem("TraceDetail must be a level of detail, not %d", o.TraceDetail)

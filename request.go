@@ -15,6 +15,7 @@ import (
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/internal/request"
+	"github.com/rankd/rankd/internal/served"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
@@ -68,6 +69,25 @@ func (in Intake) Parse(doc []byte, g request.Given) (Request, error) {
 // A plan that no request has named before is first loaded on a goroutine of its own, because that takes long and a callback may call Start
 // on the loop. So are the rows that the plan reads from memory.
 func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)) error {
+	return in.start(ctx, r, done, false)
+}
+
+// StartSettled is Start for a caller that knows whether a client takes the answer: it calls Settle with each answer.
+func (in Intake) StartSettled(ctx context.Context, r Request, done func(*Answer, error)) error {
+	return in.start(ctx, r, done, true)
+}
+
+// Settle says whether a client has taken the answer to a request of StartSettled, for the log of what was served. It is called once. A nil
+// answer has no line.
+func (in Intake) Settle(a *Answer, delivered bool) {
+	if a != nil && a.served != nil {
+		r := a.served
+		a.served, r.Undelivered = nil, !delivered
+		in.engine.served.Put(r)
+	}
+}
+
+func (in Intake) start(ctx context.Context, r Request, done func(*Answer, error), settles bool) error {
 	e := in.engine
 	if done == nil {
 		panic("rankd: the callback of a request is nil")
@@ -77,6 +97,7 @@ func (in Intake) Start(ctx context.Context, r Request, done func(*Answer, error)
 	}
 	c := e.calls.Get().(*call)
 	c.generation, c.RequestID, c.done, c.Context, c.Arrived = e.kept.Present(), r.ID, done, ctx, e.clock.Now()
+	c.settles = settles
 	if !c.generation.Requests.Understands(&r) {
 		if c.generation = e.kept.Understanding(&r); c.generation == nil {
 			c.free()
@@ -162,6 +183,8 @@ type asked struct {
 	drift      *drift.Series // counts what the request computes with; nil: it does not
 	shortened  bool          // the caller's context has set the deadline
 	done       func(*Answer, error)
+	served     *served.Record // of the log of what was served; nil: the answer has no line
+	settles    bool           // the caller says whether a client has taken the answer
 }
 
 // follow returns the name of the plan that a request asks for, "" for the engine's own choice. An alias chooses by the user.
@@ -277,6 +300,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 	if texts {
 		params.SetIDs(kept.Extend())
 	}
+	c.serve(r, graph)
 	c.Flow = r.Flow
 	c.Graph, c.UserID, c.Deltas = graph, r.UserID, r.SchemaDeltas
 	c.versioned = r.PlanVersion || c.alias != nil
@@ -417,10 +441,24 @@ func synthetic() []rowset.RowSet {
 
 // deliver receives the scheduler's result.
 func (c *call) deliver(result *scheduler.Result) {
-	e, done := c.engine, c.done
+	e, done, ctx, settles := c.engine, c.done, c.Context, c.settles
 	a, err := c.outcome(result)
+	var line *served.Record
+	if c.served != nil {
+		line, c.served = c.served, nil
+		if a == nil {
+			e.served.Drop(line)
+			line = nil
+		} else if settles {
+			a.served = line
+		}
+	}
 	c.free()
 	e.deliver(done, a, err)
+	if line != nil && !settles {
+		line.Undelivered = ctx != nil && ctx.Err() != nil
+		e.served.Put(line)
+	}
 }
 
 // outcome returns the answer or the *Error of a run that has ended. A panic is an *Error, too: the caller waits for one of the two.
@@ -443,6 +481,7 @@ func (c *call) outcome(result *scheduler.Result) (a *Answer, err error) {
 	a = &Answer{
 		RequestID: c.RequestID, Elapsed: elapsed, generation: c.generation, result: result, showDeltas: c.Deltas, recording: recording,
 	}
+	c.fill(a, result)
 	if c.Graph != nil {
 		a.Plan, a.graph, a.alias, a.side, a.versioned = c.Graph.Name, c.Graph, c.alias, c.side, c.versioned
 		if c.drift != nil && result.Instead() == nil { // It is of the plan that was asked for.
@@ -497,6 +536,7 @@ func (e *Engine) deliver(done func(*Answer, error), a *Answer, err error) {
 }
 
 func (c *call) free() {
+	c.unserved()
 	c.Renew()
 	c.asked = asked{}
 	c.engine.calls.Put(c)

@@ -154,6 +154,9 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	if d.minRows != nil || d.below != nil {
 		capabilities = append(capabilities, plan.MinRowsCapability)
 	}
+	if d.log != nil {
+		capabilities = append(capabilities, plan.LogCapability)
+	}
 	if d.returns != nil {
 		capabilities = append(capabilities, plan.ReturnsCapability)
 	}
@@ -185,6 +188,9 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	}
 	if d.below != nil {
 		artifact["below"] = d.below
+	}
+	if d.log != nil {
+		artifact["log"] = d.log
 	}
 	if d.names != nil {
 		artifact["output_names"] = d.names

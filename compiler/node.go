@@ -130,8 +130,9 @@ type definition struct {
 	places  map[string]place // of its members, and of min_rows and below
 	least   goja.Value       // minRows; nil: not given
 	leastAt int
-	minRows []any // of each output; nil: the plan does not say
-	below   any   // nil: the plan does not say
+	minRows []any          // of each output; nil: the plan does not say
+	below   any            // nil: the plan does not say
+	log     map[string]any // as the artifact has it; nil: the plan does not say
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
@@ -152,7 +153,7 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 		h.u.failAt(site.at, "definition", "definePlan takes one object", "write definePlan({ name: \"my_plan\", build: (ctx) => ... })")
 		return h.wrap(d)
 	}
-	options := []string{"name", "returns", "lenient", "minRows", "below", "build"}
+	options := []string{"name", "returns", "lenient", "minRows", "below", "log", "build"}
 	for _, name := range object.Keys() {
 		if !slices.Contains(options, name) {
 			near, _ := errtext.Nearest(name, options)
@@ -173,7 +174,7 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 		d.plan = name.String()
 	}
 	if returns := object.Get("returns"); returns != nil && !goja.IsUndefined(returns) {
-		h.returns(d, returns, site.option("returns", true))
+		d.returns = h.keys(returns, "returns", site.option("returns", true))
 	}
 	if policy := object.Get("lenient"); policy != nil && !goja.IsUndefined(policy) {
 		h.lenient(d, policy, site.option("lenient", true))
@@ -189,6 +190,9 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 			d.place("below", h.u.placed(site.option("below", true), "below"))
 		}
 	}
+	if log := object.Get("log"); log != nil && !goja.IsUndefined(log) {
+		h.log(d, log, site.option("log", true))
+	}
 	build := object.Get("build")
 	if d.build, ok = goja.AssertFunction(build); !ok {
 		if build == nil || goja.IsUndefined(build) {
@@ -200,20 +204,21 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 	return h.wrap(d)
 }
 
-// returns reads the keys of the answer's columns.
-func (h *host) returns(d *definition, list goja.Value, at int) {
+// keys reads the keys of an option: returns, or log.columns.
+func (h *host) keys(list goja.Value, option string, at int) (keys []registry.KeyID) {
 	array := arrayOf(list)
+	example := "write " + option + ": [Key.title, Key.price]"
 	switch {
 	case h.isBroken(list):
-		return
+		return nil
 	case array == nil:
-		h.u.failAt(at, "type", "returns must be an array of keys, not "+plainWords(list), "write returns: [Key.title, Key.price]")
-		return
+		h.u.failAt(at, "type", option+" must be an array of keys, not "+plainWords(list), example)
+		return nil
 	case array.Get("length").ToInteger() > nodesMax:
-		h.u.failAt(at, "too-large", fmt.Sprintf("returns has more than %d elements", nodesMax), "look for a loop that makes them")
-		return
+		h.u.failAt(at, "too-large", fmt.Sprintf("%s has more than %d elements", option, nodesMax), "look for a loop that makes them")
+		return nil
 	}
-	d.returns = []registry.KeyID{}
+	keys = []registry.KeyID{}
 	for i := range array.Get("length").ToInteger() {
 		item := array.Get(itoa(int(i)))
 		if item == nil {
@@ -223,13 +228,76 @@ func (h *host) returns(d *definition, list goja.Value, at int) {
 		switch {
 		case h.isBroken(item):
 		case t == nil || t.key == nil:
-			h.u.failAt(at, "type", fmt.Sprintf("element %d of returns must be a key, not %s", i, plainWords(item)), "write returns: [Key.title, Key.price]")
+			h.u.failAt(at, "type", fmt.Sprintf("element %d of %s must be a key, not %s", i, option, plainWords(item)), example)
 		case t.key.ID == registry.IDKey:
-			h.u.failAt(at, "returns", "returns need not have Key.id", "each row has its id")
-		case slices.Contains(d.returns, t.key.ID):
-			h.u.failAt(at, "returns", "returns has "+short(t)+" twice", "leave one out")
+			h.u.failAt(at, "returns", option+" need not have Key.id", "each row has its id")
+		case slices.Contains(keys, t.key.ID):
+			h.u.failAt(at, "returns", option+" has "+short(t)+" twice", "leave one out")
 		default:
-			d.returns = append(d.returns, t.key.ID)
+			keys = append(keys, t.key.ID)
+		}
+	}
+	return keys
+}
+
+// log reads what the log of served rows has. The loader checks the values.
+func (h *host) log(d *definition, log goja.Value, at int) {
+	const example = `write log: { columns: [Key.price], at: "candidates", rows: { answer: true, others: 20 } }`
+	object := objectOf(log)
+	if object == nil {
+		if !h.isBroken(log) {
+			h.u.failAt(at, "type", "log must be an object, not "+plainWords(log), example)
+		}
+		return
+	}
+	d.log = make(map[string]any)
+	d.place("log", h.u.placed(at, "log"))
+	for _, name := range object.Keys() {
+		switch v := object.Get(name); {
+		case name != "columns" && name != "at" && name != "rows":
+			h.u.failAt(at, "unknown-option", "log has no member "+quote(name), example)
+		case v == nil || goja.IsUndefined(v) || h.isBroken(v):
+		case name == "columns":
+			d.log["columns"] = h.keys(v, "log.columns", at)
+			d.place("log.columns", h.u.placed(at, "log.columns"))
+		case name == "at":
+			if !goja.IsString(v) {
+				h.u.failAt(at, "type", "log.at must be the label of a node, its trace, not "+plainWords(v), example)
+				continue
+			}
+			d.log["at"] = v.String()
+			d.place("log.at", h.u.placed(at, "log.at"))
+		default:
+			h.logRows(d, v, at)
+		}
+	}
+}
+
+// logRows reads which rows the log has: "answer", or { answer: true, others: 20 }.
+func (h *host) logRows(d *definition, rows goja.Value, at int) {
+	const example = `write rows: "answer" or rows: { answer: true, others: 20 }`
+	object := objectOf(rows)
+	if goja.IsString(rows) && rows.String() == "answer" {
+		return
+	}
+	if object == nil {
+		h.u.failAt(at, "type", `log.rows must be "answer" or an object, not `+plainWords(rows), example)
+		return
+	}
+	answer := object.Get("answer")
+	if answer == nil || answer.Export() != true {
+		h.u.failAt(at, "type", "log.rows must have answer: true", example)
+	}
+	for _, name := range object.Keys() {
+		switch v := object.Get(name); {
+		case name == "answer" || h.isBroken(v):
+		case name != "others":
+			h.u.failAt(at, "unknown-option", "log.rows has no member "+quote(name), example)
+		case !goja.IsNumber(v):
+			h.u.failAt(at, "type", "log.rows.others must be a number, not "+plainWords(v), example)
+		default:
+			d.log["others"] = v.Export()
+			d.place("log.others", h.u.placed(at, "log.rows.others"))
 		}
 	}
 }

@@ -20,13 +20,16 @@ const (
 	// LenientCapability: a plan may say what holds for all nodes that read from outside (lenient), and a node may have a
 	// share of the time as its timeout.
 	LenientCapability = "cap.rankd.lenient.v1"
+	// LogCapability: a plan may say which values the log of served rows has. An engine that does not know it would log
+	// others, private ones too.
+	LogCapability = "cap.rankd.served_log.v1"
 	// OutputNamesCapability: a plan may name its outputs. An engine that does not know it would show them as one list.
 	OutputNamesCapability = "cap.rankd.output_names.v1"
 )
 
 // Capabilities returns the capabilities of this engine.
 func Capabilities() []string {
-	return []string{expr.Capability, LenientCapability, MinRowsCapability, OnErrorCapability, OutputNamesCapability, ReturnsCapability, capExtensions}
+	return []string{expr.Capability, LenientCapability, MinRowsCapability, OnErrorCapability, OutputNamesCapability, ReturnsCapability, LogCapability, capExtensions}
 }
 
 // supported reports whether this engine has a capability.

@@ -112,6 +112,7 @@ func (c *compiler) compile() {
 		c.report(bad)
 		return
 	}
+	c.logged()
 	c.entities()
 	c.residents()
 	c.report(c.optionals())

@@ -29,6 +29,9 @@ type Graph struct {
 	Below    Below   // what happens to an answer with fewer; empty without MinRows
 	AnswerBy Percent // that of the policy: of the time that the plan has
 
+	// Log says what the log of served rows has; nil: the plan has no output.
+	Log *Log
+
 	// Resident are the names of the plans whose rows nodes read from the engine's memory, each once: see ParamSchema.IsPlan.
 	Resident []string
 	// RequestInts are the parameters of nodes that each request gives.

@@ -27,6 +27,7 @@ type document struct {
 	lenient       lenientPolicy
 	minRows       []int // of each output; nil: the plan does not say
 	below         Below
+	log           logDocument
 	exprs         map[string]*expr.Expr
 	preds         map[string]*expr.Pred
 	capabilities  []string // ascending, no duplicates
@@ -144,6 +145,7 @@ func (r *reader) read(artifact []byte) *document {
 	r.returns(&root, d)
 	r.lenient(&root, d)
 	r.minRows(&root, d)
+	r.log(&root, d)
 	r.report(r.extensions(&root, "", "", d.capabilities))
 	for i := range nodes.Items {
 		r.report(r.extensions(&nodes.Items[i], d.nodes[i].id, element("nodes", i), d.capabilities))
@@ -190,17 +192,20 @@ func (r *reader) outputNames(root *jsondoc.Value, d *document) {
 
 // returns reads which columns the answer has, if the plan says so.
 func (r *reader) returns(root *jsondoc.Value, d *document) {
-	list := r.capable(root, d, "returns", ReturnsCapability)
-	if list == nil {
-		return
+	if list := r.capable(root, d, "returns", ReturnsCapability); list != nil {
+		d.returns = r.keys(list, "returns")
 	}
+}
+
+// keys reads a list of columns, each once.
+func (r *reader) keys(list *jsondoc.Value, field string) []*registry.Key {
 	if list.Kind != jsondoc.Array {
-		r.report(r.wrongKind("", "returns", "an array of key ids", list))
-		return
+		r.report(r.wrongKind("", field, "an array of key ids", list))
+		return nil
 	}
-	d.returns = make([]*registry.Key, 0, len(list.Items))
+	keys := make([]*registry.Key, 0, len(list.Items))
 	for i := range list.Items {
-		item, path := &list.Items[i], element("returns", i)
+		item, path := &list.Items[i], element(field, i)
 		if item.Kind != jsondoc.Uint || item.Uint > math.MaxUint32 {
 			r.report(r.wrongKind("", path, "a key id", item))
 			continue
@@ -210,12 +215,13 @@ func (r *reader) returns(root *jsondoc.Value, d *document) {
 			r.report(r.fail("", path, "each row has its id: leave it out"))
 		case !ok:
 			r.report(r.fail("", path, "there is no key %d", item.Uint))
-		case slices.Contains(d.returns, key):
+		case slices.Contains(keys, key):
 			r.report(r.fail("", path, "key %d is there twice", key.ID))
 		default:
-			d.returns = append(d.returns, key)
+			keys = append(keys, key)
 		}
 	}
+	return keys
 }
 
 // text reads a required string.

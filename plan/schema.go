@@ -122,6 +122,9 @@ type OpSchema struct {
 	Outside bool
 	// Pages says that a node gives out a page of its input: count rows behind the first offset.
 	Pages bool
+	// Scores says that a node scores rows by what it reads of them, as a model does; and Cuts that it leaves out all but
+	// some number of rows. See Log.At.
+	Scores, Cuts bool
 	// Filters says that a node drops rows by what it reads of each, as a filter does.
 	Filters bool
 	// AddsColumns says that the rows of the result are rows of the first input, with the columns of Writes.

@@ -121,7 +121,7 @@ func (o *batchOptions) settings() []cmdline.Setting {
 		{Name: "max_commands_per_second", To: &o.commandsPerSecond, Most: 1 << 30,
 			Help: "give Redis at most this `number` of commands a second, apart from those of users that are under way (0: no limit)"},
 		{Name: "shard", To: &o.shardText, Default: "0/1", Help: "rank one `share` of the users, such as 3/8: the fourth of eight, by a hash of the user"},
-	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings())
+	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.ServedSettings())
 }
 
 // batchCommand returns "rankd batch".
@@ -207,15 +207,15 @@ func (o *batchOptions) job(e *rankd.Engine) *batch.Job {
 }
 
 // rankBatch ranks the users.
-func (p *program) rankBatch(ctx context.Context, o *batchOptions) error {
+func (p *program) rankBatch(ctx context.Context, o *batchOptions) (failure error) {
 	p.tune(o.CPUThreads)
 	redis := new(cmdline.EmbeddedRedis)
 	defer redis.Close()
-	e, err := openEngine(&o.options, setting{stderr: p.stderr, plans: p.plans, redis: redis})
+	e, closeServed, err := openLogged(&o.options, setting{stderr: p.stderr, plans: p.plans, redis: redis})
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer func() { failure = errors.Join(failure, closeServed()) }()
 	job := o.job(e)
 	if err := o.findUsers(job, p.stdin, redis.Addr()); err != nil {
 		return err

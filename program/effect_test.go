@@ -47,6 +47,8 @@ func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 		"engine": {"pool", "sb"}, "scheduling": {"adaptive", "sb"}, "cpu_threads": {"2", "sbe"}, "io_threads": {"2", ""},
 		"input": {"jsonl", "s"}, "max_inflight": {"2", "s"}, "max_request_bytes": {"2", "s"},
 		"allow_request_scheduling": {"true", "s"}, "allow_request_trace": {"true", "s"}, "allow_request_explain": {"true", "s"}, "allow_request_now": {"true", "s"},
+		"allow_request_traffic": {"true", "s"}, "served_log": {"folder", "s"}, "served_log_users": {"50", ""}, "served_log_key": {"key", ""},
+		"served_log_entries": {"2", ""}, "served_log_mb": {"2", ""}, "user_key_file": {"file", ""},
 		"now":          {"0", "sb"},
 		"trace_sample": {"2", ""}, "trace_detail": {"nodes", ""}, "response": {"fields", "s"}, "dump-run-trace": {"true", "s"},
 		"bench_concurrency": {"2", "b"}, "bench_eventloop_mode": {"posts", "e"}, "bench_n": {"2", "e"}, "bench_producers": {"2", "e"},

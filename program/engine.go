@@ -17,6 +17,27 @@ type setting struct {
 	plans  rankd.Compiler // of plans in TypeScript
 	redis  *cmdline.EmbeddedRedis
 	sink   trace.Sink // takes the traces of a sample; nil: there is none
+	served io.Writer  // takes the log of what is served; nil: there is none
+}
+
+// openLogged is openEngine with the log of what is served. The caller calls close, which closes the engine, too.
+func openLogged(o *options, with setting) (e *rankd.Engine, close func() error, err error) {
+	var own rankd.Options
+	closeLog, err := o.OpenServed(&own, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	with.served = own.Served
+	if e, err = openEngine(o, with); err != nil {
+		return nil, nil, errors.Join(err, closeLog())
+	}
+	return e, func() error {
+		err := e.Close()
+		if loss := cmdline.ServedLoss(e); loss != "" {
+			fmt.Fprintf(with.stderr, "rankd: %s\n", loss)
+		}
+		return errors.Join(err, closeLog())
+	}, nil
 }
 
 // openEngine opens the engine that the flags ask for. Where plans run, it reports on stderr
@@ -32,6 +53,9 @@ func openEngine(o *options, with setting) (*rankd.Engine, error) {
 	}
 	options.Logger, options.Compiler = cmdline.Logger(with.stderr), with.plans
 	o.Record(&options, with.sink)
+	if options.Served = with.served; with.served == nil {
+		options.ServedUsers, options.ServedUserKeys = 0, ""
+	}
 	options.NoSecrets = !asked.runsPlans()
 	if o.Env == "dev" && asked.runsPlans() {
 		options.EmbeddedRedis = with.redis.Start

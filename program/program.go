@@ -73,7 +73,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		CommandLine: p.commandLine(args), Own: p.own}
 	o := options{EngineFlags: cmdline.EngineFlags{Options: p.own}}
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
-	server := &servecli.Program{Stderr: stderr, Tune: p.tune, Own: p.own}
+	server := &servecli.Program{Stdout: p.stdout, Stderr: stderr, Tune: p.tune, Own: p.own}
 	cmd.AddCommand(server.Command(ctx), server.ReloadCommand(ctx, p.stdout), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), p.batchCommand(ctx), p.testCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr, Own: p.own}).Commands(ctx)...)
 	cmd.AddCommand((&registrycli.Program{Stdout: p.stdout}).Command(ctx))
@@ -230,13 +230,12 @@ func (p *program) dispatch(ctx context.Context, o *options, bench *cli.Program) 
 	}
 	redis := new(cmdline.EmbeddedRedis)
 	defer redis.Close()
-	e, err := openEngine(o, setting{stderr: p.stderr, plans: p.plans, redis: redis, sink: traces.Sink()})
+	e, closeServed, err := openLogged(o, setting{stderr: p.stderr, plans: p.plans, redis: redis, sink: traces.Sink()})
 	if err != nil {
 		return errors.Join(err, p.closeTraces(traces))
 	}
 	defer func() {
-		_ = e.Close() // after it nothing is recorded
-		failure = errors.Join(failure, p.closeTraces(traces))
+		failure = errors.Join(failure, closeServed(), p.closeTraces(traces)) // after the engine has closed nothing is recorded
 	}()
 	switch asked {
 	case jobListPlans:

@@ -53,7 +53,7 @@ is compiled in memory.`
 			return fmt.Errorf("--watch has no effect with --%s", asked)
 		}
 		idle := cmdline.IdleFlags{Given: cmd.Flags()}
-		for _, flag := range [...]string{"metrics", "trace_file", "trace_sample"} {
+		for _, flag := range [...]string{"metrics", "trace_file", "trace_sample", "served_log"} {
 			idle.Add(flag, "with --watch")
 		}
 		if err := idle.Problems(); err != nil {

@@ -31,6 +31,7 @@ type keyRow struct {
 	Type     string  `toml:"type"`
 	Nullable bool    `toml:"nullable"`
 	Writable bool    `toml:"writable"`
+	Private  bool    `toml:"private"`
 	Field    *string `toml:"field"`
 	Default  any     `toml:"default"`
 }
@@ -41,6 +42,7 @@ type columnRow struct {
 	Type     string  `toml:"type"`
 	Nullable *bool   `toml:"nullable"`
 	Writable *bool   `toml:"writable"`
+	Private  bool    `toml:"private"`
 	Field    *string `toml:"field"`
 	Default  any     `toml:"default"`
 }
@@ -49,7 +51,7 @@ func (r *columnRow) setType(name string) { r.Type = name }
 
 func (r *columnRow) long(name string) keyRow {
 	unlessFalse := func(given *bool) bool { return given == nil || *given }
-	return keyRow{r.ID, name, r.Type, unlessFalse(r.Nullable), unlessFalse(r.Writable), r.Field, r.Default}
+	return keyRow{r.ID, name, r.Type, unlessFalse(r.Nullable), unlessFalse(r.Writable), r.Private, r.Field, r.Default}
 }
 
 func (l *loader) keys(r *Registry) {
@@ -65,7 +67,7 @@ func (l *loader) keys(r *Registry) {
 	e := newEntries[int64](l, file, "key")
 	r.keyByID, r.keyByName = make(map[KeyID]*Key), make(map[string]*Key)
 	add := func(label string, row *keyRow) {
-		key := &Key{Name: row.Name, Nullable: row.Nullable, Writable: row.Writable}
+		key := &Key{Name: row.Name, Nullable: row.Nullable, Writable: row.Writable, Private: row.Private}
 		key.Type, key.Dims = l.typeOf(file, label, row.Type, Int, Float, String, Bool, StringSet, Vector, FeatureBundle)
 		l.numericID(file, label, row.ID)
 		if row.ID == nil || *row.ID != int64(IDKey) {

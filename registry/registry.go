@@ -74,6 +74,8 @@ type Key struct {
 	Dims     int    `json:"dims,omitempty"` // of a Vector: how many numbers each has, 1 to VectorDimsMax
 	Nullable bool   `json:"nullable"`
 	Writable bool   `json:"writable"`
+	// Private says that the log of served rows leaves the column out, unless a plan lists it.
+	Private bool `json:"private,omitempty"`
 	// Field is the field of a Redis hash that has the value, or its place in a JSON document: a member's name, or a
 	// JSON pointer if it begins with "/". It is the key's name unless the table has another one. The row id has none.
 	Field string `json:"field,omitempty"`

@@ -108,16 +108,21 @@ func (p *Pool) putScratch(s *sortScratch) {
 // has ended. A nil Memory allocates. Any goroutine, except SetLending and Release: the owner, while no
 // body has it.
 type Memory struct {
-	pool    *Pool
 	lending bool
 
-	mu     sync.Mutex // guards what is lent
+	mu    sync.Mutex // guards what is lent
+	loans Loans
+}
+
+// Loans are slices of a pool that somebody has. The zero value is none. One goroutine at a time.
+type Loans struct {
+	pool   *Pool
 	ids    loan[int64]
 	floats loan[float64]
 	rows   loan[int32]
 }
 
-// A loan is what a Memory has lent of one type. Memory.mu guards it.
+// A loan is what is lent of one type.
 type loan[T any] struct {
 	slices [][]T // of the pool, whole
 	rest   []T   // of the block among them whose parts are lent now
@@ -133,7 +138,7 @@ func NewMemory(p *Pool) *Memory {
 	if p == nil {
 		return nil
 	}
-	return &Memory{pool: p}
+	return &Memory{loans: Loans{pool: p}}
 }
 
 // SetLending says whether slices are lent from now on. A request that may leave references behind gets allocated
@@ -145,7 +150,7 @@ func (m *Memory) IDs(n int) []int64 {
 	if !m.lends(n) {
 		return make([]int64, n)
 	}
-	return lend(m, &m.ids, &m.pool.ids, n)
+	return lend(m, &m.loans.ids, &m.loans.pool.ids, n)
 }
 
 // Floats returns a slice of n elements with any values.
@@ -153,7 +158,7 @@ func (m *Memory) Floats(n int) []float64 {
 	if !m.lends(n) {
 		return make([]float64, n)
 	}
-	return lend(m, &m.floats, &m.pool.floats, n)
+	return lend(m, &m.loans.floats, &m.loans.pool.floats, n)
 }
 
 // Rows returns a slice of n elements with any values, for a list of rows or the codes of a column of strings or sets.
@@ -161,13 +166,13 @@ func (m *Memory) Rows(n int) []int32 {
 	if !m.lends(n) {
 		return make([]int32, n)
 	}
-	return lend(m, &m.rows, &m.pool.rows, n)
+	return lend(m, &m.loans.rows, &m.loans.pool.rows, n)
 }
 
 // lends reports whether a slice of n elements is lent. A slice of more than a quarter of the pool would leave no room
 // for others, and rounding it up would waste too much.
 func (m *Memory) lends(n int) bool {
-	return m != nil && m.lending && n >= m.pool.config.LengthMin && n <= m.pool.config.BytesMax/32
+	return m != nil && m.lending && n >= m.loans.pool.config.LengthMin && n <= m.loans.pool.config.BytesMax/32
 }
 
 // lend returns a slice of n elements: one of the shelf, or a part of a block.
@@ -175,11 +180,11 @@ func lend[T any](m *Memory, to *loan[T], from *shelf[T], n int) []T {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if class := bits.Len(uint(n - 1)); class >= blockClassMin {
-		return to.add(m.pool, from, class)[:n:n]
+		return to.add(m.loans.pool, from, class)[:n:n]
 	}
 	if len(to.rest) < n {
 		to.class = min(max(to.class+1, blockClassMin), blockClassMax)
-		to.rest = to.add(m.pool, from, to.class)
+		to.rest = to.add(m.loans.pool, from, to.class)
 	}
 	part := to.rest[:n:n]
 	to.rest = to.rest[n:]
@@ -209,7 +214,7 @@ func sizeOf[T any](slice []T) int { return len(slice) * int(unsafe.Sizeof(*new(T
 func (m *Memory) scratch(stop Stop) *sortScratch {
 	var s *sortScratch
 	if m != nil {
-		s = m.pool.takeScratch()
+		s = m.loans.pool.takeScratch()
 	} else {
 		s = new(sortScratch)
 	}
@@ -220,7 +225,7 @@ func (m *Memory) scratch(stop Stop) *sortScratch {
 func (m *Memory) freeScratch(s *sortScratch) {
 	if m != nil {
 		s.stop, s.stopped, s.memory = nil, false, nil
-		m.pool.putScratch(s)
+		m.loans.pool.putScratch(s)
 	}
 }
 
@@ -229,8 +234,12 @@ const copyMax = 4096
 
 // Release ends a request whose answer has these outputs. It copies small outputs and takes all slices back to the
 // pool. If an output is larger, the slices stay the answer's for good. Nothing else may refer to them.
-func (m *Memory) Release(outputs []RowSet) {
-	if m == nil || len(m.ids.slices)+len(m.floats.slices)+len(m.rows.slices) == 0 {
+func (m *Memory) Release(outputs []RowSet) { m.ReleaseTo(outputs, nil) }
+
+// ReleaseTo is Release for a request whose slices somebody still reads: held gets them, in exchange for its own, and who
+// has it takes them back. A nil held is that of Release.
+func (m *Memory) ReleaseTo(outputs []RowSet, held *Loans) {
+	if m == nil || len(m.loans.ids.slices)+len(m.loans.floats.slices)+len(m.loans.rows.slices) == 0 {
 		return
 	}
 	values := 0
@@ -239,17 +248,28 @@ func (m *Memory) Release(outputs []RowSet) {
 			values += out.N * (1 + out.Batch.Count())
 		}
 	}
-	if values <= copyMax {
-		for i, out := range outputs {
-			if out.Batch != nil {
-				outputs[i] = Concat(nil, out)
-			}
-		}
-		m.takeBack()
+	if values > copyMax {
+		m.loans.forget()
+		return
 	}
-	m.ids.forget()
-	m.floats.forget()
-	m.rows.forget()
+	for i, out := range outputs {
+		if out.Batch != nil {
+			outputs[i] = Concat(nil, out)
+		}
+	}
+	if held == nil {
+		m.loans.TakeBack()
+		return
+	}
+	held.pool = m.loans.pool
+	*held, m.loans = m.loans, *held
+}
+
+// forget notes nothing any more.
+func (l *Loans) forget() {
+	l.ids.forget()
+	l.floats.forget()
+	l.rows.forget()
 }
 
 // forget notes nothing any more.
@@ -258,18 +278,23 @@ func (l *loan[T]) forget() {
 	l.slices, l.rest, l.class = l.slices[:0], nil, 0
 }
 
-func (m *Memory) takeBack() {
-	p := m.pool
+// TakeBack gives the slices back to their pool. Nothing may refer to them any more.
+func (l *Loans) TakeBack() {
+	p := l.pool
+	if p == nil {
+		return
+	}
 	if p.config.Poison {
-		poison(m.ids.slices, -1)
-		poison(m.floats.slices, -1)
-		poison(m.rows.slices, 0)
+		poison(l.ids.slices, -1)
+		poison(l.floats.slices, -1)
+		poison(l.rows.slices, 0)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	putBack(p, &p.ids, m.ids.slices)
-	putBack(p, &p.floats, m.floats.slices)
-	putBack(p, &p.rows, m.rows.slices)
+	putBack(p, &p.ids, l.ids.slices)
+	putBack(p, &p.floats, l.floats.slices)
+	putBack(p, &p.rows, l.rows.slices)
+	p.mu.Unlock()
+	l.forget()
 }
 
 // putBack puts slices on the shelf. The caller holds mu.

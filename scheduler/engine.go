@@ -30,7 +30,9 @@ type Execution struct {
 	Deltas    bool       // fill Result.Deltas()
 	// KeepRows fills Result.Rows(). Each node then makes all its rows: none stops at a task.Ctx.Limit.
 	KeepRows bool
-	Mode     plan.Mode // of this request; empty means the engine's
+	// Served is what the run leaves for the log of served rows; nil: nothing.
+	Served *Served
+	Mode   plan.Mode // of this request; empty means the engine's
 	// Required has the indices of the nodes whose whole result the request needs: it fails without it, even if the
 	// plan would go on. It must not change any more.
 	Required []int

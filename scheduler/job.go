@@ -41,6 +41,7 @@ type Shared struct {
 	Given  taskrun.Request // its Rows too
 	Memory *rowset.Memory  // nil: none
 	topK   bool            // a sort that a take follows selects the first rows; immutable while the request runs
+	notes  notes           // of State.notes
 	failed atomic.Bool     // tells workers that the request has failed, and that they skip its jobs
 }
 
@@ -55,9 +56,12 @@ func (s *Shared) limit(rows int) int {
 // Begin starts the run of an admitted request. Shared must be set. nodeTimeout is the engine's, and mode that of the
 // request.
 func (r *Run) Begin(x *Execution, nodeTimeout time.Duration, mode plan.Mode) {
-	r.Req, r.Shared.Params, r.Shared.topK = x, x.Params, mode.TopK() && !x.KeepRows
+	if x.Served != nil { // A fallback begins it anew.
+		x.Served.begin(x.Graph)
+	}
+	r.Req, r.Shared.Params, r.Shared.topK = x, x.Params, mode.TopK() && !x.KeepRows && (x.Served == nil || !x.Served.Whole)
 	r.Shared.Given.Required, r.Shared.Given.Caller, r.Shared.Given.Residents = x.Required, x.Context, x.Residents
-	r.State.Begin(x, nodeTimeout)
+	r.State.Begin(x, nodeTimeout, &r.Shared.notes)
 }
 
 // Record begins the journal of a run, if the request is recorded. engine and mode are their names in a trace.
@@ -180,6 +184,9 @@ func (r *Run) Result() *Result {
 		m := result.said()
 		m.instead = r.Req.instead
 		result.remarks = &m
+	}
+	if r.Req.Served != nil && result.Err == nil {
+		r.serve()
 	}
 	result.QueueDelay = r.Req.delay
 	result.Recording = r.Journal.Finish(result.Err)

@@ -84,6 +84,9 @@ func (s *State) substitute(node int, err error) (instead plan.OnError, rows int)
 func (s *State) stand(node int, value rowset.RowSet) {
 	n := s.graph.Nodes[node]
 	if s.notes != nil {
+		if n == s.notes.node {
+			s.notes.stoodIn = value
+		}
 		s.notes.standIn(n, s.results(n.Inputs), s.results(n.Refs), value)
 	}
 	s.letGo(n)

@@ -15,19 +15,74 @@ type NodeRows struct {
 	Cached       rowcache.Use // which of the values that it read were in memory
 }
 
+// Served is what a run leaves for the log of served rows. Its owner makes it empty, and the engine fills it in before it calls
+// done with a result without an error. One goroutine at a time.
+type Served struct {
+	Node    *plan.Node      // whose rows are kept; nil: of none
+	Whole   bool            // the node makes all its rows, whatever the plan cuts behind it
+	Rows    rowset.RowSet   // the result of Node, or its stand-in; zero: it has none
+	Outputs []rowset.RowSet // those of the plan, with all columns
+	Cached  []rowcache.Use  // by node, what it had from memory; empty: no node had anything
+	Texts   *rowset.IDTexts // the ids that are texts; nil: none are
+
+	memory rowset.Loans // of Rows and Outputs
+}
+
+// begin makes s ready for a run of a plan.
+func (s *Served) begin(g *plan.Graph) {
+	s.Release()
+	if g.Log != nil {
+		s.Node, s.Whole = g.Log.At, g.Log.Others > 0
+	}
+}
+
+// Release forgets the rows, and gives their memory back to the engine.
+func (s *Served) Release() {
+	clear(s.Outputs)
+	s.memory.TakeBack()
+	*s = Served{Outputs: s.Outputs[:0], Cached: s.Cached[:0], memory: s.memory}
+}
+
+// serve fills in what the run of x leaves. Usually the request has none.
+func (r *Run) serve() {
+	x, s := r.Req.Served, &r.State
+	if x.Node != nil {
+		switch n := &s.nodes[x.Node.Index]; {
+		case n.status == failed:
+			x.Rows = s.notes.stoodIn
+		case n.status == done:
+			x.Rows = s.notes.served
+		}
+	}
+	for i := range s.graph.Outputs {
+		x.Outputs = append(x.Outputs, s.Output(i))
+	}
+	x.Cached = append(x.Cached, s.cached...)
+	if s.ids != nil {
+		x.Texts = s.ids.Texts()
+	}
+}
+
 // notes are what a request wants to know about each of its nodes. The goroutine that runs a node writes the entry of
-// that node.
+// that node. An orphan may still do so when its request has ended; then nobody uses the notes again.
 type notes struct {
 	deltas []rowset.SchemaDelta // by node; nil unless the request asks for them
 	rows   []NodeRows           // by node; nil unless the request asks for them
+	node   *plan.Node           // whose result served is; nil: of none
+	served rowset.RowSet
+	// stoodIn is its stand-in. The goroutine of the State writes it.
+	stoodIn rowset.RowSet
 }
 
-// notesFor returns empty notes for a request, or nil if it wants to know nothing, as usual.
-func notesFor(e *Execution) *notes {
-	if !e.Deltas && !e.KeepRows {
+// notesFor returns the notes for a request, made of n, or nil if it wants to know nothing, as usual.
+func notesFor(n *notes, e *Execution) *notes {
+	if !e.Deltas && !e.KeepRows && e.Served == nil {
 		return nil
 	}
-	n := new(notes)
+	*n = notes{}
+	if e.Served != nil {
+		n.node = e.Served.Node
+	}
 	if e.Deltas {
 		n.deltas = make([]rowset.SchemaDelta, len(e.Graph.Nodes))
 	}
@@ -39,6 +94,13 @@ func notesFor(e *Execution) *notes {
 
 // take notes the outcome of a node, and which values it had from memory. It copies both lists of rows.
 func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet, cached rowcache.Use) {
+	if node == n.node {
+		n.served = out
+	}
+	n.takeRows(node, inputs, refs, out, cached)
+}
+
+func (n *notes) takeRows(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet, cached rowcache.Use) {
 	if n.deltas != nil {
 		n.deltas[node.Index] = rowset.NewSchemaDelta(node.ID, inputs, refs, out)
 	}
@@ -49,7 +111,7 @@ func (n *notes) take(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.R
 
 // standIn notes the result of a node that is not its own.
 func (n *notes) standIn(node *plan.Node, inputs, refs []rowset.RowSet, out rowset.RowSet) {
-	n.take(node, inputs, refs, out, rowcache.Use{})
+	n.takeRows(node, inputs, refs, out, rowcache.Use{})
 	if n.rows != nil {
 		n.rows[node.Index].StoodIn = true
 	}

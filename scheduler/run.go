@@ -145,7 +145,11 @@ func (r *run) finish() {
 		r.count(x, result)
 	}
 	if !r.orphaned {
-		r.Shared.Memory.Release(result.Outputs)
+		var held *rowset.Loans
+		if x.Served != nil && result.Err == nil && !again {
+			held = &x.Served.memory
+		}
+		r.Shared.Memory.ReleaseTo(result.Outputs, held)
 	}
 	e.runs.Remove(&r.link)
 	if again { // in this iteration, but not on top of this run's stack
@@ -243,7 +247,7 @@ func (r *run) free() {
 	if r.orphaned {
 		r.Shared, r.orphaned = nil, false
 	} else {
-		r.Shared.Params = expr.Params{}
+		r.Shared.Params, r.Shared.notes = expr.Params{}, notes{}
 		r.Shared.Given.Ahead.Clear()
 	}
 	if !r.kept.parked { // otherwise resumeParked still has it

@@ -69,10 +69,11 @@ type nodeState struct {
 	result  rowset.RowSet
 }
 
-// Begin prepares s for a request, reusing its memory. nodeTimeout bounds each node; zero means no bound.
-func (s *State) Begin(x *Execution, nodeTimeout time.Duration) {
+// Begin prepares s for a request, reusing its memory. nodeTimeout bounds each node; zero means no bound. The notes are made of n, which is
+// the request's while bodies run for it.
+func (s *State) Begin(x *Execution, nodeTimeout time.Duration, n *notes) {
 	s.Reset(x.Graph, x.arrived, x.Deadline)
-	s.nodeTimeout, s.required, s.notes = nodeTimeout, x.Required, notesFor(x)
+	s.nodeTimeout, s.required, s.notes = nodeTimeout, x.Required, notesFor(n, x)
 	s.ids = x.Params.IDs()
 	x.apportion(&s.bounds)
 	if x.delay > 0 || x.resumed > 0 { // The first nodes are not ready before the request is admitted.

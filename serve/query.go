@@ -55,6 +55,9 @@ type Query struct {
 	request  rankd.Request
 	trace    traceID
 	held     int
+
+	answer    *rankd.Answer // whose line in the log of what was served has to be settled; nil: none
+	delivered bool          // the client's connection has taken the reply
 }
 
 // NewQuery returns a query of a front. done is called once for each Ask. With a Reactor engine it runs on the loop, so it must not block.
@@ -67,6 +70,7 @@ func (s *Service) NewQuery(f Front, done func(*Query)) *Query {
 // Ask starts the request that q describes. It calls q's done exactly once: before it returns if the request is refused, and otherwise
 // later. Any goroutine, the engine's loop too.
 func (s *Service) Ask(q *Query) {
+	q.settle()
 	q.plan = &s.unknown
 	q.trace.set(q.TraceParent)
 	if err := q.start(); err != nil {
@@ -78,12 +82,22 @@ func (s *Service) Ask(q *Query) {
 func (q *Query) Release() {
 	q.Caller, q.Plan, q.User, q.Body, q.RequestID, q.TraceParent = nil, nil, nil, nil, nil, nil
 	q.Context, q.Connection, q.Outbox, q.Timeout, q.Locate, q.Traced = nil, 0, nil, 0, nil, false
+	q.settle()
 	q.Reply, q.request, q.plan, q.held = Reply{}, rankd.Request{}, nil, 0
 }
 
 // Held returns how many bytes the Outbox counts for the answer: about its size, or zero if that is below OutboxStep.
 // The front takes them back with Hold.
 func (q *Query) Held() int { return q.held }
+
+// Delivered says that the client's connection has taken the whole reply. A front calls it before Release.
+func (q *Query) Delivered() { q.delivered = true }
+
+// settle says in the log of what was served whether the client has taken the answer.
+func (q *Query) settle() {
+	q.service.engine.Intake().Settle(q.answer, q.delivered)
+	q.answer, q.delivered = nil, false
+}
 
 // longRows is how many rows take some 0.2 ms to encode.
 const longRows = 2048
@@ -126,11 +140,14 @@ func (q *Query) start() error {
 	if r.Timeout == 0 || q.Timeout != 0 && q.Timeout < r.Timeout {
 		r.Timeout = q.Timeout
 	}
+	if q.front == Admin && r.Traffic == "" {
+		r.Traffic = "internal" // It is an operator's.
+	}
 	r.Flow = rankd.Flow{Caller: q.Caller.Number(), Connection: q.Connection}
 	if !q.Caller.Begin() {
 		return refusal(outcome.TooMany, r.ID, "this token has reached its max_inflight")
 	}
-	if err := s.engine.Intake().Start(cmp.Or(q.Context, context.Background()), *r, q.finishFn); err != nil {
+	if err := s.engine.Intake().StartSettled(cmp.Or(q.Context, context.Background()), *r, q.finishFn); err != nil {
 		q.Caller.End()
 		return err
 	}
@@ -154,6 +171,7 @@ func (q *Query) finish(a *rankd.Answer, err error) {
 
 // take makes an answer the reply, or returns why it cannot be.
 func (q *Query) take(a *rankd.Answer) error {
+	q.answer = a
 	q.ran(a.Version())
 	bytes := a.Size()
 	if q.Outbox != nil && bytes >= OutboxStep {
@@ -187,6 +205,7 @@ func (q *Query) take(a *rankd.Answer) error {
 
 // fail ends the request with an error, an *rankd.Error: Intake's methods and a request's callback promise that.
 func (q *Query) fail(failed error) {
+	q.settle() // An answer that was refused room is not delivered.
 	err := failed.(*rankd.Error)
 	q.ran(err.Version())
 	q.Reply = Reply{Class: err.Class, RequestID: err.RequestID, bytes: err.Size(), err: err}

@@ -30,16 +30,19 @@ func (s *Spec) schema() plan.OpSchema {
 		Reads: s.Reads, RefReads: s.RefReads, Writes: s.Writes, Inherits: s.Output.inherits(),
 		Partial: s.Partial, KeepsRows: s.keepsRows(), RowsMax: s.rowsMax(), AsksOf: s.AsksOf,
 		Outside: s.Place == Waits, Filters: s.Output == Subset, Pages: s.pages(),
+		Scores: s.Scores, Cuts: s.Output == Prefix || s.Output == Window || s.Output == Pick && s.hasInt("count"),
 		AddsColumns: s.Writes != nil && (s.Output == SameRows || s.Output == Pick),
 	}
 }
 
 // pages reports whether a node gives out a page, as take does.
 func (s *Spec) pages() bool {
-	is := func(name string) bool {
-		return slices.ContainsFunc(s.Params, func(p plan.ParamSchema) bool { return p.Name == name && p.Type == plan.Int && !p.List })
-	}
-	return s.Output == Window && is("offset") && is("count")
+	return s.Output == Window && s.hasInt("offset") && s.hasInt("count")
+}
+
+// hasInt reports whether a node has such an integer.
+func (s *Spec) hasInt(name string) bool {
+	return slices.ContainsFunc(s.Params, func(p plan.ParamSchema) bool { return p.Name == name && p.Type == plan.Int && !p.List })
 }
 
 // rowsMax returns the RowsMax of the schema.

@@ -95,6 +95,10 @@ type Spec struct {
 	// it may not keep them. SameRows and PassThrough always do.
 	KeepsRows func(n *plan.Node) bool
 
+	// Scores says that the task scores its input's rows by their columns, as a model does: the log of served rows then has
+	// what it got.
+	Scores bool
+
 	// RowsMax returns the most rows that a node makes from so many rows of its inputs, and of its node references if
 	// its Output is Append or Merge. plan.Unbounded stands for any number. Nil: no more than it gets, but any number
 	// for a Source or Expand. rankd check --advise uses it.

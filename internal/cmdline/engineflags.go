@@ -40,7 +40,11 @@ type EngineFlags struct {
 	TraceFile   string
 	Detail      string // --trace_detail
 
+	served servedFlags
+
 	ShutdownGrace time.Duration
+	// StdoutIsFree says that the command writes nothing to stdout. Set before Check.
+	StdoutIsFree bool
 
 	// Callers may choose a mode, or ask for a trace, whatever the grant flags say. Set before Check.
 	GrantsModes, GrantsTraces bool
@@ -137,6 +141,8 @@ func (e *EngineFlags) GrantSettings(idle func() string) []Setting {
 			Help: "give a request with \"explain\" the reasons of its answer; without this flag such a request fails"},
 		{Name: "allow_request_now", To: &e.AllowRequestNow, Idle: idle,
 			Help: "let a request choose with \"now\" what now() is in its plan, for tests and experiments; without this flag such a request fails"},
+		{Name: "allow_request_traffic", To: &e.AllowRequestTraffic, Idle: idle,
+			Help: "let a request say with \"traffic\" that it is not a user's, for --served_log; without this flag such a request fails"},
 	}
 }
 
@@ -172,7 +178,7 @@ func (e *EngineFlags) Check(given *pflag.FlagSet, table []Setting) error {
 	if _, bad := request.ParseNow(e.now); e.now != "" && bad != nil {
 		err = errors.Join(err, fmt.Errorf("--now: %w", bad))
 	}
-	return err
+	return errors.Join(err, e.checkServed())
 }
 
 // ChooseEngine sets the engine that the three flags name together.

@@ -92,15 +92,24 @@ func Where(ctx context.Context, text string) (string, error) {
 	return server.Addr(), nil
 }
 
-// WithAny is WithClient for a server or a Redis Cluster.
-func WithAny(ctx context.Context, text string, use func(Caller) error) error {
+// NewCaller returns a client of the server, or the Redis Cluster, that text names. It connects at the first call, and has patience for
+// connecting and for each call. Close ends it.
+func NewCaller(text string) (Caller, error) {
 	server, o, err := anyOptions(text)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var client Caller = blocking.NewClient(clock.NewReal(), o)
 	if server.Cluster {
-		client = blocking.NewCluster(clock.NewReal(), o, nil)
+		return blocking.NewCluster(clock.NewReal(), o, nil), nil
+	}
+	return blocking.NewClient(clock.NewReal(), o), nil
+}
+
+// WithAny is WithClient for a server or a Redis Cluster.
+func WithAny(ctx context.Context, text string, use func(Caller) error) error {
+	client, err := NewCaller(text)
+	if err != nil {
+		return err
 	}
 	return with(ctx, client, func() error { return use(client) })
 }

@@ -8,12 +8,16 @@ import (
 // A Queue hands items to a function, one after the other, on a goroutine that lives as long as there are items. Any goroutine.
 type Queue[T any] struct {
 	handle func(T)
+	rest   func() // nil: nothing
+	run    func() // the method work, bound once
 	max    int
 
 	mu      sync.Mutex
-	waiting []entry[T]
+	waiting []entry[T] // from first on
+	first   int
 	size    int           // of waiting; at most max, unless one item alone is larger
-	idle    chan struct{} // closed when the goroutine ends; nil: none runs
+	running bool          // the goroutine has not ended
+	idle    chan struct{} // closed when the goroutine ends; nil: nobody waits for that
 	closed  bool
 	dropped uint64
 }
@@ -23,8 +27,18 @@ type entry[T any] struct {
 	size int
 }
 
+// queueKept is the room for items that a queue keeps when it is empty. The room that a burst took is freed.
+const queueKept = 1024
+
 // NewQueue returns a Queue that holds items of at most that size together, apart from the one in work.
-func NewQueue[T any](max int, handle func(T)) *Queue[T] { return &Queue[T]{handle: handle, max: max} }
+func NewQueue[T any](max int, handle func(T)) *Queue[T] { return NewRestingQueue(max, handle, nil) }
+
+// NewRestingQueue is NewQueue for a function that gathers items: the goroutine calls rest when no further item waits.
+func NewRestingQueue[T any](max int, handle func(T), rest func()) *Queue[T] {
+	q := &Queue[T]{handle: handle, rest: rest, max: max}
+	q.run = q.work
+	return q
+}
 
 // Add adds the item that create returns. If there is no room, or after Close, it drops and counts the item without
 // calling create, and reports false. An item larger than the queue fits if nothing else waits. Add never waits for
@@ -32,44 +46,69 @@ func NewQueue[T any](max int, handle func(T)) *Queue[T] { return &Queue[T]{handl
 func (q *Queue[T]) Add(size int, create func() T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.waiting) > 0 && size > q.max-q.size {
+	if q.closed || q.first < len(q.waiting) && size > q.max-q.size {
 		q.dropped++
 		return false
 	}
+	if q.first > 0 && len(q.waiting) == cap(q.waiting) { // Room is in front.
+		n := copy(q.waiting, q.waiting[q.first:])
+		clear(q.waiting[n:])
+		q.waiting, q.first = q.waiting[:n], 0
+	}
 	q.waiting = append(q.waiting, entry[T]{create(), size})
 	q.size += size
-	if q.idle == nil {
-		q.idle = make(chan struct{})
+	if !q.running {
+		q.running = true
 		go q.run()
 	}
 	return true
 }
 
-func (q *Queue[T]) run() {
+func (q *Queue[T]) work() {
 	for {
 		item, ok := q.next()
-		if !ok {
+		for ; ok; item, ok = q.next() {
+			q.handle(item)
+		}
+		if q.rest != nil {
+			q.rest()
+		}
+		if q.end() {
 			return
 		}
-		q.handle(item)
 	}
 }
 
-// next takes the first item. It reports false, and the goroutine must end, if there is none.
+// next takes the first item, if there is one.
 func (q *Queue[T]) next() (item T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
-		q.waiting = nil // the room that a burst took
-		close(q.idle)
-		q.idle = nil
+	if q.first == len(q.waiting) {
 		return item, false
 	}
-	first := q.waiting[0]
-	q.waiting[0] = entry[T]{}
-	q.waiting = q.waiting[1:]
+	first := q.waiting[q.first]
+	q.waiting[q.first] = entry[T]{}
+	q.first++
 	q.size -= first.size
 	return first.item, true
+}
+
+// end reports whether nothing waits, and the goroutine must end.
+func (q *Queue[T]) end() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.first < len(q.waiting) {
+		return false
+	}
+	if q.waiting, q.first = q.waiting[:0], 0; cap(q.waiting) > queueKept {
+		q.waiting = nil
+	}
+	q.running = false
+	if q.idle != nil {
+		close(q.idle)
+		q.idle = nil
+	}
+	return true
 }
 
 // Dropped returns how many items were dropped.
@@ -82,6 +121,9 @@ func (q *Queue[T]) Dropped() uint64 {
 // Flush waits until no item is left. The error is the cause of ctx if ctx ended first.
 func (q *Queue[T]) Flush(ctx context.Context) error {
 	q.mu.Lock()
+	if q.running && q.idle == nil {
+		q.idle = make(chan struct{})
+	}
 	idle := q.idle
 	q.mu.Unlock()
 	if idle == nil {
@@ -104,8 +146,8 @@ func (q *Queue[T]) Close(ctx context.Context) error {
 	err := q.Flush(ctx)
 	if err != nil {
 		q.mu.Lock()
-		q.dropped += uint64(len(q.waiting))
-		q.waiting, q.size = nil, 0
+		q.dropped += uint64(len(q.waiting) - q.first)
+		q.waiting, q.first, q.size = nil, 0, 0
 		q.mu.Unlock()
 	}
 	return err

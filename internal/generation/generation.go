@@ -68,6 +68,9 @@ func (g *Generation) Parts() map[string]string {
 	return nil
 }
 
+// ModelDigests returns the digest of each model, by name. The caller must not change the map.
+func (g *Generation) ModelDigests() map[string]string { return g.models.Digests() }
+
 // Own returns the name of the plan, or of the alias, for requests that do not name one; "": there is none.
 func (g *Generation) Own() string {
 	if a := g.Alias(""); a != nil {

@@ -47,6 +47,9 @@ var (
 		{name: "below", kind: "string",
 			doc: "What happens if an output has fewer rows than its `min_rows`. `mark`, the default: the answer says so in `below_minimum`. `error`: the request fails, with the error " +
 				"`Below minimum`. The name of a plan: that one answers instead, in the time behind `answer_by` of `lenient`, which is then required. See [partial answers](../partial-answers.md#too-few-rows)."},
+		{name: "log", kind: "object",
+			doc: "What the [log of served rows](../served-log.md#which-values) has: `columns`, ids of keys; `at`, the id or label of the node whose rows have the values; `others`, how many rows " +
+				"that are not in the answer are drawn, 1 to 1000. It needs the capability `" + plan.LogCapability + "`, so that an older engine, which would log other columns, refuses the plan."},
 		{name: "extensions", kind: "object",
 			doc: "An empty object for each of the capabilities that have an extension."},
 		{name: "built_by", kind: "object",

@@ -50,8 +50,8 @@ type Fallback struct {
 	Err       error  // why InsteadOf did not answer
 }
 
-// appendFallback appends the member about plans, if there is one.
-func appendFallback(dst []byte, f *Fallback) []byte {
+// AppendFallback appends the member about plans, if there is one.
+func AppendFallback(dst []byte, f *Fallback) []byte {
 	if f == nil {
 		return dst
 	}
@@ -118,7 +118,7 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 	dst = append(dst, `,"engine_request_id":`...)
 	dst = jsondoc.AppendString(dst, r.EngineRequestID)
 	if r.PlanVersion != nil {
-		dst = appendVersion(append(dst, `,"plan_version":`...), r.PlanVersion)
+		dst = AppendVersion(append(dst, `,"plan_version":`...), r.PlanVersion)
 	}
 	if r.ShowDeltas {
 		dst = append(dst, `,"schema_deltas":[`...)
@@ -144,15 +144,15 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 		}
 		dst = append(dst, '}')
 	}
-	dst = appendBelowMinimum(appendCompleteness(appendFallback(dst, r.Fallback), r.Completeness), r.BelowMinimum)
+	dst = AppendBelowMinimum(AppendCompleteness(AppendFallback(dst, r.Fallback), r.Completeness, true), r.BelowMinimum)
 	if r.Explanation != nil {
 		dst = append(append(dst, `,"explain":`...), r.Explanation...)
 	}
 	return append(appendTrace(dst, r.Trace), "}\n"...)
 }
 
-// appendVersion appends the JSON form of a version, as encoding/json does.
-func appendVersion(dst []byte, v *plan.Version) []byte {
+// AppendVersion appends the JSON form of a version, as encoding/json does.
+func AppendVersion(dst []byte, v *plan.Version) []byte {
 	dst = jsondoc.AppendString(append(dst, `{"plan":`...), v.Plan)
 	dst = jsondoc.AppendString(append(dst, `,"digest":`...), v.Digest)
 	if v.Alias != "" {
@@ -192,8 +192,9 @@ func (e *Encoder) appendOutput(dst []byte, r *Response, i, n int) []byte {
 	return dst
 }
 
-// appendCompleteness appends the member about nodes, by their ids, if there is one.
-func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
+// AppendCompleteness appends the member about nodes, by their ids, if there is one. Without details it quotes nothing of Redis, of
+// services or of rows.
+func AppendCompleteness(dst []byte, nodes []NodeCompleteness, details bool) []byte {
 	if nodes == nil {
 		return dst
 	}
@@ -215,8 +216,11 @@ func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
 		if m := n.Malformed; m != nil {
 			dst = strconv.AppendInt(append(dst, `,"malformed":{"count":`...), int64(m.Count), 10)
 			dst = strconv.AppendInt(append(dst, `,"of":`...), int64(m.Of), 10)
-			dst = jsondoc.AppendString(append(dst, `,"first":`...), m.First)
-			dst = append(jsondoc.AppendString(append(dst, `,"key":`...), m.Key), '}')
+			if details {
+				dst = jsondoc.AppendString(append(dst, `,"first":`...), m.First)
+				dst = jsondoc.AppendString(append(dst, `,"key":`...), m.Key)
+			}
+			dst = append(dst, '}')
 		}
 		if c := n.Cached; c.Values > 0 {
 			dst = strconv.AppendInt(append(dst, `,"cached":{"values":`...), int64(c.Values), 10)
@@ -224,7 +228,9 @@ func appendCompleteness(dst []byte, nodes []NodeCompleteness) []byte {
 		}
 		if n.Reason != "" {
 			dst = jsondoc.AppendString(append(dst, `,"reason":`...), n.Reason)
-			dst = jsondoc.AppendString(append(dst, `,"detail":`...), n.Err.Error())
+			if details {
+				dst = jsondoc.AppendString(append(dst, `,"detail":`...), n.Err.Error())
+			}
 		}
 		dst = append(dst, '}')
 	}
@@ -238,8 +244,8 @@ type BelowMinimum struct {
 	MinRows int    // that it should have
 }
 
-// appendBelowMinimum appends the member about outputs, if there is one.
-func appendBelowMinimum(dst []byte, short []BelowMinimum) []byte {
+// AppendBelowMinimum appends the member about outputs, if there is one.
+func AppendBelowMinimum(dst []byte, short []BelowMinimum) []byte {
 	for i := range short {
 		if i == 0 {
 			dst = append(dst, `,"below_minimum":{`...)

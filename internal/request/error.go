@@ -43,11 +43,17 @@ func (e *Error) Class() outcome.Class {
 
 // NewID returns a new random id (a version 4 UUID). It must be unique but need not be secret, so it comes from the
 // runtime's generator, which needs no system call. Any goroutine.
-func NewID() string {
+func NewID() string { return ID(NewIDBits()) }
+
+// NewIDBits is NewID for who keeps ids in few bytes: ID makes the text.
+func NewIDBits() [16]byte {
 	var id uuid.UUID
 	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
 	binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
 	id[6] = id[6]&0x0f | 4<<4    // the version,
 	id[8] = id[8]&0x3f | 0b10<<6 // and the variant of RFC 9562
-	return id.String()
+	return id
 }
+
+// ID returns the text of an id.
+func ID(bits [16]byte) string { return uuid.UUID(bits).String() }

@@ -76,7 +76,7 @@ func TestUnknownMembers(t *testing.T) {
 				continue
 			}
 			require.ErrorContains(t, err, want)
-			assert.Less(t, len(err.Error()), 400)
+			assert.Less(t, len(err.Error()), 500)
 		}
 	}
 }

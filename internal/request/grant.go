@@ -11,12 +11,13 @@ const (
 	GrantTrace                   // "trace"
 	GrantExplain                 // "explain"
 	GrantNow                     // "now"
+	GrantTraffic                 // "traffic"
 
 	// GrantCount is the number of grants.
 	GrantCount
 )
 
-var grantNames = [GrantCount]string{GrantScheduling: "scheduling", GrantTrace: "trace", GrantExplain: "explain", GrantNow: "now"}
+var grantNames = [GrantCount]string{GrantScheduling: "scheduling", GrantTrace: "trace", GrantExplain: "explain", GrantNow: "now", GrantTraffic: "traffic"}
 
 // String returns the name of the field.
 func (g Grant) String() string { return grantNames[g] }
@@ -49,6 +50,8 @@ func (g Grant) AskedBy(r *Request) bool {
 		return r.Trace
 	case GrantNow:
 		return !r.Now.IsZero()
+	case GrantTraffic:
+		return r.Traffic != ""
 	default:
 		return r.Explain.Asked()
 	}

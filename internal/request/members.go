@@ -49,6 +49,8 @@ var members = [...]Member{
 	{"explain", map[string]any{"oneOf": []map[string]any{{"type": "boolean"}, {"type": "array", "items": map[string]any{"type": []string{"integer", "string"}}}}},
 		"Whether the answer says why its rows are where they are, or these ids. A caller needs permission.", (*reading).explain},
 	{"now", map[string]any{"type": []string{"string", "number"}}, "What now() is in the plan: a date of RFC 3339, or seconds since 1970. A caller needs permission.", (*reading).now},
+	{"consent", map[string]any{"type": "boolean"}, "Whether the user agrees to a line in the log of what was served: false means none.", (*reading).consent},
+	{"traffic", map[string]any{"type": "string", "enum": Traffics}, "What the request is if it is not a user's, for the log of what was served. A caller needs permission.", (*reading).traffic},
 	{"require", map[string]any{"type": []string{"array", "null"}, "items": map[string]any{"type": "string"}}, "Nodes, by id or label, without which the request fails.", (*reading).require},
 }
 
@@ -202,6 +204,21 @@ func (r *reading) scheduling(v *jsondoc.Value) *Error {
 }
 
 func (r *reading) trace(v *jsondoc.Value) *Error { return r.flag(v, "trace", &r.req.Trace) }
+
+func (r *reading) consent(v *jsondoc.Value) *Error {
+	var agreed bool
+	refused := r.flag(v, "consent", &agreed)
+	r.req.NoConsent = !agreed
+	return refused
+}
+
+func (r *reading) traffic(v *jsondoc.Value) *Error {
+	if v.Kind != jsondoc.String || !slices.Contains(Traffics, v.Str) {
+		return refuse(CodeInvalid, v, "traffic must be one of %s", strings.Join(Traffics, ", "))
+	}
+	r.req.Traffic = v.Str
+	return nil
+}
 
 func (r *reading) planVersion(v *jsondoc.Value) *Error {
 	return r.flag(v, "plan_version", &r.req.PlanVersion)

@@ -2,8 +2,11 @@ package request
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -47,6 +50,12 @@ type Request struct {
 	// Now is what now() is in the plan. Zero means the present instant. Timers, deadlines, ages of cached rows and traces keep to the engine's
 	// clocks. Options.AllowRequestNow permits it; otherwise the request fails with ErrInvalidRequest.
 	Now time.Time
+
+	// NoConsent says that the user agrees to no log: the log of served rows has no line of this request.
+	NoConsent bool
+	// Traffic says what the request is if it is not a user's: "test", "bot" or "internal". The log of served rows shows
+	// it. Options.AllowRequestTraffic permits it; otherwise the request fails with ErrInvalidRequest.
+	Traffic string
 
 	// Require names nodes of the plan by their ids or labels (the common parameter "trace"). If such a node fails, or
 	// has a shortfall, the request fails, even though the plan would go on. The plan waits for it even if it is
@@ -114,6 +123,8 @@ func Check(r *Request, reg *registry.Registry) *Error {
 	detail := userFault(r, reg)
 	switch n := len(r.Explain.IDs) + len(r.Explain.Items); {
 	case detail != "":
+	case r.Traffic != "" && !slices.Contains(Traffics, r.Traffic):
+		detail = "traffic must be one of " + strings.Join(Traffics, ", ") + ", not " + errtext.Quote(r.Traffic)
 	case r.Timeout < 0:
 		detail = fmt.Sprintf("Timeout must not be negative, got %v", r.Timeout)
 	case n > ExplainIDsMax:
@@ -123,6 +134,9 @@ func Check(r *Request, reg *registry.Registry) *Error {
 	}
 	return &Error{RequestID: r.ID, Code: CodeInvalid, Detail: detail, Offset: -1}
 }
+
+// Traffics are the values of Request.Traffic, besides none. Immutable.
+var Traffics = []string{"test", "bot", "internal"}
 
 // Explain says what a request wants to have explained. The zero value is nothing. Immutable; any goroutine.
 type Explain struct {

@@ -50,6 +50,7 @@ func (t *tracer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.Plan, q.User, q.Body = []byte(ask.Get("plan")), []byte(ask.Get("user_id")), body
 	t.service.Ask(q)
 	<-answered
+	defer q.Release()
 	ran := q.Reply.Trace()
 	if ran == nil {
 		t.fail(w, q.Reply)

@@ -398,7 +398,9 @@ func (s *Session) deliver() {
 		s.owed--
 		s.texts -= len(p.text)
 		s.waiting -= p.bytes
-		s.send(p.reply(last))
+		if s.send(p.reply(last)) && p.asked {
+			p.query.Delivered()
+		}
 		s.server.free.put(p)
 	}
 	s.settle()
@@ -450,10 +452,11 @@ func (s *Session) settle() {
 }
 
 // send writes a reply.
-func (s *Session) send(reply []byte) {
-	if s.conn.Write(reply) == nil {
+func (s *Session) send(reply []byte) (sent bool) {
+	if sent = s.conn.Write(reply) == nil; sent {
 		s.times.sent(s.now(), len(reply))
 	}
+	return sent
 }
 
 // CutOff closes the connection at once.

@@ -34,6 +34,7 @@ func model(models *gbdt.Set) task.Spec {
 		Inputs: 1,
 		IDs:    plan.MovesTextIDs,
 		Output: task.SameRows,
+		Scores: true,
 		Reads: func(n *plan.Node, _ *registry.Registry) []registry.KeyID {
 			return n.Prepared.(*scorer).reads()
 		},

@@ -47,6 +47,7 @@ func remoteColumns() task.Spec {
 		Inputs:  1,
 		IDs:     plan.ReadsTextIDs,
 		Output:  task.SameRows,
+		Scores:  true,
 		Reads:   task.KeyParams("send"),
 		Writes:  task.KeyParams("columns"),
 		Prepare: prepareRemote,

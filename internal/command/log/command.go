@@ -42,10 +42,12 @@ Flags ("-" and "_" in a name are the same):
 // Command returns the command "rankd log" with those below it.
 func (p *Program) Command(ctx context.Context) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "log", Short: "Make rows to train on of the log of what was served",
-		RunE: func(*cobra.Command, []string) error { return errors.New("rankd log needs its command: join") },
+		Use: "log", Short: "Make rows to train on of the log of what was served, or remove a user from it",
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("rankd log needs one of its commands: join, purge")
+		},
 	}
-	cmd.AddCommand(p.joinCommand(ctx))
+	cmd.AddCommand(p.joinCommand(ctx), p.purgeCommand())
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.SetUsageTemplate(usageTemplate)
 		c.Flags().SortFlags = false

@@ -140,7 +140,7 @@ func (o *options) settings() []cmdline.Setting {
 		{Name: "log_per_second", To: &o.logPerSecond, Default: 10, Least: 1, Most: 1 << 20, Help: "log at most this `number` of failed requests a second, and count the others"},
 		{Name: "watch", To: &o.watch, See: "change-a-plan.md", Idle: o.withoutFolders,
 			Help: "read plans, models and tables again when their files change, as SIGHUP does"},
-	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.RecordingSettings(), []cmdline.Setting{
+	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.RecordingSettings(), o.ServedSettings(), []cmdline.Setting{
 		{Name: "max_connections", To: &o.maxConnections, Default: httpfront.DefaultMaxConnections, Least: 1, Most: 1 << 20,
 			Help: "take at most this `number` of connections, for HTTP and for RESP each"},
 		{Name: "max_unsent_total_bytes", To: &o.maxUnsentTotalBytes, Default: serve.DefaultMaxUnsentBytes, Least: 1 << 10, Most: math.MaxInt32, See: "operating.md#memory",
@@ -232,6 +232,7 @@ func (o *options) check(given *pflag.FlagSet) error {
 	if err := o.ChooseEngine(given); err != nil {
 		problems = append(problems, err)
 	} else {
+		o.StdoutIsFree = true
 		o.GrantsModes, o.GrantsTraces = o.tokens != "", true // /v1/trace records, too
 		idle := cmdline.IdleFlags{Given: given}
 		idle.AddSettings(o.settings())
@@ -281,7 +282,7 @@ func (o *options) store() (*access.Store, error) {
 		allowed bool
 		grant   request.Grant
 	}{{o.AllowRequestScheduling, request.GrantScheduling}, {o.AllowRequestTrace, request.GrantTrace}, {o.AllowRequestExplain, request.GrantExplain},
-		{o.AllowRequestNow, request.GrantNow}} {
+		{o.AllowRequestNow, request.GrantNow}, {o.AllowRequestTraffic, request.GrantTraffic}} {
 		if grant.allowed {
 			rules.Grants = append(rules.Grants, grant.grant)
 		}

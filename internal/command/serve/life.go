@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os/signal"
@@ -55,15 +56,29 @@ func (p *Program) serve(ctx context.Context, o *options) (failure error) {
 		}
 		failure = errors.Join(failure, err)
 	}()
-	redis := new(cmdline.EmbeddedRedis)
-	defer redis.Close()
-	engine, err := p.openEngine(o, log, redis, traces)
+	var own rankd.Options
+	closeServed, err := o.OpenServed(&own, p.Stdout)
 	if err != nil {
 		return err
 	}
+	defer func() { failure = errors.Join(failure, closeServed()) }()
+	redis := new(cmdline.EmbeddedRedis)
+	defer redis.Close()
+	engine, err := p.openEngine(o, log, redis, traces, own.Served)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if loss := cmdline.ServedLoss(engine); loss != "" {
+			log.Warn(loss)
+		}
+	}()
 	s := &server{log: log, libraries: libraries, engine: engine, store: store, certificates: certificates, outputs: map[string]admin.Output{"log": p.Stderr}}
 	if traces != nil {
 		s.outputs["trace_file"] = traces
+	}
+	if own.Served != nil {
+		s.outputs["served_log"] = servedOutput{engine}
 	}
 	if err := s.build(o); err != nil {
 		return errors.Join(err, engine.Close())
@@ -181,6 +196,7 @@ func (s *server) end(grace time.Duration) error {
 // Program is the program whose command this is. Its errors determine the exit status, as in package cmdline. One
 // goroutine.
 type Program struct {
+	Stdout io.Writer            // takes the log of what is served, if a flag says so
 	Stderr *fileio.Writer       // takes the log
 	Tune   func(cpuThreads int) // sets the process up before the engine is opened
 	Own    rankd.Options        // what the program brings: the compiler of plans, tasks, and folders where no flag names one
@@ -193,3 +209,12 @@ func (p *Program) logger(form string) *slog.Logger {
 	}
 	return slog.New(slog.NewTextHandler(p.Stderr, nil))
 }
+
+// servedOutput is the log of what is served. Any goroutine.
+type servedOutput struct{ engine *rankd.Engine }
+
+// Dropped implements admin.Output.
+func (s servedOutput) Dropped() uint64 { return s.engine.ServedLines().Dropped }
+
+// Failures implements admin.Output.
+func (s servedOutput) Failures() uint64 { return s.engine.ServedLines().Failed }

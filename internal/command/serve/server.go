@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	stdlog "log"
 	"log/slog"
 	"net"
@@ -63,13 +64,14 @@ type server struct {
 }
 
 // openEngine opens the engine. The engine lets requests choose everything; the callers' rights limit that.
-func (p *Program) openEngine(o *options, log *slog.Logger, redis *cmdline.EmbeddedRedis, traces *cmdline.TraceFile) (*rankd.Engine, error) {
+func (p *Program) openEngine(o *options, log *slog.Logger, redis *cmdline.EmbeddedRedis, traces *cmdline.TraceFile, served io.Writer) (*rankd.Engine, error) {
 	options, err := o.EngineOptions()
 	if err != nil {
 		return nil, err
 	}
 	options.Logger = log
 	options.AllowRequestScheduling, options.AllowRequestTrace, options.AllowRequestExplain, options.AllowRequestNow = true, true, true, true
+	options.AllowRequestTraffic, options.Served = true, served
 	o.Record(&options, traces.Sink())
 	if o.Env == "dev" {
 		options.EmbeddedRedis = redis.Start
@@ -91,7 +93,7 @@ func (p *Program) openEngine(o *options, log *slog.Logger, redis *cmdline.Embedd
 func (s *server) build(o *options) (err error) {
 	s.operator, err = access.NewCaller(access.Rules{
 		Name: "admin", Plans: []string{"*"}, Overrides: []string{"*"},
-		Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain, request.GrantNow},
+		Grants: []request.Grant{request.GrantScheduling, request.GrantTrace, request.GrantExplain, request.GrantNow, request.GrantTraffic},
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,124 @@
+package served
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rankd/rankd/internal/errtext"
+)
+
+// The bounds of a file of keys.
+const (
+	secretBytesMin = 32
+	keysBytesMax   = 1 << 20
+	keysEvery      = 5 * time.Second // how often a file is read again
+)
+
+// userKey is a line of a file of keys. Immutable.
+type userKey struct {
+	id     string
+	secret []byte
+}
+
+// Keys are the keys by which users are hashed: a file with a line "NAME SECRET" each, the newest first. The first key
+// makes names; a file that has changed is read again after some seconds. Any goroutine.
+type Keys struct {
+	path string
+	now  atomic.Pointer[[]userKey]
+	next atomic.Int64 // when the file is due again: nanoseconds since 1970
+}
+
+// ReadKeys reads a file of keys. The error names the file and the line, and quotes no secret.
+func ReadKeys(path string) (*Keys, error) {
+	k := &Keys{path: path}
+	return k, k.read()
+}
+
+func (k *Keys) read() error {
+	text, err := os.ReadFile(k.path)
+	if err != nil {
+		return err
+	}
+	keys, err := parseKeys(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", errtext.Name(k.path), err)
+	}
+	k.now.Store(&keys)
+	k.next.Store(time.Now().Add(keysEvery).UnixNano())
+	return nil
+}
+
+// parseKeys reads the lines of a file of keys.
+func parseKeys(text []byte) (keys []userKey, err error) {
+	if len(text) > keysBytesMax {
+		return nil, fmt.Errorf("larger than %d bytes", keysBytesMax)
+	}
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		words := strings.Fields(string(line))
+		switch {
+		case len(words) == 0 || strings.HasPrefix(words[0], "#"):
+			continue
+		case len(words) != 2:
+			return nil, fmt.Errorf("line %d: a key is NAME SECRET, without further blanks", number)
+		case strings.Contains(words[0], ":"):
+			return nil, fmt.Errorf("line %d: the name of a key has no colon", number)
+		case len(words[1]) < secretBytesMin:
+			return nil, fmt.Errorf("line %d: a secret has at least %d bytes, not %d: head -c 32 /dev/urandom | base64 makes one", number, secretBytesMin, len(words[1]))
+		}
+		for _, key := range keys {
+			if key.id == words[0] {
+				return nil, fmt.Errorf("line %d: there are two keys %s", number, errtext.Quote(words[0]))
+			}
+		}
+		keys = append(keys, userKey{words[0], []byte(words[1])})
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("there is no key: a line is NAME SECRET")
+	}
+	return keys, nil
+}
+
+// name returns the name of a user by the key.
+func (k *userKey) name(user string) string {
+	mac := hmac.New(sha256.New, k.secret)
+	_, _ = mac.Write([]byte(user)) // a hash takes everything
+	return "hmac:" + k.id + ":" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// Name returns the name of a user by the newest key. A file that cannot be read any more leaves the keys as they are.
+func (k *Keys) Name(id int64, text string) string {
+	if time.Now().UnixNano() > k.next.Load() {
+		if k.read() != nil {
+			k.next.Store(time.Now().Add(keysEvery).UnixNano())
+		}
+	}
+	return (*k.now.Load())[0].name(userText(id, text))
+}
+
+// Names returns the names of a user by all keys.
+func (k *Keys) Names(user string) (names []string) {
+	if k == nil {
+		return nil
+	}
+	for _, key := range *k.now.Load() {
+		names = append(names, key.name(user))
+	}
+	return names
+}
+
+func userText(id int64, text string) string {
+	if text != "" {
+		return text
+	}
+	return strconv.FormatInt(id, 10)
+}

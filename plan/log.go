@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/registry"
+)
+
+// Log says what the log of served rows has of a run. Immutable once built; any goroutine.
+type Log struct {
+	// At is the node whose rows have the values: the one that the plan names, or else the input of the last node that
+	// scores, or else of the last that cuts, or else the first output.
+	At *Node
+	// Columns are the columns of a line; nil: all but private ones and vectors.
+	Columns []*registry.Key
+	// Others is how many rows of At that no output shows are drawn; 0: none.
+	Others int
+	// Behind are the columns that nodes behind At write, in the order of nodes.
+	Behind []registry.KeyID
+}
+
+// othersMost bounds Log.Others.
+const othersMost = 1000
+
+// logDocument is what an artifact says of its log.
+type logDocument struct {
+	columns []*registry.Key
+	at      string // id or label of a node; empty: the default
+	others  int
+}
+
+// log reads what the plan says of the log of served rows.
+func (r *reader) log(root *jsondoc.Value, d *document) {
+	v := r.capable(root, d, "log", LogCapability)
+	if v == nil {
+		return
+	}
+	if v.Kind != jsondoc.Object {
+		r.report(r.wrongKind("", "log", "an object", v))
+		return
+	}
+	for i := range v.Members {
+		switch m := &v.Members[i]; m.Name {
+		case "columns":
+			d.log.columns = r.keys(&m.Value, "log.columns")
+		case "at":
+			var bad *Error
+			d.log.at, bad = r.text(v, "", "log", "at")
+			r.report(bad)
+		case "others":
+			n, ok := integer(&m.Value)
+			if !ok || n < 1 || n > othersMost {
+				r.report(r.wrongKind("", "log.others", fmt.Sprintf("an integer from 1 to %d", othersMost), &m.Value))
+			}
+			d.log.others = int(n)
+		default:
+			r.report(r.fail("", member("log", m.Name), "unknown field"))
+		}
+	}
+}
+
+// logged makes Graph.Log. The graph has no cycle.
+func (c *compiler) logged() {
+	g, doc := c.graph, &c.doc.log
+	l := &Log{Columns: doc.columns, Others: doc.others}
+	if doc.at != "" {
+		for _, n := range g.Nodes {
+			if n.ID == doc.at || n.Trace != "" && n.Trace == doc.at {
+				if l.At != nil {
+					c.report(c.fail("", "log.at", "%s names several nodes", errtext.Quote(doc.at)))
+				}
+				l.At = n
+			}
+		}
+		if l.At == nil {
+			c.report(c.fail("", "log.at", "there is no node with the id or label %s", errtext.Quote(doc.at)))
+			return
+		}
+	} else if l.At = g.scored(); l.At == nil {
+		return
+	}
+	behind := make([]bool, len(g.Nodes))
+	for _, i := range g.Order {
+		n := g.Nodes[i]
+		for _, before := range slices.Concat(n.Inputs, n.Refs) {
+			behind[i] = behind[i] || before == l.At.Index || behind[before]
+		}
+		if behind[i] && n.Schema.Writes != nil {
+			for _, key := range n.Schema.Writes(n, g.Registry) {
+				if !slices.Contains(l.Behind, key) {
+					l.Behind = append(l.Behind, key)
+				}
+			}
+		}
+	}
+	g.Log = l
+}
+
+// scored returns the node whose rows the plan has scored, or cut, or shown; nil: it has no output.
+func (g *Graph) scored() *Node {
+	var scored, cut *Node
+	for _, i := range g.Order {
+		switch n := g.Nodes[i]; {
+		case n.OnDemand || len(n.Inputs) == 0:
+		case n.Schema.Scores:
+			scored = g.Nodes[n.Inputs[0]]
+		case n.Schema.Cuts:
+			cut = g.Nodes[n.Inputs[0]]
+		}
+	}
+	switch {
+	case scored != nil:
+		return scored
+	case cut != nil:
+		return cut
+	case len(g.Outputs) > 0:
+		return g.Nodes[g.Outputs[0]]
+	}
+	return nil
+}
