@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,17 +21,20 @@ import (
 
 // servedLine is a line of the log, as readers see it.
 type servedLine struct {
-	Version         int                           `json:"served_log"`
-	EngineRequestID string                        `json:"engine_request_id"`
-	RequestID       string                        `json:"request_id"`
-	UserID          any                           `json:"user_id"`
-	PlanVersion     struct{ Plan, Digest string } `json:"plan_version"`
-	Degraded        bool
-	Delivered       bool
-	Traffic         string
-	Probability     float64
-	At              string
-	Outputs         []struct {
+	Version         int    `json:"served_log"`
+	EngineRequestID string `json:"engine_request_id"`
+	RequestID       string `json:"request_id"`
+	UserID          any    `json:"user_id"`
+	PlanVersion     struct {
+		Plan, Digest string
+		InsteadOf    string `json:"instead_of"`
+	} `json:"plan_version"`
+	Degraded    bool
+	Delivered   bool
+	Traffic     string
+	Probability float64
+	At          string
+	Outputs     []struct {
 		Name      string
 		IDs       []any            `json:"ids"`
 		Columns   map[string][]any `json:"columns"`
@@ -270,5 +274,37 @@ func TestServedOptionsAreChecked(t *testing.T) {
 	} {
 		_, err := rankd.Open(o)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// TestServedLinesOfAFallback: a line has the rows of the plan that has answered, and says in whose place.
+func TestServedLinesOfAFallback(t *testing.T) {
+	plans := fstest.MapFS{
+		"q.plan.json": {Data: bytes.Replace(servedPlan(`"log": {"at": "kept", "others": 3},`)["p.plan.json"].Data, []byte(`"plan_name": "p"`), []byte(`"plan_name": "q"`), 1)},
+		"p.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "p", "outputs": ["rows"], "min_rows": [5], "below": "q", "lenient": {"answer_by": "50%"},
+			"capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.min_rows.v1", "cap.rankd.served_log.v1"], "log": {"at": "rows", "others": 1},
+			"nodes": [{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}}]}`)},
+	}
+	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
+		var log enginetest.SyncBuffer
+		e := enginetest.Open(t, rankd.Options{Plans: plans, Plan: "p", Model: model, Served: &log})
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			_, err := e.Rank(ctx, rankd.Request{UserID: 7})
+			cancel()
+			require.NoError(t, err)
+		}
+		require.NoError(t, e.Close())
+		lines := servedLines(t, log.String())
+		require.Len(t, lines, 3)
+		for _, l := range lines {
+			assert.Equal(t, "q", l.PlanVersion.Plan)
+			assert.Equal(t, "p", l.PlanVersion.InsteadOf)
+			assert.Equal(t, "kept", l.At)
+			require.Len(t, l.Outputs, 1)
+			assert.Equal(t, []any{10.0, 9.0, 8.0}, l.Outputs[0].IDs)
+			assert.Equal(t, []any{10.0, 9.0, 8.0}, l.Outputs[0].Columns["final_score"])
+			assert.Equal(t, 5, l.Others.Pool)
+		}
 	}
 }
