@@ -1,6 +1,7 @@
 package rankd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,12 +78,12 @@ func (in Intake) StartSettled(ctx context.Context, r Request, done func(*Answer,
 	return in.start(ctx, r, done, true)
 }
 
-// Settle says whether a client has taken the answer to a request of StartSettled, for the log of what was served. It is called once. A nil
-// answer has no line.
-func (in Intake) Settle(a *Answer, delivered bool) {
+// Settle says whether a client has taken the answer to a request of StartSettled, for the log of what was served, and what its traffic is
+// if the request does not say. It is called once. A nil answer has no line.
+func (in Intake) Settle(a *Answer, delivered bool, traffic string) {
 	if a != nil && a.served != nil {
 		r := a.served
-		a.served, r.Undelivered = nil, !delivered
+		a.served, r.Undelivered, r.Traffic = nil, !delivered, cmp.Or(r.Traffic, traffic)
 		in.engine.served.Put(r)
 	}
 }

@@ -95,7 +95,11 @@ func (q *Query) Delivered() { q.delivered = true }
 
 // settle says in the log of what was served whether the client has taken the answer.
 func (q *Query) settle() {
-	q.service.engine.Intake().Settle(q.answer, q.delivered)
+	traffic := ""
+	if q.front == Admin {
+		traffic = "internal" // It is an operator's.
+	}
+	q.service.engine.Intake().Settle(q.answer, q.delivered, traffic)
 	q.answer, q.delivered = nil, false
 }
 
@@ -139,9 +143,6 @@ func (q *Query) start() error {
 	}
 	if r.Timeout == 0 || q.Timeout != 0 && q.Timeout < r.Timeout {
 		r.Timeout = q.Timeout
-	}
-	if q.front == Admin && r.Traffic == "" {
-		r.Traffic = "internal" // It is an operator's.
 	}
 	r.Flow = rankd.Flow{Caller: q.Caller.Number(), Connection: q.Connection}
 	if !q.Caller.Begin() {
