@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +25,8 @@ import (
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/examples"
 	"github.com/rankd/rankd/examples/shop/data"
+	"github.com/rankd/rankd/internal/gbdt"
+	"github.com/rankd/rankd/internal/joinlog"
 	"github.com/rankd/rankd/internal/testing/looptest"
 )
 
@@ -321,6 +325,108 @@ func TestTrain(t *testing.T) {
 	require.NoError(t, err, string(out))
 	assert.Greater(t, auc, 0.8, "it knows clicks that it has not seen")
 	assert.FileExists(t, filepath.Join(folder, "clicks.json"))
+}
+
+// TestLearn serves from a poor model, joins what was served with what users clicked, and trains on that alone. Before, it scores each
+// logged row again by rankd's model code: equal in each bit, with nulls and defaults, too.
+func TestLearn(t *testing.T) {
+	redis := miniredis.RunT(t)
+	now := time.Now()
+	require.NoError(t, data.Fill(t.Context(), redis.Addr(), data.Size{Products: 600, Users: 100}, now))
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, key := range redis.Keys() { // The model has nulls to score, and defaults.
+		if strings.HasPrefix(key, "stat:") && r.IntN(5) == 0 {
+			redis.Del(key)
+		}
+		if strings.HasPrefix(key, "user:") && r.IntN(5) == 0 {
+			redis.HDel(key, "budget")
+		}
+	}
+	folder := t.TempDir()
+	served := filepath.Join(folder, "served")
+	require.NoError(t, os.Mkdir(served, 0o755))
+	log, err := os.Create(filepath.Join(served, "served-1.jsonl"))
+	require.NoError(t, err)
+	o, err := examples.Options("shop")
+	require.NoError(t, err)
+	o.Redis, o.Served = redis.Addr(), log
+	e, err := rankd.Open(o)
+	require.NoError(t, err)
+	shown := 0
+	for i := range 800 {
+		answer, err := e.Rank(t.Context(), rankd.Request{UserIDText: fmt.Sprintf("u-%d", 1+i%100)})
+		require.NoError(t, err)
+		shown += answer.Len()
+	}
+	require.NoError(t, e.Close())
+	require.NoError(t, log.Close())
+	require.EqualValues(t, 800, e.ServedLines().Written)
+
+	var clicks bytes.Buffer
+	require.NoError(t, program().Run(t.Context(), &clicks, []string{"clicks", "--served", served}, now))
+	outcomes, out := filepath.Join(folder, "clicks.jsonl"), filepath.Join(folder, "train.csv")
+	require.NoError(t, os.WriteFile(outcomes, clicks.Bytes(), 0o644))
+	counts, err := joinlog.Run(t.Context(), joinlog.Options{Served: served, Outcomes: outcomes, Window: time.Hour, Label: joinlog.Max,
+		Until: time.Now().Add(2 * time.Hour), Out: out, Memory: 1 << 20})
+	require.NoError(t, err)
+	// The log has what one of both models has scored. A row that both shelves show is clicked in both.
+	assert.Equal(t, []int{shown, 800}, []int{counts.Rows + counts.Absent, counts.Groups})
+	assert.GreaterOrEqual(t, counts.Positives, bytes.Count(clicks.Bytes(), []byte("\n")))
+
+	text, err := os.ReadFile(out)
+	require.NoError(t, err)
+	table, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	require.NoError(t, err)
+	set, err := gbdt.ReadFolder(os.DirFS("models"), "models")
+	require.NoError(t, err)
+	model, err := set.Get("clicks")
+	require.NoError(t, err)
+	nulls := 0
+	for _, row := range table[1:] {
+		cell := func(name string) float64 {
+			text := row[slices.Index(table[0], name)]
+			if text == "" {
+				nulls++
+				return math.NaN()
+			}
+			v, err := strconv.ParseFloat(text, 64)
+			require.NoError(t, err)
+			return v
+		}
+		var columns []gbdt.Column
+		for _, name := range model.Names() {
+			v := cell(name)
+			columns = append(columns, func(values []float64, _ int) { values[0] = v })
+		}
+		score := make([]float64, 1)
+		require.True(t, model.Predict(nil, columns, gbdt.Prediction, score))
+		require.Equal(t, math.Float64bits(cell("made.score")), math.Float64bits(score[0]))
+	}
+	assert.Positive(t, nulls)
+
+	python := os.Getenv("RANKD_XGBOOST_PYTHON")
+	if python == "" && os.Getenv("RANKD_REQUIRE_XGBOOST") != "1" {
+		t.Skip("CI trains it: RANKD_XGBOOST_PYTHON")
+	}
+	learned := filepath.Join(folder, "models", "clicks.json")
+	require.NoError(t, os.Mkdir(filepath.Dir(learned), 0o755))
+	said, err := exec.Command(python, append([]string{"train.py", out, learned}, model.Names()...)...).CombinedOutput()
+	require.NoError(t, err, string(said))
+	t.Logf("%s", said)
+	var aucs []float64
+	for _, auc := range regexp.MustCompile(`auc:([0-9.]+)`).FindAllStringSubmatch(string(said), -1) {
+		v, err := strconv.ParseFloat(auc[1], 64)
+		require.NoError(t, err)
+		aucs = append(aucs, v)
+	}
+	require.Len(t, aucs, 2)
+	assert.Greater(t, aucs[0], 0.6, "it knows clicks that it has not seen")
+	o.Served, o.Models = nil, os.DirFS(filepath.Dir(learned))
+	e, err = rankd.Open(o)
+	require.NoError(t, err, "the learned model is loaded")
+	_, err = e.Rank(t.Context(), rankd.Request{UserIDText: "u-1"})
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
 }
 
 func TestTheProgramSaysWhatItLacks(t *testing.T) {

@@ -186,13 +186,17 @@ func (w *World) Clicks(rows int) []Click {
 		u, p := w.User(r.IntN(w.Users)), pick(r, w.Products)
 		t := u.Tastes[p.Category]
 		c := Click{Price: p.Price, Rating: p.Rating, AgeDays: w.Now.Sub(p.Added).Hours() / 24, OverBudget: p.Price / u.Budget, Sold: p.Sold, Views: t.Views, Buys: t.Buys}
-		// How users are, which the model has to find out.
-		wish := -1.5 + 0.7*math.Log1p(float64(c.Buys)) + 0.2*math.Log1p(float64(c.Views)) + 0.8*(c.Rating-3.5) -
-			1.2*max(0, c.OverBudget-1) + 0.2*math.Log1p(float64(c.Sold)) - 0.02*c.AgeDays
-		c.Clicked = r.Float64() < 1/(1+math.Exp(-wish))
+		c.Clicked = r.Float64() < c.Likely()
 		clicks[i] = c
 	}
 	return clicks
+}
+
+// Likely returns how likely a click is: how users are, which the model has to find out.
+func (c *Click) Likely() float64 {
+	wish := -1.5 + 0.7*math.Log1p(float64(c.Buys)) + 0.2*math.Log1p(float64(c.Views)) + 0.8*(c.Rating-3.5) -
+		1.2*max(0, c.OverBudget-1) + 0.2*math.Log1p(float64(c.Sold)) - 0.02*c.AgeDays
+	return 1 / (1 + math.Exp(-wish))
 }
 
 func cents(v float64) float64 { return math.Round(v*100) / 100 }
