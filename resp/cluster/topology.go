@@ -206,7 +206,7 @@ var (
 )
 
 // Address returns "host:port" as a server tells of another one. A host that is empty or ? is the asked one. The error
-// says that it is none.
+// says why it is none.
 func Address(host string, port int64, asked string) (string, error) {
 	if host == "" || host == "?" {
 		host = asked
