@@ -200,7 +200,7 @@ func (m *mutation) hunt(t *testing.T, mutants *mutants, known string) (seed, vio
 
 // play runs tests with the bug, and returns what they print.
 func (m *mutation) play(t *testing.T, mutants *mutants, args []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	folder := m.tested(t)
 	run := exec.CommandContext(ctx, mutants.binaries[folder], args...)
