@@ -171,8 +171,8 @@ const (
 )
 
 // AppendJSON appends the answer as one line of JSON, line end included, and returns the extended
-// buffer. Each call makes a new "engine_request_id", unless the log of what was served has a line of the answer: all then have that of
-// the line.
+// buffer. Each call makes a new "engine_request_id", or repeats that of the answer's line in the log of what was
+// served.
 func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, Outputs: a.outputs(),

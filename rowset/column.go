@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 
 	"github.com/rankd/rankd/registry"
@@ -159,4 +160,24 @@ func Types() []registry.Type {
 	}
 	slices.Sort(types)
 	return types
+}
+
+// HasValue reports whether a batch row of a column has a value that is not null, as Column.Any returns it. It allocates
+// for sets and vectors alone.
+func HasValue(column Column, row int, value any) bool {
+	switch c := column.(type) {
+	case *FloatColumn:
+		v, ok := c.Value(row)
+		return ok && v == value
+	case *IntColumn:
+		v, ok := c.Value(row)
+		return ok && v == value
+	case *BoolColumn:
+		v, ok := c.Value(row)
+		return ok && v == value
+	case *StringColumn:
+		v, ok := c.Value(row)
+		return ok && v == value
+	}
+	return value != nil && reflect.DeepEqual(column.Any(row), value)
 }

@@ -182,7 +182,7 @@ func New(e *rankd.Engine) *Collector {
 		ofColumn: []figure[rankd.DriftColumn]{
 			counter("rankd_column_rows_total", "Rows of which a node has read the column, in sampled requests.", func(c *rankd.DriftColumn) float64 { return float64(c.Rows) }, plan, side, "column"),
 			counter("rankd_column_null_total", "Of these, those without a value.", func(c *rankd.DriftColumn) float64 { return float64(c.Nulls) }, plan, side, "column"),
-			counter("rankd_column_default_total", "Of these, those with the default of the key, whoever wrote it.", func(c *rankd.DriftColumn) float64 { return float64(c.Defaults) }, plan, side, "column"),
+			counter("rankd_column_default_total", "Of these rows, those whose value equals the default of the key.", func(c *rankd.DriftColumn) float64 { return float64(c.Defaults) }, plan, side, "column"),
 			counter("rankd_column_memory_total", "Keys whose value for the column was in memory, in sampled requests.", func(c *rankd.DriftColumn) float64 { return float64(c.Memory) }, plan, side, "column"),
 			counter("rankd_column_memory_old_total", "Of these, those that were read more than a minute before.", func(c *rankd.DriftColumn) float64 { return float64(c.Old) }, plan, side, "column"),
 		},

@@ -1,7 +1,6 @@
 package drift
 
 import (
-	"reflect"
 	"weak"
 
 	"github.com/rankd/rankd/plan"
@@ -89,12 +88,16 @@ func (s *Series) count(g *plan.Graph, rows []scheduler.NodeRows) {
 		if c.scores == nil {
 			c.scores = new(scores)
 		}
-		eachValue(rows[p.node].Out, &p.key, func(value any) {
-			switch x := value.(type) {
-			case float64:
-				c.scores.add(x, now)
-			case int64:
-				c.scores.add(float64(x), now)
+		eachValue(rows[p.node].Out, &p.key, func(column rowset.Column, row int) {
+			switch of := column.(type) {
+			case *rowset.FloatColumn:
+				if x, ok := of.Value(row); ok {
+					c.scores.add(x, now)
+				}
+			case *rowset.IntColumn:
+				if x, ok := of.Value(row); ok {
+					c.scores.add(float64(x), now)
+				}
 			}
 		})
 	}
@@ -119,28 +122,24 @@ func (s *Series) column(key *registry.Key) *column {
 
 // read counts the rows that a node has read the column of. Rows without the column have nulls.
 func (c *column) read(in rowset.RowSet, key *registry.Key) {
-	eachValue(in, key, func(value any) {
+	eachValue(in, key, func(column rowset.Column, row int) {
 		c.Rows++
 		switch {
-		case value == nil:
+		case column == nil || column.Any(row) == nil:
 			c.Nulls++
-		case key.Default != nil && reflect.DeepEqual(value, key.Default):
+		case key.Default != nil && rowset.HasValue(column, row, key.Default):
 			c.Defaults++
 		}
 	})
 }
 
-// eachValue calls do for the values of a column, RowsMax of them at most and evenly spread over the active rows; nil: null.
-func eachValue(in rowset.RowSet, key *registry.Key, do func(value any)) {
+// eachValue calls do for rows of a batch, RowsMax of them at most and evenly spread over the active ones. A nil column: rows do not have it.
+func eachValue(in rowset.RowSet, key *registry.Key, do func(column rowset.Column, row int)) {
 	if in.Batch == nil {
 		return
 	}
 	column := in.Batch.Column(key.ID)
 	for i := range min(in.N, RowsMax) {
-		if column == nil {
-			do(nil)
-			continue
-		}
-		do(column.Any(int(in.Row(i * in.N / min(in.N, RowsMax)))))
+		do(column, int(in.Row(i*in.N/min(in.N, RowsMax))))
 	}
 }

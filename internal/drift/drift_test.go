@@ -76,7 +76,7 @@ func TestColumnsAreCountedAsByPlainLoops(t *testing.T) {
 	assert.EqualValues(t, 505, c.Rows, "no rows")
 	large := rowset.RowSet{Batch: rowset.NewBatch(make([]int64, 100_000)), N: 100_000}
 	seen := 0
-	eachValue(large, float, func(any) { seen++ })
+	eachValue(large, float, func(rowset.Column, int) { seen++ })
 	assert.Equal(t, RowsMax, seen)
 }
 

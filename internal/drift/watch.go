@@ -29,7 +29,7 @@ type Column struct {
 	Plan, Alias, Side string  // Alias and Side are empty for requests that named the plan
 	Name              string  // of the key
 	Rows              uint64  // that a node has read the column of
-	Nulls, Defaults   uint64  // of these: without a value; with the default of the key, whoever wrote it
+	Nulls, Defaults   uint64  // of these: without a value; whose value equals the default of the key
 	Memory, Old       uint64  // values of it that came from memory; of these, those older than rowcache.OldAfter
 	Scores            *Scores // of the numbers that the plan has written in it; nil: it writes none
 }

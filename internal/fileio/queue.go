@@ -50,7 +50,7 @@ func (q *Queue[T]) Add(size int, create func() T) bool {
 		q.dropped++
 		return false
 	}
-	if q.first > 0 && len(q.waiting) == cap(q.waiting) { // Room is in front.
+	if 2*q.first > len(q.waiting) && len(q.waiting) == cap(q.waiting) { // Half of the room is in front: an item moves once.
 		n := copy(q.waiting, q.waiting[q.first:])
 		clear(q.waiting[n:])
 		q.waiting, q.first = q.waiting[:n], 0

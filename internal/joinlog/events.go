@@ -33,7 +33,7 @@ const (
 	memberRequest, memberRow, memberTime, memberValue, memberEvent = "engine_request_id", "id", "time", "value", "event_id"
 )
 
-// readEvents calls do for each event of a file whose name says its format. Any line that is no event is an error, since an event that
+// readEvents calls do for each event of a file whose name says its format. Any line that is not an event is an error, since an event that
 // is left out would make its row a negative. timed says that each event must have a time.
 func readEvents(name string, in io.Reader, timed bool, do func(event) error) error {
 	switch ext := filepath.Ext(name); ext {
@@ -47,9 +47,9 @@ func readEvents(name string, in io.Reader, timed bool, do func(event) error) err
 }
 
 func readJSON(in io.Reader, timed bool, do func(event) error) error {
-	lines := newLineReader(in)
+	lines := fileio.NewLineReader(in, lineMax)
 	for {
-		line, _, err := lines.next()
+		line, _, err := lines.Next()
 		if err == io.EOF {
 			return nil
 		}
@@ -61,18 +61,18 @@ func readJSON(in io.Reader, timed bool, do func(event) error) error {
 		}
 		fields := make(map[string]jsontext.Value)
 		if err := json.Unmarshal(line, &fields); err != nil {
-			return fmt.Errorf("line %d: %w: a line is a JSON object", lines.number, err)
+			return fmt.Errorf("line %d: %w: a line is a JSON object", lines.Number(), err)
 		}
 		texts := make(map[string]string, len(fields))
 		for _, name := range [...]string{memberRequest, memberRow, memberTime, memberValue, memberEvent} {
 			if v, ok := fields[name]; ok && v.Kind() != 'n' {
 				if texts[name], err = plainText(v); err != nil {
-					return fmt.Errorf("line %d: %s: %w", lines.number, name, err)
+					return fmt.Errorf("line %d: %s: %w", lines.Number(), name, err)
 				}
 			}
 		}
 		if err := takeEvent(texts, timed, do); err != nil {
-			return fmt.Errorf("line %d: %w", lines.number, err)
+			return fmt.Errorf("line %d: %w", lines.Number(), err)
 		}
 	}
 }

@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rankd/rankd/internal/fileio"
+	"github.com/rankd/rankd/internal/served"
 )
 
 // Label says how the outcomes of a row within the window become its label.
@@ -45,7 +48,7 @@ type Options struct {
 type Counts struct {
 	Lines        int `json:"lines"`          // of the log
 	Torn         int `json:"torn_lines"`     // left out: without a line end, at the end of a file
-	Malformed    int `json:"malformed"`      // left out: no lines of the log
+	Malformed    int `json:"malformed"`      // left out: not lines of the log
 	OtherVersion int `json:"other_versions"` // left out: of another version of the format
 	Undelivered  int `json:"undelivered"`    // left out: nobody took the answer
 	Traffic      int `json:"traffic"`        // left out: tests, bots, internal requests
@@ -123,14 +126,10 @@ func Run(ctx context.Context, o Options) (Counts, error) {
 
 // readServed makes records of the lines of the log.
 func (j *join) readServed() error {
-	files, err := filepath.Glob(filepath.Join(globQuoted(j.Served), "*.jsonl"))
+	files, err := served.LogFiles(j.Served)
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 {
-		return fmt.Errorf("%s has no file *.jsonl", j.Served)
-	}
-	slices.Sort(files)
 	for _, path := range files {
 		if err := j.readServedFile(path); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -139,20 +138,15 @@ func (j *join) readServed() error {
 	return nil
 }
 
-// globQuoted returns a path without a meaning for filepath.Glob.
-func globQuoted(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
-}
-
 func (j *join) readServedFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	lines := newLineReader(f)
+	lines := fileio.NewLineReader(f, served.LineBytesMax)
 	for c := &j.counts; ; {
-		text, whole, err := lines.next()
+		text, whole, err := lines.Next()
 		if err == io.EOF {
 			return nil
 		}
@@ -170,8 +164,8 @@ func (j *join) readServedFile(path string) error {
 		switch {
 		case err != nil:
 			c.Malformed++
-			c.FirstMalformed = cmp.Or(c.FirstMalformed, fmt.Sprintf("%s, line %d: %v", path, lines.number, err))
-		case l.Version != servedVersion:
+			c.FirstMalformed = cmp.Or(c.FirstMalformed, fmt.Sprintf("%s, line %d: %v", path, lines.Number(), err))
+		case l.Version != served.Version:
 			c.OtherVersion++
 		case !*l.Delivered:
 			c.Undelivered++
@@ -223,8 +217,11 @@ func (j *join) addServed(l *servedLine) error {
 	return nil
 }
 
-// madePrefix begins the names of columns of made.
-const madePrefix = "made."
+// madePrefix begins the names of columns of made, and columnsPrefix those of columns that are called as one of leading.
+const (
+	madePrefix    = "made."
+	columnsPrefix = "columns."
+)
 
 func (j *join) column(name string) {
 	if _, known := j.columns[name]; !known {
@@ -376,8 +373,11 @@ func (j *join) order() (names []string, order []int) {
 		}
 		return strings.Compare(a, b)
 	})
-	for _, name := range names {
+	for i, name := range names {
 		order = append(order, j.columns[name])
+		if slices.Contains(leading[:], name) { // A feature must not stand in for the label.
+			names[i] = columnsPrefix + name
+		}
 	}
 	return append(slices.Clone(leading[:]), names...), order
 }

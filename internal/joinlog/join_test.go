@@ -16,6 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/internal/served"
 )
 
 // Records come back sorted, from any number of runs, with a bounded amount of them in memory, and no run stays.
@@ -277,6 +279,32 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// A column of the log that is called as one of the join's own does not take its place.
+func TestColumnsOfTheLogDoNotHideTheLabel(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return path
+	}
+	write("served/a.jsonl", `{"served_log":1,"engine_request_id":"r","time":"`+instant(0)+`","user_id":7,"delivered":true,"probability":1,`+
+		`"outputs":[{"ids":[5],"columns":{"label":[9],"price":[2.5]},"made":{"position":[3]}}]}`+"\n")
+	outcomes := write("clicks.jsonl", `{"engine_request_id":"r","id":5,"time":"`+instant(1)+`"}`+"\n")
+	for out, want := range map[string]string{
+		"t.csv": "label,group,engine_request_id,time,user_id,probability,output,position,id,columns.label,price,made.position\n1,0,r,2025-10-09T08:53:20.000000Z,7,1,,0,5,9,2.5,3\n",
+		"t.jsonl": `{"label":1,"group":0,"engine_request_id":"r","time":"2025-10-09T08:53:20.000000Z","user_id":7,"probability":1,"output":"","position":0,"id":5,` +
+			`"columns.label":9,"price":2.5,"made.position":3}` + "\n",
+	} {
+		_, err := Run(t.Context(), Options{Served: filepath.Join(folder, "served"), Outcomes: outcomes, Window: time.Hour, Label: Max,
+			Until: time.Unix(begin+7200, 0), Out: filepath.Join(folder, out), Memory: 1 << 20})
+		require.NoError(t, err)
+		text, err := os.ReadFile(filepath.Join(folder, out))
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text))
+	}
+}
+
 func withoutZeros(counts map[string]int) map[string]int {
 	for name, n := range counts {
 		if n == 0 {
@@ -344,7 +372,7 @@ func FuzzServed(f *testing.F) {
 	f.Add(`{"served_log":2}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		l, err := parseServed([]byte(text))
-		if err != nil || l.Version != servedVersion {
+		if err != nil || l.Version != served.Version {
 			return
 		}
 		j := &join{columns: map[string]int{}, events: sorter{max: 1 << 40}}

@@ -1,54 +1,17 @@
 package joinlog
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rankd/rankd/internal/served"
 )
 
-// lineMax bounds a line of a file that is read.
+// lineMax bounds a line of events.
 const lineMax = 64 << 20
-
-// lineReader reads lines.
-type lineReader struct {
-	in     *bufio.Reader
-	line   []byte
-	number int // of the line that was read last, from 1
-}
-
-func newLineReader(in io.Reader) *lineReader { return &lineReader{in: bufio.NewReaderSize(in, 64<<10)} }
-
-// next returns the next line without its end, valid until the next call. whole is false if the line has no end. The error is io.EOF at
-// the end of the file.
-func (r *lineReader) next() (line []byte, whole bool, err error) {
-	r.line = r.line[:0]
-	r.number++
-	for {
-		part, err := r.in.ReadSlice('\n')
-		if r.line = append(r.line, part...); len(r.line) > lineMax {
-			return nil, false, fmt.Errorf("line %d is longer than %d bytes", r.number, lineMax)
-		}
-		switch err {
-		case nil:
-			return r.line[:len(r.line)-1], true, nil
-		case bufio.ErrBufferFull:
-		case io.EOF:
-			if len(r.line) > 0 {
-				return r.line, false, nil
-			}
-			return nil, false, io.EOF
-		default:
-			return nil, false, err
-		}
-	}
-}
-
-// servedVersion is the version of lines that a join understands.
-const servedVersion = 1
 
 // servedLine is what a join takes of a line: docs/served-log.md has all members.
 type servedLine struct {
@@ -77,7 +40,7 @@ func parseServed(text []byte) (l servedLine, err error) {
 	var version struct {
 		Version int `json:"served_log"`
 	}
-	if err := json.Unmarshal(text, &version); err != nil || version.Version != servedVersion {
+	if err := json.Unmarshal(text, &version); err != nil || version.Version != served.Version {
 		return servedLine{Version: version.Version}, err
 	}
 	if err := json.Unmarshal(text, &l); err != nil {

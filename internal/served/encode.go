@@ -324,7 +324,7 @@ func (e *encoder) appendDefaults(dst []byte, r *Record) []byte {
 		}
 		dst = jsondoc.AppendName(dst, count, key.Name)
 		some := len(dst)
-		if dst = appendPositions(dst, "[", e.at, func(row int32) bool { return row >= 0 && equalsDefault(column, int(row), key.Default) }, "]"); len(dst) == some {
+		if dst = appendPositions(dst, "[", e.at, func(row int32) bool { return row >= 0 && rowset.HasValue(column, int(row), key.Default) }, "]"); len(dst) == some {
 			dst = dst[:before]
 			continue
 		}
@@ -334,29 +334,6 @@ func (e *encoder) appendDefaults(dst []byte, r *Record) []byte {
 		dst = append(dst, '}')
 	}
 	return dst
-}
-
-// equalsDefault reports whether a value is the default of its key.
-func equalsDefault(column rowset.Column, row int, of any) bool {
-	switch c := column.(type) {
-	case *rowset.FloatColumn:
-		v, ok := c.Value(row)
-		return ok && v == of
-	case *rowset.IntColumn:
-		v, ok := c.Value(row)
-		return ok && v == of
-	case *rowset.BoolColumn:
-		v, ok := c.Value(row)
-		return ok && v == of
-	case *rowset.StringColumn:
-		v, ok := c.Value(row)
-		return ok && v == of
-	case *rowset.SetColumn:
-		v, ok := c.AppendValues(nil, row)
-		set, isSet := of.([]string)
-		return ok && isSet && slices.Equal(v, set)
-	}
-	return false
 }
 
 // appendPositions appends the positions of the rows that are such, between open and end, or nothing if there are none.

@@ -6,13 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // The bounds of a file of keys.
@@ -43,11 +44,11 @@ func ReadKeys(path string) (*Keys, error) {
 }
 
 func (k *Keys) read() error {
-	text, err := os.ReadFile(k.path)
-	if err != nil {
-		return err
+	text, err := fileio.ReadRegular(k.path, keysBytesMax)
+	var keys []userKey
+	if err == nil {
+		keys, err = parseKeys(text)
 	}
-	keys, err := parseKeys(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", errtext.Name(k.path), err)
 	}
@@ -58,9 +59,6 @@ func (k *Keys) read() error {
 
 // parseKeys reads the lines of a file of keys.
 func parseKeys(text []byte) (keys []userKey, err error) {
-	if len(text) > keysBytesMax {
-		return nil, fmt.Errorf("larger than %d bytes", keysBytesMax)
-	}
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++
@@ -92,7 +90,19 @@ func parseKeys(text []byte) (keys []userKey, err error) {
 func (k *userKey) name(user string) string {
 	mac := hmac.New(sha256.New, k.secret)
 	_, _ = mac.Write([]byte(user)) // a hash takes everything
-	return "hmac:" + k.id + ":" + hex.EncodeToString(mac.Sum(nil))
+	return nameStart + k.id + ":" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// nameStart begins the names of users.
+const nameStart = "hmac:"
+
+// made reports whether one of the keys has made a name, or whether the text is not a name but an id. A nil Keys has no key.
+func (k *Keys) made(user string) bool {
+	id, _, named := strings.Cut(strings.TrimPrefix(user, nameStart), ":")
+	if !named || !strings.HasPrefix(user, nameStart) {
+		return true
+	}
+	return k != nil && slices.ContainsFunc(*k.now.Load(), func(key userKey) bool { return key.id == id })
 }
 
 // Name returns the name of a user by the newest key. A file that cannot be read any more leaves the keys as they are.

@@ -115,7 +115,7 @@ func (l *Log) Drop(r *Record) {
 
 // Put makes a line of a record. If too much waits, it drops and counts the record. It never waits.
 func (l *Log) Put(r *Record) {
-	size := sizeOf(r.Rows)
+	size := recordBytes + sizeOf(r.Rows)
 	for _, rows := range r.Outputs {
 		size += sizeOf(rows)
 	}
@@ -125,12 +125,15 @@ func (l *Log) Put(r *Record) {
 	}
 }
 
+// recordBytes is about how many bytes a record holds with its result, without rows.
+const recordBytes = 1024
+
 // sizeOf returns about how many bytes rows hold.
 func sizeOf(rows rowset.RowSet) int {
 	if rows.Batch == nil {
-		return 64
+		return 0
 	}
-	return 64 + 8*rows.Batch.Len()*(1+rows.Batch.Count())
+	return 8 * rows.Batch.Len() * (1 + rows.Batch.Count())
 }
 
 // lose counts lines that are lost.

@@ -8,37 +8,49 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 )
 
 // Purged says what Purge has done. A copy; any goroutine.
 type Purged struct {
 	Files, Lines int      // that were rewritten, and that are gone
 	Left         []string // files that a process still writes: nothing is removed of them
+	Unknown      int      // lines that stay and may be the user's: they have names by keys that are not there
+}
+
+// LogFiles returns the files of lines in a folder: those called *.jsonl, by name. The error says that there are none.
+func LogFiles(dir string) (paths []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".jsonl" {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	if err == nil && paths == nil {
+		err = fmt.Errorf("folder %s has no file *.jsonl", errtext.Name(dir))
+	}
+	return paths, err
 }
 
 // Purge removes the lines of a user from the files of a folder: those with the user's id, and those with a name by one of the
 // keys, which may be nil. A file is replaced as a whole, or stays as it is. Lines that are cut off go, too. The error names a file and a
 // line, and what was removed before it is said.
 func Purge(dir, user string, keys *Keys) (done Purged, err error) {
-	paths, err := filepath.Glob(filepath.Join(escapeGlob(dir), fileStart+"*.jsonl"))
+	paths, err := LogFiles(dir)
 	if err != nil {
 		return done, err
 	}
-	if _, err := os.ReadDir(dir); err != nil {
-		return done, err
-	}
-	users := map[string]bool{user: true}
+	p := purge{users: map[string]bool{user: true}, keys: keys}
 	for _, name := range keys.Names(user) {
-		users[name] = true
+		p.users[name] = true
 	}
 	for _, path := range paths {
-		gone, err := purgeFile(path, users)
+		gone, err := p.file(path)
 		switch {
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			done.Left = append(done.Left, path)
@@ -49,12 +61,15 @@ func Purge(dir, user string, keys *Keys) (done Purged, err error) {
 			done.Lines += gone
 		}
 	}
+	done.Unknown = p.unknown
 	return done, nil
 }
 
-// escapeGlob makes a path stand for itself in a pattern.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+// purge is a Purge under way.
+type purge struct {
+	users   map[string]bool // the names of the user
+	keys    *Keys
+	unknown int // as Purged.Unknown
 }
 
 // lock marks a file as one that this process writes. The error matches syscall.EWOULDBLOCK if another one does.
@@ -62,8 +77,8 @@ func lock(file *os.File) error {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
-// purgeFile replaces a file by its lines of other users, and returns how many lines are gone.
-func purgeFile(path string, users map[string]bool) (gone int, err error) {
+// file replaces a file by its lines of other users, and returns how many lines are gone.
+func (p *purge) file(path string) (gone int, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, err
@@ -82,7 +97,7 @@ func purgeFile(path string, users map[string]bool) (gone int, err error) {
 	}
 	defer os.Remove(rest.Name()) // nothing is there once it has its name
 	out := bufio.NewWriterSize(rest, chunkBytes)
-	gone, err = withoutUsers(file, out, users)
+	gone, err = p.copy(file, out)
 	err = errors.Join(err, out.Flush(), rest.Chmod(info.Mode().Perm()), rest.Sync(), rest.Close())
 	if err == nil && gone > 0 {
 		err = os.Rename(rest.Name(), path)
@@ -90,42 +105,35 @@ func purgeFile(path string, users map[string]bool) (gone int, err error) {
 	return gone, err
 }
 
-// lineBytesMax bounds a line that Purge reads.
-const lineBytesMax = 256 << 20
+// LineBytesMax bounds a line that is read.
+const LineBytesMax = 256 << 20
 
-// withoutUsers copies the whole lines of other users, and returns how many it has left out.
-func withoutUsers(from io.Reader, to io.Writer, users map[string]bool) (gone int, err error) {
-	lines := bufio.NewReaderSize(from, chunkBytes)
-	var line []byte
-	for number := 1; ; number++ {
-		line = line[:0]
-		for {
-			part, err := lines.ReadSlice('\n')
-			if line = append(line, part...); len(line) > lineBytesMax {
-				return gone, fmt.Errorf("line %d is longer than %d bytes", number, lineBytesMax)
-			}
-			if err == nil {
-				break
-			}
-			if err == io.EOF {
-				if len(line) > 0 { // It is cut off.
-					gone++
-				}
-				return gone, nil
-			}
-			if err != bufio.ErrBufferFull {
-				return gone, err
-			}
-		}
-		user, err := UserOf(line)
-		if err != nil {
-			return gone, fmt.Errorf("line %d: %w", number, err)
-		}
-		if users[user] {
+// copy copies the whole lines of other users, and returns how many it has left out.
+func (p *purge) copy(from io.Reader, to *bufio.Writer) (gone int, err error) {
+	lines := fileio.NewLineReader(from, LineBytesMax)
+	for {
+		line, whole, err := lines.Next()
+		switch {
+		case err == io.EOF:
+			return gone, nil
+		case err != nil:
+			return gone, err
+		case !whole: // It is cut off.
 			gone++
 			continue
 		}
-		if _, err := to.Write(line); err != nil {
+		user, err := UserOf(line)
+		switch {
+		case err != nil:
+			return gone, fmt.Errorf("line %d: %w", lines.Number(), err)
+		case p.users[user]:
+			gone++
+			continue
+		case !p.keys.made(user):
+			p.unknown++
+		}
+		_, _ = to.Write(line)
+		if err := to.WriteByte('\n'); err != nil { // of either
 			return gone, err
 		}
 	}

@@ -40,9 +40,14 @@ func TestKeys(t *testing.T) {
 	write("k3 " + secrets[0])
 	keys.next.Store(0)
 	assert.Regexp(t, "^hmac:k3:", keys.Name(7, ""), "the key has rotated")
+	write("\ufeffk4 " + secrets[0])
+	keys.next.Store(0)
+	assert.Regexp(t, "^hmac:k4:", keys.Name(7, ""), "a byte order mark is not a part of the name")
 	write("broken")
 	keys.next.Store(0)
-	assert.Regexp(t, "^hmac:k3:", keys.Name(7, ""), "a broken file changes nothing")
+	assert.Regexp(t, "^hmac:k4:", keys.Name(7, ""), "a broken file changes nothing")
+	_, err = ReadKeys(t.TempDir())
+	require.ErrorContains(t, err, "a folder")
 }
 
 // TestFilesRotate: a file ends by its size, and each has whole lines.
@@ -108,6 +113,19 @@ func TestPurge(t *testing.T) {
 	text, err = os.ReadFile(other)
 	require.NoError(t, err)
 	assert.Equal(t, line(8)+"{}\n"+line(7), string(text), "nothing was lost")
+	require.NoError(t, os.WriteFile(other, []byte(line(8)+line(old)+line("hmac:k9:00")+line("hmac: a user")), 0o640))
+	for have, unknown := range map[*Keys]int{keys: 1, nil: 2} {
+		done, err = Purge(dir, "9", have)
+		require.NoError(t, err)
+		assert.Equal(t, Purged{Unknown: unknown}, done, "lines whose user nobody can tell")
+	}
+	renamed := filepath.Join(dir, "of-a-day.jsonl")
+	require.NoError(t, os.WriteFile(renamed, []byte(line(7)), 0o640))
+	done, err = Purge(dir, "7", keys)
+	require.NoError(t, err)
+	assert.Equal(t, Purged{Files: 2, Lines: 2, Unknown: 1}, done, "of files with any name")
+	_, err = Purge(t.TempDir(), "7", nil)
+	require.ErrorContains(t, err, "has no file *.jsonl")
 	_, err = Purge(filepath.Join(dir, "none"), "7", nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

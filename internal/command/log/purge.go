@@ -42,6 +42,9 @@ as it is; run the command again when the server has begun another one.`,
 				}
 				err = fmt.Errorf("a process writes these files, which stay as they are: %s", strings.Join(left, ", "))
 			}
+			if err == nil && done.Unknown > 0 {
+				err = fmt.Errorf("%d lines stay that may be the user's: they have names by keys that --user_key_file does not have", done.Unknown)
+			}
 			if err != nil {
 				return &cmdline.RuntimeError{Err: err}
 			}
