@@ -337,9 +337,9 @@ func BenchmarkServed(b *testing.B) {
 	with := open(o)
 	const atOnce, each = 32, 50
 	rows := 0
-	chunk := func(e *rankd.Engine) float64 {
+	chunk := func(e *rankd.Engine) (cpu, bytes float64) {
 		runtime.GC()
-		began := load.ReadUsage().CPU
+		began := load.ReadUsage()
 		var all sync.WaitGroup
 		for client := range atOnce {
 			all.Go(func() {
@@ -354,27 +354,31 @@ func BenchmarkServed(b *testing.B) {
 		}
 		all.Wait()
 		assert.Eventually(b, func() bool { n := e.ServedLines(); return e == without || n.Written%(atOnce*each) == 0 }, time.Minute, time.Millisecond)
-		return float64((load.ReadUsage().CPU - began).Nanoseconds()) / (atOnce * each)
+		used := load.ReadUsage().Since(began)
+		return float64(used.CPU) / (atOnce * each), float64(used.AllocBytes) / (atOnce * each)
 	}
 	chunk(without)
 	chunk(with)
-	var plain, more []float64
+	var plain, more, bytes []float64
 	for round := 0; b.Loop(); round++ {
-		engines, used := []*rankd.Engine{without, with}, map[*rankd.Engine]float64{}
+		engines, cpu, allocated := []*rankd.Engine{without, with}, map[*rankd.Engine]float64{}, map[*rankd.Engine]float64{}
 		for i := range engines { // Each begins every other round.
 			e := engines[(i+round)%2]
-			used[e] = chunk(e)
+			cpu[e], allocated[e] = chunk(e)
 		}
-		plain, more = append(plain, used[without]), append(more, used[with]-used[without])
+		plain, more = append(plain, cpu[without]), append(more, cpu[with]-cpu[without])
+		bytes = append(bytes, allocated[with]-allocated[without])
 	}
 	require.NoError(b, with.Close())
 	require.Zero(b, with.ServedLines().Dropped+with.ServedLines().Failed)
-	slices.Sort(plain)
-	slices.Sort(more)
+	for _, list := range [][]float64{plain, more, bytes} {
+		slices.Sort(list)
+	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(rows), "rows")
 	b.ReportMetric(plain[len(plain)/2], "without-cpu-ns/request")
 	b.ReportMetric(more[len(more)/2], "more-cpu-ns/request")
+	b.ReportMetric(bytes[len(bytes)/2], "more-B/request")
 }
 
 // logged returns the plan of the feed with 50 rows and ten columns in its line.

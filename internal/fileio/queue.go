@@ -3,6 +3,7 @@ package fileio
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // A Queue hands items to a function, one after the other, on a goroutine that lives as long as there are items. Any goroutine.
@@ -33,7 +34,11 @@ const queueKept = 1024
 // NewQueue returns a Queue that holds items of at most that size together, apart from the one in work.
 func NewQueue[T any](max int, handle func(T)) *Queue[T] { return NewRestingQueue(max, handle, nil) }
 
-// NewRestingQueue is NewQueue for a function that gathers items: the goroutine calls rest when no further item waits.
+// restAfter is how long a goroutine waits for more items before it rests. Whoever adds one meanwhile need not wake it.
+const restAfter = time.Millisecond
+
+// NewRestingQueue is NewQueue for a function that gathers items: the goroutine calls rest when no further item has come for
+// a millisecond or less.
 func NewRestingQueue[T any](max int, handle func(T), rest func()) *Queue[T] {
 	q := &Queue[T]{handle: handle, rest: rest, max: max}
 	q.run = q.work
@@ -65,12 +70,16 @@ func (q *Queue[T]) Add(size int, create func() T) bool {
 }
 
 func (q *Queue[T]) work() {
-	for {
-		item, ok := q.next()
-		for ; ok; item, ok = q.next() {
+	drain := func() {
+		for item, ok := q.next(); ok; item, ok = q.next() {
 			q.handle(item)
 		}
+	}
+	for {
+		drain()
 		if q.rest != nil {
+			time.Sleep(restAfter)
+			drain()
 			q.rest()
 		}
 		if q.end() {
