@@ -56,11 +56,10 @@ func jobsOf(flag string) []job {
 		return []job{jobServe, jobTrace, jobBench, jobPrintRegistry, jobLoadDemoData}
 	case "cpu_threads":
 		return []job{jobServe, jobTrace, jobBench, jobBenchLoop}
-	case "input", "max_inflight", "max_request_bytes", "dump-run-trace", "allow_request_scheduling", "allow_request_trace", "allow_request_explain", "allow_request_now", "allow_request_traffic",
-		"served_log", "served_log_key", "served_log_entries", "served_log_mb", "served_log_users", "user_key_file":
+	case "input", "max_inflight", "max_request_bytes", "dump-run-trace", "allow_request_scheduling", "allow_request_trace", "allow_request_explain", "allow_request_now", "allow_request_traffic":
 		return []job{jobServe}
-	case "response":
-		return []job{jobServe, jobTrace} // of commands, rankd batch alone has it
+	case "response", "served_log", "served_log_key", "served_log_entries", "served_log_mb", "served_log_users", "user_key_file":
+		return []job{jobServe, jobTrace} // of commands, rankd batch alone has them
 	case "bench_concurrency":
 		return []job{jobBench}
 	case "bench_eventloop_mode", "bench_n", "bench_producers", "bench_sleep_ms", "bench_tasks", "bench_json":
