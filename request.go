@@ -236,8 +236,9 @@ func (c *call) start(r *Request, graph *plan.Graph, planErr error) error {
 		c.answerWithoutPlan()
 		return nil
 	}
-	if c.drift = c.engine.drift.Due(graph.Name, c.aliasName(), c.side, c.Arrived); c.drift != nil {
-		c.KeepRows = true
+	if r.Traffic == "" && !r.Trace { // It is a user's: tests, bots and who looks for a fault compute with what they please.
+		c.drift = c.engine.drift.Due(graph.Name, c.aliasName(), c.side, c.Arrived)
+		c.KeepRows = c.KeepRows || c.drift != nil
 	}
 	if err := c.engine.scheduler.Submit(&c.Execution, c.deliverFn); err != nil {
 		failed := runError(r.ID, err, graph)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"regexp"
 	"testing"
 	"time"
 
@@ -141,4 +142,23 @@ func TestATraceCounts(t *testing.T) {
 	}, "they are long")
 	eventually(t, func() bool { return w.service.Unsent() == 0 }, "nothing is left")
 	w.hangUp(c)
+}
+
+// TestAnswersThatNobodyTookAreNotDelivered: of two requests in a row the first waits. The client goes, so the answer to the second,
+// which is there, leaves a line that says so. The first has none.
+func TestAnswersThatNobodyTookAreNotDelivered(t *testing.T) {
+	log := new(servetest.Log)
+	w := newWorld(t, everybody(t), Options{}, func(o *rankd.Options) { o.Served = log })
+	c := dial(t, w.listenTCP(t))
+	c.send("RANK three 1")
+	c.receive()
+	c.send("RANK gated 2", "RANK three 3")
+	assert.EqualValues(t, 2, <-w.gate.entered)
+	eventually(t, func() bool { m := w.engine.Metrics(); return m.Requests == 3 && m.Live == 1 }, "the second is answered")
+	require.NoError(t, c.Conn.(*net.TCPConn).SetLinger(0)) // Otherwise it could still read.
+	require.NoError(t, c.Close())
+	eventually(t, func() bool { return w.engine.ServedLines().Written == 2 }, "two lines are written")
+	users := regexp.MustCompile(`"user_id":(\d+),.*"delivered":(true|false)`).FindAllStringSubmatch(log.String(), -1)
+	require.Len(t, users, 2)
+	assert.Equal(t, []string{"1", "true", "3", "false"}, append(users[0][1:], users[1][1:]...))
 }
