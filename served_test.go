@@ -17,6 +17,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/testing/enginetest"
+	"github.com/rankd/rankd/internal/testing/registrytest"
 )
 
 // servedLine is a line of the log, as readers see it.
@@ -306,5 +307,57 @@ func TestServedLinesOfAFallback(t *testing.T) {
 			assert.Equal(t, []any{10.0, 9.0, 8.0}, l.Outputs[0].Columns["final_score"])
 			assert.Equal(t, 5, l.Others.Pool)
 		}
+	}
+}
+
+// TestPrivateColumnsAreLeftOut: what the registry marks is in a line only if the plan names it, wherever it comes from.
+func TestPrivateColumnsAreLeftOut(t *testing.T) {
+	tables := registrytest.Tables{Keys: registrytest.ID + registrytest.Key(2001, "final_score", "float", registrytest.Writable, "private = true"), Endpoints: registrytest.Redis}.FS()
+	for text, shown := range map[string]bool{
+		`"log": {"at": "kept"},`: false, `"log": {"at": "rows"},`: false, `"log": {"at": "first", "others": 2},`: false,
+		`"log": {"at": "kept", "columns": [2001], "others": 2},`: true, `"log": {"at": "rows", "columns": [2001]},`: true,
+	} {
+		var log enginetest.SyncBuffer
+		e := enginetest.Open(t, rankd.Options{Plans: servedPlan(text), Plan: "p", Served: &log, Registry: tables})
+		_, err := e.Rank(t.Context(), rankd.Request{UserID: 7})
+		require.NoError(t, err)
+		require.NoError(t, e.Close())
+		assert.Len(t, servedLines(t, log.String())[0].Outputs[0].IDs, 3)
+		assert.Equal(t, shown, strings.Contains(log.String(), "final_score"), log.String())
+	}
+}
+
+// TestALibraryThatHasGivenUpGetsAnUndeliveredLine: the context of the request ends before the answer is there for it.
+func TestALibraryThatHasGivenUpGetsAnUndeliveredLine(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		var log enginetest.SyncBuffer
+		e := enginetest.Open(t, rankd.Options{Plans: servedPlan(""), Plan: "p", Served: &log})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		e.Submit(ctx, rankd.Request{UserID: 7}, func(_ *rankd.Answer, err error) {
+			if gone {
+				cancel()
+			}
+			ended <- err
+		})
+		require.NoError(t, <-ended)
+		require.NoError(t, e.Close())
+		cancel()
+		assert.Equal(t, !gone, servedLines(t, log.String())[0].Delivered)
+	}
+}
+
+// TestDriftIsOfUsers: requests of tests, bots and those who look for a fault are not counted.
+func TestDriftIsOfUsers(t *testing.T) {
+	for _, c := range []struct {
+		r     rankd.Request
+		count int
+	}{{rankd.Request{UserID: 7}, 1}, {rankd.Request{UserID: 7, Traffic: "bot"}, 0}, {rankd.Request{UserID: 7, Traffic: "test"}, 0}, {rankd.Request{UserID: 7, Trace: true}, 0}} {
+		e := enginetest.Open(t, rankd.Options{Plans: servedPlan(""), Plan: "p", AllowRequestTraffic: true, AllowRequestTrace: true})
+		_, err := e.Rank(t.Context(), c.r)
+		require.NoError(t, err)
+		require.NoError(t, e.Close())
+		_, sampled := e.Drift()
+		assert.Len(t, sampled, c.count, c.r)
 	}
 }

@@ -4,7 +4,11 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -186,4 +190,33 @@ func BenchmarkSample(b *testing.B) {
 			_, _, _ = Sample(nil, nil, in, 9, random, 100)
 		}
 	})
+}
+
+// TestPropensityIsNotThatOfTheAnswer draws as the example of the page does, and finds its figures.
+func TestPropensityIsNotThatOfTheAnswer(t *testing.T) {
+	page, err := os.ReadFile("../docs/served-log.md")
+	require.NoError(t, err)
+	_, table, ok := strings.Cut(string(page), "weights 5 to 1, `sample` with count 3")
+	require.True(t, ok)
+	shown := regexp.MustCompile(`(?m)^\| (\d) \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \|$`).FindAllStringSubmatch(table, -1)
+	require.Len(t, shown, 5)
+	rs := sampleRows(5.0, 4.0, 3.0, 2.0, 1.0)
+	const draws = 200_000
+	var times, propensity [5]float64
+	for seed := range draws {
+		out, propensities, err := Sample(nil, nil, rs, 9, randomOf(rs, int64(seed)), 3)
+		require.NoError(t, err)
+		for i := range out.N {
+			times[out.ID(i)]++
+			propensity[out.ID(i)] += propensities[i]
+		}
+	}
+	for i, row := range shown {
+		in, mean := times[i]/draws, propensity[i]/times[i]
+		for column, want := range []float64{float64(5 - i), in, mean, in / mean} {
+			got, err := strconv.ParseFloat(row[1+column], 64)
+			require.NoError(t, err)
+			assert.InEpsilon(t, want, got, 0.015, row[0])
+		}
+	}
 }
