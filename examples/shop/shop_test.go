@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -327,8 +330,23 @@ func TestTrain(t *testing.T) {
 	assert.FileExists(t, filepath.Join(folder, "clicks.json"))
 }
 
-// TestLearn serves from a poor model, joins what was served with what users clicked, and trains on that alone. Before, it scores each
-// logged row again by rankd's model code: equal in each bit, with nulls and defaults, too.
+// learnRequests is how many requests TestLearn serves.
+var learnRequests = flag.Int("learn_requests", 800, "serve this `number` of requests in TestLearn")
+
+// scoreAgain has XGBoost itself score the rows of train.csv, and prints by how much made.score differs at most, and of how many rows.
+const scoreAgain = `
+import csv, sys, numpy, xgboost
+rows = list(csv.DictReader(open(sys.argv[1])))
+number = lambda text: float(text) if text else float("nan")
+names = sys.argv[3:]
+data = numpy.array([[number(r[n]) for n in names] for r in rows])
+model = xgboost.Booster({"nthread": 1}, model_file=sys.argv[2])
+scores = model.predict(xgboost.DMatrix(data, feature_names=names))
+print(max(abs(scores - numpy.array([number(r["made.score"]) for r in rows]))), len(rows))
+`
+
+// TestLearn serves from a poor model and a warm cache, joins what was served with what users clicked, and trains on that alone. Before, it
+// scores each logged row again: by rankd's model code, equal in each bit, and by XGBoost, within 1e-6; with nulls, defaults and text ids.
 func TestLearn(t *testing.T) {
 	redis := miniredis.RunT(t)
 	now := time.Now()
@@ -349,18 +367,23 @@ func TestLearn(t *testing.T) {
 	require.NoError(t, err)
 	o, err := examples.Options("shop")
 	require.NoError(t, err)
-	o.Redis, o.Served = redis.Addr(), log
+	o.Redis, o.Served, o.Registry = redis.Addr(), log, cached(t, o.Registry)
 	e, err := rankd.Open(o)
 	require.NoError(t, err)
 	shown := 0
-	for i := range 800 {
+	for i := range *learnRequests {
 		answer, err := e.Rank(t.Context(), rankd.Request{UserIDText: fmt.Sprintf("u-%d", 1+i%100)})
 		require.NoError(t, err)
 		shown += answer.Len()
 	}
 	require.NoError(t, e.Close())
 	require.NoError(t, log.Close())
-	require.EqualValues(t, 800, e.ServedLines().Written)
+	require.EqualValues(t, *learnRequests, e.ServedLines().Written)
+	lines, err := os.ReadFile(log.Name())
+	require.NoError(t, err)
+	for _, marked := range []string{`,"cached":{"`, `"at_default":{"`, `"ids":["`} {
+		assert.Contains(t, string(lines), marked)
+	}
 
 	var clicks bytes.Buffer
 	require.NoError(t, program().Run(t.Context(), &clicks, []string{"clicks", "--served", served}, now))
@@ -370,7 +393,7 @@ func TestLearn(t *testing.T) {
 		Until: time.Now().Add(2 * time.Hour), Out: out, Memory: 1 << 20})
 	require.NoError(t, err)
 	// The log has what one of both models has scored. A row that both shelves show is clicked in both.
-	assert.Equal(t, []int{shown, 800}, []int{counts.Rows + counts.Absent, counts.Groups})
+	assert.Equal(t, []int{shown, *learnRequests}, []int{counts.Rows + counts.Absent, counts.Groups})
 	assert.GreaterOrEqual(t, counts.Positives, bytes.Count(clicks.Bytes(), []byte("\n")))
 
 	text, err := os.ReadFile(out)
@@ -408,6 +431,15 @@ func TestLearn(t *testing.T) {
 	if python == "" && os.Getenv("RANKD_REQUIRE_XGBOOST") != "1" {
 		t.Skip("CI trains it: RANKD_XGBOOST_PYTHON")
 	}
+	compared, err := exec.Command(python, append([]string{"-c", scoreAgain, out, "models/clicks.json"}, model.Names()...)...).CombinedOutput()
+	require.NoError(t, err, string(compared))
+	var off float64
+	var rows int
+	_, err = fmt.Sscan(string(compared), &off, &rows)
+	require.NoError(t, err, string(compared))
+	t.Logf("XGBoost's scores of %d rows differ by %g at most", rows, off)
+	assert.Less(t, off, 1e-6)
+	assert.Equal(t, len(table)-1, rows)
 	learned := filepath.Join(folder, "models", "clicks.json")
 	require.NoError(t, os.Mkdir(filepath.Dir(learned), 0o755))
 	said, err := exec.Command(python, append([]string{"train.py", out, learned}, model.Names()...)...).CombinedOutput()
@@ -427,6 +459,22 @@ func TestLearn(t *testing.T) {
 	_, err = e.Rank(t.Context(), rankd.Request{UserIDText: "u-1"})
 	require.NoError(t, err)
 	require.NoError(t, e.Close())
+}
+
+// cached returns the tables with rows that stay in memory.
+func cached(t *testing.T, tables fs.FS) fs.FS {
+	changed := fstest.MapFS{}
+	files, err := fs.ReadDir(tables, ".")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := fs.ReadFile(tables, file.Name())
+		require.NoError(t, err)
+		if strings.HasPrefix(file.Name(), "endpoints.") {
+			text = append(text, "\n[endpoint.policy]\ncache = \"ttl\"\ncache_max_age_ms = 3600000\n"...)
+		}
+		changed[file.Name()] = &fstest.MapFile{Data: text}
+	}
+	return changed
 }
 
 func TestTheProgramSaysWhatItLacks(t *testing.T) {
