@@ -197,10 +197,10 @@ func (c *compiler) inputCount(n *Node, path string) *Error {
 
 // prepare calls the op's own check of a node.
 func (c *compiler) prepare(n *Node, path string) *Error {
-	if n.Schema.Prepare == nil {
-		return nil
+	prepared, err := any(nil), error(nil)
+	if n.Schema.Prepare != nil {
+		prepared, err = n.Schema.Prepare(n, c.registry)
 	}
-	prepared, err := n.Schema.Prepare(n, c.registry)
 	var param *ParamError
 	switch {
 	case errors.As(err, &param):
@@ -208,7 +208,9 @@ func (c *compiler) prepare(n *Node, path string) *Error {
 	case err != nil:
 		return c.fail(n.ID, path, "%v", err)
 	}
-	n.Prepared = prepared
+	if n.Prepared = prepared; n.Schema.Writes != nil {
+		n.Writes = len(n.Schema.Writes(n, c.registry))
+	}
 	return nil
 }
 

@@ -82,6 +82,7 @@ type Node struct {
 	OnDemand  bool    // whether the node runs only if a fallback needs it
 	AutoWhy   string  // why the policy of the plan chose OnError; "": it did not
 	Granted   bool    // Timeout and Share are those of the policy: they do not hold if the request requires the node
+	Writes    int     // columns that it may add to those of its inputs, or replace
 	AnswerBy  Percent // the share of the request's time after which the plan gives the node up, unless the request requires it
 
 	// Ahead has the later nodes for which a run of this one reads, too, each behind those before it: see OpSchema.AsksOf.

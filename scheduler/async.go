@@ -97,7 +97,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
-	e.given.Clock, e.givenOnLoop.Clock = cfg.Loop.Clock(), cfg.Loop.Clock()
+	e.given.Clock, e.givenOnLoop.Clock, e.givenOnLoop.LoopValues = cfg.Loop.Clock(), cfg.Loop.Clock(), loopValuesMax
 	for _, ep := range cfg.Registry.Endpoints() {
 		e.add(ep)
 	}

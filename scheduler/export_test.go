@@ -11,8 +11,9 @@ var (
 // RaceDetector is raceDetector.
 const RaceDetector = raceDetector
 
-// The bounds of what runs on the loop before it was measured.
+// The bounds of what runs on the loop before it was measured, and without a wait.
 const (
-	FirstRowsMax = firstRowsMax
-	LoopRowsMax  = loopRowsMax
+	FirstRowsMax  = firstRowsMax
+	LoopRowsMax   = loopRowsMax
+	LoopValuesMax = loopValuesMax
 )

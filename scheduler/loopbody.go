@@ -3,6 +3,7 @@ package scheduler
 import (
 	"time"
 
+	"github.com/rankd/rankd/cpupool"
 	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
@@ -28,6 +29,7 @@ type loopBody struct {
 	cancelled bool             // nobody waits for the result any more
 	remote    *remoteWait      // the one await of a service at a time; nil before the first
 	await     *await           // the one await of a function at a time; nil: not under way
+	computing *cpupool.Job     // the one computation at a time; nil: not under way
 }
 
 func newLoopBody(j *asyncJob) *loopBody {
@@ -125,6 +127,9 @@ func (b *loopBody) cancel() {
 	b.remote.cancel()
 	if b.client != nil && !b.call.Deadline.Passed(b.engine.loop.Clock().Now()) {
 		_ = b.client.Cancel(b.call) // The error means that its end is due.
+	}
+	if b.computing != nil {
+		_ = b.engine.cpu.Cancel(b.computing) // An error means that it has started.
 	}
 	if b.dropAwait() || b.timer != nil && b.timer.Active() {
 		_ = b.wakeAfter(0) // Only a stopped loop refuses, and then no timer fires anyway.

@@ -24,18 +24,26 @@ type simJob struct {
 	due     clock.Time
 }
 
-// drawPatience gives the requests of some worlds less patience than the world lasts.
+// drawPatience gives the requests of some worlds less patience than the world lasts, and has the readers of some compute off the loop.
 func (w *simWorld) drawPatience() {
 	rng := rand.New(rand.NewPCG(w.seed, 0x6f72646572))
 	if rng.Float64() < 0.3 {
 		w.engine.patience = time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
+	}
+	if rng.Float64() < 0.3 {
+		w.engine.givenOnLoop.LoopValues = 1 + rng.IntN(60)
 	}
 }
 
 // simJobOf returns what decides when a job begins that is about to wait.
 func (w *simWorld) simJobOf(job *cpupool.Job) simJob {
 	nodes := w.engine.nodes()
-	j := nodes[slices.IndexFunc(nodes, func(j *asyncJob) bool { return j.offload != nil && &j.offload.job == job })]
+	j := nodes[slices.IndexFunc(nodes, func(j *asyncJob) bool {
+		return j.offload != nil && &j.offload.job == job || j.body != nil && j.body.computing == job
+	})]
+	if j.body != nil {
+		w.computed++
+	}
 	q := w.requests[j.run.Req.UserID-1]
 	s := simJob{
 		Job: job, work: job.Work, user: q.user, node: j.node.ID, ordered: q.mode != plan.OffloadAll,

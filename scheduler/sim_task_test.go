@@ -496,6 +496,13 @@ func (s *simWaiter) Sleep(d time.Duration) error {
 	return err
 }
 
+// Compute implements taskrun.Waiter.
+func (s *simWaiter) Compute(fn func()) error {
+	err := s.inner.Compute(fn)
+	s.woke("computation")
+	return err
+}
+
 // Await implements taskrun.Waiter.
 func (s *simWaiter) Await(fn func() error) error {
 	err := s.inner.Await(fn)

@@ -244,6 +244,7 @@ type simWorld struct {
 	inline        int           // bodies that ran inline
 	waiting       []simJob      // for a worker, in the order of their submission
 	queueFull     int           // refusals of the CPU pool
+	computed      int           // jobs of bodies on the loop
 	asked         commandCounts // commands that bodies have handed to the clients
 	reached       commandCounts // those that a server has executed
 	faults        int           // of servers

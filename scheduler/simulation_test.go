@@ -138,6 +138,7 @@ func (e *encounters) add(w *simWorld) {
 	seen["selections"] += int(all.TopK)
 	seen["deferred nodes"] += int(all.Deferred)
 	seen["full queues"] += w.queueFull
+	seen["computations of bodies on the loop"] += w.computed
 	seen["late bodies on the loop"] += int(w.late)
 	seen["stopped bodies on the loop"] += int(w.stopped)
 	seen["further attempts"] += w.retries

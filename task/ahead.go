@@ -4,6 +4,7 @@ import (
 	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 )
 
@@ -48,32 +49,49 @@ type laterRead struct {
 func (r *Reads) reads() bool { return r.ahead != nil && r.ahead.on }
 
 // askAhead asks the later nodes what they will read, before the first batch of the node's first read leaves.
-func (r *Reads) askAhead(c *Ctx, a *asked) {
+func (r *Reads) askAhead(c *Ctx, a *asked) error {
 	if len(c.Node.Ahead) == 0 || c.env.Request == nil || r.under > 0 {
-		return
+		return nil
 	}
 	if r.ahead == nil {
 		r.ahead = new(ahead)
 	}
 	h := r.ahead
 	if h.done {
-		return
+		return nil
 	}
-	h.done = true
+	h.done, h.on = true, true
+	if c.large() {
+		if err := c.apart(func() error { h.ask(c, r, a.endpoint); return nil }); err != nil {
+			return err
+		}
+	} else {
+		h.ask(c, r, a.endpoint)
+	}
+	for _, l := range h.later[:h.n] {
+		if b := &l.reads.asked[0]; b.keeps {
+			b.keeps = l.reads.open(&l.ctx, b, &l.kept)
+		}
+	}
+	h.on = h.n > 0
+	return nil
+}
+
+// ask asks the later nodes of c, and keeps those that read keys of that endpoint.
+func (h *ahead) ask(c *Ctx, r *Reads, ep *registry.Endpoint) {
 	for _, n := range c.Node.Ahead {
 		if h.n == len(h.later) {
 			h.later = append(h.later, new(laterRead))
 		}
 		l := h.later[h.n]
-		if h.n++; !l.ask(c, r, n) || l.reads.asked[0].endpoint != a.endpoint || l.reads.asked[0].read.Keys() == 0 {
+		if !l.ask(c, r, n) || l.reads.asked[0].endpoint != ep || l.reads.asked[0].read.Keys() == 0 {
 			l.end()
-			h.n--
 			continue
 		}
+		h.n++
 		l.left = r.newReadAhead()
-		l.left.Endpoint = a.endpoint
+		l.left.Endpoint = ep
 	}
-	h.on = h.n > 0
 }
 
 // ask asks a later node. False means that it reads by itself: then it reports, too, what is wrong.
@@ -87,13 +105,7 @@ func (l *laterRead) ask(c *Ctx, r *Reads, n *plan.Node) (ok bool) {
 			ok = false
 		}
 	}()
-	if spec.Ask == nil || spec.Ask(&l.ctx, &l.reads, 0) != nil || len(l.reads.asked) != 1 {
-		return false
-	}
-	if b := &l.reads.asked[0]; b.keeps {
-		b.keeps = l.reads.open(&l.ctx, b, &l.kept)
-	}
-	return true
+	return spec.Ask != nil && spec.Ask(&l.ctx, &l.reads, 0) == nil && len(l.reads.asked) == 1
 }
 
 // end ends the use of l. Its memory waits for the next one.

@@ -115,7 +115,7 @@ func (c *Ctx) calls() taskrun.Waiter {
 
 // waiter returns the Waiter of the engine, or one that fails.
 func (c *Ctx) waiter() taskrun.Waiter {
-	if c.env.Waiter == nil {
+	if c.env.Waiter == nil || c.env.Reads != nil && c.env.Reads.pure {
 		return taskrun.NoWaiter{}
 	}
 	return c.env.Waiter

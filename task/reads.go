@@ -8,6 +8,7 @@ import (
 
 	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/internal/taskrun"
+	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -56,16 +57,19 @@ type Reads struct {
 	under int // the number of the read under way
 	wave  int // calls of Ask so far
 
-	// Of the read under way. Keys before from were taken, and those from there to to were looked for.
+	// Of the read under way. Keys before from were taken; those from there to to are the batch, looked for in memory up to looked.
 	from, to int
-	misses   []int  // keys of the batch that are not in memory, ascending
-	held     []held // keys of the batch behind a miss that are in memory, ascending
-	bytes    []byte // of held
-	taken    []int  // keys that replies have brought, ascending
-	put      int    // of taken: so many are in memory
-	rest     bool   // the latest batch came from memory: others get their turns before the next one
-	answered int    // commands of the batch whose replies were taken
-	released int    // of held: so many were taken
+	looked   int
+	long     bool       // some value of the latest find was long
+	turn     clock.Time // when the present turn began; zero: the body has not looked at the clock
+	misses   []int      // keys of the batch that are not in memory, ascending
+	held     []held     // keys of the batch behind a miss that are in memory, ascending
+	bytes    []byte     // of held
+	taken    []int      // keys that replies have brought, ascending
+	put      int        // of taken: so many are in memory
+	rest     bool       // the latest batch came from memory: others get their turns before the next one
+	answered int        // commands of the batch whose replies were taken
+	released int        // of held: so many were taken
 
 	given   *taskrun.ReadAhead // what an earlier node has read for this one; nil: nothing
 	numbers []int              // of the commands of given that a batch has asked
@@ -79,6 +83,7 @@ type Reads struct {
 	used    int             // places of this body
 	running bool            // the body has begun and not ended
 	resumes bool            // it goes on where it had to wait
+	pure    bool            // Ask or Make runs, which must not wait
 }
 
 // asked is a Read, and where it goes. Only the body uses it.
@@ -91,6 +96,9 @@ type asked struct {
 
 // held is a copy of a value from memory: it outlasts a wait. Only the body uses it.
 type held struct{ key, end int }
+
+// longValue is from how many bytes on a value is looked for by itself, so that a body soon sees how long it works.
+const longValue = 2 << 10
 
 // heldMax is how many bytes of values wait for a reply that comes before them: the batch ends there.
 const heldMax = 1 << 20
@@ -161,18 +169,85 @@ func (r *Reads) run(c *Ctx, spec *Spec) (rowset.RowSet, error) {
 			r.from, r.to, r.rest, r.taken, r.put = 0, 0, false, r.taken[:0], 0
 		}
 		if r.wave == max(1, spec.Waves) {
-			return spec.Make(c, r)
+			return r.make(c, spec)
 		}
-		if err := spec.Ask(c, r, r.wave); err != nil {
+		if err := r.ask(c, spec); err != nil {
 			return rowset.RowSet{}, err
 		}
 		if r.wave++; r.under == len(r.asked) {
-			return spec.Make(c, r)
+			return r.make(c, spec)
 		}
 		if r.wave == 1 && c.env.Request != nil {
 			r.given = c.env.Request.Ahead.Take(c.Node.Index)
 		}
 	}
+}
+
+// ask calls Ask for the present wave.
+func (r *Reads) ask(c *Ctx, spec *Spec) error {
+	if c.large() {
+		return c.apart(func() error { return spec.Ask(c, r, r.wave) })
+	}
+	r.pure = true
+	err := spec.Ask(c, r, r.wave)
+	r.pure = false
+	return err
+}
+
+// make calls Make.
+func (r *Reads) make(c *Ctx, spec *Spec) (rowset.RowSet, error) {
+	if c.large() {
+		return r.makeApart(c, spec)
+	}
+	r.pure = true
+	out, err := spec.Make(c, r)
+	r.pure = false
+	return out, err
+}
+
+// makeApart is make for many values. What the other allocates would otherwise be that of both.
+func (r *Reads) makeApart(c *Ctx, spec *Spec) (out rowset.RowSet, err error) {
+	err = c.apart(func() (err error) {
+		out, err = spec.Make(c, r)
+		return err
+	})
+	return out, err
+}
+
+// large reports whether the body has more values than the loop should handle in one go.
+func (c *Ctx) large() bool {
+	e := c.env.Engine
+	if e == nil || e.LoopValues == 0 {
+		return false
+	}
+	rows := c.counted
+	for i := range c.Inputs {
+		rows = max(rows, int64(c.Inputs[i].N))
+	}
+	return rows*int64(1+c.Node.Writes) > int64(e.LoopValues)
+}
+
+// apart calls fn, which must not wait, where the engine computes.
+func (c *Ctx) apart(fn func() error) (err error) {
+	w, engine, r := c.env.Waiter, c.env.Engine, c.env.Reads
+	if w == nil {
+		return taskrun.ErrMustRead
+	}
+	now := *engine // The loop may change its own.
+	c.env.Engine, r.pure = &now, true
+	refused := w.Compute(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				err = panicOf(v)
+			}
+		}()
+		err = fn()
+	})
+	c.env.Engine, r.pure = engine, false
+	if refused != nil {
+		return refused
+	}
+	return err
 }
 
 // read carries out one read, from where it is.
@@ -183,20 +258,22 @@ func (r *Reads) read(c *Ctx, a *asked) error {
 	for n := a.read.Keys(); r.from < n; r.from = r.to {
 		if r.to == r.from {
 			if r.rest {
-				if err := c.giveTurns(); err != nil {
+				if err := r.giveTurns(c); err != nil {
 					return err
 				}
 			}
 			if r.rest, r.to = false, a.read.Batch(r.from); r.to == r.from {
 				break
 			}
+			r.answered, r.released, r.numbers, r.looked = 0, 0, r.numbers[:0], r.from
+			r.misses, r.held, r.bytes = r.misses[:0], r.held[:0], r.bytes[:0]
 			if n := len(c.Node.Ahead); n > 0 { // Their commands leave with it.
 				r.to = min(r.to, r.from+PartCommands/(n+1))
 			}
-			if a.keeps {
-				if err := r.look(a); err != nil {
-					return err
-				}
+		}
+		if a.keeps {
+			if err := r.look(c, a); err != nil {
+				return err
 			}
 		}
 		if a.keeps && len(r.misses) == 0 {
@@ -224,13 +301,17 @@ func (r *Reads) open(c *Ctx, a *asked, use *rowcache.Use) bool {
 }
 
 // look looks for the keys of the batch in memory. Keys before the first miss are taken at once, and those behind it
-// are held until their turn. It may shorten the batch.
-func (r *Reads) look(a *asked) error {
-	r.misses, r.held, r.bytes = r.misses[:0], r.held[:0], r.bytes[:0]
-	for at := r.from; at < r.to; {
-		n := min(r.to-at, rowcache.FindMax)
-		for i, value := range r.recall.Find(at, at+n, a.read.Key) {
-			switch k := at + i; {
+// are held until their turn. It may shorten the batch, and lets others work from time to time.
+func (r *Reads) look(c *Ctx, a *asked) error {
+	for r.looked < r.to {
+		n := min(r.to-r.looked, rowcache.FindMax)
+		if r.long {
+			n = 1
+		}
+		r.long = false
+		for i, value := range r.recall.Find(r.looked, r.looked+n, a.read.Key) {
+			r.long = r.long || len(value) > longValue
+			switch k := r.looked + i; {
 			case value == nil:
 				r.misses = append(r.misses, k)
 			case len(r.misses) > 0:
@@ -242,8 +323,13 @@ func (r *Reads) look(a *asked) error {
 				}
 			}
 		}
-		if at += n; len(r.bytes) > heldMax {
-			r.to = at
+		if r.looked += n; len(r.bytes) > heldMax {
+			r.to = r.looked
+		}
+		if r.looked < r.to {
+			if err := r.shareTurn(c); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -251,9 +337,8 @@ func (r *Reads) look(a *asked) error {
 
 // exchange has the keys of the batch that are not in memory from an earlier node, or asks Redis.
 func (r *Reads) exchange(c *Ctx, a *asked) error {
-	r.answered, r.released = 0, 0
 	if r.given != nil {
-		if there, err := r.takeGiven(a); there || err != nil {
+		if there, err := r.takeGiven(c, a); there || err != nil {
 			r.rest = true
 			return err
 		}
@@ -261,7 +346,9 @@ func (r *Reads) exchange(c *Ctx, a *asked) error {
 	if c.env.Waiter == nil {
 		return taskrun.ErrMustRead
 	}
-	r.askAhead(c, a)
+	if err := r.askAhead(c, a); err != nil {
+		return err
+	}
 	for {
 		err := r.send(c, a)
 		if !errors.Is(err, resp.ErrTooLarge) || !r.reads() {
@@ -291,7 +378,7 @@ func (r *Reads) send(c *Ctx, a *asked) error {
 	} else {
 		r.appendTo(b, a, first)
 	}
-	if a.keeps {
+	if r.turn = 0; a.keeps {
 		r.recall.Sending()
 	}
 	parts := redis.Parts(b)
@@ -311,25 +398,29 @@ func (r *Reads) send(c *Ctx, a *asked) error {
 }
 
 // takeGiven takes the batch from what an earlier node has read. It takes all or nothing.
-func (r *Reads) takeGiven(a *asked) (there bool, err error) {
+func (r *Reads) takeGiven(c *Ctx, a *asked) (there bool, err error) {
 	g := r.given
 	if g.Endpoint != a.endpoint {
 		return false, nil
 	}
-	r.batch.Reset()
-	r.appendTo(&r.batch, a, 0)
-	if r.numbers = g.Find(&r.batch, r.numbers[:0]); len(r.numbers) < r.batch.Len() || a.keeps && !r.recall.Accept(g) {
-		return false, nil
+	if r.answered == 0 {
+		r.batch.Reset()
+		r.appendTo(&r.batch, a, 0)
+		if r.numbers = g.Find(&r.batch, r.numbers[:0]); len(r.numbers) < r.batch.Len() || a.keeps && !r.recall.Accept(g) {
+			return false, nil
+		}
 	}
-	for i, n := 0, len(r.numbers); i < n; {
+	for i, n := r.answered, len(r.numbers); i < n; i = r.answered {
 		to := i + 1
-		for to < n && r.numbers[to] == r.numbers[to-1]+1 {
+		for to < min(n, i+rowcache.FindMax) && r.numbers[to] == r.numbers[to-1]+1 {
 			to++
 		}
 		if err := r.take(a, g.Replies.Replies().Slice(r.numbers[i], r.numbers[to-1]+1), i); err != nil {
 			return true, err
 		}
-		i = to
+		if err := r.shareTurn(c); err != nil {
+			return true, err
+		}
 	}
 	return true, r.release(a, r.to)
 }
@@ -381,8 +472,8 @@ func (r *Reads) release(a *asked, to int) error {
 // keep puts what replies have brought into memory.
 func (r *Reads) keep(c *Ctx, a *asked) error {
 	for ; r.put < len(r.taken); r.put++ {
-		if r.put%PartCommands == PartCommands-1 {
-			if err := c.giveTurns(); err != nil {
+		if r.put%rowcache.FindMax == rowcache.FindMax-1 {
+			if err := r.shareTurn(c); err != nil {
 				return err
 			}
 		}
@@ -392,8 +483,27 @@ func (r *Reads) keep(c *Ctx, a *asked) error {
 	return nil
 }
 
+// turnMost is how long a body works on the loop before others have their turns. It looks once for some keys.
+const turnMost = 100 * time.Microsecond
+
+// shareTurn lets others work if the body has worked for long.
+func (r *Reads) shareTurn(c *Ctx) error {
+	if c.env.Engine == nil || c.env.Engine.LoopValues == 0 {
+		return nil
+	}
+	now := c.env.Engine.Clock.Now()
+	switch {
+	case r.turn == 0:
+		r.turn = now
+	case now.Sub(r.turn) > turnMost:
+		return r.giveTurns(c)
+	}
+	return nil
+}
+
 // giveTurns lets others work before the body goes on.
-func (c *Ctx) giveTurns() error {
+func (r *Reads) giveTurns(c *Ctx) error {
+	r.turn = 0
 	if c.env.Waiter == nil {
 		return taskrun.ErrMustRead
 	}
@@ -420,7 +530,8 @@ func (r *Reads) clear() {
 		r.misses, r.taken, r.held, r.bytes = nil, nil, nil, nil
 	}
 	r.asked, r.taken = r.asked[:0], r.taken[:0]
-	r.under, r.wave, r.from, r.to, r.put, r.rest, r.running = 0, 0, 0, 0, 0, false, false
+	r.under, r.wave, r.from, r.to, r.put, r.turn = 0, 0, 0, 0, 0, 0
+	r.long, r.rest, r.running, r.pure = false, false, false, false
 }
 
 // read runs a body that asks and makes, or goes on with it. The end of the run clears the reads, also after a panic: see
@@ -433,8 +544,6 @@ func (c *Ctx) read(spec *Spec) (out rowset.RowSet, err error) {
 	}
 	r.running, r.resumes = true, false
 	out, err = r.run(c, spec)
-	if err != nil && (err == taskrun.ErrMustRead || err == taskrun.ErrMustNotWait && c.env.Waiter == nil) {
-		r.resumes, err = true, taskrun.ErrMustRead
-	}
+	r.resumes = err == taskrun.ErrMustRead
 	return out, err
 }

@@ -54,8 +54,8 @@ type Spec struct {
 	Run Body
 	// Ask says what the body reads, and Make makes its result of what was read. The engine reads in between: from its
 	// memory, or else from Redis. Ask adds reads to r. It is called for wave 0, and again for the waves up to Waves, 4 at
-	// most, when the reads of the wave before are there; a wave without reads is the last. Neither waits or changes
-	// anything but the reads. Make may run anew if it did wait.
+	// most, when the reads of the wave before are there; a wave without reads is the last. Neither changes
+	// anything but the reads, and neither may wait. On many rows they run on the CPU pool.
 	Ask   func(c *Ctx, r *Reads, wave int) error
 	Waves int // zero: one
 	Make  func(c *Ctx, r *Reads) (rowset.RowSet, error)

@@ -15,7 +15,8 @@ const (
 	ForRedis Reason = "redis" // a reply
 	ForHTTP  Reason = "http"  // the answer of a service
 	ForTimer Reason = "timer" // the end of a sleep
-	// ForFunction is a function that runs on a goroutine of its own: task.Ctx.Await.
+	// ForFunction is a function that runs on a goroutine of its own: task.Ctx.Await. On many rows a worker of the CPU pool runs
+	// the Ask and Make of a reader.
 	ForFunction Reason = "function"
 	ForWorker   Reason = "worker" // a free worker
 	ForLoop     Reason = "loop"   // the loop was not at it yet

@@ -22,6 +22,9 @@ type Request struct {
 // An Engine is what an engine gives to all its bodies of one kind. Immutable.
 type Engine struct {
 	Clock clock.Clock // of deadlines; it may be nil without any
+	// LoopValues is how many values a body handles on the loop in one go, columns times rows: it computes on more elsewhere. Zero:
+	// no loop waits for it.
+	LoopValues int
 	// Tables keep what was read from Redis, by Endpoint.Index: nil for an endpoint whose reads are not kept. Only bodies on the loop
 	// have them.
 	Tables []*rowcache.Table

@@ -39,6 +39,9 @@ type Waiter interface {
 	// Await runs fn on a goroutine of its own and waits until it has returned. It ends early, with ErrCancelled, as a
 	// Sleep does. The error is that of fn, a *task.PanicError, task.ErrGoexit or task.ErrTooManyAwaits.
 	Await(fn func() error) error
+	// Compute runs fn where it holds up nobody, and waits until fn has ended, whatever happens meanwhile. The error says
+	// that fn did not run, or not to its end.
+	Compute(fn func()) error
 }
 
 // NoWaiter is the Waiter of a place where a body must not wait. Every wait fails.
@@ -48,7 +51,7 @@ type NoWaiter struct{}
 // The errors of NoWaiter.
 var (
 	ErrNoIO        = errors.New("a task that asks Redis or a service must have Place Waits or OnLoop: the CPU pool does no I/O")
-	ErrMustNotWait = errors.New("a task whose Spec has Inline or Cheap must not wait: the loop may run it, and would wait with it")
+	ErrMustNotWait = errors.New("Ask, Make, and a task whose Spec has Inline or Cheap must not wait: the loop may run them, and would wait with them")
 )
 
 // NewBatch implements Waiter.
@@ -73,3 +76,9 @@ func (NoWaiter) Sleep(time.Duration) error { return ErrMustNotWait }
 
 // Await implements Waiter; it fails.
 func (NoWaiter) Await(func() error) error { return ErrMustNotWait }
+
+// Compute implements Waiter. It runs fn here.
+func (NoWaiter) Compute(fn func()) error {
+	fn()
+	return nil
+}

@@ -166,7 +166,7 @@ func askCandidates(c *task.Ctx, reads *task.Reads, _ int) error {
 }
 
 func makeCandidates(c *task.Ctx, reads *task.Reads) (rowset.RowSet, error) {
-	return reads.At(0).(*candidatesRead).rows()
+	return reads.At(0).(*candidatesRead).rows(), nil
 }
 
 // candidatesRead reads the entries of keys. One command asks for listPart entries at most: of longer keys it reads
@@ -526,17 +526,12 @@ func (r *candidatesRead) addSet(reply resp.Reply) {
 }
 
 // rows returns the rows of all ids.
-func (r *candidatesRead) rows() (rowset.RowSet, error) {
-	ids, err := r.ids.join(r.c)
-	if err != nil {
-		return rowset.RowSet{}, err
-	}
+func (r *candidatesRead) rows() rowset.RowSet {
+	ids := r.ids.join(r.c)
 	r.unread.tell(r.c)
-	if r.score != nil {
-		r.c.CountMalformed(r.score.Name, r.unscored)
-	}
 	if r.score == nil {
-		return rowset.Dense(rowset.NewBatch(ids)), nil
+		return rowset.Dense(rowset.NewBatch(ids))
 	}
-	return rowset.Dense(rowset.NewBatch(ids, &rowset.FloatColumn{Key: r.score.ID, Values: r.scores})), nil
+	r.c.CountMalformed(r.score.Name, r.unscored)
+	return rowset.Dense(rowset.NewBatch(ids, &rowset.FloatColumn{Key: r.score.ID, Values: r.scores}))
 }

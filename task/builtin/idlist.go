@@ -2,16 +2,12 @@ package builtin
 
 import (
 	"slices"
-	"time"
 
 	"github.com/rankd/rankd/task"
 )
 
 // idChunk is how many ids a chunk of an idList has, if the list is long: 256 KiB.
 const idChunk = 32 << 10
-
-// joinChunks is how many chunks join copies at a time: 1 MiB, some 0.2 ms.
-const joinChunks = 4
 
 // An idList gathers ids. A long list is a list of chunks, so that growing it copies nothing and never allocates much
 // at once: each growth of one slice with five million ids would block the loop for many milliseconds. Only the body
@@ -46,20 +42,15 @@ func (l *idList) expect(c *task.Ctx, n, more int) {
 	l.grow(c, n)
 }
 
-// join returns all ids in one slice. It lets others run while it copies a long list.
-func (l *idList) join(c *task.Ctx) ([]int64, error) {
+// join returns all ids in one slice.
+func (l *idList) join(c *task.Ctx) []int64 {
 	if len(l.full) == 0 {
-		return l.last, nil
+		return l.last
 	}
 	ids := c.Memory.IDs(l.len + len(l.last))
 	rest := ids
-	for i, chunk := range append(l.full, l.last) {
-		if i%joinChunks == joinChunks-1 {
-			if err := c.Sleep(time.Nanosecond); err != nil {
-				return nil, err
-			}
-		}
+	for _, chunk := range append(l.full, l.last) {
 		rest = rest[copy(rest, chunk):]
 	}
-	return ids, nil
+	return ids
 }

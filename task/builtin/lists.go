@@ -128,12 +128,9 @@ type keptList struct {
 }
 
 // joined returns all ids, and reports the entries without one.
-func (l *listRead) joined() ([]int64, error) {
-	ids, err := l.ids.join(l.c)
-	if err == nil {
-		l.unread.tell(l.c)
-	}
-	return ids, err
+func (l *listRead) joined() []int64 {
+	l.unread.tell(l.c)
+	return l.ids.join(l.c)
 }
 
 // Keys implements task.Read.

@@ -32,11 +32,7 @@ func media() task.Spec {
 			return askLists(c, r, "media:", c.Node.Prepared.(*task.Recall), mediaFanoutMax)
 		},
 		Make: func(_ *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
-			ids, err := r.At(0).(*listRead).joined()
-			if err != nil {
-				return rowset.RowSet{}, err
-			}
-			return rowset.Dense(&rowset.Batch{IDs: ids}), nil
+			return rowset.Dense(&rowset.Batch{IDs: r.At(0).(*listRead).joined()}), nil
 		},
 	}
 }

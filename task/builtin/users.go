@@ -125,11 +125,8 @@ func fanOut(op, prefix, doc string) task.Spec {
 			if wave == 0 {
 				return askLists(c, r, prefix, &c.Node.Prepared.(*preparedUsers).lists, usersFanoutMax)
 			}
-			ids, err := r.At(0).(*listRead).joined()
-			if err == nil {
-				askUsers(c, r, users, ids)
-			}
-			return err
+			askUsers(c, r, users, r.At(0).(*listRead).joined())
+			return nil
 		},
 		Make: func(_ *task.Ctx, r *task.Reads) (rowset.RowSet, error) { return r.At(1).(*usersRead).rows(), nil },
 	}

@@ -530,7 +530,7 @@ func TestALongReadFromMemoryTakesTurns(t *testing.T) {
 						sleeps++
 					}
 				}
-				assert.Equal(t, parts-1, sleeps, i)
+				assert.GreaterOrEqual(t, sleeps, parts-1, i) // It also takes turns after some time.
 			}
 		})
 	}
