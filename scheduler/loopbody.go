@@ -22,11 +22,11 @@ type loopBody struct {
 	call      *resp.Call       // the one await of Redis at a time; nil before the first
 	client    Caller           // of the call; nil: not under way
 	unasked   bool             // the client gets the call as soon as the code waits for it
+	cancelled bool             // nobody waits for the result any more
 	code      func()           // the method run, bound once
 	wakeFn    func(*resp.Call) // wake, bound once
 	timer     *loop.Timer      // the one sleep at a time; made at the first one
 	endpoint  int              // of the call, if it is recorded
-	cancelled bool             // nobody waits for the result any more
 	remote    *remoteWait      // the one await of a service at a time; nil before the first
 	await     *await           // the one await of a function at a time; nil: not under way
 	computing *cpupool.Job     // the one computation at a time; nil: not under way
