@@ -143,41 +143,45 @@ func (c *compiler) auto(n *Node) (OnError, string) {
 }
 
 // decides returns which node behind n chooses among other rows by what n gives, or "". What n gives are these columns,
-// or its rows if there are none. A filter chooses by columns, and a node with a node reference by rows, unless it
-// passes them on.
+// or its rows if there are none. A node chooses by columns (ChoosesBy), or by the rows of a node reference, unless it
+// passes them on. The readers of a failed node see what its fallback gives.
 func (g *Graph) decides(n *Node, columns []registry.KeyID) string {
 	// The columns that depend on n, by node. They only grow, so this ends also if the graph has a cycle.
 	from := map[int][]registry.KeyID{n.Index: columns}
 	queue := []*Node{n}
+	pass := func(next *Node, given []registry.KeyID) {
+		known, seen := from[next.Index]
+		all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(known, given))))
+		if !seen || len(all) > len(known) {
+			from[next.Index] = all
+			queue = append(queue, next)
+		}
+	}
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
+		given := from[at.Index]
+		if at.StandsFor != nil {
+			pass(at.StandsFor, given)
+		}
+		first := func(next *Node, of ColumnsOf) int { // of these columns that depends on n
+			if of == nil {
+				return -1
+			}
+			return slices.IndexFunc(of(next, g.Registry), func(key registry.KeyID) bool { return slices.Contains(given, key) })
+		}
 		for _, index := range at.Succs {
-			next := g.Nodes[index]
-			given := from[at.Index]
+			next, by := g.Nodes[index], given
 			if next.Schema.Inherits != InheritsAll && slices.Contains(next.Refs, at.Index) {
 				return fmt.Sprintf("%s (%s) makes something of other rows by it", next.label(), next.Op)
 			}
-			if next.Schema.Reads != nil {
-				for _, key := range next.Schema.Reads(next, g.Registry) {
-					if !slices.Contains(given, key) {
-						continue
-					}
-					if next.Schema.Filters {
-						return fmt.Sprintf("%s (%s) chooses rows by its column %s", next.label(), next.Op, g.label(key))
-					}
-					if next.Schema.Writes != nil {
-						given = slices.Concat(given, next.Schema.Writes(next, g.Registry))
-					}
-					break
-				}
+			if i := first(next, next.Schema.ChoosesBy); i >= 0 {
+				return fmt.Sprintf("%s (%s) chooses rows by its column %s", next.label(), next.Op, g.label(next.Schema.ChoosesBy(next, g.Registry)[i]))
 			}
-			known, seen := from[index]
-			all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(known, given))))
-			if !seen || len(all) > len(known) {
-				from[index] = all
-				queue = append(queue, next)
+			if next.Schema.Writes != nil && (columns == nil && next.Schema.Across || first(next, next.Schema.Reads) >= 0) {
+				by = slices.Concat(given, next.Schema.Writes(next, g.Registry))
 			}
+			pass(next, by)
 		}
 	}
 	return ""

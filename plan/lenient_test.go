@@ -17,7 +17,8 @@ import (
 // policyPlan is a plan of built-in tasks with a policy.
 func policyPlan(policy, output string, nodes ...string) string {
 	return fmt.Sprintf(`{"schema_version": 1, "plan_name": "p", "nodes": [%s], "outputs": [%q], "lenient": %s,
-"pred_table": {"us": {"op": "regex", "key_id": 3001, "pattern": {"kind": "literal", "value": "US"}}}, "capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.on_error.v1"]}`, strings.Join(nodes, ",\n"), output, policy)
+"pred_table": {"us": {"op": "regex", "key_id": 3001, "pattern": {"kind": "literal", "value": "US"}},
+	"few": {"op": "cmp", "cmp": "<", "a": {"op": "key_ref", "key_id": 2001}, "b": {"op": "const_number", "value": 3}}}, "capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.on_error.v1"]}`, strings.Join(nodes, ",\n"), output, policy)
 }
 
 func of(id, op, input, params, more string) string {
@@ -73,6 +74,23 @@ func TestAPolicyTouchesWhatItMay(t *testing.T) {
 			map[string]string{"v": "partial", "l": ""}, map[string]string{"l": `"k" (core::filter) chooses rows by its column "country" (3001)`}},
 		{"the rows are joined to others", `{"on_error": "auto"}`, "", "j", []string{viewer, follow, of("j", "join", "f", `"right": "v", "columns": ["country"]`, "")},
 			map[string]string{"v": "", "f": "partial"}, map[string]string{"v": `"j" (core::join)`}},
+		{"an anti-join asks by a column of a lookup", `{"on_error": "auto"}`, "", "j", []string{viewer, follow, lookup("l", "f", ""), of("r", "follow", "v", ep+`, "fanout": 2`, `, "on_error": "fail"`),
+			of("j", "join", "l", `"right": "r", "how": "anti", "on": 3001`, "")}, map[string]string{"l": ""}, map[string]string{"l": `"j" (core::join) chooses rows by its column "country"`}},
+		{"one row of each value stays", `{"on_error": "auto"}`, "", "d", []string{viewer, follow, lookup("l", "f", ""), of("d", "dedupe", "l", `"by": 3001`, "")},
+			map[string]string{"l": ""}, map[string]string{"l": `"d" (core::dedupe) chooses rows`}},
+		{"one row of each id stays", `{"on_error": "auto"}`, "", "d", []string{viewer, follow, lookup("l", "f", ""), of("d", "dedupe", "l", "", "")}, map[string]string{"l": "null"}, nil},
+		{"one row of each group stays", `{"on_error": "auto"}`, "", "a", []string{viewer, follow, lookup("l", "f", ""),
+			of("a", "aggregate", "l", `"by": [3001], "keep": "first", "values": [{"method": "count", "out_key": 2001}]`, "")}, map[string]string{"l": ""}, map[string]string{"l": `"a" (core::aggregate) chooses rows`}},
+		{"rows are moved apart", `{"on_error": "auto"}`, "", "d", []string{viewer, follow, lookup("l", "f", ""), of("d", "diversify", "l", `"method": "window", "by": 3001`, "")},
+			map[string]string{"l": "null"}, nil},
+		{"a filter reads a column of a fallback", `{"on_error": "auto"}`, "", "k", []string{viewer, follow, of("g", "follow", "v", ep+`, "fanout": 3`, ""), lookup("l", "g", ""),
+			of("m", "lookup", "f", ep+`, "key": "home:{id}", "value": "country"`, `, "on_error": {"fallback": "l"}`), of("k", "filter", "m", `"pred_id": "us"`, "")},
+			map[string]string{"g": "partial", "l": ""}, map[string]string{"l": `"k" (core::filter) chooses rows by its column "country"`}},
+		{"the rows of a fallback are joined to others", `{"on_error": "auto"}`, "", "j", []string{viewer, follow, of("g", "follow", "v", ep+`, "fanout": 3`, ""),
+			of("h", "follow", "v", ep+`, "fanout": 3`, `, "on_error": {"fallback": "g"}`), of("j", "join", "f", `"right": "h", "how": "anti"`, "")},
+			map[string]string{"f": "partial", "g": ""}, map[string]string{"g": `"j" (core::join) makes something of other rows`}},
+		{"a filter reads how many rows there are", `{"on_error": "auto"}`, "", "k", []string{viewer, follow, of("a", "aggregate", "f", `"by": [3001], "values": [{"method": "count", "out_key": 2001}]`, ""),
+			of("k", "filter", "a", `"pred_id": "few"`, "")}, map[string]string{"f": ""}, map[string]string{"f": `"k" (core::filter) chooses rows by its column`}},
 		{"nodes that compute, or speak for themselves", `{"on_error": "auto"}`, "", "t", []string{viewer,
 			of("f", "follow", "v", ep+`, "fanout": 3`, `, "on_error": "fail"`), of("g", "follow", "v", ep+`, "fanout": 3`, `, "on_error": "empty"`), of("cc", "concat", "f", `"rhs": "g"`, ""),
 			of("t", "take", "cc", `"count": 3`, "")},

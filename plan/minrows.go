@@ -79,8 +79,9 @@ func (g *Graph) CheckFallback(fallback *Graph) error {
 		return fmt.Errorf("the outputs differ: %s, and there %s", here, there)
 	}
 	for i := range g.Outputs {
-		if here, there := g.Nodes[g.Outputs[i]].Entity, fallback.Nodes[fallback.Outputs[i]].Entity; here.TextIDs() != there.TextIDs() {
-			return fmt.Errorf("the ids of output %s are texts in one of them, and integers in the other", g.OutputName(i))
+		here, there := g.Nodes[g.Outputs[i]].Entity, fallback.Nodes[fallback.Outputs[i]].Entity
+		if here.TextIDs() != there.TextIDs() || here != nil && there != nil && here.Name != there.Name {
+			return fmt.Errorf("the rows of output %s are %s, and there %s", g.OutputName(i), label(here), label(there))
 		}
 	}
 	return nil
@@ -89,11 +90,26 @@ func (g *Graph) CheckFallback(fallback *Graph) error {
 // counts notes the nodes of which an output with a minimum shows a page.
 func (c *compiler) counts() {
 	c.graph.MinRows, c.graph.Below, c.graph.AnswerBy = c.doc.minRows, c.doc.below, c.doc.lenient.answerBy
-	for i, output := range c.graph.Outputs {
-		if n := c.graph.Nodes[output]; c.graph.MinRows != nil && c.graph.MinRows[i] > 0 && n.Schema.Pages && len(n.Inputs) == 1 {
-			c.graph.Nodes[n.Inputs[0]].Counted = true
+	for i, least := range c.graph.MinRows {
+		if page := c.graph.page(c.graph.Outputs[i]); page != nil && least > 0 {
+			c.graph.Nodes[page.Inputs[0]].Counted = true
 		}
 	}
+}
+
+// page returns the node whose page, with more columns perhaps, is an output; nil: the output shows all rows.
+func (g *Graph) page(output int) *Node {
+	for n := g.Nodes[output]; len(n.Inputs) == 1; n = g.Nodes[n.Inputs[0]] {
+		switch {
+		case n.OnError == OnErrorEmpty || n.OnError == OnErrorPartial || n.OnError == OnErrorFallback:
+			return nil // A failure takes rows of the page away.
+		case n.Schema.Pages:
+			return n
+		case !n.keepsRows():
+			return nil
+		}
+	}
+	return nil
 }
 
 // Short says that an output has fewer rows than it should have. Immutable; any goroutine.
@@ -107,9 +123,8 @@ type Short struct {
 // how many rows a node that is an output, or Counted, has made.
 func (g *Graph) Short(params *expr.Params, rows func(node int) int) (all []Short) {
 	for i, least := range g.MinRows {
-		n := g.Nodes[g.Outputs[i]]
-		from := n.Index
-		if least > 0 && n.Schema.Pages && len(n.Inputs) == 1 {
+		from := g.Outputs[i]
+		if n := g.page(from); n != nil {
 			count, noCount := n.Params.IntIn("count", params)
 			offset, noOffset := n.Params.IntIn("offset", params)
 			if noCount == nil && noOffset == nil { // A request without them has failed.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -35,4 +36,42 @@ func TestMinRowsAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{3}, g.Info().MinRows)
 	assert.Equal(t, "error", g.Info().Below)
+}
+
+// TestAPageCountsTheRowsAroundIt: also if nodes behind the page only add columns, unless one of them may take the page's rows away.
+func TestAPageCountsTheRowsAroundIt(t *testing.T) {
+	const lookup = `"endpoint": "ep_0001", "key": "land:{id}", "value": "country"`
+	src, page := of("s", "fixed_source", "", `"row_count": 9`, ""), of("p", "take", "s", `"count": 4, "offset": 8`, "")
+	for name, c := range map[string]struct {
+		output string
+		nodes  []string
+		counts string // the node whose rows count
+	}{
+		"a page":                       {"p", nil, "s"},
+		"a lookup behind it":           {"l", []string{of("l", "lookup", "p", lookup, "")}, "s"},
+		"two nodes behind it":          {"v", []string{of("l", "lookup", "p", lookup, `, "on_error": "null"`), of("v", "vm", "l", `"out_key": 2001, "expr_id": "e"`, "")}, "s"},
+		"a lookup that may drop":       {"l", []string{of("l", "lookup", "p", lookup+`, "missing": "drop"`, "")}, "l"},
+		"a lookup that may be empty":   {"l", []string{of("l", "lookup", "p", lookup, `, "on_error": "empty"`)}, "l"},
+		"a lookup that may be partial": {"l", []string{of("l", "lookup", "p", lookup, `, "on_error": "partial"`)}, "l"},
+		"a filter behind it":           {"k", []string{of("k", "filter", "p", `"pred_id": "us"`, "")}, "k"},
+		"no page":                      {"s", nil, "s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			artifact := policyPlan(`{}`, c.output, append([]string{src, page}, c.nodes...)...)
+			if name == "no page" {
+				artifact = policyPlan(`{}`, c.output, src)
+			}
+			artifact = strings.NewReplacer(`"lenient": {}`, `"min_rows": [3], "expr_table": {"e": {"op": "const_number", "value": 1}}`,
+				`"cap.rankd.on_error.v1"`, `"cap.rankd.min_rows.v1", "cap.rankd.on_error.v1"`).Replace(artifact)
+			g, err := plan.Load("p", []byte(artifact), builtin.Catalog(), policyTables(t, ""))
+			require.NoError(t, err)
+			var asked []string
+			short := g.Short(new(expr.Params), func(node int) int { asked = append(asked, g.Nodes[node].ID); return 2 })
+			assert.Equal(t, []string{c.counts}, asked)
+			assert.Equal(t, []plan.Short{{Output: 0, Rows: 2, MinRows: 3}}, short)
+			for _, n := range g.Nodes {
+				assert.Equal(t, n.ID == c.counts && c.counts != c.output, n.Counted, n.ID)
+			}
+		})
+	}
 }

@@ -86,14 +86,14 @@ func (c *compiler) onErrors() {
 	for i, n := range c.graph.Nodes {
 		c.report(c.onError(n, &c.doc.nodes[i]))
 	}
-	c.applyPolicy()
-	if !c.graph.Lenient || len(c.faults) > 0 {
-		return
-	}
 	for _, n := range c.graph.Nodes {
 		if n.Fallback != nil {
 			c.report(c.fallback(n))
 		}
+	}
+	c.applyPolicy()
+	if !c.graph.Lenient || len(c.faults) > 0 {
+		return
 	}
 	c.onDemand()
 	c.report(c.fallbackDepth())

@@ -9,18 +9,15 @@ import (
 
 // Outage says what becomes of a request if an endpoint is down, or too slow. Immutable; any goroutine.
 type Outage struct {
-	Endpoint *registry.Endpoint
-	Fatal    []*Node // that would fail the request, in the plan's order
-	Short    []Short // the outputs that could not have the rows that they should have, by the limits of what remains; none if the request fails
+	Endpoint *registry.Endpoint // nil: also if none is
+	Fatal    []*Node            // that would fail the request, in the plan's order
+	Short    []Short            // the outputs that could not have the rows that they should have, by the limits of what remains; none if the request fails
 }
 
-// Outages returns what becomes of requests for each endpoint without which they would fail, or have too few rows. It
-// is nil for a plan that neither goes on without some node nor has MinRows.
+// Outages returns what becomes of requests for each endpoint without which they would fail, or have too few rows.
 func (g *Graph) Outages() (all []Outage) {
-	if !g.Lenient && g.MinRows == nil {
-		return nil
-	}
-	for _, ep := range g.Registry.Endpoints() {
+	var always []Short // whatever is up
+	for _, ep := range append([]*registry.Endpoint{nil}, g.Registry.Endpoints()...) {
 		o := Outage{Endpoint: ep}
 		for _, n := range g.Nodes {
 			if !n.OnDemand {
@@ -30,8 +27,14 @@ func (g *Graph) Outages() (all []Outage) {
 		if o.Fatal == nil && g.MinRows != nil {
 			rows := g.rowsMax(ep)
 			o.Short = g.Short(new(expr.Params), func(node int) int { return int(rows[node]) })
+			o.Short = slices.DeleteFunc(o.Short, func(s Short) bool {
+				return slices.ContainsFunc(always, func(a Short) bool { return a.Output == s.Output })
+			})
 		}
-		if o.Fatal != nil || o.Short != nil {
+		if ep == nil {
+			always = o.Short
+		}
+		if o.Fatal != nil || len(o.Short) > 0 {
 			all = append(all, o)
 		}
 	}

@@ -32,7 +32,8 @@ func TestOutages(t *testing.T) {
 		nodes        []string
 		want         []string
 	}{
-		{"a plan that says nothing", `{}`, 0, []string{source("m", "ep_0001", 5, ""), source("s", "ep_0002", 7, ""), both}, nil},
+		{"a plan that says nothing", `{}`, 0, []string{source("m", "ep_0001", 5, ""), source("s", "ep_0002", 7, ""), both}, []string{"market: m fails", "users: s fails"}},
+		{"sources that never suffice", `{"on_error": "auto"}`, 13, []string{source("m", "ep_0001", 5, ""), source("s", "ep_0002", 7, ""), both}, []string{"always: 0 has 12 of 13"}},
 		{"auto", `{"on_error": "auto"}`, 0, []string{source("m", "ep_0001", 5, ""), source("s", "ep_0002", 7, ""), both}, nil},
 		{"one that is forgotten", `{}`, 0, []string{source("m", "ep_0001", 5, `, "on_error": "empty"`), source("s", "ep_0002", 7, ""), both}, []string{"users: s fails"}},
 		{"too few rows remain", `{"on_error": "auto"}`, 6, []string{source("m", "ep_0001", 5, ""), source("s", "ep_0002", 7, ""), both}, []string{"users: 0 has 5 of 6"}},
@@ -54,6 +55,9 @@ func TestOutages(t *testing.T) {
 			require.NoError(t, err)
 			var got []string
 			for _, o := range g.Outages() {
+				if o.Endpoint == nil {
+					o.Endpoint = &registry.Endpoint{Name: "always"}
+				}
 				for _, n := range o.Fatal {
 					got = append(got, fmt.Sprintf("%s: %s fails", o.Endpoint.Name, n.ID))
 				}

@@ -125,8 +125,10 @@ type OpSchema struct {
 	// Scores says that a node scores rows by what it reads of them, as a model does; and Cuts that it leaves out all but
 	// some number of rows. See Log.At.
 	Scores, Cuts bool
-	// Filters says that a node drops rows by what it reads of each, as a filter does.
-	Filters bool
+	// ChoosesBy returns the columns by which a node drops rows, or leaves out all but one of a value; nil: none.
+	ChoosesBy ColumnsOf
+	// Across says that what a node writes of a row depends on the other rows, as a count does.
+	Across bool
 	// AddsColumns says that the rows of the result are rows of the first input, with the columns of Writes.
 	AddsColumns bool
 	// Inherits says which other columns the rows of a node have.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
 )
 
 // InputsLimit is the highest InputsMax of a Spec.
@@ -29,9 +30,27 @@ func (s *Spec) schema() plan.OpSchema {
 		Strict: plan.IsStrict(s.Strict, s.Params), InputsMin: s.Inputs, InputsMax: s.inputsMax(), Prepare: s.Prepare, Entity: s.Entity, IDs: s.IDs, OfRequest: s.OfRequest,
 		Reads: s.Reads, RefReads: s.RefReads, Writes: s.Writes, Inherits: s.Output.inherits(),
 		Partial: s.Partial, KeepsRows: s.keepsRows(), RowsMax: s.rowsMax(), AsksOf: s.AsksOf,
-		Outside: s.Place == Waits, Filters: s.Output == Subset, Pages: s.pages(),
-		Scores: s.Scores, Cuts: s.Output == Prefix || s.Output == Window || s.Output == Pick && s.hasInt("count"),
+		Outside: s.Place == Waits, ChoosesBy: s.choosesBy(), Across: s.Across, Pages: s.pages(),
+		Scores: s.Scores, Cuts: s.cuts(),
 		AddsColumns: s.Writes != nil && (s.Output == SameRows || s.Output == Pick),
+	}
+}
+
+// cuts reports whether a node leaves out all but some number of rows.
+func (s *Spec) cuts() bool {
+	return s.Output == Prefix || s.Output == Window || s.Output == Pick && s.hasInt("count")
+}
+
+// choosesBy returns the ChoosesBy of the schema: what a node reads, if it may drop rows by that.
+func (s *Spec) choosesBy() plan.ColumnsOf {
+	if s.ChoosesBy != nil || s.Output != Subset && s.Output != Pick || s.cuts() || s.Reads == nil {
+		return s.ChoosesBy
+	}
+	return func(n *plan.Node, reg *registry.Registry) []registry.KeyID {
+		if s.KeepsRows != nil && s.KeepsRows(n) {
+			return nil
+		}
+		return s.Reads(n, reg)
 	}
 }
 

@@ -95,6 +95,13 @@ type Spec struct {
 	// it may not keep them. SameRows and PassThrough always do.
 	KeepsRows func(n *plan.Node) bool
 
+	// ChoosesBy returns the columns by which a node of Output Pick drops rows: no value in place of one might let a row
+	// through. Nil means all that it reads, unless it keeps all rows, or a count of the best ones. A policy of a plan asks
+	// for it.
+	ChoosesBy plan.ColumnsOf
+	// Across says that what a node writes of a row depends on other rows.
+	Across bool
+
 	// Scores says that the task scores its input's rows by their columns, as a model does: the log of served rows then has
 	// what it got.
 	Scores bool

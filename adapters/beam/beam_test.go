@@ -156,6 +156,30 @@ func TestDeadLetters(t *testing.T) {
 	assert.Equal(t, map[string]string{"2": `{"request_id":"2",,"candidates":[{"id":14}]}`}, answers)
 }
 
+// What answers lack is counted, in the words of a batch.
+func TestWhatAnswersLackIsCounted(t *testing.T) {
+	redis, err := devredis.StartWith([]devredis.Command{
+		{Name: "RPUSH", Key: "inbox:1", Args: []string{"11", "12"}}, {Name: "RPUSH", Key: "inbox:2", Args: []string{"21"}}, {Name: "SET", Key: "inbox:3", Args: []string{"no list"}},
+		{Name: "RPUSH", Key: "spare:2", Args: []string{"91"}},
+	})
+	require.NoError(t, err)
+	defer redis.Close()
+	users := filepath.Join(t.TempDir(), "users")
+	require.NoError(t, os.WriteFile(users, []byte("1\n2\n3\n"), 0o600))
+	inbox := func(name, key, below string) *fstest.MapFile {
+		return &fstest.MapFile{Data: fmt.Appendf(nil, `{"schema_version": 1, "plan_name": %q, "outputs": ["out"], "lenient": {"on_error": "auto", "answer_by": "50%%"}, "min_rows": [2], "below": %q,
+			"nodes": [{"node_id": "out", "op": "core::candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "%s:{user}"}}],
+			"capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.min_rows.v1"]}`, name, below, key)}
+	}
+	plans := fstest.MapFS{"inbox.plan.json": inbox("inbox", "inbox", "mark"), "home.plan.json": inbox("home", "inbox", "spare"), "spare.plan.json": inbox("spare", "spare", "mark")}
+	for plan, want := range map[string]map[string]int64{
+		"inbox": {"users": 3, "engines": 1, "degraded": 1, "empty": 1, "below_minimum": 2}, "home": {"users": 3, "engines": 1, "empty": 1, "below_minimum": 2, "fallback": 2},
+	} {
+		_, _, counters := ranked(t, rankd.Options{Plan: plan, Plans: plans, Redis: redis.Addr()}, users)
+		assert.Equal(t, want, counters, plan)
+	}
+}
+
 // The error of a worker says why its engine cannot open.
 func TestAnEngineThatDoesNotOpen(t *testing.T) {
 	config, err := rankdbeam.NewConfig(rankd.Options{Plan: "none"}, rankd.FormatFlat)

@@ -11,7 +11,7 @@ import (
 	"github.com/rankd/rankd/internal/batch"
 )
 
-// Namespace has all counters: users, failed, failed_<class> by class of error, degraded and empty by what answers lack, and engines, which counts the engines that workers have opened.
+// Namespace has all counters: users, failed, failed_<class> by class of error, degraded, empty, below_minimum and fallback by what answers lack, and engines, which counts the engines that workers have opened.
 const Namespace = "rankd"
 
 // Failed is a user that failed: a dead letter. Immutable.
@@ -63,8 +63,8 @@ type rankFn struct {
 
 // counts are the counters of a rankFn. One goroutine.
 type counts struct {
-	users, failed, degraded, empty, engines beam.Counter
-	classes                                 map[string]beam.Counter
+	users, failed, degraded, empty, below, fallback, engines beam.Counter
+	classes                                                  map[string]beam.Counter
 }
 
 // Setup opens the engine of the process, unless another copy has opened it.
@@ -72,6 +72,7 @@ func (f *rankFn) Setup(ctx context.Context) (err error) {
 	f.counts = counts{
 		users: beam.NewCounter(Namespace, "users"), failed: beam.NewCounter(Namespace, "failed"),
 		degraded: beam.NewCounter(Namespace, "degraded"), empty: beam.NewCounter(Namespace, "empty"), engines: beam.NewCounter(Namespace, "engines"),
+		below: beam.NewCounter(Namespace, "below_minimum"), fallback: beam.NewCounter(Namespace, "fallback"),
 		classes: make(map[string]beam.Counter),
 	}
 	f.engine, f.opened, err = acquire(&f.Config)
@@ -122,11 +123,16 @@ func (f *rankFn) next(ctx context.Context, answer func(string), failed func(Fail
 	if p.Err == nil {
 		f.text = p.Answer.AppendJSON(f.text[:0], f.Config.Format)
 		answer(string(f.text[:len(f.text)-1]))
-		if p.Answer.Degraded() {
-			f.counts.degraded.Inc(ctx, 1)
-		}
-		if p.Answer.Len() == 0 {
-			f.counts.empty.Inc(ctx, 1)
+		for _, lack := range [...]struct {
+			is  bool
+			sum beam.Counter
+		}{
+			{p.Answer.Degraded(), f.counts.degraded}, {p.Answer.Len() == 0, f.counts.empty},
+			{p.Answer.BelowMinimum() != nil, f.counts.below}, {p.Answer.Fallback() != nil, f.counts.fallback},
+		} {
+			if lack.is {
+				lack.sum.Inc(ctx, 1)
+			}
 		}
 	} else {
 		class, text := batch.ClassOf(p.Err)

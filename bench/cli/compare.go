@@ -395,14 +395,7 @@ func (o *compareOptions) artifact(engine rankd.Options) (name string, text []byt
 			return err
 		}
 		o.kept = make(map[string]string)
-		for _, read := range info.Resident {
-			text, err := e.Artifact(read)
-			if err != nil {
-				return fmt.Errorf("plan %s reads the rows of plan %s: %w", info.Name, read, err)
-			}
-			o.kept[read] = string(text)
-		}
-		return nil
+		return o.keep(e, info)
 	}
 	if name, text, err = soundPlan(engine, requests); err != nil || o.fanout == 0 {
 		return name, text, err
@@ -414,6 +407,28 @@ func (o *compareOptions) artifact(engine rankd.Options) (name string, text []byt
 		engine.Plan, engine.PlanFile = "", engine.Plan+plan.ArtifactSuffix
 	}
 	return soundPlan(engine, requests)
+}
+
+// keep keeps the plans that a plan needs: those whose rows it reads, and the one that answers in its place.
+func (o *compareOptions) keep(e *rankd.Engine, info *plan.Info) error {
+	for _, name := range append(slices.Clone(info.Resident), info.Fallback()) {
+		if _, ok := o.kept[name]; ok || name == "" {
+			continue
+		}
+		text, err := e.Artifact(name)
+		if err != nil {
+			return fmt.Errorf("plan %s needs plan %s: %w", info.Name, name, err)
+		}
+		o.kept[name] = string(text)
+		needs, err := e.PlanInfo(name)
+		if err == nil {
+			err = o.keep(e, needs)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // soundPlan opens an engine for as long as it takes to know that its plan is sound, and what else the caller checks, if that is not nil. It returns

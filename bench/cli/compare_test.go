@@ -78,6 +78,13 @@ func TestRequestsOfAFile(t *testing.T) {
 	page := artifact("page", `{"node_id": "r", "op": "core::resident", "inputs": [], "params": {"plan": "items"}},
 		{"node_id": "n", "op": "core::vm", "inputs": ["r"], "params": {"expr_id": "e", "out_key": 2001}}`)
 
+	stands := write("stands.plan.json", `{"schema_version": 1, "plan_name": "stands", "outputs": ["n"], "min_rows": [3], "below": "page", "lenient": {"answer_by": "50%"},
+		"capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.min_rows.v1"], "nodes": [{"node_id": "n", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 1}}]}`)
+	standing := &compareOptions{plan: stands, users: "1", chosen: load.Users{Spec: "1"}}
+	_, _, err := standing.artifact(rankd.Options{})
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []string{"page", "items"}, slices.Collect(maps.Keys(standing.kept)), "the plan that answers instead, and what it reads")
+
 	for name, text := range map[string]string{
 		"users.jsonl": `{"user_id": 1, "param_overrides": {"weight": 1}}` + "\n" + `{"user_id": 2}`,
 		"users.txt":   "1\n2\n", "users.csv": "user_id\n1\n2\n",

@@ -42,6 +42,7 @@ func aggregate() task.Spec {
 		KeepsRows: func(n *plan.Node) bool { return n.Params.String("keep") == "all" },
 		Reads:     task.KeyParams("by", "values.column"),
 		Writes:    task.KeyParams("values.out_key"),
+		Across:    true,
 		Prepare:   prepareAggregate,
 		Reference: task.Reference{
 			Text: "Rows with the same values in all columns of `by` are a group. Each of `values` computes one number from the rows of a group, and each row gets that of its group. " +

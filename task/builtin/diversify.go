@@ -70,6 +70,8 @@ func diversify() task.Spec {
 		},
 		Reads:         task.KeyParams("by", "rules.by", "score", "vector"),
 		Writes:        task.KeyParams("out_key"),
+		ChoosesBy:     task.Columns(), // It moves rows, and keeps the best ones.
+		Across:        true,
 		Prepare:       prepareDiversify,
 		ExpensiveNode: func(n *plan.Node) bool { return n.Params.String("method") == "mmr" }, // its time grows with the square of the rows
 		Reference: task.Reference{

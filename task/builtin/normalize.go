@@ -33,6 +33,7 @@ func normalize() task.Spec {
 		Output: task.SameRows,
 		Reads:  task.KeyParams("by"),
 		Writes: task.KeyParams("out_key"),
+		Across: true,
 		Reference: task.Reference{
 			Text: "`min_max` maps the numbers to 0 … 1: (v − least) / (greatest − least). `z_score` is the distance from the mean in standard deviations " +
 				"of all rows (population). `rank` counts from 1, the best row. `reciprocal_rank` is 1 / (k + rank), which adds up well over several lists.\n\n" +

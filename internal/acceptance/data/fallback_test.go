@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/outcome"
 	"github.com/rankd/rankd/internal/testing/enginetest"
+	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -156,6 +158,66 @@ func TestAFallbackHasTheRestOfTheTime(t *testing.T) {
 	})
 }
 
+// TestAFallbackReadsRowsInMemory: of a third plan, which only the fallback needs, also once they are read anew.
+func TestAFallbackReadsRowsInMemory(t *testing.T) {
+	folder := fallbackPlans()
+	for _, name := range []string{"hangs", "late"} { // A reload tries each new plan.
+		delete(folder, name+".plan.json")
+	}
+	folder["items.plan.json"] = fallbackPlan("items", "", fixedRows("a", 6), `["a"]`)
+	folder["spare.plan.json"] = fallbackPlan("spare", "", `{"node_id": "a", "op": "resident", "inputs": [], "params": {"plan": "items"}}`, `["a"]`)
+	for _, chosen := range []string{"", "short"} { // The engine loads all plans of the folder, or what this one needs.
+		enginetest.ForModels(t, rankd.Options{Plans: folder, Plan: chosen}, func(t *testing.T, e *rankd.Engine) {
+			for range 2 {
+				a, err := e.Rank(t.Context(), rankd.Request{Plan: "short", UserID: 1})
+				require.NoError(t, err)
+				assert.Equal(t, "spare", a.Plan)
+				assert.Equal(t, 6, a.Len())
+				_, err = e.Reload(t.Context())
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// TestWhatOnlyTheFallbackNeeds: integers of the request are checked at once, and what its keys need once it runs.
+func TestWhatOnlyTheFallbackNeeds(t *testing.T) {
+	folder, tables := fallbackPlans(), registrytest.BuiltIn()
+	for i, name := range []string{"shop", "size"} {
+		tables.Params += registrytest.Param(9901+i, name, "int", registrytest.Nullable, "context = true")
+	}
+	folder["enough.plan.json"] = fallbackPlan("enough", strings.Replace(standsIn, "spare", "keyed", 1), fixedRows("a", 4), `["a"]`)
+	folder["short.plan.json"] = fallbackPlan("short", strings.Replace(standsIn, "spare", "keyed", 1), fixedRows("a", 2), `["a"]`)
+	folder["keyed.plan.json"] = fallbackPlan("keyed", "", `{"node_id": "a", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "shop:{shop}"}}`, `["a"]`)
+	folder["sizes.plan.json"] = fallbackPlan("sizes", strings.Replace(standsIn, "spare", "sized", 1), fixedRows("a", 4), `["a"]`)
+	folder["sized.plan.json"] = &fstest.MapFile{Data: []byte(`{"schema_version": 1, "plan_name": "sized", 
+		"nodes": [` + fixedRows("a", 9) + `, {"node_id": "b", "op": "take", "inputs": ["a"], "params": {"count": {"param_id": 9902, "max": 9}}}], "outputs": ["b"]}`)}
+	enginetest.ForModels(t, rankd.Options{Plans: folder, Registry: tables.FS()}, func(t *testing.T, e *rankd.Engine) {
+		for _, c := range []struct {
+			plan, context string
+			by, err       string
+		}{
+			{"enough", `{}`, "enough", ""}, {"short", `{"shop": 7}`, "keyed", ""},
+			{"short", `{}`, "", `plan keyed, in place of plan short (output 0 has 2 rows, and the plan wants 3 at least): context member "shop": there is no value`},
+			{"sizes", `{"size": 2}`, "sizes", ""}, {"sizes", `{}`, "", `plan sized, which answers in place of plan sizes if that has too few rows: context member "size"`},
+			{"sizes", `{"size": 10}`, "", `plan sized, which answers in place of plan sizes`},
+		} {
+			r, err := e.ParseRequest([]byte(fmt.Sprintf(`{"user_id": 1, "plan": %q, "context": %s}`, c.plan, c.context)))
+			require.NoError(t, err)
+			a, err := e.Rank(t.Context(), r)
+			if c.err != "" {
+				require.ErrorContains(t, err, c.err)
+				var failed *rankd.Error
+				require.ErrorAs(t, err, &failed)
+				assert.Equal(t, outcome.BadRequest, failed.Class, c)
+				continue
+			}
+			require.NoError(t, err, c)
+			assert.Equal(t, c.by, a.Plan)
+		}
+	})
+}
+
 // TestARequestThatInsistsHasItsOwnPlan: nodes of this plan are required, so that no other one answers.
 func TestARequestThatInsistsHasItsOwnPlan(t *testing.T) {
 	enginetest.ForModels(t, rankd.Options{Plans: fallbackPlans()}, func(t *testing.T, e *rankd.Engine) {
@@ -182,6 +244,7 @@ func TestAFallbackThatCannotAnswerIsRefused(t *testing.T) {
 		"missing":       {"spar", fixedRows("a", 5), `plan short: below: plan spar cannot answer in its place: unknown plan "spar" in `},
 		"an alias":      {"light", fixedRows("a", 5), `plan short: below: plan light cannot answer in its place: that is an alias, and must be a plan: name spare`},
 		"refused":       {"spare", `{"node_id": "a", "op": "fixed", "inputs": []}`, `plan short: below: plan spare cannot answer in its place: `},
+		"other rows":    {"users", fixedRows("a", 5), `plan short: below: plan users cannot answer in its place: the rows of output 0 are "product", and there "user"`},
 		"other outputs": {"shelf", fixedRows("a", 5), `plan short: below: plan shelf cannot answer in its place: the outputs differ: 1 without names, and there home, deals`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +254,18 @@ func TestAFallbackThatCannotAnswerIsRefused(t *testing.T) {
 			if name == "refused" {
 				delete(folder, "aliases.toml")
 			}
-			e := enginetest.Open(t, rankd.Options{Plans: folder})
+			o := rankd.Options{Plans: folder}
+			if name == "other rows" {
+				rows := func(of string) string {
+					return fmt.Sprintf(`{"node_id": "a", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "k", "entity": %q}}`, of)
+				}
+				folder["short.plan.json"] = fallbackPlan("short", strings.Replace(standsIn, "spare", c.below, 1), rows("product"), `["a"]`)
+				folder["users.plan.json"] = fallbackPlan("users", "", rows("user"), `["a"]`)
+				tables := registrytest.BuiltIn().FS()
+				tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"product\"\n[[entity]]\nname = \"user\"\n")}
+				o.Registry = tables
+			}
+			e := enginetest.Open(t, o)
 			for range 2 { // when it is loaded, and when it is looked up
 				_, err := e.Rank(t.Context(), rankd.Request{Plan: "short", UserID: 1})
 				require.ErrorIs(t, err, rankd.ErrInvalidPlan)
@@ -204,7 +278,8 @@ func TestAFallbackThatCannotAnswerIsRefused(t *testing.T) {
 					}
 				}
 			}
-			_, err := rankd.Open(rankd.Options{Plans: folder, Plan: "short"})
+			o.Plan = "short"
+			_, err := rankd.Open(o)
 			require.ErrorContains(t, err, c.want)
 		})
 	}

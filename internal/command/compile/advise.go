@@ -11,7 +11,7 @@ import (
 )
 
 // advise reports, with --advise, the columns that a plan looks up and nobody reads, those that it looks up for rows that it does not keep, and
-// those in its answer that it only computes with. Of a plan that goes on without some node it reports what fails all the same.
+// those in its answer that it only computes with, and outages. All plans are there.
 func (k *checker) advise(path string, g *plan.Graph) {
 	if !k.options.advise {
 		return
@@ -35,9 +35,7 @@ func (k *checker) advise(path string, g *plan.Graph) {
 		d := compiler.Diagnostic{Severity: compiler.Advice, Code: "late-lookup", Message: lateMessage(&late), Hint: lateHint(&late)}
 		k.add(path, late.Node.SourceSpan, d)
 	}
-	for _, o := range g.Outages() {
-		k.add(path, outageSpan(&o, g), compiler.Diagnostic{Severity: compiler.Advice, Code: "outage", Message: outageMessage(&o, g), Hint: outageHint(&o)})
-	}
+	k.outages(path, g)
 	if shown := g.ShownInputs(); len(shown) > 0 {
 		k.add(path, "", compiler.Diagnostic{Severity: compiler.Advice, Code: "shown-input",
 			Message: "the answer shows " + names(shown) + ", with which the plan computes", Hint: "returns: [Key.…] of the plan says which columns go out"})
@@ -65,7 +63,32 @@ func outageSpan(o *plan.Outage, g *plan.Graph) string {
 	return g.Nodes[g.Outputs[o.Short[0].Output]].SourceSpan
 }
 
-func outageMessage(o *plan.Outage, g *plan.Graph) string {
+// outages reports, of a plan that goes on without some node or has a minimum, what fails all the same, and what of the plan that answers in its
+// place.
+func (k *checker) outages(path string, g *plan.Graph) {
+	if !g.Lenient && g.MinRows == nil {
+		return
+	}
+	for _, o := range g.Outages() {
+		message := "by the limits of its sources " + outageCost(&o, g)
+		if o.Endpoint != nil {
+			message = "if the endpoint " + o.Endpoint.Name + " is down or slow, " + outageCost(&o, g)
+		}
+		if below := g.Below.Plan(); below != "" {
+			message += ": plan " + below + " answers"
+			if there := k.plans[below].graph; there != nil {
+				for _, other := range there.Outages() {
+					if other.Endpoint == nil || other.Endpoint == o.Endpoint {
+						message += ", and there " + outageCost(&other, there)
+					}
+				}
+			}
+		}
+		k.add(path, outageSpan(&o, g), compiler.Diagnostic{Severity: compiler.Advice, Code: "outage", Message: message, Hint: outageHint(&o)})
+	}
+}
+
+func outageCost(o *plan.Outage, g *plan.Graph) string {
 	var what []string
 	for _, n := range o.Fatal {
 		what = append(what, fmt.Sprintf("node %q (%s) fails the request", n.ID, n.Op))
@@ -73,11 +96,7 @@ func outageMessage(o *plan.Outage, g *plan.Graph) string {
 	for _, s := range o.Short {
 		what = append(what, fmt.Sprintf("output %s has at most %s, and the plan wants %d", g.OutputName(s.Output), count(s.Rows, "row"), s.MinRows))
 	}
-	instead := ""
-	if g.Below.Plan() != "" {
-		instead = ": plan " + g.Below.Plan() + " answers"
-	}
-	return fmt.Sprintf("if the endpoint %s is down or slow, %s%s", o.Endpoint.Name, strings.Join(what, ", and "), instead)
+	return strings.Join(what, ", and ")
 }
 
 func outageHint(o *plan.Outage) string {

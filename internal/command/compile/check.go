@@ -49,6 +49,9 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 	}
 	k.residents()
 	k.fallbacks()
+	for _, name := range slices.Sorted(maps.Keys(k.plans)) {
+		k.advise(k.plans[name].path, k.plans[name].graph)
+	}
 	for _, folder := range [...]string{dir, o.output} {
 		k.report.checkAliases(folder, func(name string) bool { _, ok := k.plans[name]; return ok })
 	}
@@ -152,7 +155,6 @@ func (k *checker) others(folder string) error {
 func (k *checker) graph(path string, g *plan.Graph) {
 	k.plans[g.Name] = checked{path, g}
 	k.columns(path, g)
-	k.advise(path, g)
 }
 
 // residents reports nodes that read the rows of a plan which the engine cannot keep, or that the folder does not have.
