@@ -277,7 +277,65 @@ func (f *function) begins(parameters *ast.ParameterList) (text string) {
 	for _, name := range rests(parameters) {
 		text += call("born") + name + ");"
 	}
+	for _, d := range constantDefaults(parameters) {
+		text += fmt.Sprintf("%s%s, %d, %q);", call("given"), d.variable, d.at, d.member)
+	}
 	return text
+}
+
+// namedDefault is a default of a parameter, or of a member that a pattern takes from an object.
+type namedDefault struct {
+	variable string // that gets the value
+	member   string // of the object; "" for a parameter
+	at       int    // offset of the default
+	value    ast.Expression
+}
+
+// memberDefaults returns the defaults of the members that an object pattern names.
+func memberDefaults(target ast.Node) (all []namedDefault) {
+	pattern, ok := target.(*ast.ObjectPattern)
+	if !ok {
+		return nil
+	}
+	add := func(member string, variable, value ast.Expression) {
+		if name, ok := variable.(*ast.Identifier); ok && value != nil {
+			all = append(all, namedDefault{name.Name.String(), member, offset(value.Idx0()), value})
+		}
+	}
+	for _, property := range pattern.Properties {
+		switch p := property.(type) {
+		case *ast.PropertyShort:
+			add(p.Name.Name.String(), &p.Name, p.Initializer)
+		case *ast.PropertyKeyed:
+			member, isText := p.Key.(*ast.StringLiteral)
+			if assign, ok := p.Value.(*ast.AssignExpression); ok && isText && !p.Computed {
+				add(member.Value.String(), assign.Left, assign.Right)
+			}
+		}
+	}
+	return all
+}
+
+// constantDefaults returns the defaults of parameters that are no token: where a variable has one, its default has not applied.
+func constantDefaults(parameters *ast.ParameterList) (all []namedDefault) {
+	for _, b := range parameters.List {
+		if name, ok := b.Target.(*ast.Identifier); ok && b.Initializer != nil {
+			all = append(all, namedDefault{name.Name.String(), "", offset(b.Initializer.Idx0()), b.Initializer})
+		}
+		all = append(all, memberDefaults(b.Target)...)
+	}
+	return slices.DeleteFunc(all, func(d namedDefault) bool { return !isConstant(d.value) })
+}
+
+// isConstant reports whether an expression has one value, which is no token, wherever it stands.
+func isConstant(e ast.Expression) bool {
+	switch e := e.(type) {
+	case *ast.NumberLiteral, *ast.StringLiteral, *ast.BooleanLiteral, *ast.NullLiteral, *ast.ObjectLiteral, *ast.ArrayLiteral:
+		return true
+	case *ast.UnaryExpression:
+		return isConstant(e.Operand)
+	}
+	return false
 }
 
 // arrow walks an arrow function. An expression becomes a block if something stands before it.

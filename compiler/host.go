@@ -50,7 +50,7 @@ func (h *host) install() error {
 		"isToken": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(tokenOf(c.Argument(0)) != nil) },
 		"infix":   h.infix, "prefix": h.prefix, "test": h.test, "choose": h.choose, "value": h.value, "each": h.each,
 		"resolve": h.resolve, "look": h.look, "replaceAdder": h.replaceAdder, "condition": h.condition, "changed": h.changed, "refuse": h.refuse, "forgets": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(forgets(c.Argument(0).String())) },
-		"fixed": h.fixed, "quiet": h.quiet, "halves": func(c goja.FunctionCall) goja.Value {
+		"given": h.given, "defaults": h.defaults, "asked": h.asked, "varies": h.varies, "isSet": h.isSet, "fixed": h.fixed, "quiet": h.quiet, "halves": func(c goja.FunctionCall) goja.Value {
 			return h.vm.ToValue(halves(c.Argument(0).ToString().(goja.String)))
 		},
 		"builtIn": func(c goja.FunctionCall) goja.Value {
@@ -195,11 +195,12 @@ func (c *callSite) option(name string, value bool) int {
 // members is an object with names that are looked up, such as Key. It implements
 // goja.DynamicObject. One goroutine at a time.
 type members struct {
-	host *host
-	name string
-	get  func(string) goja.Value // nil: the name does not exist
-	all  func() []string
-	miss string // code of the error for an unknown name
+	host   *host
+	name   string
+	get    func(string) goja.Value // nil: the name does not exist
+	all    func() []string
+	miss   string // code of the error for an unknown name
+	tokens bool   // the members are tokens: Key and P
 }
 
 func (h *host) members(name string, values map[string]func(goja.FunctionCall) goja.Value) goja.Value {
@@ -220,7 +221,7 @@ func (h *host) members(name string, values map[string]func(goja.FunctionCall) go
 // tokens is an object of tokens, each made on first use, so that Key.id === Key.id.
 func (h *host) tokens(name, miss string, all []string, token func(i int) *value) *members {
 	made := make(map[string]goja.Value)
-	return &members{host: h, name: name, miss: miss, all: func() []string { return all }, get: func(name string) goja.Value {
+	return &members{host: h, name: name, miss: miss, tokens: true, all: func() []string { return all }, get: func(name string) goja.Value {
 		if i := slices.Index(all, name); i >= 0 && made[name] == nil {
 			made[name] = h.make(token(i))
 		}
@@ -234,7 +235,7 @@ func (m *members) Get(name string) goja.Value {
 		return v
 	}
 	switch name {
-	case "then", "toJSON", "constructor", "toString", "valueOf":
+	case "then", "toJSON", "constructor", "toString", "valueOf", "__esModule":
 		return nil
 	}
 	hint := m.hint(name)
@@ -281,8 +282,14 @@ func (m *members) Has(name string) bool { return slices.Contains(m.all(), name) 
 // Delete implements goja.DynamicObject.
 func (m *members) Delete(string) bool { return false }
 
-// Keys implements goja.DynamicObject.
-func (m *members) Keys() []string { return m.all() }
+// Keys implements goja.DynamicObject. In { a: 1, ...P } the members of P would be there, whether a request has them or not.
+func (m *members) Keys() []string {
+	if m.tokens {
+		m.host.u.failAt(m.host.u.here(), "look", fmt.Sprintf("a list of members looks at %s, whose values are there only when the plan runs", m.name),
+			fmt.Sprintf("name each: { a: %s.a ?? 1 }", m.name))
+	}
+	return m.all()
+}
 
 // endpoint is EP.redis.name. It implements goja.DynamicObject.
 type endpoint struct {

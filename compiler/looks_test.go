@@ -98,6 +98,18 @@ func TestLooks(t *testing.T) {
 		`new Set([1, 2]).intersection({ size: 3, has: () => Key.id > 5, keys: () => [1].values() } as any).size == 1`, `Array.from({ length: Key.id } as any).length == 2`,
 		`(() => { const o = Object.create(null); o.valueOf = () => Key.id; o.toString = () => "5"; return o == 5; })()`, `+{ __proto__: null, valueOf: () => Key.id, toString: () => "5" } == 5`,
 		`Math.max({ __proto__: null, valueOf: () => Key.id, toString: () => "5" } as any, 1) == 5`, "`${{ __proto__: null, toString: () => Key.country, valueOf: () => 5 }}` == `5`",
+		// A default, in and a list of members ask whether a request or a row has it.
+		`(({ weight = 2 }: any) => weight)(P) > 1`, `(() => { const { weight = 2 } = P as any; return weight > 1; })()`, `(() => { const { weight: w = 2 } = P as any; return w > 1; })()`,
+		`(() => { let w: any; ({ weight: w = [2][0] } = P as any); return w > 1; })()`, `((w: any = 2) => w > 1)(P.weight)`, `(function (w: any = -2) { return w > 1 })(P.weight)`,
+		`(() => { class A { w: any; constructor(w: any = 2) { this.w = w } } return new A(P.weight).w > 1; })()`, `(() => { const { country = "US" } = Key as any; return country == "US"; })()`,
+		`(({ country = "US" }: any) => country == "US")(Key)`, `"weight" in P`, `"country" in Key`, `({ weight: 1, ...P } as any).weight > 1`, `(Object.assign({ weight: 1 }, P) as any).weight > 1`,
+		`Object.keys(P).length == 1`, `(() => { const { weight, ...rest } = P as any; return rest.a == 1; })()`, `(() => { let n = 0; for (const k in Key) n++; return n > 1; })()`,
+		// Whoever lists a set sees which members are equal.
+		`[...new Set([Key.id, Key.id * Key.id])].length == 2`, `Array.from(new Set([Key.id, Key.score * 1])).length == 2`, `[...new Set([Key.id * 2, 1])].length == 2`, `[...new Set([P.weight, P.weight * 1])].length == 2`,
+		`(() => { let n = 0; for (const k of new Set([Key.id, Key.id + 1])) n++; return n == 2; })()`, `(() => { let n = 0; new Set([Key.id, Key.id + 1]).forEach(() => n++); return n == 2; })()`,
+		`new Set([Key.id, Key.id + 1]).entries().next().value![0] == 1`, `new Map(new Set([Key.id, Key.id + 1]) as any).size == 2`, `new Set([Key.id, Key.id + 1]).keys().next().value == 1`,
+		// JavaScript would see the elements of a set of texts, and no bool is a number.
+		`([] as any[]).concat(Key.tags).length == 1`, `[Key.tags].flat().length == 1`, `[[Key.tags]].flat(2).length == 1`, `[1].flatMap(() => Key.tags as any).length == 1`, `Key.pinned === 1 as any`, `Key.pinned !== Key.id as any`,
 		`(() => { let n = 0; Key.id > 5 ? n++ : 0; return n == 0; })()`, `(() => { const a = []; Key.id > 5 && a.push(1); return a.length == 0; })()`,
 	} {
 		a := compileText(t, planOf("filter", "pred", []string{text}))
@@ -114,6 +126,9 @@ func TestCarries(t *testing.T) {
 		{`new Map([["x", Key.id]]).get("x")! > 1`, `Key.id > 1`}, {`Object.entries({ a: Key.id })[0][1] > 1`, `Key.id > 1`},
 		{`((...keys: any[]) => Math.max(...[...keys]))(Key.id, Key.score) > 1`, `Math.max(Key.id, Key.score) > 1`},
 		{`[...new Set([Key.id, Key.score])].reduce((a: any, b: any) => a + b) > 1`, `Key.id + Key.score > 1`},
+		{`((k: any = Key.id, n: any = 2, w: any = P.weight) => k * n * w)() > 1`, `Key.id * 2 * P.weight > 1`}, {`((k: any = 1) => k)(Key.score) > 1`, `Key.score > 1`}, {`(({ k = 1, id = 2 }: any) => k * id)({ k: Key.score }) > 1`, `Key.score * 2 > 1`},
+		{`[...new Set([Key.id, Key.score, Key.id])].length == 2 && Key.id > 1`, `true && Key.id > 1`}, {`[...new Set([Key.id * 2])][0]! > 1`, `Key.id * 2 > 1`}, {`("nothing" in P || "id" in Key) && Key.id > 1`, `true && Key.id > 1`},
+		{`[[Key.tags]].flat()[0]!.includes("a")`, `Key.tags.includes("a")`}, {`Key.pinned == 1 as any`, `Key.pinned == (1 as any)`}, {`Key.pinned === true`, `Key.pinned == true`}, {`(({ id = 3 } = Key as any) => id)() > 1`, `Key.id > 1`},
 		{`Object.values({ ...{ a: Key.id }, b: Key.score })[1] > 1`, `Key.score > 1`}, {`Object.fromEntries([["a", Key.id]]).a > 1`, `Key.id > 1`},
 		{`(({ a, ...rest }: any) => rest.b)({ a: 1, b: Key.id }) > 1`, `Key.id > 1`}, {`[[Key.id], [Key.score]].flat().at(-1)! > 1`, `Key.score > 1`},
 		{`Object.freeze([Key.id]).slice().reverse().concat([Key.score])[1] > 1`, `Key.score > 1`}, {`Array.from({ length: 2 }, (_, i) => [Key.id, Key.score][i])[1] > 1`, `Key.score > 1`},

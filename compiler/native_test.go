@@ -659,7 +659,7 @@ func (w *nativeWriter) infix(o *expr.Operator, operator string, x []written, tre
 			}
 		}
 		written := operator
-		if o.Cmp == "==" || o.Cmp == "!=" {
+		if (o.Cmp == "==" || o.Cmp == "!=") && w.isBool(x[0].tree) == w.isBool(x[1].tree) { // by === no bool is a number
 			written += pickOf(w.rng, "", "=")
 		}
 		first, second := w.in(a, left), w.in(b, right)

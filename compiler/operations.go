@@ -47,6 +47,9 @@ func (h *host) join(a, b goja.Value, at int) goja.Value {
 // between applies an operator of the table to operands around it.
 func (h *host) between(o *expr.Operator, written string, a, b goja.Value, at int) goja.Value {
 	if o.Cmp == "==" || o.Cmp == "!=" {
+		if h.strict(written, a, b, at) {
+			return h.broken
+		}
 		if v, done := h.equality(o, a, b, at); done {
 			return v
 		}
@@ -56,6 +59,20 @@ func (h *host) between(o *expr.Operator, written string, a, b goja.Value, at int
 		return h.broken
 	}
 	return h.combine(o, "operator "+written, []goja.Value{a, b}, []int{at, at}, at)
+}
+
+// strict reports a comparison by === or !== of a bool and a number, which are never the same in JavaScript.
+func (h *host) strict(written string, a, b goja.Value, at int) bool {
+	if len(written) != len("===") {
+		return false
+	}
+	for _, side := range [2][2]goja.Value{{a, b}, {b, a}} {
+		if t, other := tokenOf(side[0]), tokenOf(side[1]); t != nil && t.truth && (goja.IsNumber(side[1]) || other != nil && other.kind == number && !other.truth) {
+			h.u.failAt(at, "type", fmt.Sprintf("%s is true or false, and no number is, by %s", t.describe(), written), "write "+short(t)+" "+written+" true")
+			return true
+		}
+	}
+	return false
 }
 
 // equality handles what == and != mean besides the comparison of numbers: null tests, strings and bools.
@@ -389,6 +406,58 @@ func (h *host) value(c goja.FunctionCall) goja.Value {
 	return goja.Undefined()
 }
 
+// mayLack reports whether a token is a member of Key or P that is null in some row or request. JavaScript takes it to be there.
+func (v *value) mayLack() bool {
+	return v.param != nil && v.param.Default == nil || v.key != nil && v.key.Nullable
+}
+
+// given handles a token that a parameter has which JavaScript's default is not for. c has the token, the offset of the default, and the
+// member that the token was of, if it was one. A function may be called with a key, whatever its default: it is then given.
+func (h *host) given(c goja.FunctionCall) goja.Value {
+	t, at, member := tokenOf(c.Argument(0)), int(c.Argument(1).ToInteger()), c.Argument(2).String()
+	if t.mayLack() && (t.param != nil || t.name == "Key."+member) {
+		h.lookAt("a default", t, at)
+	}
+	return goja.Undefined()
+}
+
+// defaults handles a pattern that takes members with defaults from an object. c has the object, and the names and offsets of those.
+func (h *host) defaults(c goja.FunctionCall) goja.Value {
+	m, ok := export[*members](c.Argument(0))
+	if !ok || !m.tokens {
+		return goja.Undefined()
+	}
+	list := c.Argument(1).ToObject(h.vm)
+	for i := 0; i < int(list.Get("length").ToInteger()); i += 2 {
+		if t := tokenOf(m.get(list.Get(itoa(i)).String())); t != nil && t.mayLack() {
+			h.lookAt("a default", t, int(list.Get(itoa(i+1)).ToInteger()))
+		}
+	}
+	return goja.Undefined()
+}
+
+// asked handles the operator in: c has the name and the object.
+func (h *host) asked(c goja.FunctionCall) goja.Value {
+	if m, ok := export[*members](c.Argument(1)); ok && m.tokens {
+		if t := tokenOf(m.get(c.Argument(0).String())); t != nil && t.mayLack() {
+			h.lookAt("operator in", t, h.u.here())
+		}
+	}
+	return goja.Undefined()
+}
+
+// varies reports whether a token is a value, equal to another one in some rows, and neither the name of a key nor rows.
+func (h *host) varies(c goja.FunctionCall) goja.Value {
+	t := tokenOf(c.Argument(0))
+	return h.vm.ToValue(t.key == nil && t.kind != broken)
+}
+
+// isSet reports whether a token is a set: elsewhere JavaScript would see its elements.
+func (h *host) isSet(c goja.FunctionCall) goja.Value {
+	t := tokenOf(c.Argument(0))
+	return h.vm.ToValue(t != nil && t.kind == set)
+}
+
 // each handles a token that plan code loops over.
 func (h *host) each(c goja.FunctionCall) goja.Value {
 	h.iterate(c.Argument(0), int(c.Argument(1).ToInteger()))
@@ -413,11 +482,13 @@ var looks = map[string]string{
 	"an iterator": "the iterator says true or false", "Object.is": "write ==", "Boolean": "write the predicate itself, or x != 0",
 	"Array.prototype.indexOf": `write ["US", "CA"].includes(Key.country)`, "Array.prototype.lastIndexOf": `write ["US", "CA"].includes(Key.country)`,
 	"Array.prototype.includes": "write Key.a == x || Key.b == x", "Set.prototype.has": "write Key.a == x || Key.b == x",
+	"Set.prototype.values": alikeHint, "Set.prototype.entries": alikeHint, "Set.prototype.forEach": alikeHint,
 	"Map.prototype.get": tableHint, "Map.prototype.has": tableHint, "Map.prototype.set": tableHint, "JSON.stringify": "a template writes values of a row: `${Key.title}!`",
 }
 
 const (
 	typeHint  = "the registry says which type it has; x == null tests whether it is missing"
+	alikeHint = "hold values in an array; a set of keys, such as new Set([Key.a, Key.b]), may be listed"
 	tableHint = "write table(Key.category, { shoes: 2, hats: 3 }, 1)"
 )
 
@@ -447,10 +518,21 @@ func (h *host) lookAt(what string, t *value, at int) {
 		seen = t.describe() + ", which"
 	}
 	hint := looks[what]
+	if (what == "a default" || what == "operator in") && t != nil {
+		hint = "write " + orElse(t)
+	}
 	if hint == "" {
 		hint = "plan code may hold it in arrays and objects and pass it on, and cannot look at it"
 	}
 	h.u.failAt(at, "look", fmt.Sprintf("%s looks at %s has a value only when the plan runs", what, seen), hint)
+}
+
+// orElse writes what a token is where it is null.
+func orElse(t *value) string {
+	if t.kind == number && !t.truth || t.kind.isText() {
+		return short(t) + " ?? x, or " + short(t) + " != null"
+	}
+	return short(t) + " != null"
 }
 
 // replaceAdder replaces the method by which a collection takes a member, which JavaScript's constructor calls, too. The

@@ -58,7 +58,7 @@
     "<=": (a, b) => a <= b,
     ">": (a, b) => a > b,
     ">=": (a, b) => a >= b,
-    "in": (a, b) => a in b,
+    "in": (a, b) => (host.asked(a, b), a in b),
   };
   const plainPrefix = {
     "-": (a) => -a,
@@ -272,7 +272,18 @@
       },
     }).method);
   }
-  guard("Array.prototype", Array.prototype, ["concat"], 0, Infinity, (self, args) => first([self, ...args].map((v) => option(v, Symbol.isConcatSpreadable))));
+  guard("Array.prototype", Array.prototype, ["concat"], 0, Infinity, (self, args) => first([self, ...args].map((v) => option(v, Symbol.isConcatSpreadable))) ?? args.find((v) => host.isSet(v)));
+  // Of a list JavaScript takes the elements.
+  const listIn = (v, depth) => (isArray(v) && depth >= 0 ? v.map((x) => listIn(x, depth - 1)).find((x) => x !== undefined) : depth >= 0 && host.isSet(v) ? v : undefined);
+  guard("Array.prototype", Array.prototype, ["flat"], 0, 0, (self, args) => listIn(self, args[0] === undefined ? 1 : +args[0]));
+  replace(Array.prototype, "flatMap", (original) => ({
+    flatMap(f, self) {
+      return apply(original, this, typeof f !== "function" ? [f, self] : [function (...args) {
+        const v = apply(f, this, args), seen = listIn(v, 0);
+        return seen === undefined ? v : host.look("Array.prototype.flatMap", seen);
+      }, self]);
+    },
+  }).flatMap);
   guard("Array", Array, ["isArray"]);
   for (const made of [Number, Boolean, BigInt, planSymbol]) {
     guard(made.name, made, all(made).filter((name) => made[name] !== globalThis[name]));
@@ -488,6 +499,11 @@
     mine(map);
     if (token(key)) host.look("Map.prototype.set", key);
   });
+  // Whoever lists a set sees which of its members are equal. Keys are told apart by their names.
+  const alike = (set) => {
+    if (!holdsTokens(set) || apply(size.get, set, []) < 2) return undefined;
+    for (const v of born(apply(values.value, set, []))) if (token(v) && host.varies(v)) return v;
+  };
   const inSet = (set, args) => {
     for (const v of [set, ...args]) {
       if (holdsTokens(v)) for (const member of born(apply(values.value, v, []))) if (token(member)) return member;
@@ -510,6 +526,8 @@
     }).method);
   }
   guard("Set.prototype", Set.prototype, all(Set.prototype).filter((name) => !["add", "has", "clear", "values", "keys", "entries", "forEach"].includes(name)), 0, 0, inSet);
+  guard("Set.prototype", Set.prototype, ["values", "entries", "forEach"], 0, Infinity, alike);
+  for (const name of ["keys", planIterator]) define(Set.prototype, name, describe(Set.prototype, "values"));
   guard("Map.prototype", Map.prototype, ["get", "has", "delete"]);
   guard("WeakMap.prototype", WeakMap.prototype, ["set"], 1, 2);
   guard("WeakMap.prototype", WeakMap.prototype, ["get", "has", "delete"]);
@@ -930,6 +948,11 @@
         return value;
       },
       value: (a, site) => (token(a) ? host.value(a, site) : a),
+      given: (a, at, member) => { if (token(a)) host.given(a, at, member); },
+      defaults: (a, ...members) => {
+        if (isObject(a) && !token(a)) host.defaults(a, members);
+        return a;
+      },
       each: (a, site) => (token(a) ? host.each(a, site) : (settled(a), a)),
       pattern,
       constructed,

@@ -360,7 +360,10 @@ func (r *rewriter) targets(target ast.Expression) {
 // bindings walks a declaration, behind which the lists and objects of ...rest are born.
 func (r *rewriter) bindings(list []*ast.Binding) {
 	for _, binding := range list {
-		r.walk(binding)
+		r.walk(binding.Target)
+		if binding.Initializer != nil {
+			r.source(binding.Target, binding.Initializer)
+		}
 		if binding.Initializer == nil || r.in() == nil {
 			continue
 		}
@@ -369,6 +372,23 @@ func (r *rewriter) bindings(list []*ast.Binding) {
 			r.insert(r.enclosed(binding.Initializer).to, ", %sr%d = %s%s)", hostName, r.functions, call("born"), name)
 		}
 	}
+}
+
+// source walks what a pattern takes its values from. The host sees of which members the pattern has defaults.
+func (r *rewriter) source(target ast.Node, e ast.Expression) {
+	defaults := memberDefaults(target)
+	if defaults == nil {
+		r.walk(e)
+		return
+	}
+	s := r.extent(e)
+	r.insert(s.from, "%s(", call("defaults"))
+	r.walk(e)
+	r.insert(s.to, ")")
+	for _, d := range defaults {
+		r.insert(s.to, ", %q, %d", d.member, d.at)
+	}
+	r.insert(s.to, ")")
 }
 
 // statements marks where each statement of a list begins to run, so that a plan that has to be
@@ -567,7 +587,8 @@ func (r *rewriter) assign(n *ast.AssignExpression, questions []string) {
 			r.put(target, n.Right)
 			return
 		}
-		r.parts(n)
+		r.walk(n.Left)
+		r.source(n.Left, n.Right)
 		return
 	}
 	written := n.Operator.String()

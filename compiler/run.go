@@ -182,7 +182,7 @@ var notDefined = regexp.MustCompile(`^ReferenceError: (\S+) is not defined$`)
 
 // absent are names that scripts elsewhere have, with the reasons why plans do not have them.
 var absent = map[string]string{
-	"Date": noClock, "performance": noClock, "setTimeout": noTimers, "setInterval": noTimers, "setImmediate": noTimers,
+	"Date": "write now() for the time of the request and age(x) for the seconds since x; a date is a number of seconds since 1970", "performance": noClock, "setTimeout": noTimers, "setInterval": noTimers, "setImmediate": noTimers,
 	"queueMicrotask": noTimers, "fetch": noReach, "XMLHttpRequest": noReach, "WebSocket": noReach, "process": noReach,
 	"require": noReach, "module": noReach, "Deno": noReach, "Bun": noReach, "Buffer": noReach, "window": noReach, "document": noReach,
 	"eval": noEval, "Function": noEval, "console": "plans have no output; throw new Error(text) stops with a text",

@@ -339,6 +339,10 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 		return nil
 	}
 	switch {
+	case what == "operator ??" || what == "coalesce":
+		if _, ok := boolean(v); ok {
+			hint = "write x == null || x for x ?? true, and x != null && x for x ?? false"
+		}
 	case goja.IsNull(v):
 		hint = "arithmetic with null gives null in every row; coalesce(x, 0) replaces nulls"
 	case goja.IsUndefined(v):
@@ -376,7 +380,9 @@ func (h *host) wrongKind(t *value, want kind, at int, what string) {
 	case want == predicate && t.kind == number:
 		hint = "compare it: " + short(t) + " != 0"
 	case want == number && t.kind == predicate:
-		hint = "filter by the predicate instead"
+		hint = "write p ? 1 : 0 for it, or filter by it; a < x < b is a < x && x < b"
+	case want == predicate && t.kind.isText():
+		hint = "compare it: " + short(t) + ` != ""; for a || b of strings write a ?? b`
 	case t.kind == text:
 		hint = "strings are for " + short(t) + " == \"US\", .in([\"US\", \"CA\"]) and regex(" + short(t) + ", \"^U\")"
 	case t.kind == madeText:
