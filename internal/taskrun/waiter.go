@@ -51,7 +51,7 @@ type NoWaiter struct{}
 // The errors of NoWaiter.
 var (
 	ErrNoIO        = errors.New("a task that asks Redis or a service must have Place Waits or OnLoop: the CPU pool does no I/O")
-	ErrMustNotWait = errors.New("Ask, Make, and a task whose Spec has Inline or Cheap must not wait: the loop may run them, and would wait with them")
+	ErrMustNotWait = errors.New("a task whose Spec has Inline or Cheap, and Ask and Make of a reader, must not wait: the loop may run them, and would wait with them")
 )
 
 // NewBatch implements Waiter.
