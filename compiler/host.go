@@ -50,7 +50,7 @@ func (h *host) install() error {
 		"isToken": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(tokenOf(c.Argument(0)) != nil) },
 		"infix":   h.infix, "prefix": h.prefix, "test": h.test, "choose": h.choose, "value": h.value, "each": h.each,
 		"resolve": h.resolve, "look": h.look, "replaceAdder": h.replaceAdder, "condition": h.condition, "changed": h.changed, "refuse": h.refuse, "forgets": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(forgets(c.Argument(0).String())) },
-		"given": h.given, "defaults": h.defaults, "asked": h.asked, "varies": h.varies, "isSet": h.isSet, "fixed": h.fixed, "quiet": h.quiet, "halves": func(c goja.FunctionCall) goja.Value {
+		"given": h.given, "asks": h.asks, "varies": h.varies, "isSet": h.isSet, "fixed": h.fixed, "quiet": h.quiet, "halves": func(c goja.FunctionCall) goja.Value {
 			return h.vm.ToValue(halves(c.Argument(0).ToString().(goja.String)))
 		},
 		"builtIn": func(c goja.FunctionCall) goja.Value {
@@ -276,8 +276,18 @@ func (m *members) hint(name string) string {
 // Set implements goja.DynamicObject.
 func (m *members) Set(string, goja.Value) bool { return m.host.refuseSet(m.name) }
 
-// Has implements goja.DynamicObject.
-func (m *members) Has(name string) bool { return slices.Contains(m.all(), name) }
+// Has implements goja.DynamicObject. Who asks for a member of P gets the same answer for all requests.
+func (m *members) Has(name string) bool {
+	if !slices.Contains(m.all(), name) {
+		return false
+	}
+	if m.tokens {
+		if t := tokenOf(m.get(name)); t.mayLack() {
+			m.host.lookAt(isThere, t, m.host.u.here())
+		}
+	}
+	return true
+}
 
 // Delete implements goja.DynamicObject.
 func (m *members) Delete(string) bool { return false }

@@ -102,7 +102,9 @@ func TestLooks(t *testing.T) {
 		`(({ weight = 2 }: any) => weight)(P) > 1`, `(() => { const { weight = 2 } = P as any; return weight > 1; })()`, `(() => { const { weight: w = 2 } = P as any; return w > 1; })()`,
 		`(() => { let w: any; ({ weight: w = [2][0] } = P as any); return w > 1; })()`, `((w: any = 2) => w > 1)(P.weight)`, `(function (w: any = -2) { return w > 1 })(P.weight)`,
 		`(() => { class A { w: any; constructor(w: any = 2) { this.w = w } } return new A(P.weight).w > 1; })()`, `(() => { const { country = "US" } = Key as any; return country == "US"; })()`,
-		`(({ country = "US" }: any) => country == "US")(Key)`, `"weight" in P`, `"country" in Key`, `({ weight: 1, ...P } as any).weight > 1`, `(Object.assign({ weight: 1 }, P) as any).weight > 1`,
+		`(({ country = "US" }: any) => country == "US")(Key)`, `"weight" in P`, `Object.hasOwn(P, "weight")`, `Reflect.has(P, "weight")`, `Object.getOwnPropertyDescriptor(P, "weight") != null`,
+		`Object.getOwnPropertyNames(P).length == 1`, `Reflect.ownKeys(Key).length == 1`, `Object.entries(P).length == 1`, `Object.values(Key).length == 1`,
+		`"country" in Key`, `({ weight: 1, ...P } as any).weight > 1`, `(Object.assign({ weight: 1 }, P) as any).weight > 1`,
 		`Object.keys(P).length == 1`, `(() => { const { weight, ...rest } = P as any; return rest.a == 1; })()`, `(() => { let n = 0; for (const k in Key) n++; return n > 1; })()`,
 		// Whoever lists a set sees which members are equal.
 		`[...new Set([Key.id, Key.id * Key.id])].length == 2`, `Array.from(new Set([Key.id, Key.score * 1])).length == 2`, `[...new Set([Key.id * 2, 1])].length == 2`, `[...new Set([P.weight, P.weight * 1])].length == 2`,

@@ -421,26 +421,24 @@ func (h *host) given(c goja.FunctionCall) goja.Value {
 	return goja.Undefined()
 }
 
-// defaults handles a pattern that takes members with defaults from an object. c has the object, and the names and offsets of those.
-func (h *host) defaults(c goja.FunctionCall) goja.Value {
+// asks handles what asks an object whether members are there: a pattern with defaults, or another way. c has the object, the names and
+// offsets of the members, and whether it is another way.
+func (h *host) asks(c goja.FunctionCall) goja.Value {
 	m, ok := export[*members](c.Argument(0))
 	if !ok || !m.tokens {
 		return goja.Undefined()
 	}
-	list := c.Argument(1).ToObject(h.vm)
+	what, list := "a default", c.Argument(1).ToObject(h.vm)
+	if c.Argument(2).ToBoolean() {
+		what = isThere
+	}
 	for i := 0; i < int(list.Get("length").ToInteger()); i += 2 {
 		if t := tokenOf(m.get(list.Get(itoa(i)).String())); t != nil && t.mayLack() {
-			h.lookAt("a default", t, int(list.Get(itoa(i+1)).ToInteger()))
-		}
-	}
-	return goja.Undefined()
-}
-
-// asked handles the operator in: c has the name and the object.
-func (h *host) asked(c goja.FunctionCall) goja.Value {
-	if m, ok := export[*members](c.Argument(1)); ok && m.tokens {
-		if t := tokenOf(m.get(c.Argument(0).String())); t != nil && t.mayLack() {
-			h.lookAt("operator in", t, h.u.here())
+			at := int(list.Get(itoa(i + 1)).ToInteger())
+			if at < 0 {
+				at = h.u.here()
+			}
+			h.lookAt(what, t, at)
 		}
 	}
 	return goja.Undefined()
@@ -487,6 +485,7 @@ var looks = map[string]string{
 }
 
 const (
+	isThere   = "a question whether it is there"
 	typeHint  = "the registry says which type it has; x == null tests whether it is missing"
 	alikeHint = "hold values in an array; a set of keys, such as new Set([Key.a, Key.b]), may be listed"
 	tableHint = "write table(Key.category, { shoes: 2, hats: 3 }, 1)"
@@ -518,7 +517,7 @@ func (h *host) lookAt(what string, t *value, at int) {
 		seen = t.describe() + ", which"
 	}
 	hint := looks[what]
-	if (what == "a default" || what == "operator in") && t != nil {
+	if (what == "a default" || what == isThere) && t != nil {
 		hint = "write " + orElse(t)
 	}
 	if hint == "" {

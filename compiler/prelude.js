@@ -58,7 +58,7 @@
     "<=": (a, b) => a <= b,
     ">": (a, b) => a > b,
     ">=": (a, b) => a >= b,
-    "in": (a, b) => (host.asked(a, b), a in b),
+    "in": (a, b) => a in b,
   };
   const plainPrefix = {
     "-": (a) => -a,
@@ -813,10 +813,11 @@
     if (!isObject(v) || token(v) || apply(getBirth, targets, [v]) !== undefined || describe(v, "__esModule") === undefined) return;
     for (const n of name === undefined ? Object.getOwnPropertyNames(v) : [name]) v[n];
   };
-  for (const [object, name] of [[Object, "keys"], [Object, "hasOwn"], [Reflect, "getOwnPropertyDescriptor"]]) {
+  for (const [object, name] of [[Object, "keys"], [Object, "hasOwn"], [Object, "getOwnPropertyDescriptor"], [Reflect, "getOwnPropertyDescriptor"]]) {
     replace(object, name, (original) => ({
       method(v, ...more) {
-        settled(v, name === "keys" ? undefined : more[0]);
+        if (name === "getOwnPropertyDescriptor" && isObject(v) && !token(v)) host.asks(v, [more[0], -1], true);
+        if (object !== Object || name !== "getOwnPropertyDescriptor") settled(v, name === "keys" ? undefined : more[0]); // Modules are linked by that one.
         return apply(original, object, [v, ...more]);
       },
     }).method);
@@ -950,7 +951,7 @@
       value: (a, site) => (token(a) ? host.value(a, site) : a),
       given: (a, at, member) => { if (token(a)) host.given(a, at, member); },
       defaults: (a, ...members) => {
-        if (isObject(a) && !token(a)) host.defaults(a, members);
+        if (isObject(a) && !token(a)) host.asks(a, members, false);
         return a;
       },
       each: (a, site) => (token(a) ? host.each(a, site) : (settled(a), a)),
