@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 
 // world is the pages of an engine with demo data.
 type world struct {
+	engine   *rankd.Engine
 	t        *testing.T
 	service  *serve.Service
 	registry *prometheus.Registry
@@ -53,7 +54,7 @@ func openAdmin(t *testing.T, o rankd.Options) *world {
 	e, err := rankd.Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Close()) })
-	w := &world{t: t, registry: prometheus.NewRegistry()}
+	w := &world{t: t, engine: e, registry: prometheus.NewRegistry()}
 	w.service, err = serve.New(e, serve.Options{Registerer: w.registry, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	caller, err := access.NewCaller(access.Rules{Name: "admin", Plans: []string{"*"}, Grants: []request.Grant{request.GrantTrace}})

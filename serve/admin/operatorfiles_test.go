@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -266,7 +267,9 @@ func servedMetrics(t *testing.T) (all []metric) {
 			{"node_id": "v", "op": "vm", "inputs": ["n"], "params": {"expr_id": "e", "out_key": 2002}},
 			{"node_id": "s", "op": "sort", "inputs": ["v"], "params": {"by": 2002, "order": "desc"}}], "outputs": ["s"]}`),
 	}})
-	w.get("/v1/trace?plan=diamond&user_id=7", "") // A plan has metrics from its first request on.
+	_, err := w.engine.Rank(context.Background(), rankd.Request{Plan: "diamond", UserID: 7}) // A plan has metrics from its first request on.
+	require.NoError(t, err)
+	w.get("/v1/trace?plan=diamond&user_id=7", "")
 	h := &history{}
 	counted := func() bool {
 		h.take(t, time.Time{}, w.registry)
