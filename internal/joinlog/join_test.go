@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -375,7 +376,7 @@ func FuzzServed(f *testing.F) {
 		if err != nil || l.Version != served.Version {
 			return
 		}
-		j := &join{columns: map[string]int{}, events: sorter{max: 1 << 40}}
+		j := &join{columns: map[string]int{}, events: sorter{max: math.MaxInt}}
 		require.NoError(t, j.addServed(&l))
 		for _, r := range j.events.records {
 			n := strings.Count(string(r), sep)
