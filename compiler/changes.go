@@ -316,7 +316,7 @@ func memberDefaults(target ast.Node) (all []namedDefault) {
 	return all
 }
 
-// constantDefaults returns the defaults of parameters that are no token: where a variable has one, its default has not applied.
+// constantDefaults returns the defaults of parameters that are not tokens. A variable that has a token did not take its default.
 func constantDefaults(parameters *ast.ParameterList) (all []namedDefault) {
 	for _, b := range parameters.List {
 		if name, ok := b.Target.(*ast.Identifier); ok && b.Initializer != nil {
@@ -327,7 +327,7 @@ func constantDefaults(parameters *ast.ParameterList) (all []namedDefault) {
 	return slices.DeleteFunc(all, func(d namedDefault) bool { return !isConstant(d.value) })
 }
 
-// isConstant reports whether an expression has one value, which is no token, wherever it stands.
+// isConstant reports whether an expression has one value wherever it stands, and the value is not a token.
 func isConstant(e ast.Expression) bool {
 	switch e := e.(type) {
 	case *ast.NumberLiteral, *ast.StringLiteral, *ast.BooleanLiteral, *ast.NullLiteral, *ast.ObjectLiteral, *ast.ArrayLiteral:

@@ -106,7 +106,7 @@ func TestLooks(t *testing.T) {
 		`Object.getOwnPropertyNames(P).length == 1`, `Reflect.ownKeys(Key).length == 1`, `Object.entries(P).length == 1`, `Object.values(Key).length == 1`,
 		`"country" in Key`, `({ weight: 1, ...P } as any).weight > 1`, `(Object.assign({ weight: 1 }, P) as any).weight > 1`,
 		`Object.keys(P).length == 1`, `(() => { const { weight, ...rest } = P as any; return rest.a == 1; })()`, `(() => { let n = 0; for (const k in Key) n++; return n > 1; })()`,
-		// Whoever lists a set sees which members are equal.
+		// A list of a set shows which members are equal.
 		`[...new Set([Key.id, Key.id * Key.id])].length == 2`, `Array.from(new Set([Key.id, Key.score * 1])).length == 2`, `[...new Set([Key.id * 2, 1])].length == 2`, `[...new Set([P.weight, P.weight * 1])].length == 2`,
 		`(() => { let n = 0; for (const k of new Set([Key.id, Key.id + 1])) n++; return n == 2; })()`, `(() => { let n = 0; new Set([Key.id, Key.id + 1]).forEach(() => n++); return n == 2; })()`,
 		`new Set([Key.id, Key.id + 1]).entries().next().value![0] == 1`, `new Map(new Set([Key.id, Key.id + 1]) as any).size == 2`, `new Set([Key.id, Key.id + 1]).keys().next().value == 1`,

@@ -499,7 +499,7 @@
     mine(map);
     if (token(key)) host.look("Map.prototype.set", key);
   });
-  // Whoever lists a set sees which of its members are equal. Keys are told apart by their names.
+  // A list of a set shows which of its members are equal. The names of keys tell them apart.
   const alike = (set) => {
     if (!holdsTokens(set) || apply(size.get, set, []) < 2) return undefined;
     for (const v of born(apply(values.value, set, []))) if (token(v) && host.varies(v)) return v;

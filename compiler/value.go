@@ -330,6 +330,7 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 		return constNumber(f)
 	}
 	hint := "write a constant, a key, a parameter or an operation on them"
+	_, isBool := boolean(v)
 	if want == vectorKey {
 		h.u.failAt(at, "type", what+" takes a vector, not "+plainWords(v), "write a key of type vector")
 		return nil
@@ -339,10 +340,8 @@ func (h *host) tree(v goja.Value, want kind, nulls bool, at int, what string) *t
 		return nil
 	}
 	switch {
-	case what == "operator ??" || what == "coalesce":
-		if _, ok := boolean(v); ok {
-			hint = "write x == null || x for x ?? true, and x != null && x for x ?? false"
-		}
+	case isBool && (what == "operator ??" || what == "coalesce"):
+		hint = "write x == null || x for x ?? true, and x != null && x for x ?? false"
 	case goja.IsNull(v):
 		hint = "arithmetic with null gives null in every row; coalesce(x, 0) replaces nulls"
 	case goja.IsUndefined(v):
