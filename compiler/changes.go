@@ -3,6 +3,7 @@ package compiler
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dop251/goja/ast"
@@ -262,7 +263,7 @@ func (r *rewriter) enter(parameters *ast.ParameterList, body ast.Node, hoists *a
 	r.functions++
 	f := &function{number: r.functions}
 	r.inside(f, append(namesIn(parameters), hoisted(hoists)...), func() {
-		r.walk(parameters)
+		r.taken(parameterDefaults(parameters), parameters)
 		f.body = true
 		r.walk(body)
 	})
@@ -277,63 +278,105 @@ func (f *function) begins(parameters *ast.ParameterList) (text string) {
 	for _, name := range rests(parameters) {
 		text += call("born") + name + ");"
 	}
-	for _, d := range constantDefaults(parameters) {
-		text += fmt.Sprintf("%s%s, %d, %q);", call("given"), d.variable, d.at, d.member)
+	if looks := looksAt(parameterDefaults(parameters)); looks != "" {
+		text += looks + ";"
 	}
 	return text
 }
 
-// namedDefault is a default of a parameter, or of a member that a pattern takes from an object.
-type namedDefault struct {
-	variable string // that gets the value
-	member   string // of the object; "" for a parameter
-	at       int    // offset of the default
+// patternDefault is a default of a parameter, or of a part that a pattern takes from an object or a list.
+type patternDefault struct {
+	variable string   // that gets the value; "" if something else gets it
+	path     []string // of members and positions from what the pattern takes; of a parameter one empty name
+	at       int      // offset of the default
 	value    ast.Expression
 }
 
-// memberDefaults returns the defaults of the members that an object pattern names.
-func memberDefaults(target ast.Node) (all []namedDefault) {
-	pattern, ok := target.(*ast.ObjectPattern)
-	if !ok {
-		return nil
-	}
-	add := func(member string, variable, value ast.Expression) {
-		if name, ok := variable.(*ast.Identifier); ok && value != nil {
-			all = append(all, namedDefault{name.Name.String(), member, offset(value.Idx0()), value})
-		}
-	}
-	for _, property := range pattern.Properties {
-		switch p := property.(type) {
-		case *ast.PropertyShort:
-			add(p.Name.Name.String(), &p.Name, p.Initializer)
-		case *ast.PropertyKeyed:
-			member, isText := p.Key.(*ast.StringLiteral)
-			if assign, ok := p.Value.(*ast.AssignExpression); ok && isText && !p.Computed {
-				add(member.Value.String(), assign.Left, assign.Right)
+// patternDefaults appends the defaults of a target of a destructuring, which takes the part at path.
+func patternDefaults(all []patternDefault, target ast.Node, path ...string) []patternDefault {
+	part := func(name string, target, value ast.Expression) {
+		path := append(slices.Clone(path), name)
+		if value != nil {
+			d := patternDefault{path: path, at: offset(value.Idx0()), value: value}
+			if name, ok := target.(*ast.Identifier); ok {
+				d.variable = name.Name.String()
 			}
+			all = append(all, d)
+		}
+		all = patternDefaults(all, target, path...)
+	}
+	assigned := func(name string, target ast.Expression) {
+		if assign, ok := target.(*ast.AssignExpression); ok {
+			part(name, assign.Left, assign.Right)
+			return
+		}
+		part(name, target, nil)
+	}
+	switch p := target.(type) {
+	case *ast.ObjectPattern:
+		for _, property := range p.Properties {
+			switch p := property.(type) {
+			case *ast.PropertyShort:
+				part(p.Name.Name.String(), &p.Name, p.Initializer)
+			case *ast.PropertyKeyed:
+				if member, isText := p.Key.(*ast.StringLiteral); isText && !p.Computed {
+					assigned(member.Value.String(), p.Value)
+				}
+			}
+		}
+	case *ast.ArrayPattern:
+		for i, element := range p.Elements {
+			assigned(strconv.Itoa(i), element)
 		}
 	}
 	return all
 }
 
-// constantDefaults returns the defaults of parameters that are not tokens. A variable that has a token did not take its default.
-func constantDefaults(parameters *ast.ParameterList) (all []namedDefault) {
+// parameterDefaults returns the defaults of the parameters of a function.
+func parameterDefaults(parameters *ast.ParameterList) (all []patternDefault) {
 	for _, b := range parameters.List {
-		if name, ok := b.Target.(*ast.Identifier); ok && b.Initializer != nil {
-			all = append(all, namedDefault{name.Name.String(), "", offset(b.Initializer.Idx0()), b.Initializer})
+		if b.Initializer == nil {
+			all = patternDefaults(all, b.Target)
+			continue
 		}
-		all = append(all, memberDefaults(b.Target)...)
+		d := patternDefault{path: []string{""}, at: offset(b.Initializer.Idx0()), value: b.Initializer}
+		if name, ok := b.Target.(*ast.Identifier); ok {
+			d.variable = name.Name.String()
+		}
+		all = patternDefaults(append(all, d), b.Target)
 	}
-	return slices.DeleteFunc(all, func(d namedDefault) bool { return !isConstant(d.value) })
+	return all
 }
 
-// isConstant reports whether an expression has one value wherever it stands, and the value is not a token.
-func isConstant(e ast.Expression) bool {
-	switch e := e.(type) {
-	case *ast.NumberLiteral, *ast.StringLiteral, *ast.BooleanLiteral, *ast.NullLiteral, *ast.ObjectLiteral, *ast.ArrayLiteral:
+// looksAt is an expression that has the host see the variables with defaults; "" if there are none.
+func looksAt(defaults []patternDefault) string {
+	var looks []string
+	for _, d := range defaults {
+		if d.variable != "" {
+			looks = append(looks, fmt.Sprintf("%s%s, %d, %q)", call("given"), d.variable, d.at, d.path[len(d.path)-1]))
+		}
+	}
+	return strings.Join(looks, ", ")
+}
+
+// taken walks a target with defaults. The host sees which of them are taken.
+func (r *rewriter) taken(defaults []patternDefault, target ast.Node) {
+	defaults = slices.DeleteFunc(slices.Clone(defaults), func(d patternDefault) bool { return !mayBeToken(d.value) })
+	for _, d := range defaults {
+		r.insert(r.extent(d.value).from, "%s(", call("taken"))
+	}
+	r.walk(target)
+	for _, d := range defaults {
+		r.insert(r.extent(d.value).to, "), %d)", d.at)
+	}
+}
+
+// mayBeToken reports whether an expression may be a token that a request or a row may lack.
+func mayBeToken(e ast.Expression) bool {
+	switch e.(type) {
+	case *ast.Identifier, *ast.DotExpression, *ast.BracketExpression, *ast.PrivateDotExpression, *ast.CallExpression,
+		*ast.ConditionalExpression, *ast.AssignExpression, *ast.SequenceExpression, *ast.OptionalChain, *ast.BinaryExpression, *ast.AwaitExpression, *ast.NewExpression:
 		return true
-	case *ast.UnaryExpression:
-		return isConstant(e.Operand)
 	}
 	return false
 }
@@ -406,18 +449,22 @@ func (r *rewriter) resumed(n *ast.YieldExpression) {
 // each walks a loop over members or elements.
 func (r *rewriter) each(into ast.ForInto, source ast.Expression, body ast.Statement) {
 	var names, questions []string
+	var defaults []patternDefault
 	switch to := into.(type) {
 	case *ast.ForDeclaration:
-		names = namesIn(to.Target)
+		names, defaults = namesIn(to.Target), patternDefaults(nil, to.Target)
 	case *ast.ForIntoExpression:
-		questions = r.changesTarget(to.Expression)
+		questions, defaults = r.changesTarget(to.Expression), patternDefaults(nil, to.Expression)
 	}
 	r.inside(r.in(), names, func() {
-		r.walk(into)
+		r.taken(defaults, into)
 		s := r.extent(source)
 		r.insert(s.from, "%s", call("each"))
 		r.checked(source, questions, func() { r.walk(source) })
 		r.insert(s.to, ", %d)", s.from)
+		if looks := looksAt(defaults); looks != "" {
+			r.insert(s.to+strings.IndexByte(r.script[s.to:], ')')+1, "if (%s, true)", looks)
+		}
 		r.walk(body)
 	})
 }

@@ -26,6 +26,7 @@ type host struct {
 	definitions []*definition
 	nodes       []*node // in the order of their making
 	trying      bool    // plan code runs a side behind a token, which another row would skip
+	defaults    []takenDefault
 }
 
 func newHost(u *unit) *host {
@@ -50,7 +51,7 @@ func (h *host) install() error {
 		"isToken": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(tokenOf(c.Argument(0)) != nil) },
 		"infix":   h.infix, "prefix": h.prefix, "test": h.test, "choose": h.choose, "value": h.value, "each": h.each,
 		"resolve": h.resolve, "look": h.look, "replaceAdder": h.replaceAdder, "condition": h.condition, "changed": h.changed, "refuse": h.refuse, "forgets": func(c goja.FunctionCall) goja.Value { return h.vm.ToValue(forgets(c.Argument(0).String())) },
-		"given": h.given, "asks": h.asks, "varies": h.varies, "isSet": h.isSet, "fixed": h.fixed, "quiet": h.quiet, "halves": func(c goja.FunctionCall) goja.Value {
+		"given": h.given, "taken": h.taken, "asks": h.asks, "varies": h.varies, "isSet": h.isSet, "fixed": h.fixed, "quiet": h.quiet, "halves": func(c goja.FunctionCall) goja.Value {
 			return h.vm.ToValue(halves(c.Argument(0).ToString().(goja.String)))
 		},
 		"builtIn": func(c goja.FunctionCall) goja.Value {

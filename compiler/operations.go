@@ -377,7 +377,7 @@ func (h *host) condition(c goja.FunctionCall) goja.Value {
 		return c.Argument(0)
 	}
 	if t.kind != broken {
-		h.u.failAt(h.u.here(), "condition", atRunTime(t), "the array's method wants true or false for each element")
+		h.u.failAt(h.u.here(), "condition", atRunTime(t), `the array's method wants true or false for each element: write ["US"].includes(Key.country), or conditions with || between them`)
 	}
 	return h.vm.ToValue(false)
 }
@@ -411,22 +411,42 @@ func (v *value) mayLack() bool {
 	return v.param != nil && v.param.Default == nil || v.key != nil && v.key.Nullable
 }
 
-// given handles a token that a parameter has which JavaScript's default is not for. c has the token, the offset of the default, and the
-// member that the token was of, if it was one. A function may be called with a key, whatever its default: it is then given.
+// given handles a token that stands where a default of JavaScript is, which is not for it. c has the token, the offset of the default, and
+// the member that the token was of, if it was one. A function may be called with a key, whatever its default: it is then given.
 func (h *host) given(c goja.FunctionCall) goja.Value {
 	t, at, member := tokenOf(c.Argument(0)), int(c.Argument(1).ToInteger()), c.Argument(2).String()
+	for i, d := range slices.Backward(h.defaults) {
+		if d.at == at && d.token == t { // it is the default
+			h.defaults = slices.Delete(h.defaults, i, i+1)
+			return goja.Undefined()
+		}
+	}
 	if t.mayLack() && (t.param != nil || t.name == "Key."+member) {
 		h.lookAt("a default", t, at)
 	}
 	return goja.Undefined()
 }
 
+// takenDefault is a default that a parameter has taken whose function has not begun. One goroutine at a time.
+type takenDefault struct {
+	token *value
+	at    int // offset
+}
+
+// taken handles a default that a parameter takes: c has the token and its offset.
+func (h *host) taken(c goja.FunctionCall) goja.Value {
+	if t := tokenOf(c.Argument(0)); t.mayLack() {
+		h.defaults = append(h.defaults, takenDefault{t, int(c.Argument(1).ToInteger())})
+	}
+	return goja.Undefined()
+}
+
 // asks handles what asks an object whether members are there: a pattern with defaults, or another way. c has the object, the names and
-// offsets of the members, and whether it is another way.
+// offsets of the members, and whether it is another way. True means that it is an object of tokens.
 func (h *host) asks(c goja.FunctionCall) goja.Value {
 	m, ok := export[*members](c.Argument(0))
 	if !ok || !m.tokens {
-		return goja.Undefined()
+		return h.vm.ToValue(false)
 	}
 	what, list := "a default", c.Argument(1).ToObject(h.vm)
 	if c.Argument(2).ToBoolean() {
@@ -441,7 +461,7 @@ func (h *host) asks(c goja.FunctionCall) goja.Value {
 			h.lookAt(what, t, at)
 		}
 	}
-	return goja.Undefined()
+	return h.vm.ToValue(true)
 }
 
 // varies reports whether a token is a value, equal to another one in some rows, and neither the name of a key nor rows.
@@ -577,9 +597,9 @@ func (h *host) convertObject(v goja.Value, hint string) goja.Value {
 // convert is the implicit conversion of a token.
 func (h *host) convert(t *value, hint string) goja.Value {
 	if t.kind != broken {
-		to, advice := "a string", "strings in plan code are fixed when the plan is built; regex(key, pattern) and == compare strings per row"
+		to, advice := "a string", "strings in plan code are fixed when the plan is built; per row, == and regex(key, pattern) compare strings, and table(key, { US: 2 }, 1) looks them up"
 		if hint == "number" {
-			to, advice = "a number of plan code", "write the arithmetic with operators, as in Key.id * 2"
+			to, advice = "a number of plan code", "write the arithmetic with operators, as in Key.id * 2; x == null tests whether a value is missing"
 		}
 		h.u.failAt(h.u.here(), "conversion", atRunTime(t)+": it cannot become "+to, advice)
 	}

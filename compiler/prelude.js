@@ -950,8 +950,16 @@
       },
       value: (a, site) => (token(a) ? host.value(a, site) : a),
       given: (a, at, member) => { if (token(a)) host.given(a, at, member); },
-      defaults: (a, ...members) => {
-        if (isObject(a) && !token(a)) host.asks(a, members, false);
+      taken: (a, at) => { if (token(a)) host.taken(a, at); return a; },
+      defaults: (a, ...parts) => {
+        for (let i = 0; i < parts.length; i += 2) {
+          let of = a, name;
+          for (name of parts[i + 1]) {
+            if (!isObject(of) || token(of) || host.asks(of, [name, parts[i]], false)) break;
+            of = describe(of, name)?.value;
+          }
+          if (token(of)) host.given(of, parts[i], name);
+        }
         return a;
       },
       each: (a, site) => (token(a) ? host.each(a, site) : (settled(a), a)),

@@ -374,9 +374,9 @@ func (r *rewriter) bindings(list []*ast.Binding) {
 	}
 }
 
-// source walks what a pattern takes its values from. The host sees of which members the pattern has defaults.
+// source walks what a pattern takes its values from. The host sees of which parts the pattern has defaults.
 func (r *rewriter) source(target ast.Node, e ast.Expression) {
-	defaults := memberDefaults(target)
+	defaults := patternDefaults(nil, target)
 	if defaults == nil {
 		r.walk(e)
 		return
@@ -386,7 +386,11 @@ func (r *rewriter) source(target ast.Node, e ast.Expression) {
 	r.walk(e)
 	r.insert(s.to, ")")
 	for _, d := range defaults {
-		r.insert(s.to, ", %q, %d", d.member, d.at)
+		r.insert(s.to, ", %d, [", d.at)
+		for _, name := range d.path {
+			r.insert(s.to, "%q,", name)
+		}
+		r.insert(s.to, "]")
 	}
 	r.insert(s.to, ")")
 }
