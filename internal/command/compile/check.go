@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/internal/cmdline"
@@ -25,6 +26,9 @@ import (
 // check runs the command check.
 func (p *Program) check(ctx context.Context, o *options, dir string) error {
 	sources, err := compiler.Folder(dir)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w; check looks at a whole folder: rankd check %s", err, filepath.Dir(dir))
+	}
 	if err != nil {
 		return err
 	}

@@ -179,6 +179,7 @@ func TestCheck(t *testing.T) {
 func TestCheckAsJSON(t *testing.T) {
 	dir := checkedFolder(t)
 	write(t, dir, map[string]string{"plans/a.plan.ts": source("a", 2)})
+	assert.ErrorContains(t, run(t, dir, "check", "plans/a.plan.ts").err, "not a directory; check looks at a whole folder: rankd check plans")
 	o := run(t, dir, "check", "plans", "--json")
 	assert.ErrorIs(t, o.err, cmdline.ErrReported)
 	var r report
