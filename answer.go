@@ -528,16 +528,19 @@ type NodeCompleteness = request.NodeCompleteness
 // Completeness says what each lenient node that was due contributed, and each other node with a shortfall, in the
 // plan's order. It is nil if the plan has no lenient node and nothing is missing.
 func (a *Answer) Completeness() []NodeCompleteness {
-	return completenessOf(a.result)
+	return completenessOf(nil, a.result)
 }
 
-// completenessOf returns Answer.Completeness of a result.
-func completenessOf(result *scheduler.Result) []NodeCompleteness {
+// completenessOf returns Answer.Completeness of a result, in the room of all if there is enough.
+func completenessOf(all []NodeCompleteness, result *scheduler.Result) []NodeCompleteness {
 	if result == nil || result.Completeness() == nil {
 		return nil
 	}
 	lenient := result.Completeness()
-	all := make([]NodeCompleteness, len(lenient))
+	if all == nil || cap(all) < len(lenient) {
+		all = make([]NodeCompleteness, len(lenient))
+	}
+	all = all[:len(lenient)]
 	for i, c := range lenient {
 		all[i] = NodeCompleteness{
 			Node: c.Node.ID, Op: c.Node.Op, Label: c.Node.Trace, Status: c.Status, Dropped: c.Dropped, Err: c.Err, Malformed: c.Malformed, Cached: c.Cached,

@@ -20,6 +20,8 @@ type Log struct {
 	Others int
 	// Behind are the columns that nodes behind At write, in the order of nodes.
 	Behind []registry.KeyID
+	// Filled are the columns in which nodes that are not behind At put the default of the key where a value is missing.
+	Filled []registry.KeyID
 }
 
 // othersMost bounds Log.Others.
@@ -88,15 +90,24 @@ func (c *compiler) logged() {
 		for _, before := range slices.Concat(n.Inputs, n.Refs) {
 			behind[i] = behind[i] || before == l.At.Index || behind[before]
 		}
-		if behind[i] && n.Schema.Writes != nil {
+		into := &l.Behind
+		if !behind[i] {
+			into = &l.Filled
+		}
+		if n.Schema.Writes != nil && (behind[i] || n.fillsDefaults()) {
 			for _, key := range n.Schema.Writes(n, g.Registry) {
-				if !slices.Contains(l.Behind, key) {
-					l.Behind = append(l.Behind, key)
+				if !slices.Contains(*into, key) {
+					*into = append(*into, key)
 				}
 			}
 		}
 	}
 	g.Log = l
+}
+
+// fillsDefaults reports whether the node puts defaults where values are missing.
+func (n *Node) fillsDefaults() bool {
+	return slices.ContainsFunc(n.Schema.Params, func(p ParamSchema) bool { return p.Name == "missing" }) && n.Params.String("missing") == "default"
 }
 
 // scored returns the node whose rows the plan has scored, or cut, or shown; nil: it has no output.

@@ -2,6 +2,7 @@ package fileio
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -9,8 +10,9 @@ import (
 // A Queue hands items to a function, one after the other, on a goroutine that lives as long as there are items. Any goroutine.
 type Queue[T any] struct {
 	handle func(T)
-	rest   func() // nil: nothing
-	run    func() // the method work, bound once
+	rest   func()        // nil: items are handled as they come
+	wake   chan struct{} // ends a pause; nil without rest
+	run    func()        // the method work, bound once
 	max    int
 
 	mu      sync.Mutex
@@ -32,16 +34,24 @@ type entry[T any] struct {
 const queueKept = 1024
 
 // NewQueue returns a Queue that holds items of at most that size together, apart from the one in work.
-func NewQueue[T any](max int, handle func(T)) *Queue[T] { return NewRestingQueue(max, handle, nil) }
-
-// restAfter is how long a goroutine waits for more items before it rests. Whoever adds one meanwhile need not wake it.
-const restAfter = time.Millisecond
-
-// NewRestingQueue is NewQueue for a function that gathers items: the goroutine calls rest when no further item has come for
-// a millisecond or less.
-func NewRestingQueue[T any](max int, handle func(T), rest func()) *Queue[T] {
-	q := &Queue[T]{handle: handle, rest: rest, max: max}
+func NewQueue[T any](max int, handle func(T)) *Queue[T] {
+	q := &Queue[T]{handle: handle, max: max}
 	q.run = q.work
+	return q
+}
+
+// An item of a gathering queue waits until there are gatherItems, but for at most gatherFor. To start or wake a goroutine for each item
+// costs more than many a function that handles it: a new stack that grows, a timer, a thread that wakes up.
+const (
+	gatherItems = 16
+	gatherFor   = 10 * time.Millisecond
+)
+
+// NewGatheringQueue is NewQueue for a function that is cheaper for many items at once: the goroutine handles what has come
+// meanwhile, lets other goroutines run between two items, and calls rest.
+func NewGatheringQueue[T any](max int, handle func(T), rest func()) *Queue[T] {
+	q := NewQueue(max, handle)
+	q.rest, q.wake = rest, make(chan struct{}, 1)
 	return q
 }
 
@@ -66,20 +76,37 @@ func (q *Queue[T]) Add(size int, create func() T) bool {
 		q.running = true
 		go q.run()
 	}
+	if q.rest != nil && (len(q.waiting)-q.first == gatherItems || 2*q.size > q.max) {
+		q.endPause()
+	}
 	return true
 }
 
+// endPause has a gathering queue go on at once. It does not wait.
+func (q *Queue[T]) endPause() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
 func (q *Queue[T]) work() {
-	drain := func() {
+	for {
+		if q.rest != nil {
+			pause := time.NewTimer(gatherFor)
+			select {
+			case <-q.wake:
+			case <-pause.C:
+			}
+			pause.Stop()
+		}
 		for item, ok := q.next(); ok; item, ok = q.next() {
 			q.handle(item)
+			if q.rest != nil {
+				runtime.Gosched()
+			}
 		}
-	}
-	for {
-		drain()
 		if q.rest != nil {
-			time.Sleep(restAfter)
-			drain()
 			q.rest()
 		}
 		if q.end() {
@@ -152,6 +179,9 @@ func (q *Queue[T]) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
+	if q.rest != nil {
+		q.endPause()
+	}
 	err := q.Flush(ctx)
 	if err != nil {
 		q.mu.Lock()

@@ -149,3 +149,40 @@ func TestADiskThatFillsUp(t *testing.T) {
 	assert.EqualValues(t, 2, c.Failures())
 	assert.ErrorIs(t, c.Err(), errFull)
 }
+
+// TestAQueueGathers: items wait for others, but not for long, and rest comes behind those that were there.
+func TestAQueueGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var handled []string
+		q := fileio.NewGatheringQueue(1000, func(n int) { handled = append(handled, fmt.Sprint(n)) }, func() { handled = append(handled, "rest") })
+		add := func(n, size int) { require.True(t, q.Add(size, func() int { return n })) }
+		at := func(want ...string) {
+			synctest.Wait()
+			require.Equal(t, want, handled)
+			handled = nil
+		}
+		add(1, 1)
+		time.Sleep(9 * time.Millisecond)
+		add(2, 1)
+		synctest.Wait()
+		require.Empty(t, handled)
+		time.Sleep(time.Millisecond)
+		at("1", "2", "rest")
+
+		for range 16 {
+			add(3, 1)
+		}
+		synctest.Wait()
+		require.Len(t, handled, 17, "that many do not wait")
+		handled = nil
+
+		add(4, 501)
+		at("4", "rest") // Half of the room is taken.
+
+		began := time.Now()
+		add(5, 1)
+		require.NoError(t, q.Close(t.Context()))
+		at("5", "rest")
+		require.Zero(t, time.Since(began), "Close does not wait for others")
+	})
+}

@@ -2,9 +2,12 @@ package jsondoc
 
 import (
 	"math"
+	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestAppendFloat(t *testing.T) {
@@ -15,6 +18,15 @@ func TestAppendFloat(t *testing.T) {
 		math.Inf(1): "null", math.Inf(-1): "null",
 	} {
 		assert.Equal(t, want, string(AppendFloat(nil, f)))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 { // with 1 to 17 digits
+		f := (random.Float64() - 0.5) * math.Pow10(random.IntN(14)-4)
+		f, err := strconv.ParseFloat(strconv.FormatFloat(f, 'e', random.IntN(17), 64), 64)
+		require.NoError(t, err)
+		if abs := math.Abs(f); f != math.Trunc(f) && abs >= 1e-5 {
+			require.Equal(t, strconv.FormatFloat(f, 'f', -1, 64), string(AppendFloat(nil, f)))
+		}
 	}
 	assert.Equal(t, "-0.0", string(AppendFloat(nil, math.Copysign(0, -1))))
 	assert.Equal(t, "null", string(AppendFloat(nil, math.NaN())))

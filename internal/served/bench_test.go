@@ -61,6 +61,7 @@ func recordOf(b *testing.B, types string, rows int) *Record {
 		ids[i], order[i] = 100_000+random.Int64N(900_000), int32(rows-1-i)
 	}
 	var columns []rowset.Column
+	var filled []registry.KeyID
 	for i, c := range types {
 		key, _ := reg.Key(registry.KeyID(10 + i))
 		switch c {
@@ -69,7 +70,7 @@ func recordOf(b *testing.B, types string, rows int) *Record {
 			for range rows {
 				column.Append(random.Int64N(1_000_000))
 			}
-			columns = append(columns, column.Column())
+			columns, filled = append(columns, column.Column()), append(filled, key.ID)
 		case 's':
 			column := rowset.NewStringBuilder(key.ID, rows)
 			for range rows {
@@ -87,7 +88,7 @@ func recordOf(b *testing.B, types string, rows int) *Record {
 	before := rowset.NewBatch(ids, columns[:len(columns)-1]...)
 	node, scored := &plan.Node{ID: "rows"}, &plan.Node{ID: "scored", Index: 1}
 	g := &plan.Graph{Name: "p", Digest: strings.Repeat("5f", 32), Registry: reg, Nodes: []*plan.Node{node, scored}, Outputs: []int{1},
-		Log: &plan.Log{At: node, Behind: []registry.KeyID{columns[len(columns)-1].KeyID()}}}
+		Log: &plan.Log{At: node, Behind: []registry.KeyID{columns[len(columns)-1].KeyID()}, Filled: filled}}
 	behind := rowset.RowSet{Batch: rowset.NewBatch(ids, columns...), Rows: order, N: rows}
 	return &Record{
 		Served:     scheduler.Served{Node: node, Rows: rowset.Dense(before), Outputs: []rowset.RowSet{behind}},

@@ -307,7 +307,7 @@ func appendValue(dst []byte, column rowset.Column, row int32) []byte {
 	return append(dst, "null"...)
 }
 
-// appendDefaults appends where values of e.columns equal the default.
+// appendDefaults appends where values of e.columns equal a default that the plan puts in their column.
 func (e *encoder) appendDefaults(dst []byte, r *Record) []byte {
 	count := 0
 	for _, column := range e.columns {
@@ -315,7 +315,7 @@ func (e *encoder) appendDefaults(dst []byte, r *Record) []byte {
 			continue
 		}
 		key := keyOf(r, column.KeyID())
-		if key.Default == nil {
+		if key.Default == nil || !slices.Contains(r.Graph.Log.Filled, key.ID) {
 			continue
 		}
 		before := len(dst)

@@ -34,8 +34,8 @@ type Config struct {
 	// Users is how many users in a hundred have lines, by Salt. Zero means all.
 	Users float64
 	Keys  *Keys // of users; nil: lines have their ids
-	// Nodes says what the nodes of a run contributed, as answers do. Nil: nothing.
-	Nodes func(*scheduler.Result) []request.NodeCompleteness
+	// Nodes appends what the nodes of a run contributed, as answers say it. Nil: nothing.
+	Nodes func([]request.NodeCompleteness, *scheduler.Result) []request.NodeCompleteness
 	// Report is called with the error when lines begin to get lost, and with nil when they are written again. It must not
 	// wait. Any goroutine calls it.
 	Report func(error)
@@ -57,7 +57,8 @@ type Log struct {
 	// The goroutine of queue has the rest.
 	encoder encoder
 	buffer  []byte
-	made    uint64 // lines in buffer
+	nodes   []request.NodeCompleteness // of the last line
+	made    uint64                     // lines in buffer
 }
 
 // Record is what a line is made of. It belongs to its request, and then to the Log.
@@ -85,7 +86,7 @@ func New(c Config) *Log {
 	}
 	l := &Log{config: c, users: plan.Alias{B: plan.SideB, BShare: c.Users, Salt: Salt}}
 	l.records.New = func() any { return new(Record) }
-	l.queue = fileio.NewRestingQueue(waitingBytes, l.take, l.flush)
+	l.queue = fileio.NewGatheringQueue(waitingBytes, l.take, l.flush)
 	return l
 }
 
@@ -164,11 +165,10 @@ func (l *Log) take(r *Record) {
 
 // line appends the line of a record.
 func (l *Log) line(dst []byte, r *Record) []byte {
-	var nodes []request.NodeCompleteness
 	if l.config.Nodes != nil {
-		nodes = l.config.Nodes(r.Result)
+		l.nodes = l.config.Nodes(l.nodes[:0], r.Result)
 	}
-	return l.encoder.append(dst, r, nodes, l.config.Users/100, l.config.Keys)
+	return l.encoder.append(dst, r, l.nodes, l.config.Users/100, l.config.Keys)
 }
 
 // flush writes the lines that were made.
