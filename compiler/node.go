@@ -230,9 +230,9 @@ func (h *host) keys(list goja.Value, option string, at int) (keys []registry.Key
 		case t == nil || t.key == nil:
 			h.u.failAt(at, "type", fmt.Sprintf("element %d of %s must be a key, not %s", i, option, plainWords(item)), example)
 		case t.key.ID == registry.IDKey:
-			h.u.failAt(at, "returns", option+" need not have Key.id", "each row has its id")
+			h.u.failAt(at, option, option+" need not have Key.id", "each row has its id")
 		case slices.Contains(keys, t.key.ID):
-			h.u.failAt(at, "returns", option+" has "+short(t)+" twice", "leave one out")
+			h.u.failAt(at, option, option+" has "+short(t)+" twice", "leave one out")
 		default:
 			keys = append(keys, t.key.ID)
 		}
