@@ -324,10 +324,10 @@ func givenInts(id string, graph *plan.Graph, params *expr.Params) *Error {
 	if graph == nil {
 		return nil
 	}
-	for _, given := range graph.RequestInts {
-		if _, err := given.Of(params); err != nil {
+	for _, given := range graph.RequestRules {
+		if err := given.Check(params); err != nil {
 			code := request.CodeInvalidParams
-			if given.Param.Context {
+			if given.Parameter().Context {
 				code = request.CodeInvalid
 			}
 			return invalid(id, code, err)

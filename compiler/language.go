@@ -124,7 +124,7 @@ func newOptions(params []plan.ParamSchema) []Option {
 func newOption(p *plan.ParamSchema) Option {
 	name := p.Name
 	if p.Type == plan.ExprID || p.Type == plan.PredID || p.IsParam {
-		name = strings.TrimSuffix(name, "_id") // plans write the expression, or the parameter, itself
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "_param_id"), "_id") // plans write the expression, or the parameter, itself
 	}
 	o := Option{ParamSchema: *p, Names: []string{CamelCase(name)}, Fields: newOptions(p.Fields)}
 	if p.PerRequest {

@@ -112,7 +112,7 @@ func (c *Compiler) refusal(places map[string]place, bad *plan.Error) (d Diagnost
 		param, _, _ := strings.Cut(word, ",")
 		d.Hint = fmt.Sprintf("write %s: { param: %s, max: 100 }", name, param)
 	case option.IsParam:
-		d.Hint = "write " + name + ": P.… with an int parameter"
+		d.Hint = "write " + name + ": P.… with " + option.Source.Param()
 	case strings.HasPrefix(word, "P."):
 		param, _, _ := strings.Cut(word, ",")
 		d.Hint = param + " has a value only when the plan runs; this option is fixed when the plan is built"
@@ -204,6 +204,8 @@ func (l *Language) itemExample(o *Option) string {
 	switch {
 	case o.TakesKey():
 		return "Key.…"
+	case o.IsParam:
+		return "P.…"
 	case len(o.Source.OneOf) > 0:
 		return quote(o.Source.OneOf[0])
 	}

@@ -208,6 +208,9 @@ func (c *compiler) prepare(n *Node, path string) *Error {
 	case err != nil:
 		return c.fail(n.ID, path, "%v", err)
 	}
+	if rule, ok := prepared.(RequestRule); ok {
+		c.graph.RequestRules = append(c.graph.RequestRules, rule)
+	}
 	if n.Prepared = prepared; n.Schema.Writes != nil {
 		n.Writes = len(n.Schema.Writes(n, c.registry))
 	}

@@ -34,8 +34,8 @@ type Graph struct {
 
 	// Resident are the names of the plans whose rows nodes read from the engine's memory, each once: see ParamSchema.IsPlan.
 	Resident []string
-	// RequestInts are the parameters of nodes that each request gives.
-	RequestInts []*RequestInt
+	// RequestRules say what each request must give to nodes.
+	RequestRules []RequestRule
 
 	Registry *registry.Registry // for which it is compiled
 	Typed    bool               // its expressions are typed: see expr.Capability

@@ -192,8 +192,8 @@ func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, p
 		return r.fail(path, "must be a key id, and those end at %d", uint32(math.MaxUint32))
 	}
 	if schema.IsParam {
-		if p, ok := r.registry.Param(registry.ParamID(min(uint64(i), math.MaxUint32))); !ok || p.Type != registry.Int {
-			return r.refuse(path, fault{FaultType, "must be a parameter of type int, not " + r.source.shown(path, v.Describe())})
+		if p, ok := r.registry.Param(registry.ParamID(min(uint64(i), math.MaxUint32))); !ok || !slices.Contains(schema.Source.ParamTypes, p.Type) {
+			return r.refuse(path, fault{FaultType, "must be " + schema.Source.Param() + ", not " + r.source.shown(path, v.Describe())})
 		}
 		return nil
 	}
@@ -286,7 +286,7 @@ func (r *paramReader) wantItem(p *ParamSchema) string {
 	case p.IsKey:
 		return Key.describe()
 	case p.IsParam:
-		return "a parameter of type int"
+		return p.Source.Param()
 	}
 	return p.Type.describe()
 }
@@ -348,7 +348,7 @@ func (c *compiler) reference(n *Node, v *paramValue, path string) *Error {
 	switch v.schema.Type {
 	case Int:
 		if given, ok := v.object.(*RequestInt); ok {
-			c.graph.RequestInts = append(c.graph.RequestInts, given)
+			c.graph.RequestRules = append(c.graph.RequestRules, given)
 		}
 	case ExprID:
 		e, ok := c.doc.exprs[v.s]

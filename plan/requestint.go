@@ -10,6 +10,23 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
+// A RequestRule says what the values of a request must be for a node: a RequestInt, or what a task has prepared of a
+// node. Immutable; any goroutine.
+type RequestRule interface {
+	// Check returns why the parameters of a request do not fit, or nil.
+	Check(params *expr.Params) error
+	// Parameter returns that on which the node depends.
+	Parameter() *registry.Param
+}
+
+// Noun names a parameter as requests do.
+func Noun(p *registry.Param) string {
+	if p.Context {
+		return "context member " + errtext.Quote(p.Name)
+	}
+	return "parameter " + errtext.Quote(p.Name)
+}
+
 // RequestInt is an Int parameter whose value comes with each request, within bounds that the plan states. Immutable;
 // any goroutine.
 type RequestInt struct {
@@ -21,7 +38,8 @@ type RequestInt struct {
 
 // RequestIntFields are the members of the object that stands in place of the integer.
 var RequestIntFields = []ParamSchema{
-	{Name: "param_id", Type: Int, Required: true, IsParam: true, Doc: "The id of the registry's parameter, an int, that gives the value."},
+	{Name: "param_id", Type: Int, Required: true, IsParam: true,
+		Source: SourceRule{ParamTypes: []registry.Type{registry.Int}}, Doc: "The id of the registry's parameter, an int, that gives the value."},
 	{Name: "max", Type: Int, Required: true, Doc: "The highest value that a request may give."},
 	{Name: "default", Type: Int, Doc: "The value of requests that give none. Without it each request must give one."},
 }
@@ -34,20 +52,21 @@ func (r *RequestInt) Of(params *expr.Params) (int64, error) {
 	case !given && r.HasDefault:
 		return r.Default, nil
 	case !given:
-		return 0, fmt.Errorf("%s must be %d to %d, and is missing", r.noun(), r.Least, r.Most)
+		return 0, fmt.Errorf("%s must be %d to %d, and is missing", Noun(r.Param), r.Least, r.Most)
 	case v < r.Least || v > r.Most:
-		return 0, fmt.Errorf("%s must be %d to %d, got %d", r.noun(), r.Least, r.Most, v)
+		return 0, fmt.Errorf("%s must be %d to %d, got %d", Noun(r.Param), r.Least, r.Most, v)
 	}
 	return v, nil
 }
 
-// noun names the parameter as requests do.
-func (r *RequestInt) noun() string {
-	if r.Param.Context {
-		return "context member " + errtext.Quote(r.Param.Name)
-	}
-	return "parameter " + errtext.Quote(r.Param.Name)
+// Check implements RequestRule.
+func (r *RequestInt) Check(params *expr.Params) error {
+	_, err := r.Of(params)
+	return err
 }
+
+// Parameter implements RequestRule.
+func (r *RequestInt) Parameter() *registry.Param { return r.Param }
 
 // requestInt reads an Int whose value each request gives.
 func (r *paramReader) requestInt(schema *ParamSchema, v *jsondoc.Value, path string) *RequestInt {

@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/rankd/rankd/registry"
+import (
+	"strings"
+
+	"github.com/rankd/rankd/registry"
+)
 
 // ParamType is the type of a node parameter.
 type ParamType uint8
@@ -38,7 +42,7 @@ type ParamSchema struct {
 	IsEntity bool // a String that names the entity of the node's rows
 	IsPlan   bool // a String that names another plan, whose rows the engine keeps for the node: see Graph.Resident
 	IsKey    bool // an Int that is a key id; Load refuses ids above 2^32-1
-	IsParam  bool // an Int that is the id of an int parameter of the registry
+	IsParam  bool // an Int that is the id of a parameter of the registry: see Source.ParamTypes
 	// PerRequest says that each request may give the value of an Int: the plan then has a RequestInt. The body reads
 	// it with task.Ctx.Int.
 	PerRequest bool
@@ -85,7 +89,18 @@ type SourceRule struct {
 	FloatMin, FloatMax *float64 // bounds of a Float, both inclusive; nil means none
 
 	KeyTypes []registry.Type // the types of a Key or IsKey parameter; nil means any
-	Writes   bool            // the task writes the column of this Key or IsKey parameter, so the key must be writable
+	// ParamTypes are the types of the parameter that an IsParam names.
+	ParamTypes []registry.Type
+	Writes     bool // the task writes the column of this Key or IsKey parameter, so the key must be writable
+}
+
+// Param says what a parameter of an IsParam is: "a parameter of type int".
+func (r *SourceRule) Param() string {
+	names := make([]string, len(r.ParamTypes))
+	for i, t := range r.ParamTypes {
+		names[i] = t.String()
+	}
+	return "a parameter of type " + strings.Join(names, " or ")
 }
 
 // OpSchema describes an op for the validation of plans. Immutable once built; any

@@ -212,7 +212,7 @@ func (l *loader) defaultOf(file, label string, typ Type, given any) any {
 	case Vector:
 		l.problem(file, label, "default is not for a vector")
 		return nil
-	case IntList, StringList:
+	case IntList, FloatList, StringList:
 		l.problem(file, label, "default is not for a list")
 		return nil
 	default: // an unknown type, which has been reported
@@ -285,7 +285,7 @@ func (l *loader) params(r *Registry) {
 		if !param.Context && !param.Override {
 			l.problem(file, label, "nothing can set it: it is neither for the context nor for param_overrides")
 		}
-		param.Type, param.Dims = l.typeOf(file, label, row.Type, Int, Float, String, Bool, IntList, StringList, Vector)
+		param.Type, param.Dims = l.typeOf(file, label, row.Type, Int, Float, String, Bool, IntList, FloatList, StringList, Vector)
 		param.Default = l.defaultOf(file, label, param.Type, row.Default)
 		l.numericID(file, label, row.ID)
 		if e.identify(label, row.ID, row.Name) {

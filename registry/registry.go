@@ -23,7 +23,7 @@ type ParamID uint32
 type Type uint8
 
 // The types of keys and parameters. Only a key can be a FeatureBundle, a StringSet or a Vector, only a parameter an
-// IntList or a StringList.
+// IntList, a FloatList or a StringList.
 const (
 	Int   Type = iota + 1 // int64
 	Float                 // float64, finite
@@ -33,7 +33,8 @@ const (
 	StringSet
 	IntList
 	StringList
-	Vector // of float32, as many as Key.Dims
+	Vector    // of float32, as many as Key.Dims
+	FloatList // of float64 with nulls
 )
 
 // VectorDimsMax is the most numbers that a vector has.
@@ -42,7 +43,7 @@ const VectorDimsMax = 4096
 // typeNames are the names of the types in the tables.
 var typeNames = [...]string{
 	Int: "int", Float: "float", String: "string", Bool: "bool", FeatureBundle: "feature_bundle", StringSet: "string_set",
-	IntList: "int_list", StringList: "string_list", Vector: "vector",
+	IntList: "int_list", StringList: "string_list", Vector: "vector", FloatList: "float_list",
 }
 
 // String returns the type's name in the tables: "int", "feature_bundle".

@@ -389,7 +389,7 @@ func TestLoadErrors(t *testing.T) {
 		{"context is not a bool", param("id = 1\nname = \"n\"\ntype = \"int\"\ncontext = 1"),
 			[]string{"params.toml: line 5: param.context must be true or false, not an integer"}},
 		{"set as a param", param("id = 1\nname = \"n\"\ntype = \"string_set\""),
-			[]string{`params.toml: param 1: unknown type "string_set", expected one of int, float, string, bool, int_list, string_list`}},
+			[]string{`params.toml: param 1: unknown type "string_set", expected one of int, float, string, bool, int_list, float_list, string_list`}},
 		{"list as a key", key("id = 2\nname = \"n\"\ntype = \"int_list\""), []string{`keys.toml: key 2: unknown type "int_list"`}},
 		{"no row id", map[string]string{"keys.toml": "[[key]]\nid = 2\nname = \"n\"\ntype = \"int\""},
 			[]string{"keys.toml: key 1, the row id, is missing"}},

@@ -64,6 +64,8 @@ func paramType(p registry.Param) string {
 		return "Rankd.StringParam"
 	case registry.IntList:
 		return "Rankd.IntList"
+	case registry.FloatList:
+		return "Rankd.FloatList"
 	case registry.StringList:
 		return "Rankd.StringSet"
 	case registry.Vector:
@@ -88,6 +90,8 @@ func valueType(t registry.Type) string {
 		return "readonly (number | bigint)[]"
 	case registry.StringList, registry.StringSet:
 		return "readonly string[]"
+	case registry.FloatList:
+		return "readonly (number | null)[]"
 	case registry.Vector:
 		return "readonly number[]"
 	default:
@@ -182,7 +186,11 @@ func itemType(o compiler.Option) string {
 	case o.TakesKey():
 		return optionKeyType(o.Source)
 	case o.IsParam:
-		return "Rankd.IntParam"
+		types := make([]string, len(o.Source.ParamTypes))
+		for i, t := range o.Source.ParamTypes {
+			types[i] = paramType(registry.Param{Type: t})
+		}
+		return strings.Join(types, " | ")
 	case o.PerRequest:
 		return "Rankd.PlainNumber | " + fieldsType(o.Fields)
 	}

@@ -45,6 +45,19 @@ func AppendInts(dst []byte, list []int64) []byte {
 	return append(dst, ']')
 }
 
+// AppendNumbers appends an array of finite numbers as AppendNumber does, and null for NaN.
+func AppendNumbers(dst []byte, list []float64) []byte {
+	dst = append(dst, '[')
+	for i, v := range list {
+		if dst = AppendComma(dst, i); math.IsNaN(v) {
+			dst = append(dst, "null"...)
+		} else {
+			dst = AppendNumber(dst, v)
+		}
+	}
+	return append(dst, ']')
+}
+
 // AppendFloat appends the shortest decimal that reads back as f. A fraction or an
 // exponent tells readers that it is a double. JSON has no infinities and no NaN, and tasks
 // return none. If one came it would be null.

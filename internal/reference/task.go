@@ -192,6 +192,9 @@ func typeOf(p *plan.ParamSchema) string {
 	if p.IsKey {
 		names = typeNames[plan.Key]
 	}
+	if p.IsParam {
+		return strings.TrimPrefix(p.Source.Param(), "a ")
+	}
 	name := names[0]
 	if p.List {
 		name = names[1]

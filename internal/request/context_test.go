@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func typedParams() *registry.Registry {
 	tables := registrytest.BuiltIn()
 	for i, p := range [][]string{
 		{"country", "string", registrytest.Nullable}, {"hour", "int"}, {"lat", "float"}, {"logged_in", "bool"},
-		{"seen", "int_list", "override = true"}, {"langs", "string_list", "override = true", registrytest.Nullable},
+		{"seen", "int_list", "override = true"}, {"langs", "string_list", "override = true", registrytest.Nullable}, {"bm25", "float_list"},
 	} {
 		tables.Params += registrytest.Param(10+i, p[0], p[1], append(p[2:], "context = true")...)
 	}
@@ -36,6 +37,7 @@ const (
 	paramLoggedIn
 	paramSeen
 	paramLangs
+	paramBM25
 )
 
 // checkType checks that a parameter has no value of another type. An int can also be read as a
@@ -47,11 +49,12 @@ func checkType(t *testing.T, params *expr.Params, p *registry.Param) {
 	_, isString := params.String(p.ID)
 	_, isInts := params.IntList(p.ID)
 	_, isStrings := params.StringList(p.ID)
+	_, isFloats := params.FloatList(p.ID)
 	for _, c := range []struct {
 		has, may bool
 	}{
 		{isFloat, p.Type == registry.Float || p.Type == registry.Int}, {isInt, p.Type == registry.Int}, {isBool, p.Type == registry.Bool},
-		{isString, p.Type == registry.String}, {isInts, p.Type == registry.IntList}, {isStrings, p.Type == registry.StringList},
+		{isString, p.Type == registry.String}, {isInts, p.Type == registry.IntList}, {isStrings, p.Type == registry.StringList}, {isFloats, p.Type == registry.FloatList},
 	} {
 		assert.False(t, c.has && !c.may, "%s of type %s", p.Name, p.Type)
 	}
@@ -60,7 +63,7 @@ func checkType(t *testing.T, params *expr.Params, p *registry.Param) {
 func TestContext(t *testing.T) {
 	reg := typedParams()
 	req, err := Parse([]byte(`{"user_id": 1, "context": {"country": "DE", "hour": 9007199254740993, "lat": 1e-3, "logged_in": false,
-		"seen": [3, -9223372036854775808, 9223372036854775807, 3, 2.0], "langs": ["de", "", "de"]}}`), reg)
+		"seen": [3, -9223372036854775808, 9223372036854775807, 3, 2.0], "langs": ["de", "", "de"], "bm25": [1, null, -0.5, 9007199254740993]}}`), reg)
 	require.NoError(t, err)
 	country, ok := req.parsed.String(paramCountry)
 	assert.True(t, ok)
@@ -80,6 +83,11 @@ func TestContext(t *testing.T) {
 	langs, ok := req.parsed.StringList(paramLangs)
 	assert.True(t, ok)
 	assert.Equal(t, []string{"de", "", "de"}, langs)
+	scores, ok := req.parsed.FloatList(paramBM25)
+	assert.True(t, ok)
+	require.Len(t, scores, 4)
+	assert.True(t, math.IsNaN(scores[1]), "a null")
+	assert.Equal(t, []float64{1, -0.5, 1 << 53}, slices.Delete(scores, 1, 2))
 
 	for _, doc := range []string{`{"user_id": 1}`, `{"user_id": 1, "context": null}`, `{"user_id": 1, "context": {}}`, `{"user_id": 1, "context": {"country": null, "langs": null}}`} {
 		req, err := Parse([]byte(doc), reg)
@@ -137,6 +145,7 @@ var contextFaults = []struct{ name, context, detail string }{
 	{"ListNull", `{"seen": [1, null]}`, "must be a list of integers of 64 bits, but item 2 is null"},
 	{"ListFraction", `{"seen": [0.5]}`, "item 1 is the number 0.5"},
 	{"ListOfLists", `{"seen": [[1]]}`, "item 1 is an array"},
+	{"FloatsText", `{"bm25": [1, "2"]}`, "must be a list of numbers, but item 2 is \"2\""},
 	{"StringsNumber", `{"langs": ["de", 1]}`, "must be a list of strings, but item 2 is the integer 1"},
 	{"StringsText", `{"langs": "de"}`, `must be a list of strings, got "de"`},
 	{"ListTooLong", `{"seen": [` + strings.Repeat("1,", ListItemsMax) + `1]}`, "must be a list of at most 65536 integers, got 65537"},

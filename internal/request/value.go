@@ -113,7 +113,7 @@ func setValue(params *expr.Params, p *registry.Param, v *jsondoc.Value) error {
 			return fmt.Errorf("must be true or false, got %s", v.Describe())
 		}
 		params.SetBool(p.ID, v.Bool)
-	case registry.IntList, registry.StringList:
+	case registry.IntList, registry.FloatList, registry.StringList:
 		return setList(params, p, v)
 	case registry.Vector:
 		return setVector(params, p, v)
@@ -143,10 +143,7 @@ func setVector(params *expr.Params, p *registry.Param, v *jsondoc.Value) error {
 }
 
 func setList(params *expr.Params, p *registry.Param, v *jsondoc.Value) error {
-	items := "integers"
-	if p.Type == registry.StringList {
-		items = "strings"
-	}
+	items := map[registry.Type]string{registry.IntList: "integers", registry.FloatList: "numbers", registry.StringList: "strings"}[p.Type]
 	switch {
 	case v.Kind != jsondoc.Array:
 		return fmt.Errorf("must be a list of %s, got %s", items, v.Describe())
@@ -163,6 +160,19 @@ func setList(params *expr.Params, p *registry.Param, v *jsondoc.Value) error {
 			list[i] = item
 		}
 		params.SetIntList(p.ID, list)
+		return nil
+	}
+	if p.Type == registry.FloatList {
+		list := make([]float64, len(v.Items))
+		for i := range v.Items {
+			item := &v.Items[i]
+			if list[i] = item.Float; item.Kind == jsondoc.Null {
+				list[i] = math.NaN()
+			} else if !item.IsNumber() {
+				return fmt.Errorf("must be a list of numbers, but item %d is %s", i+1, item.Describe())
+			}
+		}
+		params.SetFloatList(p.ID, list)
 		return nil
 	}
 	list, bytes := make([]string, len(v.Items)), 0

@@ -24,10 +24,11 @@ type Params struct {
 type param struct {
 	id      registry.ParamID
 	typ     registry.Type
-	bits    uint64   // of an Int, a Float or a Bool
-	text    string   // of a String
-	ints    []int64  // of an IntList
-	strings []string // of a StringList
+	bits    uint64    // of an Int, a Float or a Bool
+	text    string    // of a String
+	ints    []int64   // of an IntList
+	floats  []float64 // of a FloatList
+	strings []string  // of a StringList
 	vector  []float32
 }
 
@@ -40,6 +41,8 @@ func (p *param) value() any {
 		return p.text
 	case registry.IntList:
 		return p.ints
+	case registry.FloatList:
+		return p.floats
 	case registry.Vector:
 		return vectorText(p.vector)
 	default:
@@ -75,6 +78,11 @@ func (p *Params) SetString(id registry.ParamID, v string) {
 // SetIntList sets a parameter while the Params are being built. The list belongs to them from now on.
 func (p *Params) SetIntList(id registry.ParamID, v []int64) {
 	p.set(param{id: id, typ: registry.IntList, ints: v})
+}
+
+// SetFloatList sets a parameter while the Params are being built. NaN stands for null. The list belongs to them from now on.
+func (p *Params) SetFloatList(id registry.ParamID, v []float64) {
+	p.set(param{id: id, typ: registry.FloatList, floats: v})
 }
 
 // SetStringList sets a parameter while the Params are being built. The list belongs to them from now on.
@@ -188,6 +196,15 @@ func (p *Params) String(id registry.ParamID) (string, bool) {
 func (p *Params) IntList(id registry.ParamID) ([]int64, bool) {
 	if v := p.get(id, registry.IntList); v != nil {
 		return v.ints, true
+	}
+	return nil, false
+}
+
+// FloatList returns the value of a float_list parameter, in the request's order, which callers must not change. NaN
+// stands for null. It returns false if the parameter is null or of another type.
+func (p *Params) FloatList(id registry.ParamID) ([]float64, bool) {
+	if v := p.get(id, registry.FloatList); v != nil {
+		return v.floats, true
 	}
 	return nil, false
 }

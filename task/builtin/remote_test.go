@@ -41,7 +41,7 @@ key = [
 ]`,
 	Params: `
 param = [{id = 1, name = "hour", type = "int"}, {id = 2, name = "lang", type = "string", nullable = true}, {id = 3, name = "weight", type = "float"},
- {id = 4, name = "fast", type = "bool"}, {id = 5, name = "seen", type = "int_list", context = true}]`,
+ {id = 4, name = "fast", type = "bool"}, {id = 5, name = "seen", type = "int_list", context = true}, {id = 6, name = "bm25", type = "float_list"}]`,
 	Endpoints: `
 [[endpoint]]
 id = "ep_0001"
@@ -82,10 +82,10 @@ func TestRemoteRequest(t *testing.T) {
 	rows = rankdtest.WithFloats(rows, 1002, nil, nil, nil)
 	rows = rankdtest.Select(rows, 2, 0)
 	c := remoteCase(map[string]any{"send": []any{"f1", "i1", "s1", "b1", "t1", "f2"}, "columns": []any{"f2"},
-		"params": []string{"hour", "lang", "weight", "fast", "seen"}}, `{"columns":{"f2":[1,2]}}`, rows)
-	c.RequestParams = map[string]any{"hour": int64(1<<53 + 1), "weight": 0.5, "fast": true}
+		"params": []string{"hour", "lang", "weight", "fast", "seen", "bm25"}}, `{"columns":{"f2":[1,2]}}`, rows)
+	c.RequestParams = map[string]any{"hour": int64(1<<53 + 1), "weight": 0.5, "fast": true, "bm25": []any{1, nil, 0.5}}
 	c.Service = func(request []byte) ([]byte, error) {
-		assert.Equal(t, `{"node":"task","user_id":9,"params":{"hour":9007199254740993,"lang":null,"weight":0.5,"fast":true,"seen":null},`+
+		assert.Equal(t, `{"node":"task","user_id":9,"params":{"hour":9007199254740993,"lang":null,"weight":0.5,"fast":true,"seen":null,"bm25":[1,null,0.5]},`+
 			`"ids":[-9223372036854775808,9223372036854775807],"columns":{"f1":[1e+300,0.1],"i1":[9007199254740993,9223372036854775807],`+
 			`"s1":["é�","a\"\n"],"b1":[null,true],"t1":[[],["a","b"]],"f2":[null,null]}}`, string(request))
 		return []byte(`{"columns":{"f2":[1,2]}}`), nil
@@ -111,7 +111,7 @@ func TestRemoteRequestNamesTheUser(t *testing.T) {
 var textRegistry = sync.OnceValue(func() *registry.Registry {
 	tables := remoteTables.FS()
 	tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n[[entity]]\nname = \"product\"\nid = \"string\"\n")}
-	params := strings.TrimSuffix(string(tables["params.toml"].Data), "]") + `, {id = 6, name = "muted", type = "string_list", context = true}]`
+	params := strings.TrimSuffix(string(tables["params.toml"].Data), "]") + `, {id = 7, name = "muted", type = "string_list", context = true}]`
 	tables["params.toml"] = &fstest.MapFile{Data: []byte(params)}
 	reg, err := registry.Load(tables, "test")
 	if err != nil {

@@ -71,6 +71,8 @@ func appendParam(dst []byte, c *task.Ctx, p *registry.Param) []byte {
 		return appendGiven(dst, p, c.Params.String, jsondoc.AppendString)
 	case registry.IntList:
 		return appendGiven(dst, p, c.Params.IntList, jsondoc.AppendInts)
+	case registry.FloatList:
+		return appendGiven(dst, p, c.Params.FloatList, jsondoc.AppendNumbers)
 	case registry.Vector:
 		return appendGiven(dst, p, c.Params.Vector, appendVector)
 	case registry.StringList:

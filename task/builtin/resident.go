@@ -84,8 +84,8 @@ func CheckResident(g *plan.Graph) error {
 		return task.Invalidf("plan %s has %d outputs, and only the rows of one can be kept", g.Name, len(g.Outputs))
 	case len(g.Resident) > 0:
 		return task.Invalidf("plan %s reads the rows of plan %s, and so its own cannot be kept", g.Name, g.Resident[0])
-	case len(g.RequestInts) > 0:
-		return task.Invalidf("plan %s takes %s from requests, and so its rows cannot be kept", g.Name, g.RequestInts[0].Param.Name)
+	case len(g.RequestRules) > 0:
+		return task.Invalidf("plan %s takes %s from requests, and so its rows cannot be kept", g.Name, g.RequestRules[0].Parameter().Name)
 	}
 	for _, n := range g.Nodes {
 		if what := dependsOn(n); what != "" {

@@ -23,6 +23,7 @@ func SpecsWith(models *gbdt.Set) []task.Spec {
 		take(),
 		concat(),
 		candidates(),
+		given(),
 		resident(),
 		lookup(),
 		union(),
