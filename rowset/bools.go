@@ -38,14 +38,6 @@ func (c *BoolColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return strconv.AppendBool(dst, c.Values.Get(row)), true
 }
 
-// AppendBinary implements Column.
-func (c *BoolColumn) AppendBinary(dst []byte, row int) []byte {
-	if c.Values.Get(row) {
-		return append(dst, 1)
-	}
-	return append(dst, 0)
-}
-
 func (*BoolColumn) builder(_ *Memory, key *registry.Key, rows int) Builder {
 	return NewBoolBuilder(key.ID, rows)
 }
@@ -124,6 +116,14 @@ func (b *BoolBuilder) AppendText(text []byte) bool {
 // AppendJSON implements Builder.
 func (b *BoolBuilder) AppendJSON(value []byte) bool {
 	return (isJSON(value, jsontext.KindTrue) || isJSON(value, jsontext.KindFalse)) && b.AppendText(value)
+}
+
+// AppendLast implements Builder.
+func (b *BoolBuilder) AppendLast(dst []byte) []byte {
+	if b.column.Values.Get(b.rows - 1) {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
 }
 
 // AppendBinary implements Builder.

@@ -80,13 +80,15 @@ func TestBinaryValues(t *testing.T) {
 	forRandom(t, 100, func(t *testing.T, rng *rand.Rand) {
 		batch := rowsettest.RowSet(rng, 100).Batch
 		for _, column := range batch.Columns() {
-			b := rowset.NewBuilder(nil, &registry.Key{ID: column.KeyID(), Type: column.Type(), Dims: rowsettest.VectorDims}, rng.IntN(2*len(batch.IDs)+1))
+			key := &registry.Key{ID: column.KeyID(), Type: column.Type(), Dims: rowsettest.VectorDims}
+			given, b := rowset.NewBuilder(nil, key, 0), rowset.NewBuilder(nil, key, rng.IntN(2*len(batch.IDs)+1))
 			for row := range batch.IDs {
+				require.True(t, given.AppendAny(column.Any(row)))
 				if column.Any(row) == nil {
 					b.AppendNull()
 					continue
 				}
-				rest := b.AppendBinary(append(column.AppendBinary([]byte("x"), row)[1:], "rest"...))
+				rest := b.AppendBinary(append(given.AppendLast([]byte("x"))[1:], "rest"...))
 				require.Equal(t, "rest", string(rest))
 			}
 			again := b.Column()

@@ -22,8 +22,6 @@ type Column interface {
 	// AppendJSON appends the value of a batch row as JSON: a double with a fraction or an exponent, a set as the array of its
 	// strings, ascending by their bytes, a vector as the array of its numbers. False means that the value is null, and nothing was appended.
 	AppendJSON(dst []byte, row int) (_ []byte, ok bool)
-	// AppendBinary appends the value of a batch row, which is not null, as Builder.AppendBinary takes it.
-	AppendBinary(dst []byte, row int) []byte
 
 	// builder returns a builder of the kind. The column may be a nil pointer.
 	builder(m *Memory, key *registry.Key, rows int) Builder
@@ -132,7 +130,9 @@ type Builder interface {
 	// AppendAny adds a row with a value as Column.Any gives it; nil adds a null. Columns of numbers also take an int. False
 	// means that the value is of another type, and that nothing was appended.
 	AppendAny(value any) (ok bool)
-	// AppendBinary adds a row with the value at the start of src, as Column.AppendBinary has written it, and returns what follows. The
+	// AppendLast appends the value of the last row, which is not null, to dst: as AppendBinary takes it.
+	AppendLast(dst []byte) []byte
+	// AppendBinary adds a row with the value at the start of src, as AppendLast has written it, and returns what follows. The
 	// caller may reuse src.
 	AppendBinary(src []byte) (rest []byte)
 	// AppendNull adds a null row.

@@ -39,11 +39,6 @@ func (c *FloatColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return jsondoc.AppendFloat(dst, c.Values[row]), true
 }
 
-// AppendBinary implements Column.
-func (c *FloatColumn) AppendBinary(dst []byte, row int) []byte {
-	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(c.Values[row]))
-}
-
 func (*FloatColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
 	return &FloatBuilder{column: FloatColumn{Key: key.ID, Values: m.Floats(rows)[:0]}}
 }
@@ -110,6 +105,11 @@ func (b *FloatBuilder) AppendJSON(value []byte) bool {
 	return isJSON(value, jsontext.KindNumber) && b.AppendText(value)
 }
 
+// AppendLast implements Builder.
+func (b *FloatBuilder) AppendLast(dst []byte) []byte {
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(b.column.Values[b.Len()-1]))
+}
+
 // AppendBinary implements Builder.
 func (b *FloatBuilder) AppendBinary(src []byte) (rest []byte) {
 	b.Append(math.Float64frombits(binary.LittleEndian.Uint64(src)))
@@ -162,11 +162,6 @@ func (c *IntColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 		return dst, false
 	}
 	return strconv.AppendInt(dst, c.Values[row], 10), true
-}
-
-// AppendBinary implements Column.
-func (c *IntColumn) AppendBinary(dst []byte, row int) []byte {
-	return binary.LittleEndian.AppendUint64(dst, uint64(c.Values[row]))
 }
 
 func (*IntColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
@@ -243,6 +238,11 @@ func ParseJSONInt(value []byte) (_ int64, ok bool) {
 	}
 	v, ok := ParseFloat(value)
 	return int64(v), ok && jsondoc.Whole(value, v)
+}
+
+// AppendLast implements Builder.
+func (b *IntBuilder) AppendLast(dst []byte) []byte {
+	return binary.LittleEndian.AppendUint64(dst, uint64(b.column.Values[b.Len()-1]))
 }
 
 // AppendBinary implements Builder.

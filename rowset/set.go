@@ -60,16 +60,6 @@ func (c *SetColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return jsondoc.AppendStrings(dst, members), true
 }
 
-// AppendBinary implements Column.
-func (c *SetColumn) AppendBinary(dst []byte, row int) []byte {
-	set, _ := c.Set(row)
-	dst = binary.AppendUvarint(dst, uint64(len(set)))
-	for _, code := range set {
-		dst = appendText(dst, c.Dict.Strings.Values[code])
-	}
-	return dst
-}
-
 func (*SetColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
 	b := NewSetBuilder(key.ID, 0)
 	b.column.Codes, b.sets.Offsets = m.Rows(rows)[:0], append(m.Rows(rows + 1)[:0], 0)
@@ -226,6 +216,16 @@ func (b *SetBuilder) appendArray(text []byte) bool {
 	}
 	b.Append()
 	return true
+}
+
+// AppendLast implements Builder.
+func (b *SetBuilder) AppendLast(dst []byte) []byte {
+	set, _ := b.column.Set(b.Len() - 1)
+	dst = binary.AppendUvarint(dst, uint64(len(set)))
+	for _, code := range set {
+		dst = appendText(dst, b.sets.Strings.Values[code])
+	}
+	return dst
 }
 
 // AppendBinary implements Builder.

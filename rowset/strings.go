@@ -62,11 +62,6 @@ func (c *StringColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return jsondoc.AppendString(dst, c.Dict.Values[code]), true
 }
 
-// AppendBinary implements Column.
-func (c *StringColumn) AppendBinary(dst []byte, row int) []byte {
-	return appendText(dst, c.Dict.Values[c.Codes[row]])
-}
-
 // appendText appends a text behind its length.
 func appendText(dst []byte, text string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
@@ -189,6 +184,11 @@ func (b *StringBuilder) AppendJSON(value []byte) bool {
 	}
 	b.Append(text)
 	return true
+}
+
+// AppendLast implements Builder.
+func (b *StringBuilder) AppendLast(dst []byte) []byte {
+	return appendText(dst, b.column.Dict.Values[b.column.Codes[b.Len()-1]])
 }
 
 // AppendBinary implements Builder.

@@ -60,14 +60,6 @@ func (c *VectorColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
 	return append(dst, ']'), true
 }
 
-// AppendBinary implements Column.
-func (c *VectorColumn) AppendBinary(dst []byte, row int) []byte {
-	for _, x := range c.at(row) {
-		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
-	}
-	return dst
-}
-
 func (*VectorColumn) builder(_ *Memory, key *registry.Key, rows int) Builder {
 	return NewVectorBuilder(key.ID, key.Dims, rows)
 }
@@ -193,6 +185,14 @@ func (b *VectorBuilder) appendList(list []byte) bool {
 // AppendJSON implements Builder. It takes an array of as many numbers as a vector has.
 func (b *VectorBuilder) AppendJSON(value []byte) bool {
 	return isJSON(value, jsontext.KindBeginArray) && b.appendList(value[1:len(value)-1])
+}
+
+// AppendLast implements Builder.
+func (b *VectorBuilder) AppendLast(dst []byte) []byte {
+	for _, x := range b.column.at(b.rows - 1) {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
+	}
+	return dst
 }
 
 // AppendBinary implements Builder.

@@ -112,6 +112,9 @@ func (engine) Head(r *Reads) Read {
 	return r.beside.asked[0].read
 }
 
+// RowKey returns the keys that begin so and end in the id of a row.
+func (engine) RowKey(prefix string) RedisKey { return RedisKey{Prefix: prefix, perRow: true} }
+
 // BeginsInline reports whether a node of a spec may begin without a way to wait. If it has to wait, its error is
 // taskrun.ErrMustRead, and it goes on where it is when its Ctx is invoked again with a Waiter.
 func (engine) BeginsInline(spec *Spec) bool { return spec.Make != nil }

@@ -47,7 +47,7 @@ func (c *Ctx) IDText(id int64) string {
 }
 
 // Ask appends the command t for each number, with its text where the key has texts.
-func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
+func (k *RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
 	if k.texts != nil {
 		for _, id := range ids {
 			b.CmdText(t, k.texts.At(id))
@@ -60,7 +60,7 @@ func (k RedisKey) Ask(b *resp.Batch, t *resp.Template, ids []int64) {
 }
 
 // Text returns what a row of that number fills in: its text, or the digits of the number.
-func (k RedisKey) Text(id int64) string {
+func (k *RedisKey) Text(id int64) string {
 	if k.texts != nil {
 		return k.texts.At(id)
 	}
@@ -68,7 +68,7 @@ func (k RedisKey) Text(id int64) string {
 }
 
 // AskFor appends what rows of these numbers fill in, each as an argument of a command.
-func (k RedisKey) AskFor(b *resp.Batch, ids []int64) {
+func (k *RedisKey) AskFor(b *resp.Batch, ids []int64) {
 	for _, id := range ids {
 		if k.texts != nil {
 			b.ArgString(k.texts.At(id))

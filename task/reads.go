@@ -15,8 +15,8 @@ import (
 )
 
 // A Read is what a body asks Redis about many keys, and what becomes of the replies. It takes the keys in their order,
-// each once: from a reply by Take or Refuse, or from the engine's memory by Decode. Take refers to the views of a
-// reply, and Decode to the bytes of a value, only until it returns. No method waits. Only the body uses it.
+// each once: from a reply by Take or Refuse, or from the engine's memory by Recall. Take refers to the views of a
+// reply, and Recall to the bytes of a value, only until it returns. No method waits. Only the body uses it.
 type Read interface {
 	// Keys returns the number of keys.
 	Keys() int
@@ -32,11 +32,22 @@ type Read interface {
 	Take(replies resp.Replies, at, to, k int) (next int, err error)
 	// Refuse takes a reply of the wrong kind about key k. It may fail the node, or leave the key out, as Take does.
 	Refuse(reply resp.Reply, k int) error
-	// Encode appends to dst what Take has taken of key k. False means that it must not be kept. It is called once all keys
-	// were taken, and only if Add has said so.
-	Encode(dst []byte, k int) (value []byte, ok bool)
-	// Decode takes key k from a value that Encode has written.
-	Decode(value []byte, k int) error
+	// Recall takes key k from a value that Take has written to the Memo.
+	Recall(value []byte, k int) error
+}
+
+// A Memo is where Take writes what it takes of a key, for the engine's memory. If there is a Memo, Take gets one reply at
+// a time. Only the body uses it.
+type Memo struct {
+	Bytes   []byte // Take appends the value, which may be empty
+	dropped bool
+}
+
+// Drop says that the value of the key that Take takes must not be kept. A nil Memo keeps none.
+func (m *Memo) Drop() {
+	if m != nil {
+		m.dropped = true
+	}
 }
 
 // A FallibleRead is a Read whose failure need not fail the node. Only the body uses it.
@@ -63,9 +74,10 @@ type Reads struct {
 	long     bool       // some value of the latest find was long
 	turn     clock.Time // when the present turn began; zero: the body has not looked at the clock
 	misses   []int      // keys of the batch that are not in memory, ascending
-	held     []held     // keys of the batch behind a miss that are in memory, ascending
+	held     []valueOf  // keys of the batch behind a miss that are in memory, ascending
 	bytes    []byte     // of held
-	taken    []int      // keys that replies have brought, ascending
+	taken    []valueOf  // keys of the batch that replies have brought, ascending
+	memo     Memo       // of taken
 	put      int        // of taken: so many are in memory
 	rest     bool       // the latest batch came from memory: others get their turns before the next one
 	answered int        // commands of the batch whose replies were taken
@@ -94,8 +106,17 @@ type asked struct {
 	rule     *Recall
 }
 
-// held is a copy of a value from memory: it outlasts a wait. Only the body uses it.
-type held struct{ key, end int }
+// valueOf is a copy of a value from memory, or for it: where it ends. Copies outlast a wait. Only the body uses it.
+type valueOf struct{ key, end int }
+
+// valueAt returns copy i.
+func valueAt(values []valueOf, bytes []byte, i int) []byte {
+	from := 0
+	if i > 0 {
+		from = values[i-1].end
+	}
+	return bytes[from:values[i].end]
+}
 
 // longValue is from how many bytes on a value is looked for by itself, so that a body soon sees how long it works.
 const longValue = 2 << 10
@@ -103,17 +124,15 @@ const longValue = 2 << 10
 // heldMax is how many bytes of values wait for a reply that comes before them: the batch ends there.
 const heldMax = 1 << 20
 
-// Add adds a read of an endpoint. It reports whether the engine keeps what it reads.
-func (r *Reads) Add(c *Ctx, ep *registry.Endpoint, rule *Recall, read Read) (keeps bool) {
-	keeps = r.Keeps(c, ep, rule)
-	r.asked = append(r.asked, asked{read: read, endpoint: ep, keeps: keeps, rule: rule})
-	return keeps
-}
-
-// Keeps reports whether the engine keeps what a read of an endpoint with that rule brings. A nil rule keeps nothing.
-func (r *Reads) Keeps(c *Ctx, ep *registry.Endpoint, rule *Recall) bool {
+// Add adds a read of an endpoint. If the engine keeps what it reads, Take writes that to the Memo. A nil rule keeps nothing.
+func (r *Reads) Add(c *Ctx, ep *registry.Endpoint, rule *Recall, read Read) *Memo {
 	engine := c.env.Engine
-	return rule != nil && rule.Shape != "" && engine != nil && engine.Tables != nil && engine.Tables[ep.Index] != nil
+	keeps := rule != nil && rule.Shape != "" && engine != nil && engine.Tables != nil && engine.Tables[ep.Index] != nil
+	r.asked = append(r.asked, asked{read: read, endpoint: ep, keeps: keeps, rule: rule})
+	if !keeps {
+		return nil
+	}
+	return &r.memo
 }
 
 // NewRead returns a zero T, which is to be added to r by its address. The memory may be that of a read of an earlier
@@ -166,7 +185,8 @@ func (r *Reads) run(c *Ctx, spec *Spec) (rowset.RowSet, error) {
 				}
 			}
 			r.leaveAhead(c)
-			r.from, r.to, r.rest, r.taken, r.put = 0, 0, false, r.taken[:0], 0
+			r.from, r.to, r.rest = 0, 0, false
+			r.forget()
 		}
 		if r.wave == max(1, spec.Waves) {
 			return r.make(c, spec)
@@ -257,6 +277,11 @@ func (r *Reads) read(c *Ctx, a *asked) error {
 	}
 	for n := a.read.Keys(); r.from < n; r.from = r.to {
 		if r.to == r.from {
+			if len(r.taken) > 0 {
+				if err := r.keep(c, a); err != nil {
+					return err
+				}
+			}
 			if r.rest {
 				if err := r.giveTurns(c); err != nil {
 					return err
@@ -316,9 +341,9 @@ func (r *Reads) look(c *Ctx, a *asked) error {
 				r.misses = append(r.misses, k)
 			case len(r.misses) > 0:
 				r.bytes = append(r.bytes, value...)
-				r.held = append(r.held, held{key: k, end: len(r.bytes)})
+				r.held = append(r.held, valueOf{key: k, end: len(r.bytes)})
 			default:
-				if err := a.read.Decode(value, k); err != nil {
+				if err := a.read.Recall(value, k); err != nil {
 					return err
 				}
 			}
@@ -435,6 +460,8 @@ func (r *Reads) take(a *asked, replies resp.Replies, first int) error {
 				return err
 			}
 		}
+		r.memo.dropped = false
+		begin := len(r.memo.Bytes)
 		next, err := a.read.Take(replies, i, to, k)
 		if err != nil {
 			return err
@@ -444,9 +471,11 @@ func (r *Reads) take(a *asked, replies resp.Replies, first int) error {
 				return err
 			}
 			next++
-		} else if a.keeps {
-			r.taken = append(r.taken, k)
+		} else if end := len(r.memo.Bytes); a.keeps && !r.memo.dropped && end-begin <= rowcache.ValueMax {
+			r.taken = append(r.taken, valueOf{key: k, end: end})
+			begin = end
 		}
+		r.memo.Bytes = r.memo.Bytes[:begin]
 		i = next
 	}
 	return nil
@@ -458,11 +487,7 @@ func (r *Reads) release(a *asked, to int) error {
 		return nil
 	}
 	for ; r.released < len(r.held) && r.held[r.released].key < to; r.released++ {
-		h, from := r.held[r.released], 0
-		if r.released > 0 {
-			from = r.held[r.released-1].end
-		}
-		if err := a.read.Decode(r.bytes[from:h.end], h.key); err != nil {
+		if err := a.read.Recall(valueAt(r.held, r.bytes, r.released), r.held[r.released].key); err != nil {
 			return err
 		}
 	}
@@ -477,11 +502,14 @@ func (r *Reads) keep(c *Ctx, a *asked) error {
 				return err
 			}
 		}
-		k := r.taken[r.put]
-		r.recall.Put(func(dst []byte) []byte { return a.read.Key(dst, k) }, func(dst []byte) ([]byte, bool) { return a.read.Encode(dst, k) })
+		r.recall.Put(r.taken[r.put].key, a.read.Key, valueAt(r.taken, r.memo.Bytes, r.put))
 	}
+	r.forget()
 	return nil
 }
+
+// forget empties what was to be kept.
+func (r *Reads) forget() { r.taken, r.memo.Bytes, r.put = r.taken[:0], r.memo.Bytes[:0], 0 }
 
 // turnMost is how long a body works on the loop before others have their turns. It looks once for some keys.
 const turnMost = 100 * time.Microsecond
@@ -526,11 +554,12 @@ func (r *Reads) clear() {
 	}
 	clear(r.asked)
 	r.endAhead()
-	if cap(r.misses) > keepKeys || cap(r.taken) > keepKeys || cap(r.held) > keepKeys || cap(r.bytes) > keepBytes {
-		r.misses, r.taken, r.held, r.bytes = nil, nil, nil, nil
+	if cap(r.misses) > keepKeys || cap(r.taken) > keepKeys || cap(r.held) > keepKeys || cap(r.bytes) > keepBytes || cap(r.memo.Bytes) > keepBytes {
+		r.misses, r.taken, r.held, r.bytes, r.memo = nil, nil, nil, nil, Memo{}
 	}
-	r.asked, r.taken = r.asked[:0], r.taken[:0]
-	r.under, r.wave, r.from, r.to, r.put, r.turn = 0, 0, 0, 0, 0, 0
+	r.forget()
+	r.asked = r.asked[:0]
+	r.under, r.wave, r.from, r.to, r.turn = 0, 0, 0, 0, 0
 	r.long, r.rest, r.running, r.pure = false, false, false, false
 }
 

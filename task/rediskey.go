@@ -35,15 +35,20 @@ func (k RedisKey) OfTexts(texts *rowset.IDTexts) RedisKey {
 }
 
 // Append appends the key of that number to dst. If {id} is the only mark, the number is the row's id.
-func (k RedisKey) Append(dst []byte, id int64) []byte {
+func (k *RedisKey) Append(dst []byte, id int64) []byte {
 	dst = append(dst, k.Prefix...)
-	if !k.perRow {
+	switch {
+	case !k.perRow:
+		return dst
+	case k.texts != nil:
+		dst = append(dst, k.texts.At(id)...)
+	default:
+		dst = strconv.AppendInt(dst, id, 10)
+	}
+	if k.Suffix == "" {
 		return dst
 	}
-	if k.texts != nil {
-		return append(append(dst, k.texts.At(id)...), k.Suffix...)
-	}
-	return append(strconv.AppendInt(dst, id, 10), k.Suffix...)
+	return append(dst, k.Suffix...)
 }
 
 // RedisKey returns the keys of a template for this request. The error, a *expr.ParamError of class ErrInvalid, says

@@ -27,7 +27,8 @@ func fans() task.Spec {
 			if err := c.MakeRows(int64(c.Inputs[0].Batch.Len())); err != nil {
 				return err
 			}
-			r.Add(c, c.Node.Endpoint, &task.Recall{Shape: "LLEN", Prefix: "fans:"}, &fanRead{c: c, counts: make([]float64, c.Inputs[0].Len())})
+			f := &fanRead{c: c, counts: make([]float64, c.Inputs[0].Len())}
+			f.memo = r.Add(c, c.Node.Endpoint, &task.Recall{Shape: "LLEN", Prefix: "fans:"}, f)
 			return nil
 		},
 		Make: func(c *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
@@ -44,6 +45,7 @@ func fans() task.Spec {
 type fanRead struct {
 	c      *task.Ctx
 	counts []float64
+	memo   *task.Memo // nil: nothing is kept
 }
 
 func (f *fanRead) Keys() int { return len(f.counts) }
@@ -64,7 +66,10 @@ func (f *fanRead) Ask(b *resp.Batch, from, to int) {
 
 func (f *fanRead) Take(replies resp.Replies, at, to, k int) (next int, err error) {
 	for ; at < to && replies.At(at).Kind() == resp.Integer; at, k = at+1, k+1 {
-		f.counts[k] = float64(replies.At(at).Int())
+		n := replies.At(at).Int()
+		if f.counts[k] = float64(n); f.memo != nil {
+			f.memo.Bytes = strconv.AppendInt(f.memo.Bytes, n, 10)
+		}
 	}
 	return at, nil
 }
@@ -73,11 +78,7 @@ func (f *fanRead) Refuse(reply resp.Reply, k int) error {
 	return f.c.Redis(f.c.Node.Endpoint).CheckKind(reply, resp.Integer, "LLEN", "fans:", f.c.Inputs[0].ID(k))
 }
 
-func (f *fanRead) Encode(dst []byte, k int) ([]byte, bool) {
-	return strconv.AppendFloat(dst, f.counts[k], 'f', -1, 64), true
-}
-
-func (f *fanRead) Decode(value []byte, k int) (err error) {
+func (f *fanRead) Recall(value []byte, k int) (err error) {
 	f.counts[k], err = strconv.ParseFloat(string(value), 64)
 	return err
 }

@@ -256,9 +256,8 @@ func (w *world) read() {
 		}
 		w.ahead = w0(w.rng, 2*time.Millisecond)
 		for i, r := range missing {
-			recall.Put(func(dst []byte) []byte { return append(dst, r.key...) }, func(dst []byte) ([]byte, bool) {
-				return fmt.Append(dst, int64(sent), " ", string(c.Replies.At(i).Bytes())), true
-			})
+			key := func(dst []byte, _ int) []byte { return append(dst, r.key...) }
+			recall.Put(i, key, fmt.Append(nil, int64(sent), " ", string(c.Replies.At(i).Bytes())))
 		}
 	}
 	require.NoError(w.t, w.client.Do(call))

@@ -22,8 +22,8 @@ type Token uint64
 // BytesMin is the least bound of a table.
 const BytesMin = 1 << 20
 
-// valueBytesMax is the longest value that is kept, with its key: a quarter of a segment.
-const valueBytesMax = segmentBytes/4 - header
+// ValueMax is the longest value that is kept, with its key: a quarter of a segment.
+const ValueMax = segmentBytes/4 - header
 
 // stayMax bounds how many entries one Put may keep in the main ring, so that it takes only some microseconds.
 const stayMax = 32
@@ -313,7 +313,7 @@ func (t *Table) Put(key []byte, shape Shape, value []byte, token Token, sent clo
 		t.stats.Raced++
 		return
 	}
-	if len(key)+len(value) > valueBytesMax || t.source != nil && !t.source.Covers(key) {
+	if len(key)+len(value) > ValueMax || t.source != nil && !t.source.Covers(key) {
 		return
 	}
 	younger := false

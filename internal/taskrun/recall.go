@@ -27,7 +27,6 @@ type Recall struct {
 	text  []byte                   // of the keys of a Find
 	ends  [rowcache.FindMax]int32  // where each of them ends
 	found [rowcache.FindMax][]byte // of a Find
-	value []byte                   // of a Put
 }
 
 // Open begins with the values of a table that a rule allows. It returns false if the table
@@ -113,12 +112,8 @@ func (r *Recall) Accept(a *ReadAhead) bool {
 	return true
 }
 
-// Put keeps the value of a key from a read since Sending, unless encode refuses.
-func (r *Recall) Put(key func(dst []byte) []byte, encode func(dst []byte) ([]byte, bool)) {
-	value, ok := encode(r.value[:0])
-	r.value = value
-	if ok {
-		r.text = key(r.text[:0])
-		r.table.Put(r.text, r.shape, value, r.token, r.sent)
-	}
+// Put keeps the value of key number i from a read since Sending.
+func (r *Recall) Put(i int, key func(dst []byte, i int) []byte, value []byte) {
+	r.text = key(r.text[:0], i)
+	r.table.Put(r.text, r.shape, value, r.token, r.sent)
 }

@@ -212,8 +212,8 @@ func TestCandidatesFailures(t *testing.T) {
 		reply any
 		text  string
 	}{
-		{errors.New("WRONGTYPE a hash"), `LRANGE "inbox:42": WRONGTYPE a hash`},
-		{"text", `LRANGE "inbox:42": reply is bulk string, want array`},
+		{errors.New("WRONGTYPE a hash"), `LRANGE inbox:42: WRONGTYPE a hash`},
+		{"text", `LRANGE inbox:42: reply is bulk string, want array`},
 		{rankdtest.Failure{Err: errors.New("connection lost")}, "connection lost"},
 	} {
 		_, err := runCandidates(t, rankdtest.Case{Params: params(), UserID: 42, Redis: func([]string) any { return tt.reply }})
@@ -360,6 +360,6 @@ func TestCandidatesPartial(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []int64{20, 21}, rankdtest.IDs(out))
 		assert.Equal(t, 2, shortfall.Dropped)
-		assert.ErrorContains(t, shortfall.Err, `LRANGE "sim:1": WRONGTYPE a hash`)
+		assert.ErrorContains(t, shortfall.Err, `LRANGE sim:1: WRONGTYPE a hash`)
 	}
 }

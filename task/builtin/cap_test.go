@@ -101,7 +101,7 @@ func TestFrequencyCapFails(t *testing.T) {
 		name, want string
 		reply      any
 	}{
-		{"a key of another type", `GET "seen:1": WRONGTYPE`, errors.New("WRONGTYPE Operation against a key holding the wrong kind of value")},
+		{"a key of another type", `GET seen:1: WRONGTYPE`, errors.New("WRONGTYPE Operation against a key holding the wrong kind of value")},
 		{"a lost connection", "lost", rankdtest.Failure{Err: errors.New("lost")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

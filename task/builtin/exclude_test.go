@@ -140,8 +140,8 @@ func TestExcludeFails(t *testing.T) {
 	}{
 		{"an old server", old, "SMISMEMBER seen:7: ERR unknown command"},
 		{"a key of another type", errors.New("WRONGTYPE Operation against a key holding the wrong kind of value"), "SMISMEMBER seen:7: WRONGTYPE"},
-		{"a reply of another kind", "OK", "SMISMEMBER seen:7: reply is bulk string of 0, want an array of"},
-		{"a short reply", []any{1}, "reply is array of 1, want an array of"},
+		{"a reply of another kind", "OK", "SMISMEMBER seen:7: reply is bulk string of 0, want array of"},
+		{"a short reply", []any{1}, "reply is array of 1, want array of"},
 		{"a lost connection", rankdtest.Failure{Err: errors.New("lost")}, "lost"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -90,7 +90,7 @@ func askFrequencyCap(c *task.Ctx, r *task.Reads, _ int) error {
 	}
 	counters := task.NewRead[counterRead](r)
 	counters.lookupDecoder = d
-	d.keeps = r.Add(c, c.Node.Endpoint, &d.recall, counters)
+	d.memo = r.Add(c, c.Node.Endpoint, &d.recall, counters)
 	return nil
 }
 

@@ -255,7 +255,7 @@ func askLookup(c *task.Ctx, r *task.Reads, _ int) error {
 		r.Add(c, c.Node.Endpoint, nil, m)
 		return nil
 	}
-	d.keeps = r.Add(c, c.Node.Endpoint, &l.recall, d)
+	d.memo = r.Add(c, c.Node.Endpoint, &l.recall, d)
 	return nil
 }
 

@@ -602,9 +602,9 @@ func TestLookupFailures(t *testing.T) {
 		{map[string]any{"value": "likes", "missing": fail}, nil, task.ErrInvalid, `"item:7" is missing`},
 		{map[string]any{"fields": []any{"at"}, "missing": fail, "max_age": 5, "timestamp": "at"}, []any{"94"}, task.ErrInvalid, `field "c_ts" of "item:7" is too old`},
 		{map[string]any{"fields": []any{"at"}, "missing": fail, "max_age": 5, "timestamp": "at"}, []any{"94.5"}, task.ErrInvalid, `field "c_ts" of "item:7" is too old: its timestamp "94.5" is none`},
-		{map[string]any{"fields": fields}, errors.New("WRONGTYPE a list"), task.ErrRedis, `HMGET "item:7": WRONGTYPE a list`},
-		{map[string]any{"value": "likes"}, errors.New("WRONGTYPE a list"), task.ErrRedis, `GET "item:7": WRONGTYPE a list`},
-		{map[string]any{"fields": fields}, []any{"1"}, task.ErrRedis, `HMGET "item:7": reply is array of 1, want array of 2`},
+		{map[string]any{"fields": fields}, errors.New("WRONGTYPE a list"), task.ErrRedis, `HMGET item:7: WRONGTYPE a list`},
+		{map[string]any{"value": "likes"}, errors.New("WRONGTYPE a list"), task.ErrRedis, `GET item:7: WRONGTYPE a list`},
+		{map[string]any{"fields": fields}, []any{"1"}, task.ErrRedis, `HMGET item:7: reply is array of 1, want array of 2`},
 		{map[string]any{"fields": fields}, "1", task.ErrRedis, "reply is bulk string"},
 		{map[string]any{"value": "likes"}, 1, task.ErrRedis, "reply is integer"},
 		{map[string]any{"value": "likes"}, rankdtest.Failure{Err: errors.New("connection lost")}, task.ErrRedis, "connection lost"},
@@ -725,6 +725,6 @@ func TestLookupPartial(t *testing.T) {
 		assert.Equal(t, want, rankdtest.IDs(out), missing)
 		assert.Equal(t, int64(5), rankdtest.Values(out, 6001)[0])
 		assert.Equal(t, 3, shortfall.Dropped)
-		assert.ErrorContains(t, shortfall.Err, `HMGET "item:7": WRONGTYPE a list`)
+		assert.ErrorContains(t, shortfall.Err, `HMGET item:7: WRONGTYPE a list`)
 	}
 }

@@ -3,7 +3,6 @@ package builtin
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/rankd/rankd/internal/errtext"
@@ -34,31 +33,17 @@ type lookupDecoder struct {
 	failed  rowset.Bitmap // of the ids whose keys failed; nil: none
 	failure error         // the first of them
 
-	keeps  bool            // the engine keeps what replies bring
-	kept   []keptRow       // the rows to keep, ascending
-	states []byte          // of the values of kept, column by column
-	built  []rowset.Column // once all rows were read
-	text   []byte          // of an integer
+	builder [1]rowset.Builder // the columns of a node that has one
+	column  [1]rowset.Column  // and what it builds
+
+	memo *task.Memo // nil: nothing is kept
+	text []byte     // of an integer
 
 	document *documentReader // made for the first document
 }
 
-// keptRow is a row that a reply has brought, to be kept. Only the body uses it.
-type keptRow struct {
-	row   int
-	stamp float64 // its timestamp, if the node has a max_age
-}
-
 // lacking counts the missing values of a column, and the texts that do not parse.
 type lacking struct{ missing, malformed int }
-
-// lacks returns the counts of column i.
-func (d *lookupDecoder) lacks(i int) *lacking {
-	if d.lacking == nil {
-		d.lacking = make([]lacking, len(d.keys))
-	}
-	return &d.lacking[i]
-}
 
 // count tells the engine what was read.
 func (d *lookupDecoder) count() {
@@ -77,11 +62,10 @@ func (d *lookupDecoder) count() {
 
 // begin makes the columns, before the first value is taken. A node that only says what it asks needs none.
 func (d *lookupDecoder) begin() {
-	if d.columns != nil {
-		return
+	if d.columns = d.builder[:]; len(d.keys) != 1 {
+		d.columns = make([]rowset.Builder, len(d.keys))
 	}
-	d.columns = make([]rowset.Builder, len(d.preparedLookup.keys))
-	for i, key := range d.preparedLookup.keys {
+	for i, key := range d.keys {
 		d.columns[i] = rowset.NewBuilder(d.c.Memory, key, len(d.ids.values))
 	}
 }
@@ -99,13 +83,17 @@ func (d *lookupDecoder) Key(dst []byte, k int) []byte { return d.key.Append(dst,
 
 // Ask implements task.Read.
 func (d *lookupDecoder) Ask(b *resp.Batch, from, to int) {
-	b.ExpectReplies(len(d.keys) * entryBytes)
+	if d.kind != &userKind { // Nobody knows the fields of a user.
+		b.ExpectReplies(len(d.keys) * entryBytes)
+	}
 	d.key.Ask(b, d.command, d.ids.values[from:to])
 }
 
 // Take implements task.Read. It also takes replies of the wrong kind.
 func (d *lookupDecoder) Take(replies resp.Replies, at, to, k int) (next int, err error) {
-	d.begin()
+	if d.columns == nil {
+		d.begin()
+	}
 	for ; at < to; at++ {
 		if err := d.take(replies.At(at), d.ids.values[k]); err != nil {
 			return 0, err
@@ -118,66 +106,23 @@ func (d *lookupDecoder) Take(replies resp.Replies, at, to, k int) (next int, err
 // Refuse implements task.Read.
 func (d *lookupDecoder) Refuse(resp.Reply, int) error { return nil }
 
-// Encode implements task.Read. It refuses rows that were too old or failed. With max_age a value begins with the
-// timestamp.
-func (d *lookupDecoder) Encode(dst []byte, k int) ([]byte, bool) {
-	at, ok := slices.BinarySearchFunc(d.kept, k, func(kept keptRow, k int) int { return kept.row - k })
-	if !ok {
-		return dst, false
-	}
-	columns, err := d.end()
-	if err != nil {
-		return dst, false
+// Recall implements task.Read. A value has a state for each column, and the cells of those that are there. With max_age it
+// begins with the timestamp.
+func (d *lookupDecoder) Recall(value []byte, k int) error {
+	if d.columns == nil {
+		d.begin()
 	}
 	if d.maxAge > 0 {
-		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(d.kept[at].stamp))
-	}
-	for i, column := range columns {
-		dst = appendKept(dst, d.states[at*len(columns)+i], column, k)
-	}
-	return dst, true
-}
-
-// Decode implements task.Read.
-func (d *lookupDecoder) Decode(value []byte, k int) error {
-	d.begin()
-	return d.takeKept(value, d.ids.values[k])
-}
-
-// end returns the columns, with a row for those without a key, if there are such. Nothing is read any more.
-func (d *lookupDecoder) end() ([]rowset.Column, error) {
-	if d.built != nil {
-		return d.built, nil
-	}
-	d.begin()
-	if d.ids.absent {
-		if err := d.noKey(); err != nil {
-			return nil, err
+		if stamp := math.Float64frombits(binary.LittleEndian.Uint64(value)); !d.inTime(stamp, nil) {
+			return d.tooOld(d.ids.values[k])
 		}
-	}
-	d.built = make([]rowset.Column, len(d.columns))
-	for i, column := range d.columns {
-		d.built[i] = column.Column()
-	}
-	return d.built, nil
-}
-
-// takeKept takes a row from memory: see Encode.
-func (d *lookupDecoder) takeKept(value []byte, id int64) error {
-	if d.maxAge > 0 {
-		stamp := math.Float64frombits(binary.LittleEndian.Uint64(value))
-		if stamp > d.newest { // This request says that it arrives earlier.
-			d.badStamp(strconv.AppendFloat(nil, stamp, 'f', -1, 64))
-		}
-		if value = value[8:]; stamp < d.oldest || stamp > d.newest {
-			return d.tooOld(id)
-		}
+		value = value[8:]
 	}
 	for i, column := range d.columns {
 		state := value[0]
 		if value = value[1:]; state == valueThere {
 			value = column.AppendBinary(value)
-		} else if err := d.missedKept(i, id, state); err != nil {
+		} else if err := d.lacks(i, state, d.ids.values[k], "is missing"); err != nil {
 			return err
 		}
 	}
@@ -185,18 +130,29 @@ func (d *lookupDecoder) takeKept(value []byte, id int64) error {
 	return nil
 }
 
-// missedKept takes a value from memory that is not there.
-func (d *lookupDecoder) missedKept(i int, id int64, state byte) error {
-	if state == valueMissing {
-		d.lacks(i).missing++
-		return d.missed(i, id, "is missing")
+// end returns the columns, with a row for those without a key, if there are such. Nothing is read any more.
+func (d *lookupDecoder) end() ([]rowset.Column, error) {
+	if d.columns == nil {
+		d.begin()
 	}
-	d.lacks(i).malformed++
-	return d.missed(i, id, "")
+	if d.ids.absent {
+		if err := d.noKey(); err != nil {
+			return nil, err
+		}
+	}
+	columns := d.column[:]
+	if len(d.columns) != 1 {
+		columns = make([]rowset.Column, len(d.columns))
+	}
+	for i, column := range d.columns {
+		columns[i] = column.Column()
+	}
+	return columns, nil
 }
 
 // tooOld takes the row of an id whose timestamp is too old, or malformed.
 func (d *lookupDecoder) tooOld(id int64) error {
+	d.memo.Drop()
 	why := "is too old"
 	if d.missing == missingFail && d.stamps > 0 { // The first row that lacks something fails the node.
 		why = "is too old: its timestamp " + task.Quote(d.stamp) + " is none, or lies more than a day ahead"
@@ -211,50 +167,36 @@ func (d *lookupDecoder) tooOld(id int64) error {
 }
 
 // take takes the reply for one id.
-func (d *lookupDecoder) take(reply resp.Reply, id int64) error {
-	if !d.hash {
-		return d.takeOne(reply, id)
-	}
-	kept := keptRow{row: d.rows}
-	if reply.Kind() != resp.Array || reply.Len() != len(d.columns) {
-		return d.dropKey(reply, id, resp.Array, len(d.columns))
-	}
-	if d.maxAge > 0 {
-		var fresh bool
-		if kept.stamp, fresh = d.fresh(textOf(reply.At(d.ageAt))); !fresh {
+func (d *lookupDecoder) take(reply resp.Reply, id int64) (err error) {
+	kind, want := reply.Kind(), d.kind.reply
+	switch {
+	case d.hash && kind == want && reply.Len() == len(d.columns):
+		if d.maxAge > 0 && !d.fresh(textOf(reply.At(d.ageAt))) {
 			return d.tooOld(id)
 		}
-	}
-	i := 0
-	for value := range reply.All() {
-		if err := d.value(i, value, id); err != nil {
-			return err
+		i := 0
+		for value := range reply.All() {
+			if err := d.value(i, value, id); err != nil {
+				return err
+			}
+			i++
 		}
-		i++
-	}
-	d.took(kept)
-	return nil
-}
-
-// took notes that a reply was taken.
-func (d *lookupDecoder) took(row keptRow) {
-	d.rows++
-	if d.keeps {
-		d.kept = append(d.kept, row)
-	}
-}
-
-// takeOne takes the reply for one id that is not an array.
-func (d *lookupDecoder) takeOne(reply resp.Reply, id int64) error {
-	if kind := reply.Kind(); kind != d.kind.reply && (kind != resp.Null || d.kind.reply != resp.Bulk) {
-		return d.dropKey(reply, id, d.kind.reply, len(d.columns))
-	}
-	if d.paths != nil {
+	case d.hash || kind != want && (kind != resp.Null || want != resp.Bulk):
+		return d.dropKey(reply, id)
+	case d.paths != nil:
 		return d.takeDocument(reply, id)
+	case want == resp.Array: // all fields of a hash
+		if field, ok := reply.Field(d.keys[0].Field); !ok {
+			err = d.absent(0, id)
+		} else if column := d.columns[0]; !column.AppendText(field.Bytes()) {
+			err = d.malformed(0, field.Bytes(), id, "")
+		} else if d.memo != nil {
+			d.there(0)
+		}
+	default:
+		err = d.value(0, reply, id)
 	}
-	kept := keptRow{row: d.rows}
-	err := d.value(0, reply, id)
-	d.took(kept)
+	d.rows++
 	return err
 }
 
@@ -263,7 +205,6 @@ func (d *lookupDecoder) takeDocument(reply resp.Reply, id int64) error {
 	if d.document == nil {
 		d.document = &documentReader{values: make([][]byte, len(d.columns))}
 	}
-	kept := keptRow{row: d.rows}
 	var err error
 	if reply.Kind() == resp.Bulk {
 		err = d.document.read(reply.Bytes(), d.paths)
@@ -271,7 +212,6 @@ func (d *lookupDecoder) takeDocument(reply resp.Reply, id int64) error {
 		clear(d.document.values)
 	}
 	if d.maxAge > 0 {
-		var fresh bool
 		if err != nil {
 			d.badStamp(reply.Bytes())
 			return d.tooOld(id)
@@ -280,7 +220,7 @@ func (d *lookupDecoder) takeDocument(reply resp.Reply, id int64) error {
 		if value != nil && value[0] == 'n' {
 			value = nil
 		}
-		if kept.stamp, fresh = d.fresh(value); !fresh {
+		if !d.fresh(value) {
 			return d.tooOld(id)
 		}
 	}
@@ -292,7 +232,7 @@ func (d *lookupDecoder) takeDocument(reply resp.Reply, id int64) error {
 		case value == nil || value[0] == 'n':
 			bad = d.absent(i, id)
 		case d.columns[i].AppendJSON(value):
-			d.state(valueThere)
+			d.there(i)
 		default:
 			bad = d.malformed(i, value, id, "")
 		}
@@ -300,7 +240,7 @@ func (d *lookupDecoder) takeDocument(reply resp.Reply, id int64) error {
 			return bad
 		}
 	}
-	d.took(kept)
+	d.rows++
 	return nil
 }
 
@@ -315,12 +255,13 @@ func textOf(reply resp.Reply) []byte {
 // stampAhead is how many seconds a timestamp may lie ahead of the request. One in milliseconds lies ahead further.
 const stampAhead = 86400
 
-// fresh returns a timestamp, and reports whether it exists and is young enough. A nil text means none. One that is no
-// value of its key, or too far ahead, is malformed and counts as none.
-func (d *lookupDecoder) fresh(text []byte) (at float64, ok bool) {
+// fresh reports whether a row has a timestamp that is young enough. A nil text means none. One that is no value of its
+// key, or too far ahead, is malformed and counts as none.
+func (d *lookupDecoder) fresh(text []byte) (ok bool) {
 	if text == nil {
-		return 0, false
+		return false
 	}
+	var at float64
 	if d.keys[d.ageAt].Type == registry.Int {
 		var n int64
 		if n, ok = rowset.ParseInt(text); !ok && d.paths != nil {
@@ -330,11 +271,27 @@ func (d *lookupDecoder) fresh(text []byte) (at float64, ok bool) {
 	} else {
 		at, ok = rowset.ParseFloat(text)
 	}
-	if !ok || at > d.newest {
+	if !ok {
 		d.badStamp(text)
-		return 0, false
+		return false
 	}
-	return at, at >= d.oldest
+	if d.memo != nil {
+		d.memo.Bytes = binary.LittleEndian.AppendUint64(d.memo.Bytes, math.Float64bits(at))
+	}
+	return d.inTime(at, text)
+}
+
+// inTime reports whether a timestamp is young enough. A nil text means that it comes from memory: then it may be too far
+// ahead if this request says that it arrives earlier.
+func (d *lookupDecoder) inTime(at float64, text []byte) bool {
+	if at > d.newest {
+		if text == nil {
+			text = strconv.AppendFloat(nil, at, 'f', -1, 64)
+		}
+		d.badStamp(text)
+		return false
+	}
+	return at >= d.oldest
 }
 
 // badStamp notes a timestamp that is malformed.
@@ -350,7 +307,7 @@ func (d *lookupDecoder) value(i int, value resp.Reply, id int64) error {
 		return d.notText(i, value, id)
 	}
 	if d.columns[i].AppendText(value.Bytes()) {
-		d.state(valueThere)
+		d.there(i)
 		return nil
 	}
 	return d.malformed(i, value.Bytes(), id, "")
@@ -363,38 +320,53 @@ func (d *lookupDecoder) notText(i int, value resp.Reply, id int64) error {
 		text = strconv.AppendInt(text[:0], value.Int(), 10)
 	}
 	if d.text = text; len(text) > 0 && d.columns[i].AppendText(text) {
-		d.state(valueThere)
+		d.there(i)
 		return nil
 	}
 	return d.absent(i, id)
 }
 
+// there writes the value that column i has got to the memo.
+func (d *lookupDecoder) there(i int) {
+	if d.memo != nil {
+		d.memo.Bytes = d.columns[i].AppendLast(append(d.memo.Bytes, valueThere))
+	}
+}
+
 // absent takes a value of column i that is not there.
 func (d *lookupDecoder) absent(i int, id int64) error {
-	d.state(valueMissing)
-	d.lacks(i).missing++
-	return d.missed(i, id, "is missing")
+	if d.memo != nil {
+		d.memo.Bytes = append(d.memo.Bytes, valueMissing)
+	}
+	return d.lacks(i, valueMissing, id, "is missing")
 }
 
 // malformed takes a text that is not a value of column i. must says what it should be: "" means the type of the
 // column.
 func (d *lookupDecoder) malformed(i int, text []byte, id int64, must string) error {
-	d.state(valueMalformed)
-	d.lacks(i).malformed++
-	if d.missing == missingFail {
-		if must == "" {
-			must = "of type " + d.keys[i].Type.String()
-		}
-		return d.missed(i, id, "is "+task.Quote(string(text))+", which is not "+must)
+	if d.memo != nil {
+		d.memo.Bytes = append(d.memo.Bytes, valueMalformed)
 	}
-	return d.missed(i, id, "")
+	if d.missing != missingFail {
+		return d.lacks(i, valueMalformed, id, "")
+	}
+	if must == "" {
+		must = "of type " + d.keys[i].Type.String()
+	}
+	return d.lacks(i, valueMalformed, id, "is "+task.Quote(string(text))+", which is not "+must)
 }
 
-// state notes the state of the value that was read, if it may be kept.
-func (d *lookupDecoder) state(state byte) {
-	if d.keeps {
-		d.states = append(d.states, state)
+// lacks counts and takes a value of column i that is not there, or malformed.
+func (d *lookupDecoder) lacks(i int, state byte, id int64, why string) error {
+	if d.lacking == nil {
+		d.lacking = make([]lacking, len(d.keys))
 	}
+	if state == valueMissing {
+		d.lacking[i].missing++
+	} else {
+		d.lacking[i].malformed++
+	}
+	return d.missed(i, id, why)
 }
 
 // missed takes a missing value of column i.
@@ -436,13 +408,12 @@ func (d *lookupDecoder) noKey() error {
 	return nil
 }
 
-// dropKey leaves out the rows of an id whose reply is not of that kind, with so many elements, or returns the error.
-func (d *lookupDecoder) dropKey(reply resp.Reply, id int64, want resp.Kind, elements int) error {
-	var err error
-	if !d.c.Partial() || d.failed == nil { // else nobody asks for it
-		err = d.wrongReply(reply, id, want, elements)
+// dropKey leaves out the rows of an id whose reply is of another kind than the command's, or returns the error.
+func (d *lookupDecoder) dropKey(reply resp.Reply, id int64) error {
+	if d.c.Partial() && d.failed != nil { // Nobody asks for the error.
+		return d.drop(nil)
 	}
-	return d.drop(err)
+	return d.drop(wrongReply(d.redis, d.kind.command, d.key.Append(nil, id), reply, d.kind.reply, d.width()))
 }
 
 // drop leaves out the rows of an id because of this error, or returns it.
@@ -450,6 +421,7 @@ func (d *lookupDecoder) drop(err error) error {
 	if !d.c.Partial() {
 		return err
 	}
+	d.memo.Drop()
 	if d.failed == nil {
 		d.failed, d.failure = rowset.NewBitmap(len(d.ids.values)+1), err
 	}
@@ -459,16 +431,6 @@ func (d *lookupDecoder) drop(err error) error {
 	}
 	d.rows++
 	return nil
-}
-
-// wrongReply returns the error for a reply of another kind.
-func (d *lookupDecoder) wrongReply(reply resp.Reply, id int64, want resp.Kind, elements int) error {
-	name := d.kind.command
-	key := task.Quote(string(d.key.Append(nil, id)))
-	if err := reply.Err(); err != nil {
-		return d.redis.Errorf("%s %s: %w", name, key, err)
-	}
-	return d.redis.Errorf("%s %s: reply is %s of %d, want %s of %d", name, key, reply.Kind(), reply.Len(), want, elements)
 }
 
 // result returns the rows of in with the columns.

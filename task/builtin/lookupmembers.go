@@ -26,7 +26,9 @@ func (m *memberRead) Ask(b *resp.Batch, from, to int) {
 
 // Take implements task.Read.
 func (m *memberRead) Take(replies resp.Replies, at, to, k int) (next int, err error) {
-	m.d.begin()
+	if m.d.columns == nil {
+		m.d.begin()
+	}
 	for ; at < to; at++ {
 		first, last := m.of(k)
 		reply := replies.At(at)

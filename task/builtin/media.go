@@ -20,8 +20,8 @@ func media() task.Spec {
 		Reference: mediaReference(),
 		Inputs:    1,
 		Prepare: func(n *plan.Node, _ *registry.Registry) (any, error) {
-			rule := listRule(n, "media:")
-			return &rule, nil
+			lists := prepareLists(n, "media:")
+			return &lists, nil
 		},
 		Output:  task.Expand,
 		RowsMax: perRow("fanout"),
@@ -29,10 +29,10 @@ func media() task.Spec {
 		Forgets: true,
 		Partial: true,
 		Ask: func(c *task.Ctx, r *task.Reads, _ int) error {
-			return askLists(c, r, "media:", c.Node.Prepared.(*task.Recall), mediaFanoutMax)
+			return c.Node.Prepared.(*preparedLists).ask(c, r, mediaFanoutMax)
 		},
 		Make: func(_ *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
-			return rowset.Dense(&rowset.Batch{IDs: r.At(0).(*listRead).joined()}), nil
+			return r.At(0).(*entriesRead).rows(), nil
 		},
 	}
 }

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 )
@@ -47,11 +46,8 @@ func (m *memberReads) of(k int) (from, to int) { return k * m.each, min(m.member
 // Refuse implements task.Read. No reply comes here: see fault.
 func (m *memberReads) Refuse(resp.Reply, int) error { return nil }
 
-// Encode implements task.Read.
-func (m *memberReads) Encode(dst []byte, _ int) ([]byte, bool) { return dst, false }
-
-// Decode implements task.Read.
-func (m *memberReads) Decode([]byte, int) error { return nil }
+// Recall implements task.Read.
+func (m *memberReads) Recall([]byte, int) error { return nil }
 
 // begin begins command k.
 func (m *memberReads) begin(b *resp.Batch, k int) (from, to int) {
@@ -65,14 +61,12 @@ func (m *memberReads) begin(b *resp.Batch, k int) (from, to int) {
 
 // fault says what is wrong with a reply about n members.
 func (m *memberReads) fault(reply resp.Reply, n int) error {
-	if err := reply.Err(); err != nil {
-		return m.redis.Errorf("%s %s: %w", m.command, errtext.Text(m.key), err)
+	want, elements := resp.Array, n
+	if m.each == 1 {
+		want, elements = resp.Integer, 0
 	}
-	switch {
-	case m.each == 1 && reply.Kind() != resp.Integer:
-		return m.redis.Errorf("%s %s: reply is %s, want %s", m.command, errtext.Text(m.key), reply.Kind(), resp.Integer)
-	case m.each > 1 && (reply.Kind() != resp.Array || reply.Len() != n):
-		return m.redis.Errorf("%s %s: reply is %s of %d, want an array of %d", m.command, errtext.Text(m.key), reply.Kind(), reply.Len(), n)
+	if reply.Kind() == want && (elements == 0 || reply.Len() == n) {
+		return nil
 	}
-	return nil
+	return wrongReply(m.redis, m.command, []byte(m.key), reply, want, elements)
 }

@@ -160,19 +160,3 @@ func TestPartial(t *testing.T) {
 		assert.ErrorIs(t, err, task.ErrCancelled)
 	})
 }
-
-func TestLeaveOut(t *testing.T) {
-	for _, c := range []struct {
-		positions []int
-		want      []int64
-	}{
-		{nil, []int64{0, 1, 2, 3, 4}},
-		{[]int{0}, []int64{1, 2, 3, 4}},
-		{[]int{4}, []int64{0, 1, 2, 3}},
-		{[]int{1, 2}, []int64{0, 3, 4}},
-		{[]int{0, 2, 4}, []int64{1, 3}},
-		{[]int{0, 1, 2, 3, 4}, []int64{}},
-	} {
-		assert.Equal(t, c.want, leaveOut([]int64{0, 1, 2, 3, 4}, c.positions), "%v", c.positions)
-	}
-}

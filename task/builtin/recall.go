@@ -3,9 +3,10 @@ package builtin
 import (
 	"time"
 
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/task"
 )
 
@@ -41,20 +42,24 @@ func recallRule(n *plan.Node, shape, prefix string) task.Recall {
 	return task.Recall{Shape: shape, Prefix: prefix, MaxAge: time.Duration(n.Params.Float("cache_age") * float64(time.Second))}
 }
 
-// The states of a kept value. The value follows only if there is one.
+// The states of a cell in a value that is kept. The cell itself follows only if it is there.
 const (
 	valueThere     = 1
 	valueMissing   = 2 // the key has none
 	valueMalformed = 3 // its text does not parse
 )
 
-// appendKept appends a value to a kept row.
-func appendKept(dst []byte, state byte, column rowset.Column, row int) []byte {
-	dst = append(dst, state)
-	if state == valueThere {
-		dst = column.AppendBinary(dst, row)
+// wrongReply returns the error for a reply about a key that is of another kind than it should be, or has another number of
+// elements; zero: any.
+func wrongReply(redis task.Redis, command string, key []byte, reply resp.Reply, want resp.Kind, elements int) error {
+	about := command + " " + errtext.Text(string(key))
+	switch err := reply.Err(); {
+	case err != nil:
+		return redis.Errorf("%s: %w", about, err)
+	case elements > 0:
+		return redis.Errorf("%s: reply is %s of %d, want %s of %d", about, reply.Kind(), reply.Len(), want, elements)
 	}
-	return dst
+	return redis.Errorf("%s: reply is %s, want %s", about, reply.Kind(), want)
 }
 
 // nextBatch is the Batch of a read of so many keys, as many at once as may be.

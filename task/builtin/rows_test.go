@@ -347,10 +347,10 @@ func TestLongListsAreReadInParts(t *testing.T) {
 		ctx.Inputs = []rowset.RowSet{rowset.Dense(batchOf(7))}
 		env := tasks.Env(ctx)
 		env.Waiter, env.Request = redis, &taskrun.Request{Rows: tasks.NewRowBudget(c.rowsMax)}
-		l := &listRead{c: ctx, prefix: "follow:", in: ctx.Inputs[0], fanout: int64(c.fanout), long: c.fanout > listPart}
+		l := &entriesRead{c: ctx, key: tasks.RowKey("follow:"), kind: kindList, fansOut: true, limit: c.fanout}
 		out, err := tasks.Invoke(&task.Spec{
 			Ask: func(c *task.Ctx, r *task.Reads, _ int) error {
-				r.Add(c, c.Node.Endpoint, nil, l)
+				l.begin(c, r, nil)
 				return nil
 			},
 			Make: func(*task.Ctx, *task.Reads) (rowset.RowSet, error) {

@@ -10,7 +10,6 @@ import (
 // viewer starts a plan from the user of the request: one row with the country
 // column, from user:{id}. One round trip.
 func viewer() task.Spec {
-	users := userKeys{command: userCommand()}
 	return task.Spec{
 		Op:        "core::viewer",
 		Doc:       "One row: the user of the request.",
@@ -30,18 +29,18 @@ func viewer() task.Spec {
 			if err := c.MakeRows(1); err != nil {
 				return err
 			}
-			if !c.Node.Entity.TextIDs() {
-				askUsers(c, r, users, []int64{c.UserID})
-				return nil
+			ids, texts := []int64{c.UserID}, (*rowset.IDTexts)(nil)
+			if c.Node.Entity.TextIDs() {
+				var err error
+				if ids, err = c.NumberIDs(ids[:0], []byte(c.UserIDText())); err != nil {
+					return err
+				}
+				texts = c.Params.IDs().Texts()
 			}
-			ids, err := c.NumberIDs(nil, []byte(c.UserIDText()))
-			if err != nil {
-				return err
-			}
-			askUsers(c, r, userKeys{users.command, c.Params.IDs().Texts()}, ids)
+			c.Node.Prepared.(*preparedUsers).ask(c, r, ids, texts)
 			return nil
 		},
-		Make: func(_ *task.Ctx, r *task.Reads) (rowset.RowSet, error) { return r.At(0).(*usersRead).rows(), nil },
+		Make: func(c *task.Ctx, r *task.Reads) (rowset.RowSet, error) { return usersOf(c, r.At(0).(*lookupDecoder)) },
 	}
 }
 

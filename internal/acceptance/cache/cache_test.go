@@ -541,6 +541,7 @@ type stock struct {
 	c      *task.Ctx
 	in     rowset.RowSet
 	values []float64
+	memo   *task.Memo
 }
 
 func (s *stock) Keys() int          { return s.in.Len() }
@@ -548,12 +549,9 @@ func (s *stock) Batch(from int) int { return min(s.in.Len(), from+task.PartComma
 func (s *stock) Key(dst []byte, k int) []byte {
 	return strconv.AppendInt(append(dst, "stock:"...), s.in.ID(k), 10)
 }
-func (s *stock) Decode(value []byte, _ int) error {
+func (s *stock) Recall(value []byte, _ int) error {
 	s.values = append(s.values, float64(value[0]))
 	return nil
-}
-func (s *stock) Encode(dst []byte, k int) ([]byte, bool) {
-	return append(dst, byte(s.values[k])), true
 }
 
 func (s *stock) Ask(b *resp.Batch, from, to int) {
@@ -566,6 +564,9 @@ func (s *stock) Take(replies resp.Replies, at, to, _ int) (int, error) {
 	for ; at < to && replies.At(at).Kind() == resp.Bulk; at++ {
 		n, _ := rowset.ParseInt(replies.At(at).Bytes())
 		s.values = append(s.values, float64(n))
+		if s.memo != nil {
+			s.memo.Bytes = append(s.memo.Bytes, byte(n))
+		}
 	}
 	return at, nil
 }
@@ -594,7 +595,8 @@ func TestATaskOfAProgramsOwnReadsFromMemory(t *testing.T) {
 		Op: "test::in_stock", Inputs: 1, Output: task.SameRows, Place: task.Waits, Writes: task.Columns(2001),
 		Params: []plan.ParamSchema{{Name: "endpoint", Type: plan.Endpoint, Required: true}},
 		Ask: func(c *task.Ctx, r *task.Reads, _ int) error {
-			r.Add(c, c.Node.Endpoint, &rule, &stock{c: c, in: c.Inputs[0]})
+			s := &stock{c: c, in: c.Inputs[0]}
+			s.memo = r.Add(c, c.Node.Endpoint, &rule, s)
 			return nil
 		},
 		Make: func(c *task.Ctx, r *task.Reads) (rowset.RowSet, error) {

@@ -478,7 +478,7 @@ func TestViewerOfUsersThatAreStrings(t *testing.T) {
 					assert.Equal(t, want, string(enginetest.AnswerJSON(t, a)["candidates"]))
 					if user == "odd" {
 						require.NotEmpty(t, a.Completeness())
-						assert.ErrorContains(t, a.Completeness()[0].Err, `HGETALL "user:odd": WRONGTYPE`)
+						assert.ErrorContains(t, a.Completeness()[0].Err, `HGETALL user:odd: WRONGTYPE`)
 					}
 				}
 			}

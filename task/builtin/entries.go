@@ -1,0 +1,415 @@
+package builtin
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/resp"
+	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/task"
+)
+
+// listPart is the most entries of a single list that one command asks for. Redis serves nobody else meanwhile, for
+// some 0.3 ms.
+const listPart = 10_000
+
+// longCommands is how many commands for pieces of one long list make a batch, once the first was full: some 8 MB of
+// replies. A batch of several commands takes turns with the calls of others.
+const longCommands = 64
+
+// askedMin is how many entries a batch may ask for, however few rows the request may still make, so that a low bound
+// does not cause many round trips. The replies to so many entries take some 1 MB.
+const askedMin = 1 << 16
+
+// entryBytes is about how long a list entry is in a reply: an id of seven digits, and what RESP
+// adds.
+const entryBytes = 13
+
+// entriesRead reads the entries of keys: ids, of a sorted set with their scores. Each entry counts as a row. A key that
+// Redis refuses fails the node, or is left out and counted if the node may be partial.
+//
+// One command asks for listPart entries at most: of longer keys it reads several pieces, and then a key of the read stands
+// for a piece. A batch asks for at most as many entries as the request may still make rows, unless it asks for few or
+// reads one key.
+//
+// A list that a row fans out to is cut at the limit, and then entries without an id are dropped, so they use up the
+// limit. Of it the read asks for at most one entry more than the request may still make rows, which is enough to fail. A
+// single such list may be very long: the read asks for its pieces until one finds the end. So if the list changes
+// meanwhile, an entry may be missing or appear twice.
+//
+// A value that is kept begins with twice the number of ids. It is odd if some entry has none, or makes no row: then come
+// the numbers of all entries, of those that count as rows, and of scores that do not parse, and what is not an id. The
+// ids follow, texts behind their lengths, and their scores. Only the body uses it.
+type entriesRead struct {
+	c       *task.Ctx
+	key     task.RedisKey
+	kind    string
+	reverse bool
+	fansOut bool
+	limit   int           // of each key
+	end     int           // of the entries of a key that the batch may ask for
+	pieces  int           // of each key
+	score   *registry.Key // nil: no column
+	within  *rangeArgs    // nil: all entries
+	texts   bool          // whether the ids are texts
+
+	ids idList
+	// entryTexts are text ids without a number yet, of one key. They are views.
+	entryTexts [][]byte
+	scores     []float64
+	unread     unreadIDs
+	unscored   int        // scores of ids that parse
+	failed     int        // 1 + the number of the latest key that failed
+	memo       *task.Memo // nil: nothing is kept
+}
+
+// begin adds the read. A nil rule keeps nothing.
+func (r *entriesRead) begin(c *task.Ctx, reads *task.Reads, rule *task.Recall) {
+	r.end, r.pieces = r.limit, 1
+	if r.kind != kindSet && r.limit > listPart && (!r.fansOut || r.Keys() == 1) {
+		r.pieces, rule = (r.limit+listPart-1)/listPart, nil
+	}
+	r.memo = reads.Add(c, c.Node.Endpoint, rule, r)
+}
+
+// long reports whether the read ends where a piece finds the end of the list.
+func (r *entriesRead) long() bool { return r.fansOut && r.pieces > 1 }
+
+// Keys implements task.Read.
+func (r *entriesRead) Keys() int {
+	if len(r.c.Inputs) > 0 {
+		return r.c.Inputs[0].Len() * r.pieces
+	}
+	return r.pieces // of the one key of a template without {id}
+}
+
+// Batch implements task.Read.
+func (r *entriesRead) Batch(from int) (to int) {
+	left := r.c.RowsLeft()
+	if r.long() {
+		commands, first := longCommands, from*listPart
+		if from == 0 {
+			commands = 1
+		}
+		r.end = int(min(int64(r.limit), int64(first+commands*listPart), int64(first)+left+1))
+		return (r.end + listPart - 1) / listPart
+	}
+	if r.fansOut {
+		r.end = int(min(int64(r.limit), left+1))
+	}
+	room := max(left, askedMin) / int64(r.end)
+	return from + r.pieces*max(1, min((r.Keys()-from)/r.pieces, task.PartCommands/r.pieces, int(room)))
+}
+
+// Key implements task.Read.
+func (r *entriesRead) Key(dst []byte, k int) []byte {
+	var id int64
+	if len(r.c.Inputs) > 0 {
+		id = r.c.Inputs[0].ID(k / r.pieces)
+	}
+	return r.key.Append(dst, id)
+}
+
+// Ask implements task.Read.
+func (r *entriesRead) Ask(b *resp.Batch, from, to int) {
+	part := r.limit
+	if r.pieces > 1 {
+		part = listPart
+	}
+	b.ExpectReplies(min(r.end, part) * entryBytes)
+	var few [64]byte
+	for k := from; k < to; k++ {
+		first := k % r.pieces * part
+		r.ask(b, r.Key(few[:0], k), first, min(r.end, first+part)-1)
+	}
+}
+
+// ask appends the command for the entries first to last of a key.
+func (r *entriesRead) ask(b *resp.Batch, key []byte, first, last int) {
+	switch {
+	case r.kind == kindSet:
+		b.Begin(2)
+		b.ArgString("SMEMBERS")
+		b.ArgBytes(key)
+		return
+	case r.within != nil:
+		r.within.ask(b, key, r.reverse, first, last-first+1, r.score != nil)
+		return
+	case r.kind == kindSortedSet && r.score != nil:
+		b.Begin(5)
+	default:
+		b.Begin(4)
+	}
+	b.ArgString(r.command())
+	b.ArgBytes(key)
+	if r.kind == kindList && r.reverse {
+		first, last = -last-1, -first-1 // counted from the end
+	}
+	b.ArgInt(int64(first))
+	b.ArgInt(int64(last))
+	if r.kind == kindSortedSet && r.score != nil {
+		b.ArgString("WITHSCORES")
+	}
+}
+
+// command returns the name of the command.
+func (r *entriesRead) command() string {
+	switch {
+	case r.kind == kindSet:
+		return "SMEMBERS"
+	case r.kind == kindList:
+		return "LRANGE"
+	case r.reverse, r.within != nil:
+		return "ZRANGE"
+	default:
+		return "ZREVRANGE"
+	}
+}
+
+// Take implements task.Read.
+func (r *entriesRead) Take(replies resp.Replies, at, to, k int) (next int, err error) {
+	entries := 0
+	for next = at; next < to && replies.At(next).Kind() == resp.Array; next++ {
+		entries += r.entries(replies.At(next))
+	}
+	if err := r.makeRoom(entries, 0); err != nil {
+		return 0, err
+	}
+	for ; at < next; at++ {
+		reply := replies.At(at)
+		if err := r.take(reply, k); err != nil {
+			return 0, err
+		}
+		if r.long() && reply.Len() < min(listPart, r.end-k*listPart) {
+			return 0, io.EOF
+		}
+		k++
+	}
+	return next, nil
+}
+
+// makeRoom makes room for the rows of so many entries, of the first of more keys.
+func (r *entriesRead) makeRoom(entries, more int) error {
+	if err := r.c.MakeRows(int64(entries)); err != nil {
+		return err
+	}
+	r.ids.expect(r.c, entries, more)
+	if r.score != nil {
+		r.scores = slices.Grow(r.scores, entries)
+	}
+	return nil
+}
+
+// take takes the entries of a reply about key k.
+func (r *entriesRead) take(reply resp.Reply, k int) error {
+	sum, unscored, ids, scores := r.unread, r.unscored, len(r.ids.last), len(r.scores)
+	r.unread, r.unscored = unreadIDs{}, 0
+	r.gather(reply)
+	if err := r.number(); err != nil {
+		return err
+	}
+	if r.memo != nil {
+		r.keep(r.entries(reply), r.ids.last[ids:], r.scores[scores:])
+	}
+	sum.join(r.unread)
+	r.unread, r.unscored = sum, unscored+r.unscored
+	r.nameUnread(k)
+	return nil
+}
+
+// nameUnread names the key of the first entry that is not an id, if that is key k.
+func (r *entriesRead) nameUnread(k int) {
+	if r.unread.unnamed() {
+		r.unread.name(string(r.Key(nil, k)))
+	}
+}
+
+// keep writes the entries of a key to the memo, of which so many count as rows. It refuses those that were cut.
+func (r *entriesRead) keep(rows int, ids []int64, scores []float64) {
+	if r.end < r.limit {
+		r.memo.Drop()
+		return
+	}
+	dst, n := r.memo.Bytes, uint64(len(ids))*2
+	if r.unread.Of == rows && rows == len(ids) {
+		dst = binary.AppendUvarint(dst, n)
+	} else {
+		for _, n := range [...]uint64{n + 1, uint64(r.unread.Of), uint64(rows), uint64(r.unscored)} {
+			dst = binary.AppendUvarint(dst, n)
+		}
+		dst = r.unread.encode(dst)
+	}
+	for _, id := range ids {
+		if r.texts {
+			text := r.c.Params.IDs().Texts().At(id)
+			dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+		} else {
+			dst = binary.LittleEndian.AppendUint64(dst, uint64(id))
+		}
+	}
+	for _, score := range scores {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(score))
+	}
+	r.memo.Bytes = dst
+}
+
+// Recall implements task.Read.
+func (r *entriesRead) Recall(value []byte, k int) error {
+	n, size := binary.Uvarint(value)
+	value = value[size:]
+	counts := [3]int{int(n / 2), int(n / 2), 0}
+	if n%2 != 0 {
+		for i := range counts {
+			n, size := binary.Uvarint(value)
+			counts[i], value = int(n), value[size:]
+		}
+		value = r.unread.decode(value)
+		r.nameUnread(k)
+	}
+	if err := r.makeRoom(counts[1], r.Keys()-k-1); err != nil {
+		return err
+	}
+	r.unread.Of += counts[0]
+	r.unscored += counts[2]
+	for range n / 2 {
+		if r.texts {
+			n, size := binary.Uvarint(value)
+			r.entryTexts = append(r.entryTexts, value[size:][:n])
+			value = value[size:][n:]
+		} else {
+			r.ids.last = append(r.ids.last, int64(binary.LittleEndian.Uint64(value)))
+			value = value[8:]
+		}
+	}
+	for ; len(value) > 0; value = value[8:] {
+		r.scores = append(r.scores, math.Float64frombits(binary.LittleEndian.Uint64(value)))
+	}
+	return r.number()
+}
+
+// Refuse implements task.Read. It leaves out the rows of the key, or returns the error.
+func (r *entriesRead) Refuse(reply resp.Reply, k int) error {
+	var err error
+	if !r.c.Partial() || r.c.Shortfall().Err == nil { // Many keys may fail, and each text costs time on the loop.
+		err = wrongReply(r.c.Redis(r.c.Node.Endpoint), r.command(), r.Key(nil, k), reply, resp.Array, 0)
+	}
+	if !r.c.Partial() {
+		return err
+	}
+	key := k/r.pieces + 1
+	if r.failed != key { // several commands read a long key
+		r.c.DropRows(1, err)
+	}
+	if r.failed = key; r.long() { // It fails with all that was read of it.
+		r.ids, r.unread = idList{}, unreadIDs{}
+		return io.EOF
+	}
+	return nil
+}
+
+// entries returns how many entries of a reply may become rows.
+func (r *entriesRead) entries(reply resp.Reply) int {
+	n := reply.Len()
+	if r.score != nil {
+		n /= 2
+	}
+	return min(n, r.limit)
+}
+
+// number adds the ids that are texts.
+func (r *entriesRead) number() (err error) {
+	if r.texts {
+		r.ids.last, err = r.c.NumberIDs(r.ids.last, r.entryTexts...)
+		r.entryTexts = r.entryTexts[:0]
+	}
+	return err
+}
+
+// gather adds the entries of a reply: ids that are texts to entryTexts, for number.
+func (r *entriesRead) gather(reply resp.Reply) {
+	r.unread.Of += reply.Len()
+	switch {
+	case r.score != nil:
+		r.unread.Of -= reply.Len() / 2
+		for member, score := range reply.Pairs() {
+			if value, finite := rowset.ParseFloat(score.Bytes()); !r.add(member.Bytes()) {
+				continue
+			} else if finite {
+				r.scores = append(r.scores, value)
+				continue
+			}
+			r.unscored++
+			if r.texts {
+				r.entryTexts = r.entryTexts[:len(r.entryTexts)-1]
+			} else {
+				r.ids.last = r.ids.last[:len(r.ids.last)-1]
+			}
+		}
+	case r.kind == kindList && r.reverse:
+		for i := reply.Len() - 1; i >= 0; i-- {
+			r.add(reply.At(i).Bytes())
+		}
+	case r.kind == kindSet && !r.texts:
+		// The lowest ids count, ascending. The reply may have many more.
+		ids := r.ids.last
+		r.ids.last = r.c.Memory.IDs(reply.Len())[:0]
+		r.addAll(reply)
+		slices.Sort(r.ids.last)
+		r.ids.last = append(ids, r.ids.last[:min(len(r.ids.last), r.limit)]...)
+	default:
+		r.addAll(reply)
+		if r.kind == kindSet {
+			slices.SortFunc(r.entryTexts, bytes.Compare)
+			r.entryTexts = r.entryTexts[:min(len(r.entryTexts), r.limit)]
+		}
+	}
+}
+
+// addAll adds the entries of a reply.
+func (r *entriesRead) addAll(reply resp.Reply) {
+	for entry := range reply.All() {
+		r.add(entry.Bytes())
+	}
+}
+
+// add adds an entry, and reports whether it is an id.
+func (r *entriesRead) add(entry []byte) (ok bool) {
+	var id int64
+	switch {
+	case r.texts:
+		if ok = rowset.ValidID(entry); ok {
+			r.entryTexts = append(r.entryTexts, entry)
+			return true
+		}
+	case r.fansOut:
+		id, ok = task.ParseID(entry)
+	default:
+		id, ok = rowset.ParseInt(entry)
+	}
+	if !ok {
+		r.unread.add(entry)
+		return false
+	}
+	r.ids.last = append(r.ids.last, id)
+	return true
+}
+
+// joined returns the ids of all keys, and reports the entries without one.
+func (r *entriesRead) joined() []int64 {
+	r.unread.tell(r.c)
+	return r.ids.join(r.c)
+}
+
+// rows returns the rows of all ids.
+func (r *entriesRead) rows() rowset.RowSet {
+	ids := r.joined()
+	if r.score == nil {
+		return rowset.Dense(rowset.NewBatch(ids))
+	}
+	r.c.CountMalformed(r.score.Name, r.unscored)
+	return rowset.Dense(rowset.NewBatch(ids, &rowset.FloatColumn{Key: r.score.ID, Values: r.scores}))
+}
