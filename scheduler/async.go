@@ -23,8 +23,7 @@ type Async struct {
 	reactor     *reactor.Reactor // hosts loop if OpenAsync started it; otherwise nil
 	cpu         CPU
 	reg         *registry.Registry
-	given       taskrun.Engine              // for bodies elsewhere than on the loop
-	givenOnLoop taskrun.Engine              // for bodies on the loop: they also keep what was read from Redis
+	given       taskrun.Engine              // for bodies
 	endpoints   []endpoint                  // by their index
 	kept        map[*registry.Endpoint]bool // see Keep; nil: all
 	connect     func(ep *registry.Endpoint) // makes what an endpoint needs; nil: the owner has given the engine everything
@@ -97,7 +96,7 @@ func NewAsync(cfg AsyncConfig) *Async {
 	if e.memory == nil {
 		e.memory = rowset.NewPool(rowset.PoolConfig{})
 	}
-	e.given.Clock, e.givenOnLoop.Clock, e.givenOnLoop.LoopValues = cfg.Loop.Clock(), cfg.Loop.Clock(), loopValuesMax
+	e.given.Clock, e.given.LoopValues = cfg.Loop.Clock(), loopValuesMax
 	for _, ep := range cfg.Registry.Endpoints() {
 		e.add(ep)
 	}

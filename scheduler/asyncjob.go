@@ -52,11 +52,7 @@ func (e *Async) newAsyncJob(there where) *asyncJob {
 	j := e.freeJobs[there].take()
 	if j == nil {
 		j = &asyncJob{Job: new(Job), engine: e, there: there}
-		given := &e.givenOnLoop
-		if there == onPool {
-			given = &e.given
-		}
-		j.Init(&e.outside, given, &j.cancel)
+		j.Init(&e.outside, &e.given, &j.cancel)
 		if there == onPool {
 			j.offload = newOffload(j)
 		} else {

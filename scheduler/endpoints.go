@@ -45,8 +45,8 @@ func (to *endpoint) close() {
 func (e *Async) add(ep *registry.Endpoint) {
 	e.endpoints = at(e.endpoints, ep.Index)
 	e.endpoints[ep.Index] = endpoint{Endpoint: ep}
-	if e.givenOnLoop.Tables != nil {
-		e.givenOnLoop.Tables = at(e.givenOnLoop.Tables, ep.Index)
+	if e.given.Tables != nil {
+		e.given.Tables = at(e.given.Tables, ep.Index)
 	}
 	cache := ep.Policy.Cache
 	if cache.Mode == registry.CacheOff {
@@ -56,8 +56,8 @@ func (e *Async) add(ep *registry.Endpoint) {
 	if ep.Cluster {
 		parts = cluster.Slots
 	}
-	e.givenOnLoop.Tables = at(e.givenOnLoop.Tables, ep.Index)
-	e.givenOnLoop.Tables[ep.Index] = rowcache.NewDivided(cache.MaxBytes, cache.MaxAge, parts)
+	e.given.Tables = at(e.given.Tables, ep.Index)
+	e.given.Tables[ep.Index] = rowcache.NewDivided(cache.MaxBytes, cache.MaxAge, parts)
 }
 
 // at returns all with an element at an index. It is another slice if that is new: bodies may have the old one.
@@ -171,8 +171,8 @@ func (e *Async) disconnect() {
 		}
 		e.endpoints[i].close()
 		e.endpoints[i] = endpoint{}
-		if i < len(e.givenOnLoop.Tables) {
-			e.givenOnLoop.Tables[i] = nil
+		if i < len(e.given.Tables) {
+			e.given.Tables[i] = nil
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (k *keptNodes) take() int {
 func (in *inliner) init(e *Async) {
 	in.engine, in.step, in.resume = e, in.nextStep, in.resumeParked
 	in.job = new(Job)
-	in.job.Init(&e.outside, &e.givenOnLoop, nil)
+	in.job.Init(&e.outside, &e.given, nil)
 }
 
 // resume goes on with a run that has waited.
@@ -117,9 +117,7 @@ func (in *inliner) load(node int, start clock.Time) {
 	in.rows = r.State.Rows(node)
 	r.Journal.Spawn(node, trace.Inline, in.rows)
 	r.load(in.job, node, p.spec, p.limit, start)
-	if p.mayRecall {
-		tasks.Env(&in.job.Ctx).Now = start
-	}
+	tasks.Env(&in.job.Ctx).Now = start
 	in.engine.noteRunning(in.job.Ctx.Node)
 }
 
@@ -200,7 +198,7 @@ func (in *inliner) measure() {
 	p.countRun(node, took, j.Ctx.Limit)
 	in.spent += took
 	in.run.compute += took
-	if node.mayRecall { // It computes next to nothing.
+	if node.reads { // It computes next to nothing.
 		node.recalled(j.Err == nil)
 		return
 	}
@@ -212,14 +210,13 @@ func (in *inliner) measure() {
 // abandon forgets a job that a panic has left in any state.
 func (in *inliner) abandon() {
 	in.job, in.run, in.ended = new(Job), nil, 0
-	in.job.Init(&in.engine.outside, &in.engine.givenOnLoop, nil)
+	in.job.Init(&in.engine.outside, &in.engine.given, nil)
 }
 
 // forget drops what the body that has ended would leave to the next one. The rows follow with the last one: runInline.
 func (in *inliner) forget() {
 	env := tasks.Env(&in.job.Ctx)
-	env.Forget()
-	env.Cancellation = nil // The body has made it by asking for its context.
+	env.Shortfall, env.Cancellation = nil, nil // The body has made these.
 }
 
 // park makes r continue in the next iteration. One post serves all runs.

@@ -156,20 +156,19 @@ func (r *Run) Succeed(j *Job) {
 // note notes the outcome of a node that is about to succeed, and its shortfall.
 func (r *Run) note(j *Job) {
 	c := &j.Ctx
-	if !tasks.Env(c).Usual() {
-		if shortfall := c.Shortfall(); shortfall != (task.Shortfall{}) {
-			r.State.ReportShortfall(c.Node.Index, shortfall)
-			if shortfall.Err != nil {
-				r.Journal.Shortfall(c.Node.Index, shortfall.Err, shortfall.Dropped)
-			}
-		}
-		if use := tasks.Env(c).Rare().Cached; use.Values > 0 {
-			r.State.noteCached(c.Node.Index, use)
-			r.Journal.Cached(c.Node.Index, use.Values, use.Age)
+	if s := tasks.Env(c).Shortfall; s != nil {
+		r.State.ReportShortfall(c.Node.Index, *s)
+		if s.Err != nil {
+			r.Journal.Shortfall(c.Node.Index, s.Err, s.Dropped)
 		}
 	}
+	use := tasks.Cached(c)
+	if use.Values > 0 {
+		r.State.noteCached(c.Node.Index, use)
+		r.Journal.Cached(c.Node.Index, use.Values, use.Age)
+	}
 	if notes := r.State.notes; notes != nil {
-		notes.take(c.Node, c.Inputs, c.Refs, j.Out, tasks.Env(c).Rare().Cached)
+		notes.take(c.Node, c.Inputs, c.Refs, j.Out, use)
 	}
 	r.Journal.End(c.Node.Index, j.Ended, j.Out.N)
 }
@@ -282,6 +281,6 @@ func (j *Job) clear() {
 func (j *Job) drop() {
 	dropRows(j.Ctx.Inputs[:cap(j.Ctx.Inputs)])
 	dropRows(j.Ctx.Refs[:cap(j.Ctx.Refs)])
-	tasks.Env(&j.Ctx).Forget()
+	tasks.Env(&j.Ctx).Shortfall = nil
 	j.Out, j.Err = rowset.RowSet{}, nil
 }

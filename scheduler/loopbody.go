@@ -49,8 +49,8 @@ func (b *loopBody) start() {
 	b.journal.Start(b.index, j.started)
 	b.engine.noteRunning(j.node)
 	ended := b.co.start(b.code)
-	if n := &j.profile.nodes[b.index]; n.mayRecall {
-		n.recalled(ended && env.Rare().Cached.Values > 0)
+	if n := &j.profile.nodes[b.index]; n.reads {
+		n.recalled(ended && tasks.Cached(&j.Ctx).Values > 0)
 	}
 	if b.runs(ended) {
 		b.ended()

@@ -102,7 +102,7 @@ func (e *Async) readMetrics(lag time.Duration) Metrics {
 			m.Remote[i] = ep.service.Stats()
 		}
 	}
-	for i, table := range e.givenOnLoop.Tables {
+	for i, table := range e.given.Tables {
 		if table != nil {
 			m.Caches[i] = table.Stats()
 		}

@@ -107,11 +107,10 @@ func place(spec *task.Spec, makes int) where {
 func (r *run) place(index int) where {
 	n := &r.profile.nodes[index]
 	switch {
-	case !r.policy.inline || !n.mayInline:
-		if n.recall >= recallLikely && r.policy.inline {
-			return inline
-		}
+	case !r.policy.inline || !n.mayInline || n.reads && n.recall < recallLikely:
 		return n.there
+	case n.reads:
+		return inline
 	case r.policy.always || r.isCheap(index):
 		return inline
 	default:

@@ -28,8 +28,8 @@ type nodeProfile struct {
 	expensive bool  // Spec.Expensive or Spec.ExpensiveNode
 	makes     int   // rows besides those of its inputs: Spec.Cost
 	limit     int   // task.Ctx.Limit
-	mayRecall bool  // it may begin inline, and read there what is in memory
-	recall    uint8 // how likely all that it reads is in memory: see recalled
+	reads     bool  // it only reads, and begins inline if all that it reads is likely in memory
+	recall    uint8 // how likely that is: see recalled
 	// The chain from this node on: see findChains.
 	next       int32         // the node that follows; -1 if none does
 	length     int32         // nodes, this one among them
@@ -47,7 +47,7 @@ const (
 	recallMost   = 3
 )
 
-// recalled learns whether a run of a node that may be tried had all in memory that it reads.
+// recalled learns whether a run of a node that reads had all in memory.
 func (n *nodeProfile) recalled(all bool) {
 	switch {
 	case all && n.recall < recallMost:
@@ -123,8 +123,8 @@ func newProfile(g *plan.Graph) *profile {
 		p.forgets = p.forgets && spec.Forgets
 		permitted := node.Inline == nil || *node.Inline
 		n.expensive = spec.Expensive || spec.ExpensiveNode != nil && spec.ExpensiveNode(node)
-		n.mayInline = permitted && (spec.Inline || spec.Cheap) && !n.expensive
-		n.mayRecall = permitted && tasks.BeginsInline(spec)
+		n.reads = tasks.BeginsInline(spec)
+		n.mayInline = permitted && (spec.Inline || spec.Cheap || n.reads) && !n.expensive
 		n.limit = tasks.Limit(g, node)
 		if spec.Cost != nil {
 			n.makes = int(min(spec.Cost(node), task.MaxRowsLimit))

@@ -67,8 +67,8 @@ func benchmarkRequest(b *testing.B, g *plan.Graph, inflight int, memory bool) {
 			redis.serve(w.Harness)
 			w.endpoints[i].redis = resp.NewClient(w.Loop, redis, resp.Options{Addr: "redis", NoCoalesceReads: true})
 			if memory {
-				w.givenOnLoop.Tables = make([]*rowcache.Table, len(w.endpoints))
-				w.givenOnLoop.Tables[i] = rowcache.NewTable(rowcache.BytesMin, time.Hour)
+				w.given.Tables = make([]*rowcache.Table, len(w.endpoints))
+				w.given.Tables[i] = rowcache.NewTable(rowcache.BytesMin, time.Hour)
 			}
 			break // The plans read one endpoint.
 		}

@@ -31,7 +31,7 @@ func (w *simWorld) drawPatience() {
 		w.engine.patience = time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
 	}
 	if rng.Float64() < 0.3 {
-		w.engine.givenOnLoop.LoopValues = 1 + rng.IntN(60)
+		w.engine.given.LoopValues = 1 + rng.IntN(60)
 	}
 }
 

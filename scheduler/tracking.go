@@ -42,7 +42,7 @@ func (e *Async) track(d transport.Dialer, cfg *Config, ep *registry.Endpoint) ch
 	if !cache.Mode.Tracked() {
 		return nil
 	}
-	table := e.givenOnLoop.Tables[ep.Index]
+	table := e.given.Tables[ep.Index]
 	var tracker changeTracker
 	refused := false
 	changed := func(err error) {

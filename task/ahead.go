@@ -115,10 +115,13 @@ func (l *laterRead) end() {
 	l.reads.clear()
 }
 
-// fill appends to b the commands for the keys of the batch of r that are not taken, and those of the later nodes.
-func (h *ahead) fill(r *Reads, a *asked, b *resp.Batch) {
+// fillAhead appends to b the commands for the keys of the batch that are not taken, and those of the later nodes.
+func (r *Reads) fillAhead(c *Ctx, b *resp.Batch, a *asked, first int) error {
+	h := r.ahead
 	h.asked.Reset()
-	r.appendTo(&h.asked, a, r.answered)
+	if err := r.appendTo(c, &h.asked, a, first); err != nil {
+		return err
+	}
 	h.own = h.asked.Len()
 	h.joint.Begin(&h.asked)
 	for i := range h.later[:h.n] {
@@ -129,6 +132,7 @@ func (h *ahead) fill(r *Reads, a *asked, b *resp.Batch) {
 		}
 	}
 	h.joint.Write(b)
+	return nil
 }
 
 // append appends the commands for the keys of a later node up to number to, or for all if last. Those that have no room

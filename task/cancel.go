@@ -31,40 +31,18 @@ var _ rowset.Stop = (*Ctx)(nil)
 // that never calls pays nothing.
 func (c *Ctx) Context() context.Context {
 	env := &c.env
-	if made := env.Rare().context; made != nil {
-		return made
-	}
 	if env.Cancellation == nil {
 		env.Cancellation = new(taskrun.Cancellation)
 	}
-	parent := context.Background()
+	if made := env.Cancellation.Context(); made != nil {
+		return made
+	}
+	parent, due := context.Background(), time.Time{}
 	if r := env.Request; r != nil && r.Caller != nil {
 		parent = r.Caller
 	}
-	made := env.Cancellation.Derive(parent)
 	if env.Deadline != 0 {
-		deadline := time.Now().Add(env.Deadline.Sub(env.Engine.Clock.Now()))
-		if earlier, ok := parent.Deadline(); !ok || deadline.Before(earlier) {
-			made = dueContext{made, deadline}
-		}
+		due = time.Now().Add(env.Deadline.Sub(env.Engine.Clock.Now()))
 	}
-	env.Keep().context = made
-	return made
-}
-
-// dueContext is a context whose owner ends it at a deadline.
-type dueContext struct {
-	context.Context
-	deadline time.Time
-}
-
-// Deadline implements context.Context.
-func (d dueContext) Deadline() (time.Time, bool) { return d.deadline, true }
-
-// endContext ends what Context has returned in this run, if the body has called it.
-func (c *Ctx) endContext() {
-	if kept := c.env.rare; kept != nil && kept.context != nil {
-		kept.context = nil
-		c.env.Cancellation.Release(ErrReturned)
-	}
+	return env.Cancellation.Derive(parent, due)
 }

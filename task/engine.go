@@ -1,7 +1,6 @@
 package task
 
 import (
-	"context"
 	"runtime/debug"
 
 	"github.com/rankd/rankd/internal/rowcache"
@@ -36,44 +35,8 @@ type env struct {
 	// Reads are those of the bodies of this Ctx, one after the other; nil before the first that asks.
 	Reads *Reads
 
-	rare *rare // of this Ctx; nil before the first body that needs it
-}
-
-// rare is what most bodies do not need. It is apart because hundreds of nodes wait at a time, and each has a Ctx. It
-// belongs to the body, as its Ctx does.
-type rare struct {
-	Cached    rowcache.Use    // what the body of this node has taken from the engine's memory so far
-	shortfall Shortfall       // of this run's result, as the body says
-	context   context.Context // of this run; nil: the body has not asked for it
-}
-
-// none is the rare part of a Ctx that has none. Nobody changes it.
-var none rare
-
-// Rare returns what most bodies do not need, for reading. Keep makes it if the Ctx has none.
-func (e *env) Rare() *rare {
-	if e.rare == nil {
-		return &none
-	}
-	return e.rare
-}
-
-// Keep returns what most bodies do not need, for changing.
-func (e *env) Keep() *rare {
-	if e.rare == nil {
-		e.rare = new(rare)
-	}
-	return e.rare
-}
-
-// Usual reports whether there is none: no body of this Ctx has needed it yet.
-func (e *env) Usual() bool { return e.rare == nil }
-
-// Forget drops what one body would leave to the next.
-func (e *env) Forget() {
-	if e.rare != nil {
-		*e.rare = rare{}
-	}
+	// Shortfall is that of this run's result, as the body says. Nil: nothing is missing.
+	Shortfall *Shortfall
 }
 
 // rows returns the budget of the request, or nil.
@@ -86,6 +49,14 @@ func (e *env) rows() *taskrun.RowBudget {
 
 // Env returns the engine's part of c, for the engine to fill before Invoke.
 func (engine) Env(c *Ctx) *env { return &c.env }
+
+// Cached returns what the body of c has taken from the engine's memory so far.
+func (engine) Cached(c *Ctx) (use rowcache.Use) {
+	if c.env.Reads != nil {
+		use = c.env.Reads.cached
+	}
+	return use
+}
 
 // NewRowBudget returns the full budget of a request: DefaultMaxRows if limit is not
 // positive, MaxRowsLimit at most.
@@ -164,8 +135,8 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 		return rowset.RowSet{}, withKind(ErrInvalid, &arityError{got: n, least: spec.Inputs, most: spec.inputsMax()})
 	}
 	defer func() {
-		if c.env.rare != nil {
-			c.endContext()
+		if made := c.env.Cancellation; made != nil {
+			made.Release(ErrReturned)
 		}
 		if v := recover(); v != nil {
 			out, err = rowset.RowSet{}, panicOf(v)
@@ -176,9 +147,9 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	}()
 	c.spec = spec
 	if resumes := c.env.Reads != nil && c.env.Reads.resumes; !resumes {
-		c.counted = 0
-		if kept := c.env.rare; kept != nil {
-			kept.shortfall, kept.Cached = Shortfall{}, rowcache.Use{}
+		c.counted, c.env.Shortfall = 0, nil
+		if r := c.env.Reads; r != nil {
+			r.cached = rowcache.Use{}
 		}
 	}
 	var given *inputsCopy // nil: nobody checks them
@@ -193,8 +164,8 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 	if err == nil {
 		err = c.countResult(out)
 	}
-	if kept := c.env.rare; kept != nil && err == nil && kept.shortfall.Err != nil && !c.mayFallShort() {
-		err = kept.shortfall.Err
+	if s := c.env.Shortfall; s != nil && err == nil && s.Err != nil && !c.mayFallShort() {
+		err = s.Err
 	}
 	if err == rowset.ErrStopped {
 		err = ErrCancelled

@@ -90,6 +90,7 @@ type Reads struct {
 	spare   []*taskrun.ReadAhead
 	beside  *Reads // of the earlier node that asks what this one will read; nil: it runs itself
 
+	cached  rowcache.Use    // what the body has taken from memory so far
 	recall  *taskrun.Recall // nil before the first read of keys that may be in memory
 	places  []clearer       // of NewRead: the first are of this body, and the others are empty
 	used    int             // places of this body
@@ -273,7 +274,7 @@ func (c *Ctx) apart(fn func() error) (err error) {
 // read carries out one read, from where it is.
 func (r *Reads) read(c *Ctx, a *asked) error {
 	if a.keeps && r.from == 0 && r.to == 0 {
-		a.keeps = r.open(c, a, &c.env.Keep().Cached)
+		a.keeps = r.open(c, a, &r.cached)
 	}
 	for n := a.read.Keys(); r.from < n; r.from = r.to {
 		if r.to == r.from {
@@ -383,25 +384,50 @@ func (r *Reads) exchange(c *Ctx, a *asked) error {
 	}
 }
 
-// appendTo appends the commands for the keys of the batch that are not in memory, from command number first on.
-func (r *Reads) appendTo(b *resp.Batch, a *asked, first int) {
-	if !a.keeps {
-		a.read.Ask(b, r.from+first, r.to)
-		return
+// appendTo appends the commands for the keys of the batch that are not in memory, from command number first on. It lets others
+// work from time to time.
+func (r *Reads) appendTo(c *Ctx, b *resp.Batch, a *asked, first int) error {
+	n := r.to - r.from
+	if a.keeps {
+		n = len(r.misses)
 	}
-	for _, k := range r.misses[first:] {
-		a.read.Ask(b, k, k+1)
+	looked := 0 // at the clock, after so many bytes
+	for end := min(n, first+askFirst); first < n; end = min(n, first+max(1, askBytes*b.Len()/max(1, b.Size()))) {
+		if !a.keeps {
+			a.read.Ask(b, r.from+first, r.from+end)
+		} else {
+			for _, k := range r.misses[first:end] {
+				a.read.Ask(b, k, k+1)
+			}
+		}
+		if first = end; b.Size()-looked > askBytes {
+			looked = b.Size()
+			if err := r.shareTurn(c); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
+
+// A body appends commands of about askBytes between two looks at the clock. The first askFirst commands tell how long they are.
+const (
+	askFirst = 4
+	askBytes = 16 << 10
+)
 
 // send asks Redis for the keys of the batch that are neither in memory nor taken, and for those of later nodes.
 func (r *Reads) send(c *Ctx, a *asked) error {
 	redis, first, ahead := c.Redis(a.endpoint), r.answered, r.reads()
 	b := redis.NewBatch()
+	var err error
 	if ahead {
-		r.ahead.fill(r, a, b)
+		err = r.fillAhead(c, b, a, first)
 	} else {
-		r.appendTo(b, a, first)
+		err = r.appendTo(c, b, a, first)
+	}
+	if err != nil {
+		return err
 	}
 	if r.turn = 0; a.keeps {
 		r.recall.Sending()
@@ -430,7 +456,9 @@ func (r *Reads) takeGiven(c *Ctx, a *asked) (there bool, err error) {
 	}
 	if r.answered == 0 {
 		r.batch.Reset()
-		r.appendTo(&r.batch, a, 0)
+		if err := r.appendTo(c, &r.batch, a, 0); err != nil {
+			return false, err
+		}
 		if r.numbers = g.Find(&r.batch, r.numbers[:0]); len(r.numbers) < r.batch.Len() || a.keeps && !r.recall.Accept(g) {
 			return false, nil
 		}

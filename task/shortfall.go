@@ -25,7 +25,20 @@ type MalformedIDs struct {
 }
 
 // Shortfall returns what the body has reported so far.
-func (c *Ctx) Shortfall() Shortfall { return c.env.Rare().shortfall }
+func (c *Ctx) Shortfall() Shortfall {
+	if c.env.Shortfall == nil {
+		return Shortfall{}
+	}
+	return *c.env.Shortfall
+}
+
+// lacks returns the shortfall, for changing.
+func (c *Ctx) lacks() *Shortfall {
+	if c.env.Shortfall == nil {
+		c.env.Shortfall = new(Shortfall)
+	}
+	return c.env.Shortfall
+}
 
 // Partial reports whether the body may leave out rows whose keys failed, one by one. The node
 // says so by "on_error": "partial", and the request does not require the node. A body that leaves rows out
@@ -35,7 +48,7 @@ func (c *Ctx) Partial() bool { return c.Node.OnError == plan.OnErrorPartial && !
 // DropRows notes that the body leaves out n more rows because their keys failed. why is the first such error; it may
 // be nil in further calls. Unless Partial permits it, the node fails with that error.
 func (c *Ctx) DropRows(n int, why error) {
-	c.env.Keep().shortfall.Dropped += n
+	c.lacks().Dropped += n
 	c.note(why)
 }
 
@@ -66,12 +79,12 @@ func (c *Ctx) DropIDs(m MalformedIDs) {
 			c.CountMalformed("id", m.Count)
 		}
 		told := m // so that only this branch allocates
-		c.env.Keep().shortfall.Malformed = &told
+		c.lacks().Malformed = &told
 	}
 }
 
 func (c *Ctx) note(why error) {
-	if shortfall := &c.env.Keep().shortfall; shortfall.Err == nil {
+	if shortfall := c.lacks(); shortfall.Err == nil {
 		shortfall.Err = why
 	}
 }

@@ -16,13 +16,28 @@ var ErrCancelled = errors.New("task cancelled")
 // value is ready.
 //
 // Cancel, Cancelled, Done and Sleep: any goroutine. Reset: the owner, while no body
-// has it. Derive and Release: the goroutine that runs the body.
+// has it. Context, Derive and Release: the goroutine that runs the body.
 type Cancellation struct {
 	flag  atomic.Bool // written under mu, read without
 	mu    sync.Mutex
-	cause error                   // of the first Cancel; guarded by mu
-	done  chan struct{}           // made by the first Done, closed by Cancel; guarded by mu
-	end   context.CancelCauseFunc // ends the context of the body that runs; nil: it has none; guarded by mu
+	cause error         // of the first Cancel; guarded by mu
+	done  chan struct{} // made by the first Done, closed by Cancel; guarded by mu
+	made  *derived      // for the body that runs, which alone changes it; nil: it has no context; guarded by mu
+}
+
+// derived is the context of a body. Immutable; any goroutine.
+type derived struct {
+	context.Context
+	due time.Time // zero: that of the Context
+	end context.CancelCauseFunc
+}
+
+// Deadline implements context.Context.
+func (d *derived) Deadline() (time.Time, bool) {
+	if d.due.IsZero() {
+		return d.Context.Deadline()
+	}
+	return d.due, true
 }
 
 // Cancel asks the body to stop, and ends its context with that cause. A second call does nothing.
@@ -36,8 +51,8 @@ func (c *Cancellation) Cancel(cause error) {
 	if c.done != nil {
 		close(c.done)
 	}
-	if c.end != nil {
-		c.end(cause)
+	if c.made != nil {
+		c.made.end(cause)
 	}
 }
 
@@ -81,22 +96,37 @@ func (c *Cancellation) Reset() {
 	c.done, c.cause = nil, nil
 }
 
-// Derive returns a context of the body. It ends with parent, by Cancel, and by Release.
-func (c *Cancellation) Derive(parent context.Context) context.Context {
+// Context returns what Derive has returned to the body that runs, or nil.
+func (c *Cancellation) Context() context.Context {
+	if c.made == nil {
+		return nil
+	}
+	return c.made
+}
+
+// Derive returns a context of the body. It ends with parent, by Cancel, and by Release. due is its deadline, unless that is zero or
+// parent's is earlier; something else ends it then.
+func (c *Cancellation) Derive(parent context.Context, due time.Time) context.Context {
 	ctx, end := context.WithCancelCause(parent)
+	if earlier, ok := parent.Deadline(); ok && !due.Before(earlier) {
+		due = time.Time{}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.end = end
+	c.made = &derived{ctx, due, end}
 	if c.flag.Load() {
 		end(c.cause)
 	}
-	return ctx
+	return c.made
 }
 
 // Release ends the context of a body that has returned, with this cause unless it has ended before.
 func (c *Cancellation) Release(cause error) {
+	if c.made == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.end(cause)
-	c.end = nil
+	c.made.end(cause)
+	c.made = nil
 }

@@ -19,14 +19,14 @@ type Request struct {
 	Ahead     Ahead           // what nodes have read for later ones
 }
 
-// An Engine is what an engine gives to all its bodies of one kind. Immutable.
+// An Engine is what an engine gives to all its bodies. The loop may change the Tables. Otherwise it is immutable.
 type Engine struct {
 	Clock clock.Clock // of deadlines; it may be nil without any
 	// LoopValues is how many values a body handles on the loop in one go, columns times rows: it computes on more elsewhere. Zero:
 	// no loop waits for it.
 	LoopValues int
-	// Tables keep what was read from Redis, by Endpoint.Index: nil for an endpoint whose reads are not kept. Only bodies on the loop
-	// have them.
+	// Tables keep what was read from Redis, by Endpoint.Index: nil for an endpoint whose reads are not kept. They are the loop's, and
+	// bodies that read run nowhere else.
 	Tables []*rowcache.Table
 }
 

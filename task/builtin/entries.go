@@ -57,10 +57,10 @@ type entriesRead struct {
 	within  *rangeArgs    // nil: all entries
 	texts   bool          // whether the ids are texts
 
-	ids idList
+	ids chunks[int64]
 	// entryTexts are text ids without a number yet, of one key. They are views.
 	entryTexts [][]byte
-	scores     []float64
+	scores     chunks[float64]
 	unread     unreadIDs
 	unscored   int        // scores of ids that parse
 	failed     int        // 1 + the number of the latest key that failed
@@ -197,23 +197,23 @@ func (r *entriesRead) makeRoom(entries, more int) error {
 	if err := r.c.MakeRows(int64(entries)); err != nil {
 		return err
 	}
-	r.ids.expect(r.c, entries, more)
+	r.ids.expect(entries, more, r.c.Memory.IDs)
 	if r.score != nil {
-		r.scores = slices.Grow(r.scores, entries)
+		r.scores.expect(entries, more, r.c.Memory.Floats)
 	}
 	return nil
 }
 
 // take takes the entries of a reply about key k.
 func (r *entriesRead) take(reply resp.Reply, k int) error {
-	sum, unscored, ids, scores := r.unread, r.unscored, len(r.ids.last), len(r.scores)
+	sum, unscored, ids, scores := r.unread, r.unscored, len(r.ids.last), len(r.scores.last)
 	r.unread, r.unscored = unreadIDs{}, 0
 	r.gather(reply)
 	if err := r.number(); err != nil {
 		return err
 	}
 	if r.memo != nil {
-		r.keep(r.entries(reply), r.ids.last[ids:], r.scores[scores:])
+		r.keep(r.entries(reply), r.ids.last[ids:], r.scores.last[scores:])
 	}
 	sum.join(r.unread)
 	r.unread, r.unscored = sum, unscored+r.unscored
@@ -286,7 +286,7 @@ func (r *entriesRead) Recall(value []byte, k int) error {
 		}
 	}
 	for ; len(value) > 0; value = value[8:] {
-		r.scores = append(r.scores, math.Float64frombits(binary.LittleEndian.Uint64(value)))
+		r.scores.last = append(r.scores.last, math.Float64frombits(binary.LittleEndian.Uint64(value)))
 	}
 	return r.number()
 }
@@ -305,7 +305,7 @@ func (r *entriesRead) Refuse(reply resp.Reply, k int) error {
 		r.c.DropRows(1, err)
 	}
 	if r.failed = key; r.long() { // It fails with all that was read of it.
-		r.ids, r.unread = idList{}, unreadIDs{}
+		r.ids, r.unread = chunks[int64]{}, unreadIDs{}
 		return io.EOF
 	}
 	return nil
@@ -339,7 +339,7 @@ func (r *entriesRead) gather(reply resp.Reply) {
 			if value, finite := rowset.ParseFloat(score.Bytes()); !r.add(member.Bytes()) {
 				continue
 			} else if finite {
-				r.scores = append(r.scores, value)
+				r.scores.last = append(r.scores.last, value)
 				continue
 			}
 			r.unscored++
@@ -401,7 +401,7 @@ func (r *entriesRead) add(entry []byte) (ok bool) {
 // joined returns the ids of all keys, and reports the entries without one.
 func (r *entriesRead) joined() []int64 {
 	r.unread.tell(r.c)
-	return r.ids.join(r.c)
+	return r.ids.join(r.c.Memory.IDs)
 }
 
 // rows returns the rows of all ids.
@@ -411,5 +411,5 @@ func (r *entriesRead) rows() rowset.RowSet {
 		return rowset.Dense(rowset.NewBatch(ids))
 	}
 	r.c.CountMalformed(r.score.Name, r.unscored)
-	return rowset.Dense(rowset.NewBatch(ids, &rowset.FloatColumn{Key: r.score.ID, Values: r.scores}))
+	return rowset.Dense(rowset.NewBatch(ids, &rowset.FloatColumn{Key: r.score.ID, Values: r.scores.join(r.c.Memory.Floats)}))
 }
