@@ -123,7 +123,7 @@ func newProfile(g *plan.Graph) *profile {
 		p.forgets = p.forgets && spec.Forgets
 		permitted := node.Inline == nil || *node.Inline
 		n.expensive = spec.Expensive || spec.ExpensiveNode != nil && spec.ExpensiveNode(node)
-		n.reads = tasks.BeginsInline(spec)
+		n.reads = spec.Make != nil
 		n.mayInline = permitted && (spec.Inline || spec.Cheap || n.reads) && !n.expensive
 		n.limit = tasks.Limit(g, node)
 		if spec.Cost != nil {

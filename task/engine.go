@@ -86,10 +86,6 @@ func (engine) Head(r *Reads) Read {
 // RowKey returns the keys that begin so and end in the id of a row.
 func (engine) RowKey(prefix string) RedisKey { return RedisKey{Prefix: prefix, perRow: true} }
 
-// BeginsInline reports whether a node of a spec may begin without a way to wait. If it has to wait, its error is
-// taskrun.ErrMustRead, and it goes on where it is when its Ctx is invoked again with a Waiter.
-func (engine) BeginsInline(spec *Spec) bool { return spec.Make != nil }
-
 // Body returns the body of a spec as one function, which waits where it reads. It is for those who run code around it.
 func (engine) Body(spec Spec) Body {
 	if spec.Make == nil {

@@ -178,15 +178,24 @@ func (e *excludeNode) withoutList(c *task.Ctx, in rowset.RowSet) (rowset.RowSet,
 	if e.context == nil {
 		return in, nil
 	}
-	if e.TextIDs() {
-		return e.withoutTexts(c, in)
-	}
 	list := rowset.Side{Key: registry.IDKey}
-	if e.context.Type == registry.IntList {
+	texts, _ := c.Params.StringList(e.context.ID)
+	switch {
+	case e.context.Type == registry.IntList:
 		ids, _ := c.Params.IntList(e.context.ID)
 		list.Rows = rowset.Dense(&rowset.Batch{IDs: ids})
-	} else {
-		texts, _ := c.Params.StringList(e.context.ID)
+	case e.by == registry.IDKey:
+		if c.IDTexts() == nil {
+			return in, nil
+		}
+		ids := c.Memory.IDs(len(texts))[:0]
+		for _, text := range texts {
+			if id, ok := c.Params.IDs().Find(text); ok { // No row has another one.
+				ids = append(ids, id)
+			}
+		}
+		list.Rows = rowset.Dense(&rowset.Batch{IDs: ids})
+	default:
 		b := rowset.NewStringBuilder(e.by, len(texts))
 		for _, text := range texts {
 			b.Append([]byte(text))
@@ -206,32 +215,6 @@ func (e *excludeNode) withoutList(c *task.Ctx, in rowset.RowSet) (rowset.RowSet,
 	}
 	return rowset.Where(c.Memory, in, keep), nil
 }
-
-// withoutTexts drops the rows whose ids, which are texts, the list of the context has.
-func (e *excludeNode) withoutTexts(c *task.Ctx, in rowset.RowSet) (rowset.RowSet, error) {
-	texts, _ := c.Params.StringList(e.context.ID)
-	ids := c.IDTexts()
-	if len(texts) == 0 || ids == nil {
-		return in, nil
-	}
-	listed := make(map[string]bool, len(texts))
-	for _, text := range texts {
-		listed[text] = true
-	}
-	keep := rowset.NewBitmap(in.Len())
-	for pos := range in.Len() {
-		if pos%excludeBlock == 0 && c.Cancelled() {
-			return rowset.RowSet{}, rowset.ErrStopped
-		}
-		if !listed[ids.At(in.Batch.IDs[in.Row(pos)])] {
-			keep.Set(pos)
-		}
-	}
-	return rowset.Where(c.Memory, in, keep), nil
-}
-
-// excludeBlock is how many rows are compared with a list between two checks whether to stop.
-const excludeBlock = 4096
 
 // rowsToAsk returns the positions of the rows that are not null.
 func (e *excludeNode) rowsToAsk(c *task.Ctx, in rowset.RowSet) []int32 {

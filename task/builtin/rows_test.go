@@ -434,3 +434,41 @@ func TestOthersDoNotChangeWhatIsTakenFromMemory(t *testing.T) {
 	require.Greater(t, len(hits), 10)
 	assert.LessOrEqual(t, slices.Max(hits), uint64(5*rowcache.FindMax))
 }
+
+// counting counts the turns that a node gives to others. One goroutine.
+type counting struct {
+	*fakeRedis
+	turns *int
+}
+
+func (r counting) Sleep(time.Duration) error {
+	*r.turns++
+	return nil
+}
+
+// A node that asks for 65,536 members lets others have their turns while it appends the commands. It looks at the clock for
+// each two of them, and a turn is seven looks at this one.
+func TestLongCommandsAreAppendedInTurns(t *testing.T) {
+	ids := make([]int64, memberBatchMax)
+	for i := range ids {
+		ids[i] = int64(i) + 1
+	}
+	redis := &fakeRedis{answer: func(args []string) []byte {
+		reply := redcon.AppendArray(nil, len(args)-2)
+		for range len(args) - 2 {
+			reply = redcon.AppendInt(reply, 0)
+		}
+		return reply
+	}}
+	turns := 0
+	ctx := ctxOf(t, "core::exclude", endpoint+`, "key": "seen:{user}"`)
+	ctx.Inputs = []rowset.RowSet{rowset.Dense(&rowset.Batch{IDs: ids})}
+	env := tasks.Env(ctx)
+	env.Waiter, env.Engine = counting{redis, &turns}, &taskrun.Engine{Clock: &slowly{now: clock.First}, LoopValues: 1 << 30}
+	out, err := invoke(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, len(ids), out.Len())
+	require.Len(t, redis.sent, 1)
+	assert.Len(t, redis.sent[0], memberBatchMax/memberCommandMax)
+	assert.GreaterOrEqual(t, turns, 3)
+}
