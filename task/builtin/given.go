@@ -58,7 +58,7 @@ func givenReference() task.Reference {
 			"A list has at most 65,536 items. A text is an id of 1 to 256 bytes, or the status is 400. The node fails if the request may not make so many rows (`--max_rows`).",
 		Example: task.Example{
 			Plan:    "ctx.given({ ids: P.ids, scores: P.bm25 })\n  .sort({ by: Key.score, order: \"desc\" })",
-			Request: `{"user_id": 1, "context": {"ids": [7, 8, 9], "bm25": [7.5, 9, null]}}`,
+			Request: `{"user_id": 1, "context": {"ids": [7, 8], "bm25": [0.5, 2]}}`,
 		},
 	}
 }
