@@ -537,3 +537,23 @@ func TestALongBatchHoldsItsClientBack(t *testing.T) {
 	assert.Equal(t, io.EOF, err)
 	assert.Less(t, held, 1<<20, "bytes that the server kept of 14 MB")
 }
+
+// TestAnswersThatNobodyTookAreNotDelivered: the client of a batch goes while the first answer is due, and the second one, which is there, waits
+// for it. Each leaves a line that says so, and one that the client has taken says that.
+func TestAnswersThatNobodyTookAreNotDelivered(t *testing.T) {
+	log := new(servetest.Log)
+	s := startFront(t, func(o *setup) { o.engine.Served = log })
+	s.do(t, post("/v1/rank/one", `{"user_id": 1}`))
+	c := dial(t, s.addr)
+	c.send(post("/v1/batch", "{\"user_id\": 2, \"plan\": \"held\"}\n{\"user_id\": 3, \"plan\": \"one\"}\n"))
+	<-s.held
+	require.Eventually(t, func() bool { m := s.engine.Metrics(); return m.Requests == 3 && m.Live == 1 }, patience, time.Millisecond)
+	require.NoError(t, c.Conn.(*net.TCPConn).SetLinger(0)) // Otherwise it could still read.
+	require.NoError(t, c.Close())
+	require.Eventually(t, func() bool { return s.engine.ServedLines().Written == 3 }, patience, time.Millisecond)
+	users := map[string]string{}
+	for _, line := range regexp.MustCompile(`"user_id":(\d+),.*"delivered":(true|false)`).FindAllStringSubmatch(log.String(), -1) {
+		users[line[1]] = line[2]
+	}
+	assert.Equal(t, map[string]string{"1": "true", "2": "false", "3": "false"}, users)
+}
