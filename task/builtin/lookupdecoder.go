@@ -89,14 +89,16 @@ func (d *lookupDecoder) Ask(b *resp.Batch, from, to int) {
 	d.key.Ask(b, d.command, d.ids.values[from:to])
 }
 
-// Take implements task.Read. It also takes replies of the wrong kind.
+// Take implements task.Read.
 func (d *lookupDecoder) Take(replies resp.Replies, at, to, k int) (next int, err error) {
 	if d.columns == nil {
 		d.begin()
 	}
 	for ; at < to; at++ {
-		if err := d.take(replies.At(at), d.ids.values[k]); err != nil {
+		if ok, err := d.take(replies.At(at), d.ids.values[k]); err != nil {
 			return 0, err
+		} else if !ok {
+			break
 		}
 		k++
 	}
@@ -104,7 +106,9 @@ func (d *lookupDecoder) Take(replies resp.Replies, at, to, k int) (next int, err
 }
 
 // Refuse implements task.Read.
-func (d *lookupDecoder) Refuse(resp.Reply, int) error { return nil }
+func (d *lookupDecoder) Refuse(reply resp.Reply, k int) error {
+	return d.dropKey(reply, d.ids.values[k])
+}
 
 // Recall implements task.Read. A value has a state for each column, and the cells of those that are there. With max_age it
 // begins with the timestamp.
@@ -166,25 +170,25 @@ func (d *lookupDecoder) tooOld(id int64) error {
 	return nil
 }
 
-// take takes the reply for one id.
-func (d *lookupDecoder) take(reply resp.Reply, id int64) (err error) {
+// take takes the reply for one id. False means that it is of the wrong kind.
+func (d *lookupDecoder) take(reply resp.Reply, id int64) (ok bool, err error) {
 	kind, want := reply.Kind(), d.kind.reply
 	switch {
 	case d.hash && kind == want && reply.Len() == len(d.columns):
 		if d.maxAge > 0 && !d.fresh(textOf(reply.At(d.ageAt))) {
-			return d.tooOld(id)
+			return true, d.tooOld(id)
 		}
 		i := 0
 		for value := range reply.All() {
 			if err := d.value(i, value, id); err != nil {
-				return err
+				return true, err
 			}
 			i++
 		}
 	case d.hash || kind != want && (kind != resp.Null || want != resp.Bulk):
-		return d.dropKey(reply, id)
+		return false, nil
 	case d.paths != nil:
-		return d.takeDocument(reply, id)
+		return true, d.takeDocument(reply, id)
 	case want == resp.Array: // all fields of a hash
 		if field, ok := reply.Field(d.keys[0].Field); !ok {
 			err = d.absent(0, id)
@@ -197,7 +201,7 @@ func (d *lookupDecoder) take(reply resp.Reply, id int64) (err error) {
 		err = d.value(0, reply, id)
 	}
 	d.rows++
-	return err
+	return true, err
 }
 
 // takeDocument takes the JSON document of one id.
@@ -421,7 +425,6 @@ func (d *lookupDecoder) drop(err error) error {
 	if !d.c.Partial() {
 		return err
 	}
-	d.memo.Drop()
 	if d.failed == nil {
 		d.failed, d.failure = rowset.NewBitmap(len(d.ids.values)+1), err
 	}
