@@ -556,18 +556,10 @@ func completenessOf(all []NodeCompleteness, result *scheduler.Result) []NodeComp
 }
 
 // BelowMinimum says that an output has fewer rows than its plan wants.
-type BelowMinimum = request.BelowMinimum
+type BelowMinimum = plan.Short
 
 // BelowMinimum returns the outputs with fewer rows than the plan wants, in order. It is nil if there are none.
-func (a *Answer) BelowMinimum() (all []BelowMinimum) {
-	if a.result == nil {
-		return nil
-	}
-	for _, s := range a.result.Short() {
-		all = append(all, BelowMinimum{Output: a.graph.OutputName(s.Output), Rows: s.Rows, MinRows: s.MinRows})
-	}
-	return all
-}
+func (a *Answer) BelowMinimum() []BelowMinimum { return a.result.Short() }
 
 // Fallback says that another plan has answered than the request asked for.
 type Fallback = request.Fallback

@@ -648,7 +648,7 @@ func (e *Engine) logLacking(g *plan.Graph, result *scheduler.Result) {
 	if short := result.Short(); short != nil {
 		e.say(slog.LevelWarn, "an answer is below minimum", g.Name, nil, func() []slog.Attr {
 			return []slog.Attr{
-				slog.String("output", g.OutputName(short[0].Output)), slog.Int("rows", short[0].Rows), slog.Int("min_rows", short[0].MinRows),
+				slog.String("output", short[0].Output), slog.Int("rows", short[0].Rows), slog.Int("min_rows", short[0].MinRows),
 				slog.Bool("degraded", result.Degraded()),
 			}
 		})

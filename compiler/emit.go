@@ -134,6 +134,12 @@ func (w *artifactWriter) node(n *node) {
 	w.nodes = append(w.nodes, object)
 }
 
+// givenCapabilities are what the members of definition.given need.
+var givenCapabilities = map[string]string{
+	"returns": plan.ReturnsCapability, "lenient": plan.LenientCapability, "min_rows": plan.MinRowsCapability,
+	"below": plan.MinRowsCapability, "log": plan.LogCapability,
+}
+
 // bytes returns the artifact with the nodes so far.
 func (w *artifactWriter) bytes(d *definition) []byte {
 	u := w.unit
@@ -148,17 +154,11 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 	if w.lenient {
 		capabilities = append(capabilities, plan.OnErrorCapability)
 	}
-	if d.lenient != nil || w.shares {
+	if w.shares {
 		capabilities = append(capabilities, plan.LenientCapability)
 	}
-	if d.minRows != nil || d.below != nil {
-		capabilities = append(capabilities, plan.MinRowsCapability)
-	}
-	if d.log != nil {
-		capabilities = append(capabilities, plan.LogCapability)
-	}
-	if d.returns != nil {
-		capabilities = append(capabilities, plan.ReturnsCapability)
+	for name := range d.given {
+		capabilities = append(capabilities, givenCapabilities[name])
 	}
 	if d.names != nil {
 		capabilities = append(capabilities, plan.OutputNamesCapability)
@@ -172,26 +172,12 @@ func (w *artifactWriter) bytes(d *definition) []byte {
 		"outputs":               outputs,
 		"expr_table":            w.exprs.entries,
 		"pred_table":            w.preds.entries,
-		"capabilities_required": capabilities,
+		"capabilities_required": slices.Compact(capabilities),
 		"extensions":            map[string]any{},
 		"built_by":              map[string]any{"tool": "rankd", "tool_version": Version, "source_digest": digest},
 	}
-	if d.returns != nil {
-		artifact["returns"] = d.returns
-	}
+	maps.Copy(artifact, d.given)
 	maps.Copy(w.places, d.places)
-	if d.lenient != nil {
-		artifact["lenient"] = d.lenient
-	}
-	if d.minRows != nil {
-		artifact["min_rows"] = d.minRows
-	}
-	if d.below != nil {
-		artifact["below"] = d.below
-	}
-	if d.log != nil {
-		artifact["log"] = d.log
-	}
 	if d.names != nil {
 		artifact["output_names"] = d.names
 		for i := range d.names {

@@ -125,14 +125,10 @@ type definition struct {
 	build   goja.Callable
 	outputs []*node
 	names   []string         // of the outputs; nil: they have none
-	returns []registry.KeyID // nil: all columns
-	lenient map[string]any   // the policy as the artifact has it; nil: none
-	places  map[string]place // of its members, and of min_rows and below
+	given   map[string]any   // returns, lenient, min_rows, below and log, as the artifact has them
+	places  map[string]place // of their members
 	least   goja.Value       // minRows; nil: not given
 	leastAt int
-	minRows []any          // of each output; nil: the plan does not say
-	below   any            // nil: the plan does not say
-	log     map[string]any // as the artifact has it; nil: the plan does not say
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
@@ -143,7 +139,7 @@ const planNameMax = 200
 // definePlan is definePlan({ name, build }).
 func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 	site := h.callSite()
-	d := &definition{at: site.at, members: members{
+	d := &definition{at: site.at, given: make(map[string]any), places: make(map[string]place), members: members{
 		host: h, name: "the plan", miss: "unknown-method",
 		get: func(string) goja.Value { return nil }, all: func() []string { return nil },
 	}}
@@ -173,25 +169,19 @@ func (h *host) definePlan(c goja.FunctionCall) goja.Value {
 	default:
 		d.plan = name.String()
 	}
-	if returns := object.Get("returns"); returns != nil && !goja.IsUndefined(returns) {
-		d.returns = h.keys(returns, "returns", site.option("returns", true))
-	}
-	if policy := object.Get("lenient"); policy != nil && !goja.IsUndefined(policy) {
-		h.lenient(d, policy, site.option("lenient", true))
-	}
-	if least := object.Get("minRows"); least != nil && !goja.IsUndefined(least) {
-		d.least, d.leastAt = least, site.option("minRows", true)
-	}
-	if below := object.Get("below"); below != nil && !goja.IsUndefined(below) {
-		if !goja.IsString(below) {
-			h.u.failAt(site.option("below", true), "type", "below must be a string, not "+plainWords(below), `write below: "error"`)
-		} else {
-			d.below = below.String()
-			d.place("below", h.u.placed(site.option("below", true), "below"))
+	for _, option := range [...]struct {
+		name string
+		read func(v goja.Value, at int)
+	}{
+		{"returns", func(v goja.Value, at int) { d.given["returns"] = h.keys(v, "returns", at) }},
+		{"lenient", func(v goja.Value, at int) { h.lenient(d, v, at) }},
+		{"minRows", func(v goja.Value, at int) { d.least, d.leastAt = v, at }},
+		{"below", func(v goja.Value, at int) { h.below(d, v, at) }},
+		{"log", func(v goja.Value, at int) { h.log(d, v, at) }},
+	} {
+		if v := object.Get(option.name); v != nil && !goja.IsUndefined(v) {
+			option.read(v, site.option(option.name, true))
 		}
-	}
-	if log := object.Get("log"); log != nil && !goja.IsUndefined(log) {
-		h.log(d, log, site.option("log", true))
 	}
 	build := object.Get("build")
 	if d.build, ok = goja.AssertFunction(build); !ok {
@@ -243,38 +233,30 @@ func (h *host) keys(list goja.Value, option string, at int) (keys []registry.Key
 // log reads what the log of served rows has. The loader checks the values.
 func (h *host) log(d *definition, log goja.Value, at int) {
 	const example = `write log: { columns: [Key.price], at: "candidates", rows: { answer: true, others: 20 } }`
-	object := objectOf(log)
-	if object == nil {
-		if !h.isBroken(log) {
-			h.u.failAt(at, "type", "log must be an object, not "+plainWords(log), example)
-		}
-		return
-	}
-	d.log = make(map[string]any)
-	d.place("log", h.u.placed(at, "log"))
+	object, members := h.section(d, log, "log", at, example)
 	for _, name := range object.Keys() {
 		switch v := object.Get(name); {
 		case name != "columns" && name != "at" && name != "rows":
 			h.u.failAt(at, "unknown-option", "log has no member "+quote(name), example)
 		case v == nil || goja.IsUndefined(v) || h.isBroken(v):
 		case name == "columns":
-			d.log["columns"] = h.keys(v, "log.columns", at)
-			d.place("log.columns", h.u.placed(at, "log.columns"))
+			members["columns"] = h.keys(v, "log.columns", at)
+			d.places["log.columns"] = h.u.placed(at, "log.columns")
 		case name == "at":
 			if !goja.IsString(v) {
 				h.u.failAt(at, "type", "log.at must be the label of a node, its trace, not "+plainWords(v), example)
 				continue
 			}
-			d.log["at"] = v.String()
-			d.place("log.at", h.u.placed(at, "log.at"))
+			members["at"] = v.String()
+			d.places["log.at"] = h.u.placed(at, "log.at")
 		default:
-			h.logRows(d, v, at)
+			h.logRows(d, members, v, at)
 		}
 	}
 }
 
 // logRows reads which rows the log has: "answer", or { answer: true, others: 20 }.
-func (h *host) logRows(d *definition, rows goja.Value, at int) {
+func (h *host) logRows(d *definition, members map[string]any, rows goja.Value, at int) {
 	const example = `write rows: "answer" or rows: { answer: true, others: 20 }`
 	object := objectOf(rows)
 	if goja.IsString(rows) && rows.String() == "answer" {
@@ -296,18 +278,32 @@ func (h *host) logRows(d *definition, rows goja.Value, at int) {
 		case !goja.IsNumber(v):
 			h.u.failAt(at, "type", "log.rows.others must be a number, not "+plainWords(v), example)
 		default:
-			d.log["others"] = v.Export()
-			d.place("log.others", h.u.placed(at, "log.rows.others"))
+			members["others"] = v.Export()
+			d.places["log.others"] = h.u.placed(at, "log.rows.others")
 		}
 	}
 }
 
-// place notes where the source writes a member of the artifact.
-func (d *definition) place(path string, p place) {
-	if d.places == nil {
-		d.places = make(map[string]place)
+// section returns an option that must be an object, and the object of the artifact that it becomes.
+func (h *host) section(d *definition, v goja.Value, option string, at int, example string) (object *goja.Object, members map[string]any) {
+	if object = objectOf(v); object == nil {
+		if !h.isBroken(v) {
+			h.u.failAt(at, "type", option+" must be an object, not "+plainWords(v), example)
+		}
+		return h.vm.NewObject(), nil
 	}
-	d.places[path] = p
+	members = make(map[string]any)
+	d.given[option], d.places[option] = members, h.u.placed(at, option)
+	return object, members
+}
+
+// below reads what happens with too few rows. The loader checks the value.
+func (h *host) below(d *definition, v goja.Value, at int) {
+	if !goja.IsString(v) {
+		h.u.failAt(at, "type", "below must be a string, not "+plainWords(v), `write below: "error"`)
+		return
+	}
+	d.given["below"], d.places["below"] = v.String(), h.u.placed(at, "below")
 }
 
 // minimum reads how few rows each output should have: a number for all, or numbers by name. The outputs are known.
@@ -316,18 +312,18 @@ func (h *host) minimum(d *definition) {
 		return
 	}
 	const example = "write minRows: 5, or minRows: { home: 5 } if the outputs have names"
-	d.minRows = make([]any, len(d.outputs))
-	named := objectOf(d.least)
-	for i := range d.minRows {
-		if d.minRows[i] = 0; goja.IsNumber(d.least) {
-			d.minRows[i] = d.least.Export()
+	minRows, named := make([]any, len(d.outputs)), objectOf(d.least)
+	d.given["min_rows"] = minRows
+	for i := range minRows {
+		if minRows[i] = 0; goja.IsNumber(d.least) {
+			minRows[i] = d.least.Export()
 		}
-		d.place(fmt.Sprintf("min_rows[%d]", i), h.u.placed(d.leastAt, "minRows"))
-	}
-	if named == nil && !goja.IsNumber(d.least) {
-		h.u.failAt(d.leastAt, "type", "minRows must be a number or an object, not "+plainWords(d.least), example)
+		d.places[fmt.Sprintf("min_rows[%d]", i)] = h.u.placed(d.leastAt, "minRows")
 	}
 	if named == nil {
+		if !goja.IsNumber(d.least) {
+			h.u.failAt(d.leastAt, "type", "minRows must be a number or an object, not "+plainWords(d.least), example)
+		}
 		return
 	}
 	for _, name := range named.Keys() {
@@ -337,7 +333,7 @@ func (h *host) minimum(d *definition) {
 		case !goja.IsNumber(v):
 			h.u.failAt(d.leastAt, "type", "minRows."+name+" must be a number, not "+plainWords(v), example)
 		default:
-			d.minRows[at] = v.Export()
+			minRows[at] = v.Export()
 		}
 	}
 }
@@ -348,15 +344,7 @@ var lenientMembers = []string{"on_error", "timeout", "timeout_ms", "answer_by"}
 // lenient reads the policy of the plan. The loader checks the values.
 func (h *host) lenient(d *definition, policy goja.Value, at int) {
 	const example = `write lenient: { onError: "auto", timeout: "40%", answerBy: "80%" }`
-	object := objectOf(policy)
-	if object == nil {
-		if !h.isBroken(policy) {
-			h.u.failAt(at, "type", "lenient must be an object, not "+plainWords(policy), example)
-		}
-		return
-	}
-	d.lenient = make(map[string]any)
-	d.place("lenient", h.u.placed(at, "lenient"))
+	object, members := h.section(d, policy, "lenient", at, example)
 	for _, name := range object.Keys() {
 		v := object.Get(name)
 		member := slices.IndexFunc(lenientMembers, func(m string) bool { return CamelCase(m) == name })
@@ -367,8 +355,7 @@ func (h *host) lenient(d *definition, policy goja.Value, at int) {
 		case !goja.IsString(v) && !goja.IsNumber(v):
 			h.u.failAt(at, "type", "lenient."+name+" must be a string or a number, not "+plainWords(v), example)
 		default:
-			d.lenient[lenientMembers[member]] = v.Export()
-			d.place("lenient."+lenientMembers[member], h.u.placed(at, "lenient."+name))
+			members[lenientMembers[member]], d.places["lenient."+lenientMembers[member]] = v.Export(), h.u.placed(at, "lenient."+name)
 		}
 	}
 }

@@ -102,16 +102,16 @@ func (c *compiler) compile() {
 		return // The edges are not all known.
 	}
 	c.link()
-	c.onErrors()
-	c.counts()
-	if len(c.faults) > 0 {
+	if c.onErrors(); len(c.faults) > 0 {
 		return
 	}
-	c.begin()
 	if bad := c.acyclic(); bad != nil {
 		c.report(bad)
 		return
 	}
+	c.applyPolicy()
+	c.counts()
+	c.begin()
 	c.logged()
 	c.entities()
 	c.residents()

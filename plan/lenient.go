@@ -39,19 +39,17 @@ type lenientPolicy struct {
 const onErrorAuto = "auto"
 
 // percent reads an optional share, "1%" to "99%".
-func (r *reader) percent(v *jsondoc.Value, node, path, name string) (Percent, *Error) {
-	field, path := v.Get(name), member(path, name)
+func (r *reader) percent(v *jsondoc.Value, node, path, name string) Percent {
+	field := v.Get(name)
 	if field == nil {
-		return 0, nil
+		return 0
 	}
 	digits, ok := strings.CutSuffix(field.Str, "%")
 	n, err := strconv.ParseUint(digits, 10, 8)
 	if field.Kind != jsondoc.String || !ok || err != nil || n < 1 || n > 99 || digits != strconv.FormatUint(n, 10) {
-		bad := r.wrongKind(node, path, `a share from "1%" to "99%"`, field)
-		bad.Code = FaultEnum
-		return 0, bad
+		r.report(r.wrongEnum(node, member(path, name), `a share from "1%" to "99%"`, field))
 	}
-	return Percent(n), nil
+	return Percent(n)
 }
 
 // lenient reads the policy of the plan, if it has one.
@@ -60,29 +58,13 @@ func (r *reader) lenient(root *jsondoc.Value, d *document) {
 	if v == nil {
 		return
 	}
-	if v.Kind != jsondoc.Object {
-		r.report(r.wrongKind("", "lenient", "an object", v))
-		return
+	r.report(r.members(v, "", "lenient", "on_error", "timeout", "timeout_ms", "answer_by"))
+	if field := v.Get("on_error"); field != nil && (field.Kind != jsondoc.String || field.Str != onErrorAuto) {
+		r.report(r.wrongEnum("", "lenient.on_error", `"auto"`, field))
 	}
-	p, bad := &d.lenient, (*Error)(nil)
-	for i := range v.Members {
-		switch m := &v.Members[i]; m.Name {
-		case "on_error":
-			if p.auto = m.Value.Kind == jsondoc.String && m.Value.Str == onErrorAuto; !p.auto {
-				bad = r.wrongKind("", "lenient.on_error", `"auto"`, &m.Value)
-				bad.Code = FaultEnum
-			}
-		case "timeout":
-			p.timeout, bad = r.percent(v, "", "lenient", "timeout")
-		case "timeout_ms":
-			p.limit, bad = r.duration(v, "", "lenient", "timeout_ms", 1, time.Millisecond)
-		case "answer_by":
-			p.answerBy, bad = r.percent(v, "", "lenient", "answer_by")
-		default:
-			bad = r.fail("", member("lenient", m.Name), "unknown field")
-		}
-		r.report(bad)
-		bad = nil
+	d.lenient = lenientPolicy{
+		auto: v.Get("on_error") != nil, limit: r.duration(v, "", "lenient", "timeout_ms", 1, time.Millisecond),
+		timeout: r.percent(v, "", "lenient", "timeout"), answerBy: r.percent(v, "", "lenient", "answer_by"),
 	}
 }
 
@@ -144,44 +126,38 @@ func (c *compiler) auto(n *Node) (OnError, string) {
 
 // decides returns which node behind n chooses among other rows by what n gives, or "". What n gives are these columns,
 // or its rows if there are none. A node chooses by columns (ChoosesBy), or by the rows of a node reference, unless it
-// passes them on. The readers of a failed node see what its fallback gives.
+// passes them on. The readers of a failed node see what its fallback gives. The graph has no cycle.
 func (g *Graph) decides(n *Node, columns []registry.KeyID) string {
-	// The columns that depend on n, by node. They only grow, so this ends also if the graph has a cycle.
-	from := map[int][]registry.KeyID{n.Index: columns}
-	queue := []*Node{n}
-	pass := func(next *Node, given []registry.KeyID) {
-		known, seen := from[next.Index]
-		all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(known, given))))
-		if !seen || len(all) > len(known) {
-			from[next.Index] = all
-			queue = append(queue, next)
+	from := map[int][]registry.KeyID{n.Index: columns} // the columns that depend on n, by each node that does
+	depends := func(i int) bool { _, does := from[i]; return does }
+	for _, index := range g.Order {
+		next, given := g.Nodes[index], from[index]
+		for _, before := range slices.Concat(next.Inputs, next.Refs) {
+			given = append(given[:len(given):len(given)], from[before]...)
 		}
-	}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		given := from[at.Index]
-		if at.StandsFor != nil {
-			pass(at.StandsFor, given)
-		}
-		first := func(next *Node, of ColumnsOf) int { // of these columns that depends on n
+		first := func(of ColumnsOf) int { // of these columns that depends on n
 			if of == nil {
 				return -1
 			}
 			return slices.IndexFunc(of(next, g.Registry), func(key registry.KeyID) bool { return slices.Contains(given, key) })
 		}
-		for _, index := range at.Succs {
-			next, by := g.Nodes[index], given
-			if next.Schema.Inherits != InheritsAll && slices.Contains(next.Refs, at.Index) {
+		if index != n.Index {
+			if !slices.ContainsFunc(next.Inputs, depends) && !slices.ContainsFunc(next.Refs, depends) {
+				continue
+			}
+			if next.Schema.Inherits != InheritsAll && slices.ContainsFunc(next.Refs, depends) {
 				return fmt.Sprintf("%s (%s) makes something of other rows by it", next.label(), next.Op)
 			}
-			if i := first(next, next.Schema.ChoosesBy); i >= 0 {
+			if i := first(next.Schema.ChoosesBy); i >= 0 {
 				return fmt.Sprintf("%s (%s) chooses rows by its column %s", next.label(), next.Op, g.label(next.Schema.ChoosesBy(next, g.Registry)[i]))
 			}
-			if next.Schema.Writes != nil && (columns == nil && next.Schema.Across || first(next, next.Schema.Reads) >= 0) {
-				by = slices.Concat(given, next.Schema.Writes(next, g.Registry))
+			if next.Schema.Writes != nil && (columns == nil && next.Schema.Across || first(next.Schema.Reads) >= 0) {
+				given = slices.Concat(given, next.Schema.Writes(next, g.Registry))
 			}
-			pass(next, by)
+		}
+		given = slices.Compact(slices.Sorted(slices.Values(given)))
+		for ; next != nil; next = next.StandsFor {
+			from[next.Index] = slices.Concat(from[next.Index], given)
 		}
 	}
 	return ""

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rankd/rankd/internal/errtext"
@@ -40,10 +39,7 @@ func (r *reader) log(root *jsondoc.Value, d *document) {
 	if v == nil {
 		return
 	}
-	if v.Kind != jsondoc.Object {
-		r.report(r.wrongKind("", "log", "an object", v))
-		return
-	}
+	r.report(r.members(v, "", "log", "columns", "at", "others"))
 	for i := range v.Members {
 		switch m := &v.Members[i]; m.Name {
 		case "columns":
@@ -53,13 +49,7 @@ func (r *reader) log(root *jsondoc.Value, d *document) {
 			d.log.at, bad = r.text(v, "", "log", "at")
 			r.report(bad)
 		case "others":
-			n, ok := integer(&m.Value)
-			if !ok || n < 1 || n > othersMost {
-				r.report(r.wrongKind("", "log.others", fmt.Sprintf("an integer from 1 to %d", othersMost), &m.Value))
-			}
-			d.log.others = int(n)
-		default:
-			r.report(r.fail("", member("log", m.Name), "unknown field"))
+			d.log.others = int(r.within(&m.Value, "", "log.others", 1, othersMost))
 		}
 	}
 }

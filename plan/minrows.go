@@ -37,9 +37,7 @@ func (r *reader) minRows(root *jsondoc.Value, d *document) {
 	if below != nil {
 		switch d.below = Below(below.Str); {
 		case below.Kind != jsondoc.String || !isName(below.Str):
-			bad := r.wrongKind("", "below", `"mark", "error", or the name of a plan`, below)
-			bad.Code = FaultEnum
-			r.report(bad)
+			r.report(r.wrongEnum("", "below", `"mark", "error", or the name of a plan`, below))
 		case list == nil:
 			r.report(r.fail("", "below", "needs min_rows"))
 		case below.Str == d.name:
@@ -58,12 +56,7 @@ func (r *reader) minRows(root *jsondoc.Value, d *document) {
 	}
 	d.minRows = make([]int, len(list.Items))
 	for i := range list.Items {
-		n, ok := integer(&list.Items[i])
-		if !ok || n < 0 || n > minRowsMost {
-			r.report(r.wrongKind("", element("min_rows", i), fmt.Sprintf("an integer from 0 to %d", minRowsMost), &list.Items[i]))
-			continue
-		}
-		d.minRows[i] = int(n)
+		d.minRows[i] = int(r.within(&list.Items[i], "", element("min_rows", i), 0, minRowsMost))
 	}
 }
 
@@ -114,9 +107,10 @@ func (g *Graph) page(output int) *Node {
 
 // Short says that an output has fewer rows than it should have. Immutable; any goroutine.
 type Short struct {
-	Output  int // its index
-	Rows    int // that it has; of a page, with those before and behind it
-	MinRows int // that it should have; no more than a page and those before it can have
+	Output  string // its name, or its number if the outputs have no names
+	Index   int    // of the output
+	Rows    int    // that it has; of a page, with those before and behind it
+	MinRows int    // that it should have; no more than a page and those before it can have
 }
 
 // Short returns the outputs with fewer rows than they should have, in a request with these parameters. rows returns
@@ -132,7 +126,7 @@ func (g *Graph) Short(params *expr.Params, rows func(node int) int) (all []Short
 			}
 		}
 		if made := rows(from); made < least {
-			all = append(all, Short{Output: i, Rows: made, MinRows: least})
+			all = append(all, Short{Output: g.OutputName(i), Index: i, Rows: made, MinRows: least})
 		}
 	}
 	return all

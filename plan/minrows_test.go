@@ -68,7 +68,7 @@ func TestAPageCountsTheRowsAroundIt(t *testing.T) {
 			var asked []string
 			short := g.Short(new(expr.Params), func(node int) int { asked = append(asked, g.Nodes[node].ID); return 2 })
 			assert.Equal(t, []string{c.counts}, asked)
-			assert.Equal(t, []plan.Short{{Output: 0, Rows: 2, MinRows: 3}}, short)
+			assert.Equal(t, []plan.Short{{Output: "0", Rows: 2, MinRows: 3}}, short)
 			for _, n := range g.Nodes {
 				assert.Equal(t, n.ID == c.counts && c.counts != c.output, n.Counted, n.ID)
 			}

@@ -68,17 +68,12 @@ func (r *reader) onErrorValue(v *jsondoc.Value, node, path string) (value *OnErr
 			return new(OnError(i)), "", nil
 		}
 	case jsondoc.Object:
-		for i := range v.Members {
-			if name := v.Members[i].Name; name != "fallback" {
-				return nil, "", r.fail(node, member(path, name), "unknown field")
-			}
+		if bad = r.members(v, node, path, "fallback"); bad == nil {
+			fallback, bad = r.text(v, node, path, "fallback")
 		}
-		fallback, bad = r.text(v, node, path, "fallback")
 		return new(OnErrorFallback), fallback, bad
 	}
-	bad = r.wrongKind(node, path, onErrorWant, v)
-	bad.Code = FaultEnum
-	return nil, "", bad
+	return nil, "", r.wrongEnum(node, path, onErrorWant, v)
 }
 
 // onErrors resolves on_error and optional of all nodes, and finds the nodes on demand. The nodes are linked.
@@ -91,7 +86,6 @@ func (c *compiler) onErrors() {
 			c.report(c.fallback(n))
 		}
 	}
-	c.applyPolicy()
 	if !c.graph.Lenient || len(c.faults) > 0 {
 		return
 	}

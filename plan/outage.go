@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/rankd/rankd/plan/expr"
@@ -18,17 +19,12 @@ type Outage struct {
 func (g *Graph) Outages() (all []Outage) {
 	var always []Short // whatever is up
 	for _, ep := range append([]*registry.Endpoint{nil}, g.Registry.Endpoints()...) {
-		o := Outage{Endpoint: ep}
-		for _, n := range g.Nodes {
-			if !n.OnDemand {
-				o.Fatal = g.fatal(o.Fatal, n, ep)
-			}
-		}
+		o := Outage{Endpoint: ep, Fatal: g.fatal(ep)}
 		if o.Fatal == nil && g.MinRows != nil {
 			rows := g.rowsMax(ep)
 			o.Short = g.Short(new(expr.Params), func(node int) int { return int(rows[node]) })
 			o.Short = slices.DeleteFunc(o.Short, func(s Short) bool {
-				return slices.ContainsFunc(always, func(a Short) bool { return a.Output == s.Output })
+				return slices.ContainsFunc(always, func(a Short) bool { return a.Index == s.Index })
 			})
 		}
 		if ep == nil {
@@ -41,31 +37,34 @@ func (g *Graph) Outages() (all []Outage) {
 	return all
 }
 
-// fatal adds n to the nodes that fail the request without the endpoint, or those that its fallback needs.
-func (g *Graph) fatal(all []*Node, n *Node, down *registry.Endpoint) []*Node {
-	switch {
-	case !n.asks(down) || n.failsOpen():
-		return all
-	case n.Fallback == nil && !n.Lenient():
-		return append(all, n)
-	case n.Fallback == nil:
-		return all
-	}
-	needed := make([]bool, len(g.Nodes))
-	needed[n.Fallback.Index] = true
-	reach(n.Fallback.Index, func(i int) (before []int) {
-		for _, b := range g.Before(g.Nodes[i]) {
-			if b != n.Index && g.Nodes[b].OnDemand && g.Nodes[b].StandsFor == nil {
-				before = append(before, b)
-			}
-		}
-		return before
-	}, needed)
-	for i, needs := range needed {
-		if needs {
-			all = g.fatal(all, g.Nodes[i], down)
+// fatal returns the nodes that fail the request without the endpoint, of those that are due or that a fallback needs then.
+func (g *Graph) fatal(down *registry.Endpoint) (all []*Node) {
+	needed, queue := make([]bool, len(g.Nodes)), []*Node(nil)
+	need := func(i int) {
+		if !needed[i] {
+			needed[i], queue = true, append(queue, g.Nodes[i])
 		}
 	}
+	for i, n := range g.Nodes {
+		if !n.OnDemand {
+			need(i)
+		}
+	}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		for _, before := range slices.Concat(n.Inputs, n.Refs) {
+			need(before)
+		}
+		switch {
+		case !n.asks(down) || n.failsOpen():
+		case n.Fallback != nil:
+			need(n.Fallback.Index)
+		case !n.Lenient():
+			all = append(all, n)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Node) int { return cmp.Compare(a.Index, b.Index) })
 	return all
 }
 

@@ -62,7 +62,7 @@ func TestOutages(t *testing.T) {
 					got = append(got, fmt.Sprintf("%s: %s fails", o.Endpoint.Name, n.ID))
 				}
 				for _, s := range o.Short {
-					got = append(got, fmt.Sprintf("%s: %d has %d of %d", o.Endpoint.Name, s.Output, s.Rows, s.MinRows))
+					got = append(got, fmt.Sprintf("%s: %s has %d of %d", o.Endpoint.Name, s.Output, s.Rows, s.MinRows))
 				}
 			}
 			assert.Equal(t, c.want, got)

@@ -83,6 +83,13 @@ func (r *reader) wrongKind(node, field, want string, v *jsondoc.Value) *Error {
 	return r.refuse(node, field, fault{FaultType, fmt.Sprintf("must be %s, not %s", want, r.source.shown(field, v.Describe()))})
 }
 
+// wrongEnum is wrongKind for a text that is not one of several.
+func (r *reader) wrongEnum(node, field, want string, v *jsondoc.Value) *Error {
+	bad := r.wrongKind(node, field, want, v)
+	bad.Code = FaultEnum
+	return bad
+}
+
 // refuse returns the error for a fault of a value, or nil.
 func (r *reader) refuse(node, field string, f fault) *Error {
 	if f.text == "" {
@@ -264,10 +271,8 @@ func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument) {
 	r.report(bad)
 	n.params = v.Get("params")
 
-	n.timeout, bad = r.duration(v, n.id, path, "timeout_ms", 1, time.Millisecond)
-	r.report(bad)
-	n.share, bad = r.percent(v, n.id, path, "timeout")
-	r.report(bad)
+	n.timeout = r.duration(v, n.id, path, "timeout_ms", 1, time.Millisecond)
+	n.share = r.percent(v, n.id, path, "timeout")
 	r.report(r.scheduling(v, path, &n))
 	n.onErrorDocument, bad = r.onError(v, n.id, path)
 	r.report(bad)
@@ -284,18 +289,13 @@ func (r *reader) node(v *jsondoc.Value, path string) (n nodeDocument) {
 	return n
 }
 
-func (r *reader) scheduling(v *jsondoc.Value, path string, n *nodeDocument) (bad *Error) {
+func (r *reader) scheduling(v *jsondoc.Value, path string, n *nodeDocument) *Error {
 	scheduling, path := v.Get("scheduling"), member(path, "scheduling")
 	if scheduling == nil {
 		return nil
 	}
-	if scheduling.Kind != jsondoc.Object {
-		return r.wrongKind(n.id, path, "an object", scheduling)
-	}
-	for i := range scheduling.Members {
-		if name := scheduling.Members[i].Name; name != "inline" && name != "cost_estimate_us" {
-			return r.fail(n.id, member(path, name), "unknown field")
-		}
+	if bad := r.members(scheduling, n.id, path, "inline", "cost_estimate_us"); bad != nil {
+		return bad
 	}
 	if inline := scheduling.Get("inline"); inline != nil {
 		if inline.Kind != jsondoc.Bool {
@@ -303,24 +303,40 @@ func (r *reader) scheduling(v *jsondoc.Value, path string, n *nodeDocument) (bad
 		}
 		n.inline = &inline.Bool
 	}
-	n.costHint, bad = r.duration(scheduling, n.id, path, "cost_estimate_us", 0, time.Microsecond)
-	return bad
+	n.costHint = r.duration(scheduling, n.id, path, "cost_estimate_us", 0, time.Microsecond)
+	return nil
 }
 
 // duration reads an optional integer of at least lowest, in units.
-func (r *reader) duration(
-	v *jsondoc.Value, node, path, name string, lowest int64, unit time.Duration,
-) (time.Duration, *Error) {
-	field, path := v.Get(name), member(path, name)
+func (r *reader) duration(v *jsondoc.Value, node, path, name string, lowest int64, unit time.Duration) time.Duration {
+	field := v.Get(name)
 	if field == nil {
-		return 0, nil
+		return 0
 	}
-	highest := math.MaxInt64 / int64(unit)
-	n, ok := integer(field)
-	if !ok || field.Kind == jsondoc.Uint && field.Uint > uint64(highest) || n < lowest || n > highest {
-		return 0, r.wrongKind(node, path, fmt.Sprintf("an integer from %d to %d", lowest, highest), field)
+	return time.Duration(r.within(field, node, member(path, name), lowest, math.MaxInt64/int64(unit))) * unit
+}
+
+// within reads an integer.
+func (r *reader) within(v *jsondoc.Value, node, path string, lowest, highest int64) int64 {
+	n, ok := integer(v)
+	if !ok || v.Kind == jsondoc.Uint && v.Uint > uint64(highest) || n < lowest || n > highest {
+		r.report(r.wrongKind(node, path, fmt.Sprintf("an integer from %d to %d", lowest, highest), v))
+		return 0
 	}
-	return time.Duration(n) * unit, nil
+	return n
+}
+
+// members checks that a value is an object that has only some of these members.
+func (r *reader) members(v *jsondoc.Value, node, path string, names ...string) *Error {
+	if v.Kind != jsondoc.Object {
+		return r.wrongKind(node, path, "an object", v)
+	}
+	for i := range v.Members {
+		if name := v.Members[i].Name; !slices.Contains(names, name) {
+			return r.fail(node, member(path, name), "unknown field")
+		}
+	}
+	return nil
 }
 
 // readTable parses every entry of expr_table or pred_table, used or not. The last of

@@ -57,14 +57,11 @@ func (e *NodeError) Error() string {
 func (e *NodeError) Unwrap() error { return e.Err }
 
 // BelowMinimumError says which output of a plan has too few rows. Immutable.
-type BelowMinimumError struct {
-	plan.Short
-	Name string // of the output, or its number
-}
+type BelowMinimumError struct{ plan.Short }
 
 // Error implements error.
 func (e *BelowMinimumError) Error() string {
-	return fmt.Sprintf("output %s has %d rows, and the plan wants %d at least", errtext.Text(e.Name), e.Rows, e.MinRows)
+	return fmt.Sprintf("output %s has %d rows, and the plan wants %d at least", errtext.Text(e.Output), e.Rows, e.MinRows)
 }
 
 // Unwrap returns ErrBelowMinimum.

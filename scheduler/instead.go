@@ -49,15 +49,10 @@ func (r *Run) FallsBack(result *Result, now clock.Time) bool {
 	case err == nil && short == nil:
 		return false
 	case err == nil:
-		err = belowMinimum(x.Graph, short)
+		err = &BelowMinimumError{short[0]}
 	case errors.Is(err, ErrAbandoned), errors.Is(err, ErrShuttingDown), errors.Is(err, ErrFault), errors.As(err, new(*expr.ParamError)):
 		return false
 	}
 	x.Graph, x.Fallback, x.instead, x.resumed = x.Fallback, nil, &Instead{Of: x.Graph, Err: err}, now
 	return true
-}
-
-// belowMinimum returns the error for a plan of whose outputs these have too few rows.
-func belowMinimum(g *plan.Graph, short []plan.Short) error {
-	return &BelowMinimumError{Short: short[0], Name: g.OutputName(short[0].Output)}
 }

@@ -203,7 +203,7 @@ func (r *Run) measured(result *Result, short []plan.Short) *Result {
 		result.remarks = &m
 		return result
 	}
-	return &Result{Err: belowMinimum(r.Req.Graph, short), remarks: &remarks{completeness: m.completeness}}
+	return &Result{Err: &BelowMinimumError{short[0]}, remarks: &remarks{completeness: m.completeness}}
 }
 
 // Fault returns the outcome of a run that a panic of the engine has broken.

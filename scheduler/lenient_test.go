@@ -180,17 +180,17 @@ func TestAnAnswerWithTooFewRows(t *testing.T) {
 		want  []plan.Short
 	}{
 		{"enough", 3, []string{src(3), page("src", 0, 5)}, nil},
-		{"too few", 4, []string{src(3), page("src", 0, 5)}, []plan.Short{{Rows: 3, MinRows: 4}}},
+		{"too few", 4, []string{src(3), page("src", 0, 5)}, []plan.Short{{Output: "0", Rows: 3, MinRows: 4}}},
 		{"no minimum", 0, []string{src(0), page("src", 0, 5)}, nil},
-		{"no rows", 1, []string{src(0), page("src", 0, 5)}, []plan.Short{{Rows: 0, MinRows: 1}}},
+		{"no rows", 1, []string{src(0), page("src", 0, 5)}, []plan.Short{{Output: "0", Rows: 0, MinRows: 1}}},
 		{"the third page of a list that is long enough", 5, []string{src(6), page("src", 4, 2)}, nil},
 		{"a page behind the end", 5, []string{src(6), page("src", 40, 20)}, nil},
-		{"a page behind the end of a list that is too short", 5, []string{src(4), page("src", 40, 20)}, []plan.Short{{Rows: 4, MinRows: 5}}},
+		{"a page behind the end of a list that is too short", 5, []string{src(4), page("src", 40, 20)}, []plan.Short{{Output: "0", Rows: 4, MinRows: 5}}},
 		{"the first rows of a sort", 5, []string{src(6), sorted, page("s", 2, 1)}, nil},
-		{"the first rows of a sort, of too few", 5, []string{src(2), sorted, page("s", 2, 2)}, []plan.Short{{Rows: 2, MinRows: 4}}},
-		{"a page in a chain", 5, []string{src(4), vmNode("v", "src"), sorted, node("w", "sort", "v", `"by": 2001`, ""), page("w", 1, 8)}, []plan.Short{{Rows: 4, MinRows: 5}}},
-		{"no page", 4, []string{src(3), node("out", "sort", "src", `"by": 1`, "")}, []plan.Short{{Rows: 3, MinRows: 4}}},
-		{"a page that others read, too", 4, []string{src(3), page("src", 2, 8), node("x", "sort", "out", `"by": 1`, "")}, []plan.Short{{Rows: 3, MinRows: 4}}},
+		{"the first rows of a sort, of too few", 5, []string{src(2), sorted, page("s", 2, 2)}, []plan.Short{{Output: "0", Rows: 2, MinRows: 4}}},
+		{"a page in a chain", 5, []string{src(4), vmNode("v", "src"), sorted, node("w", "sort", "v", `"by": 2001`, ""), page("w", 1, 8)}, []plan.Short{{Output: "0", Rows: 4, MinRows: 5}}},
+		{"no page", 4, []string{src(3), node("out", "sort", "src", `"by": 1`, "")}, []plan.Short{{Output: "0", Rows: 3, MinRows: 4}}},
+		{"a page that others read, too", 4, []string{src(3), page("src", 2, 8), node("x", "sort", "out", `"by": 1`, "")}, []plan.Short{{Output: "0", Rows: 3, MinRows: 4}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBrokenTasks()

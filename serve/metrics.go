@@ -2,6 +2,7 @@ package serve
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,10 +26,7 @@ type metrics struct {
 	duration   *prometheus.HistogramVec      // plan, front
 	queueDelay *prometheus.HistogramVec      // plan
 	shed       *prometheus.CounterVec        // plan, reason
-	degraded   *prometheus.CounterVec        // plan, front
-	empty      *prometheus.CounterVec        // plan, front
-	below      *prometheus.CounterVec        // plan, front
-	fallback   *prometheus.CounterVec        // plan, front
+	lacking    [lacks]*prometheus.CounterVec // plan, front
 	rows       *prometheus.HistogramVec      // plan, front
 	paid       [costs]*prometheus.CounterVec // plan, caller
 
@@ -51,10 +49,12 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 		duration:   histogram("rankd_request_duration_seconds", "Time from the arrival of a request that ran or waited to its end.", "plan", "front"),
 		queueDelay: histogram("rankd_request_queue_delay_seconds", "Time that requests waited for admission, for those that waited.", "plan"),
 		shed:       counter("rankd_requests_shed_total", "Requests that were refused at once since the queue was full, or whose deadline passed in it.", "plan", "reason"),
-		degraded:   counter("rankd_answers_degraded_total", "Answers with something missing.", "plan", "front"),
-		empty:      counter("rankd_answers_empty_total", "Answers without rows.", "plan", "front"),
-		below:      counter("rankd_answers_below_minimum_total", "Answers with fewer rows than their plans want.", "plan", "front"),
-		fallback:   counter("rankd_answers_fallback_total", "Answers of the plans that stand in for those that were asked for.", "plan", "front"),
+		lacking: [lacks]*prometheus.CounterVec{
+			counter("rankd_answers_degraded_total", "Answers with something missing.", "plan", "front"),
+			counter("rankd_answers_empty_total", "Answers without rows.", "plan", "front"),
+			counter("rankd_answers_below_minimum_total", "Answers with fewer rows than their plans want.", "plan", "front"),
+			counter("rankd_answers_fallback_total", "Answers of the plans that stand in for those that were asked for.", "plan", "front"),
+		},
 		rows: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "rankd_answer_rows", Help: "Rows of answers, of all outputs together.",
 			Buckets: []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000}}, []string{"plan", "front"}),
 		paid: [costs]*prometheus.CounterVec{
@@ -75,10 +75,10 @@ func newMetrics(r prometheus.Registerer, unsent func() int64) *metrics {
 		}
 	}
 	if r != nil {
-		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.degraded, m.empty, m.below, m.fallback, m.rows, m.unlogged, connections, opened, cut,
+		r.MustRegister(m.requests, m.duration, m.queueDelay, m.shed, m.rows, m.unlogged, connections, opened, cut,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "rankd_unsent_bytes", Help: "Answers that clients have not taken, encoded or waiting for their turn."},
 				func() float64 { return float64(unsent()) }))
-		for _, of := range m.paid {
+		for _, of := range slices.Concat(m.paid[:], m.lacking[:]) {
 			r.MustRegister(of)
 		}
 	}
@@ -94,10 +94,20 @@ type series struct {
 	duration         prometheus.Observer
 	queueDelay       prometheus.Observer
 	refused, expired prometheus.Counter
-	degraded         prometheus.Counter
-	empty, below     prometheus.Counter
-	fallback         prometheus.Counter
+	lacking          [lacks]prometheus.Counter
 	rows             prometheus.Observer
+}
+
+// lacks is in how many ways an answer may lack something: see series.lack.
+const lacks = 4
+
+// lack counts what an answer lacks.
+func (s *series) lack(a *rankd.Answer) {
+	for i, so := range [lacks]bool{a.Degraded(), a.Len() == 0, a.BelowMinimum() != nil, a.Fallback() != nil} {
+		if so {
+			s.lacking[i].Inc()
+		}
+	}
 }
 
 // costs is how many kinds of cost requests have: those of rankd.Cost.
@@ -159,10 +169,10 @@ func (p *planMetrics) of(m *metrics, plan string, f Front) *series {
 	s := &series{
 		duration: m.duration.WithLabelValues(plan, f.String()), queueDelay: m.queueDelay.WithLabelValues(plan),
 		refused: m.shed.WithLabelValues(plan, "queue_full"), expired: m.shed.WithLabelValues(plan, "deadline"),
-		degraded: m.degraded.WithLabelValues(plan, f.String()),
-		empty:    m.empty.WithLabelValues(plan, f.String()), below: m.below.WithLabelValues(plan, f.String()),
-		rows:     m.rows.WithLabelValues(plan, f.String()),
-		fallback: m.fallback.WithLabelValues(plan, f.String()),
+		rows: m.rows.WithLabelValues(plan, f.String()),
+	}
+	for i := range s.lacking {
+		s.lacking[i] = m.lacking[i].WithLabelValues(plan, f.String())
 	}
 	for c := range s.requests {
 		s.requests[c] = m.requests.WithLabelValues(plan, f.String(), outcome.Class(c).Label())

@@ -187,20 +187,9 @@ func (q *Query) take(a *rankd.Answer) error {
 	m := q.series()
 	m.requests[outcome.OK].Inc()
 	m.observe(a.Elapsed, a.QueueDelay())
-	if a.Degraded() {
-		m.degraded.Inc()
-	}
+	m.lack(a)
 	m.rows.Observe(float64(a.Len()))
 	q.pay(a.Cost())
-	if a.Len() == 0 {
-		m.empty.Inc()
-	}
-	if a.BelowMinimum() != nil {
-		m.below.Inc()
-	}
-	if a.Fallback() != nil {
-		m.fallback.Inc()
-	}
 	return nil
 }
 

@@ -177,25 +177,25 @@ func (g *Generation) Choose(name string) (*plan.Graph, error) {
 	if a := g.Alias(name); a != nil {
 		name = a.A
 	}
-	get := func(name string) (*plan.Graph, error) {
+	graph, err, _ := g.choose(name, func(name string) (*plan.Graph, error, bool) {
 		if graph, err, ok := g.loaded(name); ok {
-			return graph, err
+			return graph, err, true
 		}
-		return g.Library.Get(name)
-	}
-	graph, err := get(name)
-	if err == nil && graph != nil && graph.Below.Plan() != "" {
-		fallback, refused := get(graph.Below.Plan())
-		err = g.fits(graph, fallback, refused)
-	}
+		graph, err := g.Library.Get(name)
+		return graph, err, true
+	})
 	return graph, err
 }
 
 // LookUp is Choose without waiting. It reports false if the library has not loaded the plan yet, or its Fallback.
 func (g *Generation) LookUp(name string) (graph *plan.Graph, err error, ok bool) {
-	graph, err, ok = g.loaded(name)
-	if ok && err == nil && graph != nil && graph.Below.Plan() != "" {
-		fallback, refused, known := g.loaded(graph.Below.Plan())
+	return g.choose(name, g.loaded)
+}
+
+func (g *Generation) choose(name string, get func(string) (*plan.Graph, error, bool)) (graph *plan.Graph, err error, ok bool) {
+	graph, err, ok = get(name)
+	if err == nil && graph != nil && graph.Below.Plan() != "" {
+		fallback, refused, known := get(graph.Below.Plan())
 		return graph, g.fits(graph, fallback, refused), known
 	}
 	return graph, err, ok

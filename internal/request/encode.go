@@ -38,7 +38,7 @@ type Response struct {
 	Explanation     []byte             // a JSON value; nil: none
 	Trace           []byte             // a JSON value; nil: none
 	Completeness    []NodeCompleteness // nil: the answer does not have it
-	BelowMinimum    []BelowMinimum     // nil: the answer does not have it
+	BelowMinimum    []plan.Short       // nil: the answer does not have it
 	Fallback        *Fallback          // nil: the answer does not have it
 }
 
@@ -237,15 +237,8 @@ func AppendCompleteness(dst []byte, nodes []NodeCompleteness, details bool) []by
 	return append(dst, '}')
 }
 
-// BelowMinimum says that an output has fewer rows than its plan wants. Immutable; any goroutine.
-type BelowMinimum struct {
-	Output  string // its name, or its number if the outputs have no names
-	Rows    int    // that it has; of a page, with those before and behind it
-	MinRows int    // that it should have
-}
-
 // AppendBelowMinimum appends the member about outputs, if there is one.
-func AppendBelowMinimum(dst []byte, short []BelowMinimum) []byte {
+func AppendBelowMinimum(dst []byte, short []plan.Short) []byte {
 	for i := range short {
 		if i == 0 {
 			dst = append(dst, `,"below_minimum":{`...)

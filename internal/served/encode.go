@@ -53,11 +53,7 @@ func (e *encoder) append(dst []byte, r *Record, nodes []request.NodeCompleteness
 	dst = strconv.AppendInt(append(dst, `,"queue_delay_us":`...), r.Delay.Microseconds(), 10)
 	dst = strconv.AppendBool(append(dst, `,"degraded":`...), r.Result.Degraded())
 	dst = request.AppendCompleteness(dst, nodes, false)
-	var short []request.BelowMinimum
-	for _, s := range r.Result.Short() {
-		short = append(short, request.BelowMinimum{Output: r.Graph.OutputName(s.Output), Rows: s.Rows, MinRows: s.MinRows})
-	}
-	dst = request.AppendBelowMinimum(dst, short)
+	dst = request.AppendBelowMinimum(dst, r.Result.Short())
 	dst = strconv.AppendBool(append(dst, `,"delivered":`...), !r.Undelivered)
 	if r.Traffic != "" {
 		dst = jsondoc.AppendString(append(dst, `,"traffic":`...), r.Traffic)

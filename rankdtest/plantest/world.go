@@ -124,20 +124,6 @@ const nobody = "127.0.0.1:1"
 // slowDeadline bounds a request at a slow endpoint that does not bound itself.
 const slowDeadline = 500 * time.Millisecond
 
-// listen finds the address of an outage. Nobody accepts the connections there: the system takes them. The caller ends it.
-func (o *outage) listen() (end func(), err error) {
-	o.Addr = nobody
-	if !o.Slow {
-		return func() {}, nil
-	}
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	o.Addr = silent.Addr().String()
-	return func() { _ = silent.Close() }, nil
-}
-
 // moved returns the tables with all endpoints in this world, without any other address,
 // password, certificate or cache. A faulty table stays as it is, so that the engine refuses it. The
 // endpoint that is out is elsewhere.
@@ -148,11 +134,6 @@ func (w *world) moved(tables fs.FS, out outage) (fs.FS, error) {
 	changed := fstest.MapFS{}
 	files, err := fs.ReadDir(tables, ".")
 	if err != nil {
-		return nil, err
-	}
-	redisHost, redisPort, _ := net.SplitHostPort(w.redis.Addr())
-	var port int
-	if _, err := fmt.Sscan(redisPort, &port); err != nil {
 		return nil, err
 	}
 	for _, file := range files {
@@ -182,15 +163,12 @@ func (w *world) moved(tables fs.FS, out outage) (fs.FS, error) {
 					policy[field] = v
 				}
 			}
-			switch http := e["kind"] == string(registry.HTTP); {
-			case http && e["name"] == out.Endpoint:
-				here["url"] = "http://" + out.Addr
-			case http:
-				here["url"] = fmt.Sprintf("http://%s/%v", w.listener.Addr(), e["name"])
-			case e["name"] == out.Endpoint:
-				here["url"] = "redis://" + out.Addr
-			default:
-				here["host"], here["port"] = redisHost, int64(port)
+			service, redis := w.listener.Addr().String(), w.redis.Addr()
+			if e["name"] == out.Endpoint {
+				service, redis = out.Addr, out.Addr
+			}
+			if here["url"] = "redis://" + redis; e["kind"] == string(registry.HTTP) {
+				here["url"] = fmt.Sprintf("http://%s/%v", service, e["name"])
 			}
 			if len(policy) > 0 {
 				here["policy"] = policy
@@ -291,7 +269,7 @@ type asked struct {
 	Shelf  string            `json:"shelf"`
 }
 
-// rank runs a request over data. The error is an *rankd.Error, or says what is wrong with the data or the services.
+// rank runs a request over data, on an engine of its own if an endpoint is out. The error is an *rankd.Error, or says what is wrong with the data or the services.
 func (w *world) rank(ctx context.Context, a *asked, data *dataset, serve func(string, []byte) ([]byte, error)) (*rankd.Answer, error) {
 	for name := range a.Services {
 		known := false
@@ -306,10 +284,10 @@ func (w *world) rank(ctx context.Context, a *asked, data *dataset, serve func(st
 	if err != nil {
 		return nil, err
 	}
-	parse := func() (rankd.Request, error) {
-		return w.engine.Intake().Parse(doc, request.Given{RequestID: "test", Unknown: request.RefuseUnknown})
+	parse := func(e *rankd.Engine) (rankd.Request, error) {
+		return e.Intake().Parse(doc, request.Given{RequestID: "test", Unknown: request.RefuseUnknown})
 	}
-	r, err := parse()
+	r, err := parse(w.engine)
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +299,7 @@ func (w *world) rank(ctx context.Context, a *asked, data *dataset, serve func(st
 		if err := w.renew(); err != nil {
 			return nil, err
 		}
-		if r, err = parse(); err != nil { // with the tables of the engine that is to answer
+		if r, err = parse(w.engine); err != nil { // with the tables of the engine that is to answer
 			return nil, err
 		}
 	}
@@ -330,17 +308,15 @@ func (w *world) rank(ctx context.Context, a *asked, data *dataset, serve func(st
 	if a.Out.Endpoint == "" {
 		return w.engine.Rank(ctx, r)
 	}
-	return w.rankWithout(ctx, a.Out, doc)
-}
-
-// rankWithout runs a request on an engine of its own, one of whose endpoints is out.
-func (w *world) rankWithout(ctx context.Context, out outage, doc []byte) (*rankd.Answer, error) {
-	o := w.options
-	end, err := out.listen()
-	if err != nil {
-		return nil, err
+	o, out := w.options, a.Out
+	if out.Addr = nobody; out.Slow { // Nobody accepts the connections: the system takes them.
+		silent, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer silent.Close()
+		out.Addr = silent.Addr().String()
 	}
-	defer end()
 	if o.Registry, err = w.moved(w.given, out); err != nil {
 		return nil, err
 	}
@@ -349,8 +325,7 @@ func (w *world) rankWithout(ctx context.Context, out outage, doc []byte) (*rankd
 		return nil, err
 	}
 	defer e.Close()
-	r, err := e.Intake().Parse(doc, request.Given{RequestID: "test", Unknown: request.RefuseUnknown})
-	if err != nil {
+	if r, err = parse(e); err != nil {
 		return nil, err
 	}
 	if out.Slow && r.Timeout == 0 {

@@ -55,14 +55,6 @@ func names(keys []*registry.Key) string {
 	return strings.Join(all, ", ")
 }
 
-// outageSpan returns the place of the first node or output that an endpoint takes away.
-func outageSpan(o *plan.Outage, g *plan.Graph) string {
-	if o.Fatal != nil {
-		return o.Fatal[0].SourceSpan
-	}
-	return g.Nodes[g.Outputs[o.Short[0].Output]].SourceSpan
-}
-
 // outages reports, of a plan that goes on without some node or has a minimum, what fails all the same, and what of the plan that answers in its
 // place.
 func (k *checker) outages(path string, g *plan.Graph) {
@@ -70,45 +62,46 @@ func (k *checker) outages(path string, g *plan.Graph) {
 		return
 	}
 	for _, o := range g.Outages() {
-		message := "by the limits of its sources " + outageCost(&o, g)
+		message := "by the limits of its sources " + outageCost(&o)
 		if o.Endpoint != nil {
-			message = "if the endpoint " + o.Endpoint.Name + " is down or slow, " + outageCost(&o, g)
+			message = "if the endpoint " + o.Endpoint.Name + " is down or slow, " + outageCost(&o)
 		}
 		if below := g.Below.Plan(); below != "" {
 			message += ": plan " + below + " answers"
 			if there := k.plans[below].graph; there != nil {
 				for _, other := range there.Outages() {
 					if other.Endpoint == nil || other.Endpoint == o.Endpoint {
-						message += ", and there " + outageCost(&other, there)
+						message += ", and there " + outageCost(&other)
 					}
 				}
 			}
 		}
-		k.add(path, outageSpan(&o, g), compiler.Diagnostic{Severity: compiler.Advice, Code: "outage", Message: message, Hint: outageHint(&o)})
+		span, hint := outageHint(&o, g)
+		k.add(path, span, compiler.Diagnostic{Severity: compiler.Advice, Code: "outage", Message: message, Hint: hint})
 	}
 }
 
-func outageCost(o *plan.Outage, g *plan.Graph) string {
+func outageCost(o *plan.Outage) string {
 	var what []string
 	for _, n := range o.Fatal {
 		what = append(what, fmt.Sprintf("node %q (%s) fails the request", n.ID, n.Op))
 	}
 	for _, s := range o.Short {
-		what = append(what, fmt.Sprintf("output %s has at most %s, and the plan wants %d", g.OutputName(s.Output), count(s.Rows, "row"), s.MinRows))
+		what = append(what, fmt.Sprintf("output %s has at most %s, and the plan wants %d", s.Output, count(s.Rows, "row"), s.MinRows))
 	}
 	return strings.Join(what, ", and ")
 }
 
-func outageHint(o *plan.Outage) string {
-	for _, n := range o.Fatal {
-		if n.AutoWhy != "" {
-			return fmt.Sprintf("lenient leaves node %q at fail: %s; its own onError may say otherwise", n.ID, n.AutoWhy)
-		}
+// outageHint returns the place of the first node or output that an endpoint takes away, and how the plan could do without.
+func outageHint(o *plan.Outage, g *plan.Graph) (span, hint string) {
+	if o.Fatal == nil {
+		return g.Nodes[g.Outputs[o.Short[0].Index]].SourceSpan, "another source, or a lower minRows"
 	}
-	if o.Fatal != nil {
-		return `onError of the node, or lenient: { onError: "auto" } of the plan, says how to go on`
+	hint = `onError of the node, or lenient: { onError: "auto" } of the plan, says how to go on`
+	if i := slices.IndexFunc(o.Fatal, func(n *plan.Node) bool { return n.AutoWhy != "" }); i >= 0 {
+		hint = fmt.Sprintf("lenient leaves node %q at fail: %s; its own onError may say otherwise", o.Fatal[i].ID, o.Fatal[i].AutoWhy)
 	}
-	return "another source, or a lower minRows"
+	return o.Fatal[0].SourceSpan, hint
 }
 
 func lateMessage(late *plan.LateLookup) string {

@@ -51,8 +51,7 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 			return err
 		}
 	}
-	k.residents()
-	k.fallbacks()
+	k.needs()
 	for _, name := range slices.Sorted(maps.Keys(k.plans)) {
 		k.advise(k.plans[name].path, k.plans[name].graph)
 	}
@@ -161,40 +160,31 @@ func (k *checker) graph(path string, g *plan.Graph) {
 	k.columns(path, g)
 }
 
-// residents reports nodes that read the rows of a plan which the engine cannot keep, or that the folder does not have.
-func (k *checker) residents() {
+// needs reports plans that need another one which cannot do what they want, or which the folder does not have: that whose
+// rows a node reads, and that of Below.
+func (k *checker) needs() {
+	needed := func(name string, check func(*plan.Graph) error) error {
+		if other, ok := k.plans[name]; ok {
+			return check(other.graph)
+		}
+		return fmt.Errorf("the folder has no sound plan %s", name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(k.plans)) {
-		reader := k.plans[name]
-		for _, n := range reader.graph.Nodes {
+		p := k.plans[name]
+		for _, n := range p.graph.Nodes {
 			of, _, ok := builtin.Resident(n)
 			if !ok {
 				continue
 			}
-			err := fmt.Errorf("the folder has no sound plan %s", of)
-			if kept, ok := k.plans[of]; ok {
-				err = builtin.CheckReader(n, kept.graph)
-			}
-			if err != nil {
-				k.fail("resident-rows", reader.path, n.SourceSpan, fmt.Sprintf("node %q reads the rows of plan %s: %v", n.ID, of, err))
+			if err := needed(of, func(kept *plan.Graph) error { return builtin.CheckReader(n, kept) }); err != nil {
+				k.fail("resident-rows", p.path, n.SourceSpan, fmt.Sprintf("node %q reads the rows of plan %s: %v", n.ID, of, err))
 			}
 		}
-	}
-}
-
-// fallbacks reports plans whose Below names a plan that cannot answer in their place, or that the folder does not have.
-func (k *checker) fallbacks() {
-	for _, name := range slices.Sorted(maps.Keys(k.plans)) {
-		of := k.plans[name]
-		below := of.graph.Below.Plan()
-		if below == "" {
-			continue
-		}
-		err := fmt.Errorf("the folder has no sound plan of that name")
-		if fallback, ok := k.plans[below]; ok {
-			err = of.graph.CheckFallback(fallback.graph)
-		}
-		if err != nil {
-			k.fail("fallback-plan", of.path, of.graph.Nodes[of.graph.Outputs[0]].SourceSpan, fmt.Sprintf("below: plan %s cannot answer in place of %s: %v", below, name, err))
+		if below := p.graph.Below.Plan(); below != "" {
+			if err := needed(below, p.graph.CheckFallback); err != nil {
+				span := p.graph.Nodes[p.graph.Outputs[0]].SourceSpan
+				k.fail("fallback-plan", p.path, span, fmt.Sprintf("below: plan %s cannot answer in place of %s: %v", below, name, err))
+			}
 		}
 	}
 }
