@@ -47,11 +47,7 @@ func (a *Answer) Version() Version {
 	if a.graph == nil {
 		return Version{}
 	}
-	v := a.generation.Version(a.graph, a.alias, a.side)
-	if f := a.result.Instead(); f != nil {
-		v.InsteadOf = f.Of.Name
-	}
-	return v
+	return versionOf(a.generation, a.graph, a.alias, a.side, a.result.Instead())
 }
 
 // Version says which plan has answered a request, of which generation, and which side of an alias that is.
@@ -177,7 +173,7 @@ func (a *Answer) AppendJSON(dst []byte, f Format) []byte {
 	r := request.Response{
 		RequestID: a.RequestID, Outputs: a.outputs(),
 		Deltas: a.SchemaDeltas(), ShowDeltas: a.showDeltas, Trace: traceJSON(a.Trace()), Explanation: explanationJSON(a.Explanation()),
-		Completeness: a.Completeness(), BelowMinimum: a.BelowMinimum(), Fallback: a.Fallback(), IDTexts: a.result.IDTexts(), OutputNames: a.result.OutputNames(),
+		Completeness: a.Completeness(), BelowMinimum: a.BelowMinimum(), Fallback: a.Fallback(), FailedFallback: a.FailedFallback(), IDTexts: a.result.IDTexts(), OutputNames: a.result.OutputNames(),
 	}
 	if r.EngineRequestID = request.ID(a.id); a.id == [16]byte{} {
 		r.EngineRequestID = request.NewID()
@@ -572,6 +568,16 @@ func (a *Answer) Fallback() *Fallback {
 		return nil
 	}
 	return &Fallback{Plan: a.Plan, InsteadOf: f.Of.Name, Reason: failureOf(f.Err, textNode).text, Err: f.Err}
+}
+
+// FailedFallback says which plan should have answered in place of one with too few rows, and why that failed: the answer then
+// has those rows. It is nil if none has failed.
+func (a *Answer) FailedFallback() *Fallback {
+	f := a.result.FailedFallback()
+	if f == nil {
+		return nil
+	}
+	return &Fallback{Plan: f.Of.Name, InsteadOf: a.Plan, Reason: failureOf(f.Err, textNode).text, Err: f.Err}
 }
 
 // Degraded reports whether something is missing in the answer: Completeness says what.

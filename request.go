@@ -218,7 +218,12 @@ func (c *call) aliasName() string {
 
 // version says which plan the request runs, or has run in the end.
 func (c *call) version(instead *scheduler.Instead) Version {
-	v := c.generation.Version(c.Graph, c.alias, c.side)
+	return versionOf(c.generation, c.Graph, c.alias, c.side, instead)
+}
+
+// versionOf is Generation.Version of a plan that may have run in place of another.
+func versionOf(g *generation.Generation, graph *plan.Graph, alias *plan.Alias, side string, instead *scheduler.Instead) Version {
+	v := g.Version(graph, alias, side)
 	if instead != nil {
 		v.InsteadOf = instead.Of.Name
 	}
@@ -551,7 +556,9 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if r == nil {
 		return nil
 	}
-	r.PlanVersion = c.version(result.Instead())
+	if r.PlanVersion = c.version(result.Instead()); result.FailedFallback() != nil { // which is what was recorded last
+		r.PlanVersion = versionOf(c.generation, result.FailedFallback().Of, c.alias, c.side, &scheduler.Instead{Of: c.Graph})
+	}
 	r.Context, r.RequestID, r.At = c.Context, c.RequestID, c.date.Truncate(time.Microsecond).UTC()
 	if c.sampled {
 		c.engine.emit(r)
@@ -656,6 +663,11 @@ func (e *Engine) logLacking(g *plan.Graph, result *scheduler.Result) {
 	if f := result.Instead(); f != nil {
 		e.say(slog.LevelWarn, "an answer is of a fallback", f.Of.Name, nil, func() []slog.Attr {
 			return []slog.Attr{slog.String("fallback", g.Name), slog.String("error", errtext.Cut(f.Err.Error()))}
+		})
+	}
+	if f := result.FailedFallback(); f != nil {
+		e.say(slog.LevelWarn, "a fallback has failed", g.Name, nil, func() []slog.Attr {
+			return []slog.Attr{slog.String("fallback", f.Of.Name), slog.String("error", errtext.Cut(f.Err.Error()))}
 		})
 	}
 	if !slices.ContainsFunc(result.Outputs, func(o rowset.RowSet) bool { return o.Len() > 0 }) {

@@ -285,20 +285,31 @@ func TestServedLinesOfAFallback(t *testing.T) {
 		"p.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "p", "outputs": ["rows"], "min_rows": [5], "below": "q", "lenient": {"answer_by": "50%"},
 			"capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.min_rows.v1", "cap.rankd.served_log.v1"], "log": {"at": "rows", "others": 1},
 			"nodes": [{"node_id": "rows", "op": "test::fixed_source", "inputs": [], "params": {"row_count": 2}}]}`)},
+		"bad.plan.json": {Data: []byte(`{"schema_version": 1, "plan_name": "bad", "outputs": ["b"], "nodes": [{"node_id": "a", "op": "test::fixed_source", "inputs": [],
+			"params": {"row_count": 3}}, {"node_id": "b", "op": "test::sleep", "inputs": ["a"], "params": {"duration_ms": 0, "fail_after_sleep": true}}]}`)},
 	}
+	plans["r.plan.json"] = &fstest.MapFile{Data: bytes.ReplaceAll(bytes.ReplaceAll(plans["p.plan.json"].Data, []byte(`"q"`), []byte(`"bad"`)), []byte(`"p"`), []byte(`"r"`))}
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
 		var log enginetest.SyncBuffer
 		e := enginetest.Open(t, rankd.Options{Plans: plans, Plan: "p", Model: model, Served: &log})
-		for range 3 {
+		for i := range 6 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			_, err := e.Rank(ctx, rankd.Request{UserID: 7})
+			_, err := e.Rank(ctx, rankd.Request{UserID: 7, Plan: [...]string{"p", "r"}[i%2]})
 			cancel()
 			require.NoError(t, err)
 		}
 		require.NoError(t, e.Close())
 		lines := servedLines(t, log.String())
-		require.Len(t, lines, 3)
-		for _, l := range lines {
+		require.Len(t, lines, 6)
+		for i, l := range lines {
+			if i%2 == 1 { // The fallback has failed.
+				assert.Equal(t, "r", l.PlanVersion.Plan)
+				assert.Empty(t, l.PlanVersion.InsteadOf)
+				assert.Equal(t, "rows", l.At)
+				require.Len(t, l.Outputs, 1)
+				assert.Equal(t, []any{1.0, 2.0}, l.Outputs[0].IDs)
+				continue
+			}
 			assert.Equal(t, "q", l.PlanVersion.Plan)
 			assert.Equal(t, "p", l.PlanVersion.InsteadOf)
 			assert.Equal(t, "kept", l.At)

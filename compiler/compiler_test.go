@@ -234,6 +234,7 @@ export default definePlan({ name: "p", lenient: { onError: "auto", timeout: "40%
 	for options, want := range map[string]string{
 		`lenient: true`: "lenient must be an object, not true", `lenient: { onErr: "auto" }`: `lenient has no member "onErr"`, `lenient: { answerBy: [] }`: "lenient.answerBy must be a string or a number",
 		`lenient: { answerBy: "110%" }`: `lenient.answerBy: must be a share from "1%" to "99%", not "110%"`, `lenient: { onError: "empty" }`: `lenient.onError: must be "auto"`,
+		`lenient: {}`: "lenient: says nothing", `lenient: { answerBy: undefined }`: "lenient: says nothing",
 	} {
 		r := compileFolder(t, newCompiler(t), write(t, map[string]string{"p.plan.ts": `import { definePlan } from "@ranking-dsl/runtime";
 export default definePlan({ name: "p",

@@ -345,6 +345,7 @@ var lenientMembers = []string{"on_error", "timeout", "timeout_ms", "answer_by"}
 func (h *host) lenient(d *definition, policy goja.Value, at int) {
 	const example = `write lenient: { onError: "auto", timeout: "40%", answerBy: "80%" }`
 	object, members := h.section(d, policy, "lenient", at, example)
+	faults := len(h.u.answer.Errors)
 	for _, name := range object.Keys() {
 		v := object.Get(name)
 		member := slices.IndexFunc(lenientMembers, func(m string) bool { return CamelCase(m) == name })
@@ -357,6 +358,9 @@ func (h *host) lenient(d *definition, policy goja.Value, at int) {
 		default:
 			members[lenientMembers[member]], d.places["lenient."+lenientMembers[member]] = v.Export(), h.u.placed(at, "lenient."+name)
 		}
+	}
+	if len(h.u.answer.Errors) > faults {
+		delete(d.given, "lenient") // The loader need not say that it is empty.
 	}
 }
 

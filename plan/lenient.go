@@ -58,7 +58,9 @@ func (r *reader) lenient(root *jsondoc.Value, d *document) {
 	if v == nil {
 		return
 	}
-	r.report(r.members(v, "", "lenient", "on_error", "timeout", "timeout_ms", "answer_by"))
+	if r.report(r.members(v, "", "lenient", "on_error", "timeout", "timeout_ms", "answer_by")); v.Kind == jsondoc.Object && len(v.Members) == 0 {
+		r.report(r.fail("", "lenient", `says nothing: "on_error": "auto", "timeout", "timeout_ms" and "answer_by" are what it may say (onError, timeout, timeoutMs and answerBy in TypeScript)`))
+	}
 	if field := v.Get("on_error"); field != nil && (field.Kind != jsondoc.String || field.Str != onErrorAuto) {
 		r.report(r.wrongEnum("", "lenient.on_error", `"auto"`, field))
 	}

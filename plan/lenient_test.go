@@ -139,11 +139,12 @@ func TestAPolicyIsRefused(t *testing.T) {
 		`"auto"`: "lenient: must be an object", `{"on_error": "empty"}`: `lenient.on_error: must be "auto"`, `{"timeout": 40}`: "lenient.timeout: must be a share",
 		`{"timeout": "100%"}`: `a share from "1%" to "99%"`, `{"timeout": "0%"}`: "must be a share", `{"answer_by": "+8%"}`: "must be a share", `{"answer_by": "08%"}`: "must be a share",
 		`{"answer_by": "80"}`: "must be a share", `{"timeout_ms": 0}`: "lenient.timeout_ms: must be an integer from 1", `{"min": 1}`: "lenient.min: unknown field",
+		`{}`: `lenient: says nothing: "on_error": "auto", "timeout"`,
 	} {
 		_, err := plan.Load("p", []byte(policyPlan(policy, "v", viewer)), builtin.Catalog(), policyTables(t, ""))
 		assert.ErrorContains(t, err, want, policy)
 	}
-	for _, artifact := range []string{policyPlan(`{}`, "v", viewer), strings.Replace(policyPlan(`{}`, "v", of("v", "viewer", "", `"endpoint": "ep_0001"`, `, "timeout": "4%"`)), `"lenient": {},`, "", 1)} {
+	for _, artifact := range []string{policyPlan(`{"timeout_ms": 9}`, "v", viewer), strings.Replace(policyPlan(`{"timeout_ms": 9}`, "v", of("v", "viewer", "", `"endpoint": "ep_0001"`, `, "timeout": "4%"`)), `"lenient": {"timeout_ms": 9},`, "", 1)} {
 		_, err := plan.Load("p", []byte(strings.Replace(artifact, `"cap.rankd.lenient.v1", `, "", 1)), builtin.Catalog(), policyTables(t, ""))
 		assert.ErrorContains(t, err, `needs "cap.rankd.lenient.v1"`)
 	}

@@ -51,7 +51,7 @@ func (r *reader) minRows(root *jsondoc.Value, d *document) {
 	}
 	d.below = cmp.Or(d.below, BelowMark)
 	if list.Kind != jsondoc.Array || len(list.Items) != len(d.outputs) {
-		r.report(r.fail("", "min_rows", "must have a number for each of the %d outputs", len(d.outputs)))
+		r.report(r.fail("", "min_rows", "must have a number for each output, of which there are %d", len(d.outputs)))
 		return
 	}
 	d.minRows = make([]int, len(list.Items))

@@ -15,10 +15,10 @@ import (
 func TestMinRowsAreRefused(t *testing.T) {
 	src := of("s", "fixed_source", "", `"row_count": 3`, "")
 	with := func(members string) string {
-		return strings.Replace(policyPlan(`{}`, "s", src), `"lenient": {}`, members, 1)
+		return strings.Replace(policyPlan(`{"timeout_ms": 9}`, "s", src), `"lenient": {"timeout_ms": 9}`, members, 1)
 	}
 	for members, want := range map[string]string{
-		`"min_rows": 3`: "min_rows: must have a number for each of the 1 outputs", `"min_rows": [1, 2]`: "must have a number for each", `"min_rows": [-1]`: "min_rows[0]: must be an integer from 0 to 1000000",
+		`"min_rows": 3`: "min_rows: must have a number for each output, of which there are 1", `"min_rows": [1, 2]`: "must have a number for each", `"min_rows": [-1]`: "min_rows[0]: must be an integer from 0 to 1000000",
 		`"min_rows": ["5"]`: "must be an integer from 0", `"min_rows": [3], "below": "no plan"`: `below: must be "mark", "error", or the name of a plan`,
 		`"min_rows": [3], "below": "light"`: `below: names the plan "light", and so needs answer_by in lenient`, `"min_rows": [3], "below": "p"`: "below: is this plan itself",
 		`"min_rows": [3], "below": 5`: "below: must be", `"below": "light"`: "below: needs min_rows", `"below": "mark"`: "below: needs min_rows",
@@ -57,11 +57,11 @@ func TestAPageCountsTheRowsAroundIt(t *testing.T) {
 		"no page":                      {"s", nil, "s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			artifact := policyPlan(`{}`, c.output, append([]string{src, page}, c.nodes...)...)
+			artifact := policyPlan(`{"timeout_ms": 9}`, c.output, append([]string{src, page}, c.nodes...)...)
 			if name == "no page" {
-				artifact = policyPlan(`{}`, c.output, src)
+				artifact = policyPlan(`{"timeout_ms": 9}`, c.output, src)
 			}
-			artifact = strings.NewReplacer(`"lenient": {}`, `"min_rows": [3], "expr_table": {"e": {"op": "const_number", "value": 1}}`,
+			artifact = strings.NewReplacer(`"lenient": {"timeout_ms": 9}`, `"min_rows": [3], "expr_table": {"e": {"op": "const_number", "value": 1}}`,
 				`"cap.rankd.on_error.v1"`, `"cap.rankd.min_rows.v1", "cap.rankd.on_error.v1"`).Replace(artifact)
 			g, err := plan.Load("p", []byte(artifact), builtin.Catalog(), policyTables(t, ""))
 			require.NoError(t, err)

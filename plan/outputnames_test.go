@@ -26,7 +26,7 @@ func TestOutputNames(t *testing.T) {
 			err: `t.plan.json: output_names: needs "cap.rankd.output_names.v1" in capabilities_required`},
 		{name: "no array", names: `"home"`, capability: plan.OutputNamesCapability, err: "output_names: must be an array of strings, not"},
 		{name: "no string", names: `["home", 1]`, capability: plan.OutputNamesCapability, err: "output_names[1]: must be a string, not"},
-		{name: "too few", names: `["home"]`, capability: plan.OutputNamesCapability, err: "output_names: must name each of the 2 outputs, and has 1 names"},
+		{name: "too few", names: `["home"]`, capability: plan.OutputNamesCapability, err: "output_names: must name each of the 2 outputs, and has 1 name"},
 		{name: "too many", names: `["a", "b", "c"]`, capability: plan.OutputNamesCapability, err: "output_names: must name each of the 2 outputs, and has 3 names"},
 		{name: "twice", names: `["home", "home"]`, capability: plan.OutputNamesCapability, err: `output_names[1]: "home" is there twice`},
 		{name: "empty", names: `["home", ""]`, capability: plan.OutputNamesCapability, err: `output_names[1]: "" must be 1 to 64 letters, digits and _, and begin with no digit`},

@@ -184,7 +184,7 @@ func (r *reader) outputNames(root *jsondoc.Value, d *document) {
 	names, bad := r.texts(root, "", "", field, "a string")
 	r.report(bad)
 	if bad == nil && len(names) != len(d.outputs) {
-		r.report(r.fail("", field, "must name each of the %d outputs, and has %d names", len(d.outputs), len(names)))
+		r.report(r.fail("", field, "must name each of the %s, and has %s", errtext.Count(len(d.outputs), "output"), errtext.Count(len(names), "name")))
 	}
 	for i, name := range names {
 		switch {

@@ -319,7 +319,7 @@ func progressText(s batch.Progress, bar bool) string {
 	if s.Found > 0 {
 		return fmt.Sprintf("%d keys of users found", s.Found)
 	}
-	line := fmt.Sprintf("%d users, %d failed, %.0f a second", s.Users, s.Failed, s.PerSecond)
+	line := fmt.Sprintf("%s, %d failed, %.0f a second", errtext.Count(s.Users, "user"), s.Failed, s.PerSecond)
 	if s.Size == 0 || s.Read == 0 {
 		return line
 	}

@@ -52,6 +52,7 @@ type Execution struct {
 	arrived clock.Time    // Arrived, or when it was submitted
 	delay   time.Duration // until it was admitted
 	instead *Instead      // set once Fallback runs
+	former  former        // of Graph while Fallback runs
 	resumed clock.Time    // when Fallback began; zero: it has not
 	paid    Cost          // of Graph before Fallback ran
 	leaves  bool          // Context may end; that of context.Background never does
@@ -74,7 +75,7 @@ func (x *Execution) Enter(reg *registry.Registry, a *Admission, c clock.Clock, d
 	if err := x.Check(reg); err != nil {
 		return false, nil, err
 	}
-	x.instead, x.resumed, x.paid, x.counts = nil, 0, Cost{}, nil
+	x.instead, x.former, x.resumed, x.paid, x.counts = nil, former{}, 0, Cost{}, nil
 	x.done, x.arrived, x.delay, x.leaves = done, x.Arrived, 0, x.Context != nil && x.Context.Done() != nil
 	if x.arrived == 0 {
 		x.arrived = c.Now()

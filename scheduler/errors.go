@@ -61,7 +61,7 @@ type BelowMinimumError struct{ plan.Short }
 
 // Error implements error.
 func (e *BelowMinimumError) Error() string {
-	return fmt.Sprintf("output %s has %d rows, and the plan wants %d at least", errtext.Text(e.Output), e.Rows, e.MinRows)
+	return fmt.Sprintf("output %s has %s, and the plan wants %d at least", errtext.Text(e.Output), errtext.Count(e.Rows, "row"), e.MinRows)
 }
 
 // Unwrap returns ErrBelowMinimum.

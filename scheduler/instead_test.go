@@ -36,26 +36,27 @@ func (p pace) graph(t *testing.T, name, share, below string) *plan.Graph {
 }
 
 // TestAFallbackAnswersInTheRestOfTheTime: random plans with random times. The answer is that of the plan if it has its rows by its
-// share of the time, and otherwise that of the fallback, which begins at once, once, and ends by the deadline. It is one request.
+// share of the time, and otherwise that of the fallback, which begins at once, once, and ends by the deadline. If it fails, the
+// answer is what rows there were. It is one request.
 func TestAFallbackAnswersInTheRestOfTheTime(t *testing.T) {
 	const late = 5 * time.Millisecond // The loop looks at its timers each millisecond.
 	inBubbles(t, bubbleEngines, scheduler.Config{}, func(t *testing.T, b *bubble) {
 		rng := rand.New(rand.NewPCG(1, 2))
-		fell, requests := uint64(0), uint64(0)
+		fell, kept, requests := uint64(0), 0, uint64(0)
 		for requests < 200 {
 			first, second := pace{rng.IntN(6), time.Duration(rng.IntN(200)) * time.Millisecond, rng.IntN(8) == 0}, pace{rng.IntN(6), time.Duration(rng.IntN(200)) * time.Millisecond, rng.IntN(8) == 0}
 			share, deadline := 1+rng.IntN(99), time.Duration(rng.IntN(3))*100*time.Millisecond
 			began, end := first.takes, first.takes // of the fallback; and of the answer
-			kept := deadline * time.Duration(share) / 100
+			until := deadline * time.Duration(share) / 100
 			if deadline > 0 {
-				began = min(began, kept)
+				began = min(began, until)
 			}
-			alone := !first.fails && first.rows >= 3 && (deadline == 0 || first.takes < kept)
+			alone := !first.fails && first.rows >= 3 && (deadline == 0 || first.takes < until)
 			if !alone {
 				end = began + second.takes
 			}
 			near := func(a, b time.Duration) bool { return (a - b).Abs() <= late }
-			if deadline > 0 && (near(first.takes, kept) || near(end, deadline)) {
+			if deadline > 0 && (near(first.takes, until) || near(end, deadline)) {
 				continue // Either may come first.
 			}
 			requests++
@@ -68,19 +69,35 @@ func TestAFallbackAnswersInTheRestOfTheTime(t *testing.T) {
 			r := runOn(b.Engine, x)
 			took := b.clock.Now().Sub(begun)
 			say := fmt.Sprintf("%+v, then %+v, in %v, of it %d %%", first, second, deadline, share)
-			if alone {
+			ended := !first.fails && (deadline == 0 || first.takes < until)
+			over := deadline > 0 && end > deadline
+			if over {
+				end = deadline
+			}
+			switch {
+			case alone:
 				require.NoError(t, r.Err, say)
 				require.Nil(t, r.Instead(), say)
 				require.Same(t, asked, x.Graph)
 				require.Equal(t, first.rows, r.Outputs[0].N, say)
-			} else {
+				require.Nil(t, r.FailedFallback(), say)
+			case ended && (over || second.fails):
 				fell++
+				kept++
+				require.NoError(t, r.Err, say)
+				require.Nil(t, r.Instead(), say)
+				require.Same(t, asked, x.Graph)
+				require.Same(t, stands, r.FailedFallback().Of)
+				require.Equal(t, first.rows, r.Outputs[0].N, say)
+				require.Equal(t, first.rows, r.Short()[0].Rows, say)
+			default:
+				fell++
+				require.Nil(t, r.FailedFallback(), say)
 				require.NotNil(t, r.Instead(), say)
 				require.Same(t, asked, r.Instead().Of)
 				require.Same(t, stands, x.Graph)
 				switch {
-				case deadline > 0 && end > deadline:
-					end = deadline
+				case over:
 					require.ErrorIs(t, r.Err, scheduler.ErrNodeTimeout, say)
 				case second.fails:
 					require.ErrorIs(t, r.Err, builtin.ErrInjected, say)
@@ -93,6 +110,7 @@ func TestAFallbackAnswersInTheRestOfTheTime(t *testing.T) {
 			require.InDelta(t, end, took, float64(late), say)
 		}
 		require.Greater(t, fell, requests/4)
+		require.Greater(t, kept, 10)
 		assert.Equal(t, fell, b.Metrics().Fallbacks)
 		if b.async != nil {
 			assert.Equal(t, requests, b.Metrics().Requests)

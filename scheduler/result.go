@@ -42,6 +42,8 @@ type remarks struct {
 	names        []string          // see Result.OutputNames
 	short        []plan.Short      // see Result.Short
 	instead      *Instead          // see Result.Instead
+
+	failedFallback *Instead // see Result.FailedFallback
 }
 
 // said returns the remarks of r, none of them for a nil r.
@@ -68,6 +70,9 @@ func (r *Result) Short() []plan.Short { return r.said().short }
 
 // Instead says that another plan has run than the request asked for; nil: none has.
 func (r *Result) Instead() *Instead { return r.said().instead }
+
+// FailedFallback says that the plan has answered with too few rows because its fallback has failed; nil: it has not.
+func (r *Result) FailedFallback() *Instead { return r.said().failedFallback }
 
 // Rows returns the rows of each node, in the plan's order. It is nil unless asked for, and on error.
 func (r *Result) Rows() []NodeRows { return r.said().rows }

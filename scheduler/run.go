@@ -137,19 +137,21 @@ func (r *run) finish() {
 	result, x, journal := r.Result(), r.Req, r.Journal
 	result.Cost = Cost{x.paid.Commands + uint64(r.flow.Commands), x.paid.ReplyBytes + r.flow.ReplyBytes, x.paid.Compute + r.compute}
 	again := x.Fallback != nil && r.FallsBack(result, e.loop.Clock().Now())
-	if again {
-		result.Outputs, x.paid = nil, result.Cost
-		x.counts.live++ // until the fallback ends
-		x.counts.counts.Fallbacks++
-	} else {
-		r.count(x, result)
-	}
 	if !r.orphaned {
 		var held *rowset.Loans
-		if x.Served != nil && result.Err == nil && !again {
+		if x.Served != nil && result.Err == nil {
 			held = &x.Served.memory
 		}
 		r.Shared.Memory.ReleaseTo(result.Outputs, held)
+	}
+	if again {
+		x.Keep(result)
+		x.paid = result.Cost
+		x.counts.live++ // until the fallback ends
+		x.counts.counts.Fallbacks++
+	} else {
+		result = x.Settled(result)
+		r.count(x, result)
 	}
 	e.runs.Remove(&r.link)
 	if again { // in this iteration, but not on top of this run's stack

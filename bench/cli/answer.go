@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/bench/harness"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // answer says in one sentence who is ahead, by how much, and where the lead stops.
@@ -143,7 +144,7 @@ func (s standing) whereItStops(rest []standing) (text string) {
 	if text != "" {
 		return text
 	}
-	return fmt.Sprintf(", and likewise at %s", plural(len(rest), "other point"))
+	return fmt.Sprintf(", and likewise at %s", errtext.Count(len(rest), "other point"))
 }
 
 // failures names the highest load at which an engine was not measured. Cells are of one engine.
@@ -158,7 +159,7 @@ func failures(cells []cell) string {
 	}
 	text := fmt.Sprintf("; %s %s at %s", failed[0].engine, what, failed[0].load())
 	if more := len(failed) - 1; more > 0 {
-		text += " and at " + plural(more, "other point")
+		text += " and at " + errtext.Count(more, "other point")
 	}
 	return text
 }
@@ -171,11 +172,4 @@ func (c *comparison) descending(engine string) (cells []cell) {
 		cells = append(cells, series...)
 	}
 	return cells
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

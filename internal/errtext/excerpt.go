@@ -92,3 +92,11 @@ func escape(s string) string {
 	}
 	return b.String()
 }
+
+// Count returns a number of things, whose plural ends in s: "1 row", "0 rows".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}

@@ -40,22 +40,23 @@ type Response struct {
 	Completeness    []NodeCompleteness // nil: the answer does not have it
 	BelowMinimum    []plan.Short       // nil: the answer does not have it
 	Fallback        *Fallback          // nil: the answer does not have it
+	FailedFallback  *Fallback          // nil: the answer does not have it
 }
 
-// Fallback says that another plan has answered than the request asked for. Immutable; any goroutine.
+// Fallback says that another plan has answered than the request asked for, or should have. Immutable; any goroutine.
 type Fallback struct {
-	Plan      string // that has answered
+	Plan      string // that has answered, or should have
 	InsteadOf string // that had too few rows
 	Reason    string // one of a few known sentences, as rankd.Error.Text
-	Err       error  // why InsteadOf did not answer
+	Err       error  // why InsteadOf did not answer; of a fallback that failed, why Plan did not
 }
 
-// AppendFallback appends the member about plans, if there is one.
-func AppendFallback(dst []byte, f *Fallback) []byte {
+// appendFallback appends a member about plans, if there is one.
+func appendFallback(dst []byte, name string, f *Fallback) []byte {
 	if f == nil {
 		return dst
 	}
-	dst = jsondoc.AppendString(append(dst, `,"fallback":{"plan":`...), f.Plan)
+	dst = jsondoc.AppendString(append(append(append(dst, `,"`...), name...), `":{"plan":`...), f.Plan)
 	dst = jsondoc.AppendString(append(dst, `,"instead_of":`...), f.InsteadOf)
 	dst = jsondoc.AppendString(append(dst, `,"reason":`...), f.Reason)
 	return append(jsondoc.AppendString(append(dst, `,"detail":`...), f.Err.Error()), '}')
@@ -144,7 +145,8 @@ func (e *Encoder) AppendResponse(dst []byte, r *Response) []byte {
 		}
 		dst = append(dst, '}')
 	}
-	dst = AppendBelowMinimum(AppendCompleteness(AppendFallback(dst, r.Fallback), r.Completeness, true), r.BelowMinimum)
+	dst = AppendCompleteness(appendFallback(dst, "fallback", r.Fallback), r.Completeness, true)
+	dst = appendFallback(AppendBelowMinimum(dst, r.BelowMinimum), "fallback_failed", r.FailedFallback)
 	if r.Explanation != nil {
 		dst = append(append(dst, `,"explain":`...), r.Explanation...)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/task/builtin"
@@ -223,7 +224,7 @@ func (r *Report) Text() string {
 		if failed > 0 {
 			verdict = "FAIL"
 		}
-		fmt.Fprintf(&b, "%s  %s: %s, %s\n", verdict, f.Path, plural(len(f.Tests), "test"), f.Elapsed.Round(time.Millisecond))
+		fmt.Fprintf(&b, "%s  %s: %s, %s\n", verdict, f.Path, errtext.Count(len(f.Tests), "test"), f.Elapsed.Round(time.Millisecond))
 		for j := range f.Errors {
 			fmt.Fprintf(&b, "%s\n", f.Errors[j].String())
 		}
@@ -234,13 +235,6 @@ func (r *Report) Text() string {
 		}
 	}
 	return b.String()
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // readTables returns the registry of the engines, without passwords.

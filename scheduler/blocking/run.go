@@ -78,8 +78,9 @@ func (r *run) result(asked string) (result *scheduler.Result, again bool) {
 		}
 		result = r.Result()
 		if again = r.FallsBack(result, r.engine.given.Clock.Now()); again {
+			r.Req.Keep(result)
 			r.engine.count(asked, &scheduler.Counts{Fallbacks: 1})
-		} else if result.Err == nil && result.Degraded() {
+		} else if result = r.Req.Settled(result); result.Err == nil && result.Degraded() {
 			r.engine.count(asked, &scheduler.Counts{Degraded: 1})
 		}
 	})

@@ -51,6 +51,7 @@ var answerMembers = []member{
 	{"completeness", false, object{"type": "object"}, "Which nodes lack something, if the plan goes on without them."},
 	{"below_minimum", false, object{"type": "object"}, "Which outputs have fewer rows than the plan wants: of each its rows and min_rows."},
 	{"fallback", false, object{"type": "object"}, "Which plan has answered in place of the one that was asked for: plan, instead_of, and why: reason, detail."},
+	{"fallback_failed", false, object{"type": "object"}, "Which plan should have answered in place of this one, which has too few rows, and why it failed: plan, instead_of, reason, detail."},
 	{"explain", false, object{"type": "object"}, "What the request's explain asked for."},
 	{"trace", false, object{"type": "object"}, "What the request's trace asked for."},
 	{"plan_version", false, object{"type": "object"}, "Which plan has made the answer, if the request asked for it or for an alias."},

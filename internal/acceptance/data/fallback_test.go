@@ -52,6 +52,7 @@ func fallbackPlans() fstest.MapFS {
 		"poor": {strings.Replace(standsIn, "spare", "short", 1), fixedRows("a", 1), `["a"]`}, "ring": {strings.Replace(standsIn, "spare", "gnir", 1), fixedRows("a", 1), `["a"]`},
 		"gnir":    {strings.Replace(standsIn, "spare", "ring", 1), fixedRows("a", 0), `["a"]`},
 		"unlucky": {strings.Replace(standsIn, "spare", "fails", 1), fixedRows("a", 1), `["a"]`},
+		"worst":   {strings.Replace(standsIn, "spare", "fails", 1), fixedRows("a", 4) + "," + asleep("b", "a", `"duration_ms": 1, "fail_after_sleep": true`), `["b"]`},
 		"late":    {strings.Replace(standsIn, "spare", "hangs", 1), fixedRows("a", 1), `["a"]`},
 		"strict":  {strings.Replace(standsIn, "spare", "firm", 1), fixedRows("a", 1), `["a"]`},
 		"firm":    {`"min_rows": [3], "below": "error"`, fixedRows("a", 2), `["a"]`},
@@ -64,22 +65,24 @@ func fallbackPlans() fstest.MapFS {
 }
 
 // TestAnotherPlanAnswers: a plan with too few rows, that fails, or that does not end by its share of the time, has the answer of the
-// plan that it names. That one falls back to nobody. The answer, the log and the metrics say so.
+// plan that it names. That one falls back to nobody. If it fails, the answer is what rows there were. The answer, the log and the
+// metrics say so.
 func TestAnotherPlanAnswers(t *testing.T) {
 	for _, c := range []struct {
 		plan, by string // asked, and answers
 		rows     int
 		reason   string
 		below    int    // outputs that are below minimum in the answer
+		failed   string // why the fallback failed
 		err      string // in place of an answer
 	}{
 		{plan: "enough", by: "enough", rows: 4}, {plan: "spare", by: "spare", rows: 5},
 		{plan: "short", by: "spare", rows: 5, reason: "Below minimum"}, {plan: "page", by: "spare", rows: 5, reason: "Below minimum"},
 		{plan: "fails", by: "spare", rows: 5, reason: "Node execution failed"}, {plan: "hangs", by: "spare", rows: 5, reason: "Node execution timeout"},
 		{plan: "poor", by: "short", rows: 2, reason: "Below minimum", below: 1}, {plan: "ring", by: "gnir", reason: "Below minimum", below: 1},
-		{plan: "unlucky", err: "Node execution failed: node b (test::sleep): plan fails, in place of plan unlucky (output 0 has 1 rows, and the plan wants 3 at least): injected"},
-		{plan: "late", err: "plan hangs, in place of plan late (output 0 has 1 rows, and the plan wants 3 at least): "},
-		{plan: "strict", err: "Below minimum: plan firm, in place of plan strict (output 0 has 1 rows, and the plan wants 3 at least): output 0 has 2 rows"},
+		{plan: "unlucky", by: "unlucky", rows: 1, below: 1, failed: "Node execution failed"}, {plan: "late", by: "late", rows: 1, below: 1, failed: "Node execution timeout"},
+		{plan: "worst", err: "Node execution failed: node b (test::sleep): plan fails, in place of plan worst (node b (test::sleep): injected failure: fail_after_sleep is set): injected failure"},
+		{plan: "strict", err: "Below minimum: plan firm, in place of plan strict (output 0 has 1 row, and the plan wants 3 at least): output 0 has 2 rows"},
 		{plan: "shelves", by: "shelf", rows: 13, reason: "Below minimum"},
 	} {
 		t.Run(c.plan, func(t *testing.T) {
@@ -102,7 +105,7 @@ func TestAnotherPlanAnswers(t *testing.T) {
 					assert.Equal(t, uint64(1), m.Requests)
 					assert.Equal(t, uint64(1), m.Plans[instead].Requests)
 				}
-				fell := c.err != "" || c.reason != ""
+				fell := c.err != "" || c.reason != "" || c.failed != ""
 				assert.Equal(t, fell, e.Metrics().Fallbacks == 1)
 				assert.Zero(t, e.Metrics().Live)
 				if c.err != "" {
@@ -117,10 +120,24 @@ func TestAnotherPlanAnswers(t *testing.T) {
 				assert.Equal(t, c.rows, a.Len())
 				assert.Len(t, a.BelowMinimum(), c.below)
 				members := enginetest.AnswerJSON(t, a)
-				if !fell {
+				if c.failed != "" {
+					assert.Equal(t, c.failed, a.FailedFallback().Reason)
+					assert.Contains(t, string(members["fallback_failed"]), `"instead_of":"`+c.plan+`","reason":"`+c.failed+`"`)
+					assert.Equal(t, c.plan, a.Trace().PlanVersion.InsteadOf) // of what ran last
+					assert.Equal(t, a.FailedFallback().Plan, a.Trace().PlanVersion.Plan)
+					assert.Equal(t, c.plan, a.Explanation().PlanVersion.Plan)
+					assert.Len(t, a.Explanation().Rows, c.rows)
+					assert.NoError(t, a.Trace().Check())
+				} else {
+					assert.Nil(t, a.FailedFallback())
+					assert.NotContains(t, members, "fallback_failed")
+				}
+				if c.reason == "" {
 					assert.Nil(t, a.Fallback())
 					assert.NotContains(t, members, "fallback")
 					assert.Empty(t, a.Version().InsteadOf)
+					require.NoError(t, e.Close())
+					assert.Equal(t, c.failed != "", strings.Contains(log.String(), `"a fallback has failed","plan":"`+c.plan+`","fallback":"`))
 					return
 				}
 				assert.Equal(t, c.reason, a.Fallback().Reason)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/compiler"
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 )
@@ -87,7 +88,7 @@ func outageCost(o *plan.Outage) string {
 		what = append(what, fmt.Sprintf("node %q (%s) fails the request", n.ID, n.Op))
 	}
 	for _, s := range o.Short {
-		what = append(what, fmt.Sprintf("output %s has at most %s, and the plan wants %d", s.Output, count(s.Rows, "row"), s.MinRows))
+		what = append(what, fmt.Sprintf("output %s has at most %s, and the plan wants %d", s.Output, errtext.Count(s.Rows, "row"), s.MinRows))
 	}
 	return strings.Join(what, ", and ")
 }
@@ -107,7 +108,7 @@ func outageHint(o *plan.Outage, g *plan.Graph) (span, hint string) {
 func lateMessage(late *plan.LateLookup) string {
 	rows := "for all rows"
 	if late.Rows < plan.Unbounded {
-		rows = "for up to " + count(int(late.Rows), "row")
+		rows = "for up to " + errtext.Count(int(late.Rows), "row")
 	}
 	return fmt.Sprintf("node %q looks %s up %s, and nobody reads that before node %q (%s) keeps %d",
 		late.Node.ID, names(late.Columns), rows, late.After.ID, late.After.Op, late.Kept)
@@ -124,7 +125,7 @@ func lateHint(late *plan.LateLookup) string {
 	switch fewer := int(late.Fewer); {
 	case late.Fewer == plan.Unbounded:
 	case fewer >= 0:
-		commands = fmt.Sprintf("up to %s", count(fewer, "command"))
+		commands = fmt.Sprintf("up to %s", errtext.Count(fewer, "command"))
 	default:
 		commands = fmt.Sprintf("no command (it costs up to %d more)", -fewer)
 	}

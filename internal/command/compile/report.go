@@ -7,6 +7,7 @@ import (
 
 	"github.com/rankd/rankd/compiler"
 	"github.com/rankd/rankd/internal/cmdline"
+	"github.com/rankd/rankd/internal/errtext"
 )
 
 // report is what a command found, and the form of --json. One goroutine.
@@ -67,9 +68,9 @@ func (r *report) writeText(w io.Writer, summary string) error {
 	for i := range r.Diagnostics {
 		fmt.Fprintf(w, "%s\n", r.Diagnostics[i].String())
 	}
-	text := fmt.Sprintf(summary, count(len(r.Plans), "plan"))
+	text := fmt.Sprintf(summary, errtext.Count(len(r.Plans), "plan"))
 	if len(r.failed) > 0 {
-		text += fmt.Sprintf("; %s with errors", count(len(r.failed), "file"))
+		text += fmt.Sprintf("; %s with errors", errtext.Count(len(r.failed), "file"))
 	}
 	fmt.Fprintf(w, "rankd: %s\n", text)
 	return r.verdict()
@@ -81,11 +82,4 @@ func (r *report) verdict() error {
 		return cmdline.ErrReported
 	}
 	return nil
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
