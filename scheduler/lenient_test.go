@@ -140,7 +140,7 @@ func TestAPlanAnswersByItsTime(t *testing.T) {
 			nil, []int64{1, 2, 3, 1, 2, 3}, nil, nil},
 		{"without a deadline", `{"answer_by": "1%"}`, 0, []string{three, slow("x", "src", longer, lenient), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3, 1, 2, 3}, []string{"x ok"}, nil},
 		{"a share of the time", `{"timeout": "1%"}`, 10 * time.Second, []string{three, slow("x", "src", forever, lenient), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3}, []string{"x failed"}, scheduler.ErrNodeTimeout},
-		{"the node's own share", `{}`, 10 * time.Second, []string{three, slow("x", "src", forever, lenient+`, "timeout": "1%"`), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3}, []string{"x failed"}, scheduler.ErrNodeTimeout},
+		{"the node's own share", `{"timeout": "99%"}`, 10 * time.Second, []string{three, slow("x", "src", forever, lenient+`, "timeout": "1%"`), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3}, []string{"x failed"}, scheduler.ErrNodeTimeout},
 		{"a share goes before a number", `{"timeout": "99%", "timeout_ms": 1}`, time.Minute, []string{three, slow("x", "src", longer, lenient), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3, 1, 2, 3}, []string{"x ok"}, nil},
 		{"the number without a deadline", `{"timeout": "99%", "timeout_ms": 10}`, 0, []string{three, slow("x", "src", forever, lenient), concatNode("out", "src", "x")}, nil, []int64{1, 2, 3}, []string{"x failed"}, scheduler.ErrNodeTimeout},
 	} {

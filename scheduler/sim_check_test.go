@@ -64,8 +64,14 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 		w.check(r.Err == ErrShuttingDown, "request %d came after Close and got %v", q.user, r.Err)
 		return
 	}
+	if q.then != nil {
+		q = w.judgeFall(q, r)
+	}
 	want := w.lab.reference(q, r.Completeness())
 	w.checkCompleteness(q, r, want)
+	if w.checkEnough(q, r, want) {
+		return
+	}
 	if r.Err == nil {
 		w.check(want.rows <= w.rowsMax(), "request %d succeeded with %d rows of %d", q.user, want.rows, w.rowsMax())
 		w.check(len(want.failures) == 0, "request %d succeeded, should fail with %q", q.user, want.failures)
@@ -222,6 +228,7 @@ func (w *simWorld) checkSettled() {
 	e, now := w.engine, w.sim.Now()
 	for r := e.runs.First(); r != nil; r = r.link.Next() {
 		w.check(!r.Req.Deadline.Passed(now), "request %d is unanswered past its deadline", r.Req.UserID)
+		w.checkFell(r, now)
 		w.checkState(r, r.active.Len())
 	}
 	nodes := e.nodes()
@@ -278,6 +285,9 @@ func (w *simWorld) checkState(r *run, active int) {
 			}
 		}
 		if s.graph.Nodes[i].IsOutput {
+			readers++
+		}
+		if s.graph.Nodes[i].Counted {
 			readers++
 		}
 		switch held := n.result.Batch != nil; { // not w.check: for a crowd, its arguments would cost more than everything else

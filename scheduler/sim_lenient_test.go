@@ -238,7 +238,7 @@ func (ref *reference) idle() (n int) {
 // waitsForRequired reports whether a node runs that the request must wait for.
 func (w *simWorld) waitsForRequired(r *run) bool {
 	q := w.requests[r.Req.UserID-1]
-	for i, n := range q.graph.Nodes {
+	for i, n := range r.Req.Graph.Nodes {
 		if r.State.nodes[i].status == running && (!n.Optional || slices.Contains(q.required, i)) {
 			return true
 		}
@@ -321,7 +321,11 @@ func (w *simWorld) checkPunctual(user int64, j *asyncJob, s *State) {
 	if w.stalled || j.started == 0 || slices.Contains(w.requests[user-1].required, n.Index) {
 		return
 	}
-	w.check(n.AnswerBy == 0 || now < share(n.AnswerBy, s.arrived), "request %d: node %s runs on after %s of the request's time", user, n.ID, n.AnswerBy)
+	from := s.arrived
+	if q := w.runOf(user, n); q.fell != 0 {
+		from = q.fell
+	}
+	w.check(n.AnswerBy == 0 || now < share(n.AnswerBy, from), "request %d: node %s runs on after %s of the request's time", user, n.ID, n.AnswerBy)
 	w.check(n.Share == 0 || now < share(n.Share, j.started), "request %d: node %s runs on after %s of the time that was left", user, n.ID, n.Share)
 }
 

@@ -44,7 +44,7 @@ func (w *simWorld) simJobOf(job *cpupool.Job) simJob {
 	if j.body != nil {
 		w.computed++
 	}
-	q := w.requests[j.run.Req.UserID-1]
+	q := w.runOf(j.run.Req.UserID, j.node)
 	s := simJob{
 		Job: job, work: job.Work, user: q.user, node: j.node.ID, ordered: q.mode != plan.OffloadAll,
 		arrived: j.run.State.arrived, path: j.profile.nodes[j.node.Index].path.Round(pathGrain),
@@ -54,7 +54,7 @@ func (w *simWorld) simJobOf(job *cpupool.Job) simJob {
 		return s
 	}
 	s.due = s.arrived.Add(w.engine.patience)
-	if d := q.req.Deadline; d != 0 && d < s.due {
+	if d := q.deadline; d != 0 && d < s.due {
 		s.due = d
 	}
 	s.due = s.due.Add(-s.path)

@@ -76,6 +76,9 @@ func (w *simWorld) makePlan(name string) *plan.Graph {
 		m.bePunctual(name)
 	}
 	order := w.rng.Perm(len(m.text))
+	if w.falls != nil {
+		outputs, order = m.beEnough(name, outputs, order)
+	}
 	for {
 		artifact := m.artifact(name, order, outputs)
 		g, err := plan.Load(name, artifact, w.lab.tasks, w.lab.reg)
@@ -110,7 +113,7 @@ func (m *planMaker) artifact(name string, order []int, outputs []string) []byte 
 		}
 		b.WriteString(id)
 	}
-	fmt.Fprintf(&b, `], "capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.on_error.v1"]%s, %s}`, m.policy, simTables)
+	fmt.Fprintf(&b, `], "capabilities_required": ["cap.rankd.lenient.v1", "cap.rankd.min_rows.v1", "cap.rankd.on_error.v1"]%s, %s}`, m.policy, simTables)
 	return b.Bytes()
 }
 

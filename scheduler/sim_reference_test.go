@@ -21,8 +21,9 @@ import (
 // that failed.
 type reference struct {
 	outputs  []rowset.RowSet
-	failures []string // of each node that fails and whose inputs do not; empty: success
-	rows     int64    // that all nodes make together
+	results  []rowset.RowSet // of each node
+	failures []string        // of each node that fails and whose inputs do not; empty: success
+	rows     int64           // that all nodes make together
 
 	told       []*Completeness  // by node, from the answer; nil: the answer does not tell of it
 	status     []refStatus      // by node
@@ -49,7 +50,6 @@ type refRun struct {
 	reference
 	lab     *simLab
 	request *simRequest
-	results []rowset.RowSet
 	waiter  *refWaiter
 	budget  *taskrun.RowBudget
 }
@@ -61,8 +61,8 @@ func (lab *simLab) reference(q *simRequest, completeness []Completeness) *refere
 	g := q.graph
 	n := len(g.Nodes)
 	r := &refRun{
-		reference: reference{told: make([]*Completeness, n), status: make([]refStatus, n), errors: make([]error, n), shortfalls: make([]task.Shortfall, n)},
-		lab:       lab, request: q, results: make([]rowset.RowSet, n), waiter: &refWaiter{lab: lab}, budget: tasks.NewRowBudget(0),
+		reference: reference{told: make([]*Completeness, n), status: make([]refStatus, n), errors: make([]error, n), shortfalls: make([]task.Shortfall, n), results: make([]rowset.RowSet, n)},
+		lab:       lab, request: q, waiter: &refWaiter{lab: lab}, budget: tasks.NewRowBudget(0),
 	}
 	for i := range completeness {
 		r.told[completeness[i].Node.Index] = &completeness[i]

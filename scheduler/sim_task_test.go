@@ -344,9 +344,9 @@ func (w *simWorld) workStarts(c *task.Ctx) {
 	w.check(w.exec.current != nil, "node %s of request %d: CPU work on the loop", c.Node.ID, c.UserID)
 	w.check(!c.Cancelled(), "node %s of request %d: work that was cancelled before it started, runs", c.Node.ID, c.UserID)
 	w.check(!w.sim.Ended(), "node %s of request %d: work after the end of the loop", c.Node.ID, c.UserID)
-	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
+	w.check(w.requests[q.user-1].answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
 	for r := w.engine.runs.First(); r != nil; r = r.link.Next() {
-		if r.Req == &q.req && q.mode != plan.OffloadAll {
+		if r.Req.UserID == q.user && q.mode != plan.OffloadAll {
 			w.check(r.State.err == nil, "node %s of request %d: started on a worker after an error", c.Node.ID, c.UserID)
 		}
 	}
@@ -385,10 +385,10 @@ func (w *simWorld) startsOnLoop(c *task.Ctx) *run {
 	w.ofGeneration(c, q)
 	w.check(!c.Cancelled(), "node %s of request %d: cancelled before it started", c.Node.ID, c.UserID)
 	w.check(!w.sim.Ended(), "node %s of request %d: started after the end of the loop", c.Node.ID, c.UserID)
-	w.check(q.answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
+	w.check(w.requests[q.user-1].answers == 0, "node %s of request %d: started for an answered request", c.Node.ID, c.UserID)
 	w.check(!q.req.Deadline.Passed(w.sim.Now()), "node %s of request %d: started past the deadline", c.Node.ID, c.UserID)
 	for r := w.engine.runs.First(); r != nil; r = r.link.Next() {
-		if r.Req == &q.req {
+		if r.Req.UserID == q.user {
 			w.check(r.State.err == nil, "node %s of request %d: started after an error", c.Node.ID, c.UserID)
 			return r
 		}

@@ -209,6 +209,7 @@ type simWorld struct {
 
 	crowds   [2]uint64  // callers and connections of each, if there are bounds
 	crowding *rand.Rand // for what concerns admission, so that worlds without bounds stay as they are
+	falls    *rand.Rand // for minimums and plans that answer instead, so that worlds without them stay as they are; nil: there are none
 	held     int        // requests that the engine has taken and not answered
 	failed   uint64     // requests that ran and were answered with an error
 
@@ -272,6 +273,8 @@ type simRequest struct {
 	// for it.
 	lateBodies map[int]bool
 	faults     map[int][]fault // replies that servers have spoiled, by node
+	then       *simRequest     // the run of the fallback: a copy with a graph of its own; nil: there is none
+	fell       clock.Time      // when that run was first seen
 	refused    bool            // submitted after the engine was told to close
 	flow       Flow
 	taken      bool          // the engine has not refused it at once
@@ -301,6 +304,7 @@ func (lab *simLab) run(seed uint64, trace io.Writer) (err error) {
 	w.drawConfig()
 	w.drawAdmission()
 	w.drawSwaps()
+	w.drawFalls()
 	w.drawCluster()
 	w.drawMaster()
 	w.build()
@@ -440,6 +444,7 @@ func (w *simWorld) submit(g *plan.Graph) {
 	w.logf("request %d of %s, %v, deadline %v", q.user, q.graph.Name, q.mode, time.Duration(q.deadline))
 	w.drawAbandoned(q)
 	w.drawFlow(q)
+	w.drawFallback(q)
 	w.ask(q)
 }
 
@@ -578,8 +583,17 @@ func (w *simWorld) checkSubmitAfterEnd() {
 	w.check(err == ErrShuttingDown, "a request after the end got %v", err)
 }
 
-// requestOf returns the request that a node belongs to.
-func (w *simWorld) requestOf(c *task.Ctx) *simRequest { return w.requests[c.UserID-1] }
+// requestOf returns the request that a node belongs to, or the run of its fallback.
+func (w *simWorld) requestOf(c *task.Ctx) *simRequest { return w.runOf(c.UserID, c.Node) }
+
+// runOf is requestOf for a user and a node.
+func (w *simWorld) runOf(user int64, n *plan.Node) *simRequest {
+	q := w.requests[user-1]
+	if t := q.then; t != nil && n.Index < len(t.graph.Nodes) && t.graph.Nodes[n.Index] == n {
+		return t
+	}
+	return q
+}
 
 // hits reports true with that probability.
 func (w *simWorld) hits(p float64) bool { return p > 0 && w.rng.Float64() < p }

@@ -180,7 +180,7 @@ func (e *encounters) checkThatNothingIsMissing(t *testing.T) {
 	for _, status := range []outcome.NodeStatus{outcome.NodeOK, outcome.NodePartial, outcome.NodeFallback, outcome.NodeLate, outcome.NodeFailed} {
 		assert.NotZero(t, seen["answer: node "+string(status)], status)
 	}
-	for _, what := range []string{"late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",
+	for _, what := range []string{"answer: of a fallback", "answer: in place of a fallback that failed", "answer: too few rows", "answer: below minimum", "late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",
 		"inline runs", "fused nodes", "selections", "deferred nodes", "dropped replies", "batches sent in parts", "late bodies on the loop", "stopped bodies on the loop", "further attempts",
 		"sleeps begun after Close", "calls given up before they have left", "shared reads", "replies too large", "traces: dropped", "traces: timers", "traces: gaps", "traces: flows of redis", "traces: flows of offload",
 		"traces: flows of timer", "traces: flows of http", "exchanges with a service", "exchanges given up on their way", "faults of a service", "traces: followers inline", "traces: followers pool", "traces: stretches on the loop",
