@@ -634,24 +634,9 @@ func (e *Engine) say(level slog.Level, message, name string, n *plan.Node, attrs
 	e.lines.Put(level, message, func() []slog.Attr { return all })
 }
 
-// logLacking writes the lines of an answer that is not complete: what nodes could not read or lack, and what the answer has too few of.
+// logLacking writes the lines of an answer that is not complete: what nodes could not read or lack, and what the answer has too few of. These come first: of many lines the
+// log leaves out the last.
 func (e *Engine) logLacking(g *plan.Graph, result *scheduler.Result) {
-	for _, n := range result.Completeness() {
-		if m := n.Malformed; m != nil {
-			what := "entries are not ids"
-			if m.Values {
-				what = "values are not of their type"
-			}
-			e.say(slog.LevelWarn, what, g.Name, n.Node, func() []slog.Attr {
-				return []slog.Attr{slog.Int("malformed", m.Count), slog.Int("of", m.Of), slog.String("first", m.First), slog.String("key", m.Key)}
-			})
-		}
-		if n.Status != NodeOK {
-			e.say(slog.LevelWarn, "an answer is degraded", g.Name, n.Node, func() []slog.Attr {
-				return []slog.Attr{slog.String("status", string(n.Status)), slog.Int("dropped", n.Dropped), slog.String("error", errtext.Cut(fmt.Sprint(n.Err)))}
-			})
-		}
-	}
 	if short := result.Short(); short != nil {
 		e.say(slog.LevelWarn, "an answer is below minimum", g.Name, nil, func() []slog.Attr {
 			return []slog.Attr{
@@ -672,5 +657,21 @@ func (e *Engine) logLacking(g *plan.Graph, result *scheduler.Result) {
 	}
 	if !slices.ContainsFunc(result.Outputs, func(o rowset.RowSet) bool { return o.Len() > 0 }) {
 		e.say(slog.LevelInfo, "an answer is empty", g.Name, nil, func() []slog.Attr { return []slog.Attr{slog.Bool("degraded", result.Degraded())} })
+	}
+	for _, n := range result.Completeness() {
+		if m := n.Malformed; m != nil {
+			what := "entries are not ids"
+			if m.Values {
+				what = "values are not of their type"
+			}
+			e.say(slog.LevelWarn, what, g.Name, n.Node, func() []slog.Attr {
+				return []slog.Attr{slog.Int("malformed", m.Count), slog.Int("of", m.Of), slog.String("first", m.First), slog.String("key", m.Key)}
+			})
+		}
+		if n.Status != NodeOK {
+			e.say(slog.LevelWarn, "an answer is degraded", g.Name, n.Node, func() []slog.Attr {
+				return []slog.Attr{slog.String("status", string(n.Status)), slog.Int("dropped", n.Dropped), slog.String("error", errtext.Cut(fmt.Sprint(n.Err)))}
+			})
+		}
 	}
 }

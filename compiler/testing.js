@@ -231,7 +231,7 @@
           const answer = sent({ ...this.#origin, out: { endpoint: down, slow } });
           const lost = (what, lines) => fail(`the answer should survive ${slow ? "a slow" : "without the"} endpoint ${down}, and ${what}`, lines);
           if (answer.error !== undefined) lost(`the request fails: ${answer.error}${answer.node ? ` (node ${answer.node}, ${answer.op})` : ""}`, [`  ${answer.detail ?? ""}`]);
-          if (answer.below_minimum !== undefined) lost("is below minimum", [`  ${show(answer.below_minimum)}`]);
+          if (answer.below_minimum !== undefined) lost("is below minimum", [`  ${show(answer.below_minimum)}`, answer.fallback_failed && `  the fallback has failed  ${show(answer.fallback_failed)}`]);
           const rows = answer.candidates ?? Object.values(answer.outputs).flat();
           if (had > 0 && rows.length === 0) lost("is empty", [`  completeness  ${show(answer.completeness ?? {})}`]);
         }

@@ -160,6 +160,28 @@ func TestAnotherPlanAnswers(t *testing.T) {
 	}
 }
 
+// TestManyLostSourcesHideNoLine: the log has room for ten lines a second, and those of the whole answer come first.
+func TestManyLostSourcesHideNoLine(t *testing.T) {
+	var nodes, ids []string
+	for i := range 16 {
+		ids = append(ids, fmt.Sprintf(`"s%d"`, i))
+		nodes = append(nodes, fmt.Sprintf(`{"node_id": "s%d", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "k%d"}}`, i, i))
+	}
+	nodes = append(nodes, fmt.Sprintf(`{"node_id": "all", "op": "union", "inputs": [%s], "params": {}}`, strings.Join(ids, ",")))
+	folder := fallbackPlans()
+	folder["many.plan.json"] = fallbackPlan("many", `"lenient": {"on_error": "auto", "answer_by": "50%"}, "min_rows": [3], "below": "fails"`, strings.Join(nodes, ","), `["all"]`)
+	var log enginetest.SyncBuffer
+	e, err := rankd.Open(rankd.Options{Plans: folder, Redis: "127.0.0.1:1", Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	require.NoError(t, err)
+	a, err := e.Rank(t.Context(), rankd.Request{Plan: "many", UserID: 1})
+	require.NoError(t, err)
+	assert.NotNil(t, a.FailedFallback())
+	require.NoError(t, e.Close())
+	for _, line := range []string{"an answer is below minimum", "a fallback has failed", "an answer is empty", "an answer is degraded"} {
+		assert.Contains(t, log.String(), `"`+line+`"`)
+	}
+}
+
 // TestAFallbackHasTheRestOfTheTime: shares of time in the fallback count from its beginning.
 func TestAFallbackHasTheRestOfTheTime(t *testing.T) {
 	folder := fallbackPlans()
