@@ -153,28 +153,35 @@ func TestADiskThatFillsUp(t *testing.T) {
 // TestAQueueGathers: items wait for others, but not for long, and rest comes behind those that were there.
 func TestAQueueGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var handled []string
-		q := fileio.NewGatheringQueue(1000, func(n int) { handled = append(handled, fmt.Sprint(n)) }, func() { handled = append(handled, "rest") })
-		add := func(n, size int) { require.True(t, q.Add(size, func() int { return n })) }
-		at := func(want ...string) {
-			synctest.Wait()
-			require.Equal(t, want, handled)
-			handled = nil
+		handle := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			handled = append(handled, what)
 		}
+		taken := func() []string { // since the last call
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			all := handled
+			handled = nil
+			return all
+		}
+		q := fileio.NewGatheringQueue(1000, func(n int) { handle(fmt.Sprint(n)) }, func() { handle("rest") })
+		add := func(n, size int) { require.True(t, q.Add(size, func() int { return n })) }
+		at := func(want ...string) { require.Equal(t, want, taken()) }
 		add(1, 1)
 		time.Sleep(9 * time.Millisecond)
 		add(2, 1)
-		synctest.Wait()
-		require.Empty(t, handled)
+		require.Empty(t, taken())
 		time.Sleep(time.Millisecond)
 		at("1", "2", "rest")
 
 		for range 16 {
 			add(3, 1)
 		}
-		synctest.Wait()
-		require.Len(t, handled, 17, "that many do not wait")
-		handled = nil
+		require.Len(t, taken(), 17, "that many do not wait")
 
 		add(4, 501)
 		at("4", "rest") // Half of the room is taken.
