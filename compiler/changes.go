@@ -3,7 +3,6 @@ package compiler
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dop251/goja/ast"
@@ -286,74 +285,85 @@ func (f *function) begins(parameters *ast.ParameterList) (text string) {
 
 // patternDefault is a default of a parameter, or of a part that a pattern takes from an object or a list.
 type patternDefault struct {
-	variable string   // that gets the value; "" if something else gets it
-	path     []string // of members and positions from what the pattern takes; of a parameter one empty name
-	at       int      // offset of the default
-	value    ast.Expression
+	target string // that gets the value; "" if a text cannot name it twice
+	member string // of the object; "" for a parameter
+	at     int    // offset of the default
+	value  ast.Expression
 }
 
-// patternDefaults appends the defaults of a target of a destructuring, which takes the part at path.
-func patternDefaults(all []patternDefault, target ast.Node, path ...string) []patternDefault {
-	part := func(name string, target, value ast.Expression) {
-		path := append(slices.Clone(path), name)
-		if value != nil {
-			d := patternDefault{path: path, at: offset(value.Idx0()), value: value}
-			if name, ok := target.(*ast.Identifier); ok {
-				d.variable = name.Name.String()
-			}
-			all = append(all, d)
-		}
-		all = patternDefaults(all, target, path...)
+// patternDefaults appends the defaults of a target, which takes a member and has a default or nil, and of its parts.
+func patternDefaults(all []patternDefault, member string, target ast.Node, value ast.Expression) []patternDefault {
+	if value != nil {
+		all = append(all, patternDefault{targetText(target), member, offset(value.Idx0()), value})
 	}
 	assigned := func(name string, target ast.Expression) {
 		if assign, ok := target.(*ast.AssignExpression); ok {
-			part(name, assign.Left, assign.Right)
+			all = patternDefaults(all, name, assign.Left, assign.Right)
 			return
 		}
-		part(name, target, nil)
+		all = patternDefaults(all, name, target, nil)
 	}
 	switch p := target.(type) {
 	case *ast.ObjectPattern:
 		for _, property := range p.Properties {
 			switch p := property.(type) {
 			case *ast.PropertyShort:
-				part(p.Name.Name.String(), &p.Name, p.Initializer)
+				all = patternDefaults(all, p.Name.Name.String(), &p.Name, p.Initializer)
 			case *ast.PropertyKeyed:
-				if member, isText := p.Key.(*ast.StringLiteral); isText && !p.Computed {
-					assigned(member.Value.String(), p.Value)
+				member, _ := p.Key.(*ast.StringLiteral)
+				if member == nil || p.Computed {
+					member = new(ast.StringLiteral)
 				}
+				assigned(member.Value.String(), p.Value)
 			}
 		}
 	case *ast.ArrayPattern:
-		for i, element := range p.Elements {
-			assigned(strconv.Itoa(i), element)
+		for _, element := range p.Elements {
+			assigned("", element)
 		}
 	}
 	return all
+}
+
+// targetText returns the text of a variable, or of a member of one. Of a target that a second look may change it returns "".
+func targetText(target ast.Node) string {
+	switch t := target.(type) {
+	case *ast.Identifier:
+		return t.Name.String()
+	case *ast.ThisExpression:
+		return "this"
+	case *ast.NumberLiteral:
+		return t.Literal
+	case *ast.DotExpression:
+		if of := targetText(t.Left); of != "" {
+			return of + "." + t.Identifier.Name.String()
+		}
+	case *ast.PrivateDotExpression:
+		if of := targetText(t.Left); of != "" {
+			return of + ".#" + t.Identifier.Name.String()
+		}
+	case *ast.BracketExpression:
+		if of, member := targetText(t.Left), targetText(t.Member); of != "" && member != "" {
+			return of + "[" + member + "]"
+		}
+	}
+	return ""
 }
 
 // parameterDefaults returns the defaults of the parameters of a function.
 func parameterDefaults(parameters *ast.ParameterList) (all []patternDefault) {
 	for _, b := range parameters.List {
-		if b.Initializer == nil {
-			all = patternDefaults(all, b.Target)
-			continue
-		}
-		d := patternDefault{path: []string{""}, at: offset(b.Initializer.Idx0()), value: b.Initializer}
-		if name, ok := b.Target.(*ast.Identifier); ok {
-			d.variable = name.Name.String()
-		}
-		all = patternDefaults(append(all, d), b.Target)
+		all = patternDefaults(all, "", b.Target, b.Initializer)
 	}
 	return all
 }
 
-// looksAt is an expression that has the host see the variables with defaults; "" if there are none.
+// looksAt is an expression that has the host see the targets with defaults; "" if there are none.
 func looksAt(defaults []patternDefault) string {
 	var looks []string
 	for _, d := range defaults {
-		if d.variable != "" {
-			looks = append(looks, fmt.Sprintf("%s%s, %d, %q)", call("given"), d.variable, d.at, d.path[len(d.path)-1]))
+		if d.target != "" {
+			looks = append(looks, fmt.Sprintf("%s%s, %d, %q)", call("given"), d.target, d.at, d.member))
 		}
 	}
 	return strings.Join(looks, ", ")
@@ -452,9 +462,9 @@ func (r *rewriter) each(into ast.ForInto, source ast.Expression, body ast.Statem
 	var defaults []patternDefault
 	switch to := into.(type) {
 	case *ast.ForDeclaration:
-		names, defaults = namesIn(to.Target), patternDefaults(nil, to.Target)
+		names, defaults = namesIn(to.Target), patternDefaults(nil, "", to.Target, nil)
 	case *ast.ForIntoExpression:
-		questions, defaults = r.changesTarget(to.Expression), patternDefaults(nil, to.Expression)
+		questions, defaults = r.changesTarget(to.Expression), patternDefaults(nil, "", to.Expression, nil)
 	}
 	r.inside(r.in(), names, func() {
 		r.taken(defaults, into)

@@ -441,27 +441,14 @@ func (h *host) taken(c goja.FunctionCall) goja.Value {
 	return goja.Undefined()
 }
 
-// asks handles what asks an object whether members are there: a pattern with defaults, or another way. c has the object, the names and
-// offsets of the members, and whether it is another way. True means that it is an object of tokens.
+// asks handles what asks an object whether a member is there. c has the object and the name.
 func (h *host) asks(c goja.FunctionCall) goja.Value {
-	m, ok := export[*members](c.Argument(0))
-	if !ok || !m.tokens {
-		return h.vm.ToValue(false)
-	}
-	what, list := "a default", c.Argument(1).ToObject(h.vm)
-	if c.Argument(2).ToBoolean() {
-		what = isThere
-	}
-	for i := 0; i < int(list.Get("length").ToInteger()); i += 2 {
-		if t := tokenOf(m.get(list.Get(itoa(i)).String())); t != nil && t.mayLack() {
-			at := int(list.Get(itoa(i + 1)).ToInteger())
-			if at < 0 {
-				at = h.u.here()
-			}
-			h.lookAt(what, t, at)
+	if m, ok := export[*members](c.Argument(0)); ok && m.tokens {
+		if t := tokenOf(m.get(c.Argument(1).String())); t != nil && t.mayLack() {
+			h.lookAt(isThere, t, h.u.here())
 		}
 	}
-	return h.vm.ToValue(true)
+	return goja.Undefined()
 }
 
 // varies reports whether a token is a value, equal to another one in some rows, and neither the name of a key nor rows.

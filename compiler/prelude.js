@@ -816,7 +816,7 @@
   for (const [object, name] of [[Object, "keys"], [Object, "hasOwn"], [Object, "getOwnPropertyDescriptor"], [Reflect, "getOwnPropertyDescriptor"]]) {
     replace(object, name, (original) => ({
       method(v, ...more) {
-        if (name === "getOwnPropertyDescriptor" && isObject(v) && !token(v)) host.asks(v, [more[0], -1], true);
+        if (name === "getOwnPropertyDescriptor" && isObject(v) && !token(v)) host.asks(v, more[0]);
         if (object !== Object || name !== "getOwnPropertyDescriptor") settled(v, name === "keys" ? undefined : more[0]); // Modules are linked by that one.
         return apply(original, object, [v, ...more]);
       },
@@ -951,17 +951,7 @@
       value: (a, site) => (token(a) ? host.value(a, site) : a),
       given: (a, at, member) => { if (token(a)) host.given(a, at, member); },
       taken: (a, at) => { if (token(a)) host.taken(a, at); return a; },
-      defaults: (a, ...parts) => {
-        for (let i = 0; i < parts.length; i += 2) {
-          let of = a, name;
-          for (name of parts[i + 1]) {
-            if (!isObject(of) || token(of) || host.asks(of, [name, parts[i]], false)) break;
-            of = describe(of, name)?.value;
-          }
-          if (token(of)) host.given(of, parts[i], name);
-        }
-        return a;
-      },
+      first: (a) => a,
       each: (a, site) => (token(a) ? host.each(a, site) : (settled(a), a)),
       pattern,
       constructed,

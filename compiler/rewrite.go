@@ -357,42 +357,29 @@ func (r *rewriter) targets(target ast.Expression) {
 	}
 }
 
-// bindings walks a declaration, behind which the lists and objects of ...rest are born.
+// bindings walks a declaration, behind which the host sees the targets with defaults, and the lists and objects of ...rest are born.
 func (r *rewriter) bindings(list []*ast.Binding) {
 	for _, binding := range list {
-		r.walk(binding.Target)
-		if binding.Initializer != nil {
-			r.source(binding.Target, binding.Initializer)
+		defaults := patternDefaults(nil, "", binding.Target, nil)
+		r.taken(defaults, binding.Target)
+		if binding.Initializer == nil {
+			continue
 		}
-		if binding.Initializer == nil || r.in() == nil {
+		r.walk(binding.Initializer)
+		behind := func(text string) {
+			r.functions++
+			r.insert(r.enclosed(binding.Initializer).to, ", %sr%d = (%s)", hostName, r.functions, text)
+		}
+		if looks := looksAt(defaults); looks != "" {
+			behind(looks)
+		}
+		if r.in() == nil {
 			continue
 		}
 		for _, name := range rests(binding.Target) {
-			r.functions++
-			r.insert(r.enclosed(binding.Initializer).to, ", %sr%d = %s%s)", hostName, r.functions, call("born"), name)
+			behind(call("born") + name + ")")
 		}
 	}
-}
-
-// source walks what a pattern takes its values from. The host sees of which parts the pattern has defaults.
-func (r *rewriter) source(target ast.Node, e ast.Expression) {
-	defaults := patternDefaults(nil, target)
-	if defaults == nil {
-		r.walk(e)
-		return
-	}
-	s := r.extent(e)
-	r.insert(s.from, "%s(", call("defaults"))
-	r.walk(e)
-	r.insert(s.to, ")")
-	for _, d := range defaults {
-		r.insert(s.to, ", %d, [", d.at)
-		for _, name := range d.path {
-			r.insert(s.to, "%q,", name)
-		}
-		r.insert(s.to, "]")
-	}
-	r.insert(s.to, ")")
 }
 
 // statements marks where each statement of a list begins to run, so that a plan that has to be
@@ -591,8 +578,20 @@ func (r *rewriter) assign(n *ast.AssignExpression, questions []string) {
 			r.put(target, n.Right)
 			return
 		}
-		r.walk(n.Left)
-		r.source(n.Left, n.Right)
+		if r.defaults[n] { // a part of a pattern, whose defaults the host sees behind it
+			r.parts(n)
+			return
+		}
+		defaults := patternDefaults(nil, "", n.Left, nil)
+		looks := looksAt(defaults)
+		if looks != "" {
+			r.insert(r.extent(n).from, "%s", call("first"))
+		}
+		r.taken(defaults, n.Left)
+		r.walk(n.Right)
+		if looks != "" {
+			r.insert(r.enclosed(n.Right).to, ", %s)", looks)
+		}
 		return
 	}
 	written := n.Operator.String()

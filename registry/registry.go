@@ -37,8 +37,13 @@ const (
 	FloatList // of float64 with nulls
 )
 
-// VectorDimsMax is the most numbers that a vector has.
-const VectorDimsMax = 4096
+// Bounds of what a key or a parameter has.
+const (
+	// VectorDimsMax is the most numbers that a vector has.
+	VectorDimsMax = 4096
+	// ListItemsMax is the most items of a list that a request brings: enough for what a user has seen, but not for a catalog.
+	ListItemsMax = 1 << 16
+)
 
 // typeNames are the names of the types in the tables.
 var typeNames = [...]string{

@@ -148,7 +148,7 @@ var contextFaults = []struct{ name, context, detail string }{
 	{"FloatsText", `{"bm25": [1, "2"]}`, "must be a list of numbers, but item 2 is \"2\""},
 	{"StringsNumber", `{"langs": ["de", 1]}`, "must be a list of strings, but item 2 is the integer 1"},
 	{"StringsText", `{"langs": "de"}`, `must be a list of strings, got "de"`},
-	{"ListTooLong", `{"seen": [` + strings.Repeat("1,", ListItemsMax) + `1]}`, "must be a list of at most 65536 integers, got 65537"},
+	{"ListTooLong", `{"seen": [` + strings.Repeat("1,", registry.ListItemsMax) + `1]}`, "must be a list of at most 65536 integers, got 65537"},
 	{"StringsTooLong", `{"langs": ["` + strings.Repeat("x", TextBytesMax) + `", "y"]}`, "must be a list of strings of at most 1048576 bytes together, got 1048577"},
 	{"StringTooLong", `{"country": "` + strings.Repeat("x", TextBytesMax+1) + `"}`, "must be a string of at most 1048576 bytes, got 1048577"},
 	{"LastDuplicate", `{"hour": 1, "hour": "x"}`, `context member "hour"`},
@@ -212,7 +212,7 @@ func TestContextOfGoValues(t *testing.T) {
 		"Pointer":        {map[string]any{"hour": new(int)}, `cannot be a *int`},
 		"NumberTooLarge": {map[string]any{"hour": uint64(math.MaxUint64)}, `must be an integer of 64 bits, got the integer 18446744073709551615`},
 		"JSONNumber":     {map[string]any{"hour": json.Number("1x")}, `must be a number, got "1x"`},
-		"ListTooLong":    {map[string]any{"seen": make([]int, ListItemsMax+5)}, `must be a list of at most 65536 integers`},
+		"ListTooLong":    {map[string]any{"seen": make([]int, registry.ListItemsMax+5)}, `must be a list of at most 65536 integers`},
 		"Unknown":        {map[string]any{"b": 1, "a": 1}, `unknown context member "a"`},
 		"Weight":         {map[string]any{"weight": 1}, `is not for the context`},
 	} {

@@ -269,7 +269,7 @@ func FuzzParse(f *testing.F) {
 					assert.False(t, math.IsInf(w, 0) || math.IsNaN(w))
 				}
 				if list, ok := req.parsed.IntList(p.ID); ok {
-					assert.LessOrEqual(t, len(list), ListItemsMax)
+					assert.LessOrEqual(t, len(list), registry.ListItemsMax)
 				}
 				checkType(t, &req.parsed, p)
 			}

@@ -12,13 +12,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Bounds of the values that a request brings, besides that of the request itself.
-const (
-	// ListItemsMax is the longest list: enough for what a user has seen, but not for a catalog.
-	ListItemsMax = 1 << 16
-	// TextBytesMax bounds a string of the context, and the strings of one list together.
-	TextBytesMax = 1 << 20
-)
+// TextBytesMax bounds a string of the context, and the strings of one list together.
+const TextBytesMax = 1 << 20
 
 // A setter says who sets parameters: the context of a request or its param_overrides. Immutable.
 type setter struct {
@@ -147,8 +142,8 @@ func setList(params *expr.Params, p *registry.Param, v *jsondoc.Value) error {
 	switch {
 	case v.Kind != jsondoc.Array:
 		return fmt.Errorf("must be a list of %s, got %s", items, v.Describe())
-	case len(v.Items) > ListItemsMax:
-		return fmt.Errorf("must be a list of at most %d %s, got %d", ListItemsMax, items, len(v.Items))
+	case len(v.Items) > registry.ListItemsMax:
+		return fmt.Errorf("must be a list of at most %d %s, got %d", registry.ListItemsMax, items, len(v.Items))
 	}
 	if p.Type == registry.IntList {
 		list := make([]int64, len(v.Items))
@@ -236,7 +231,7 @@ func documentValue(value any) (jsondoc.Value, error) {
 		return jsondoc.Value{Kind: jsondoc.Float, Float: f, Whole: f == math.Trunc(f) && math.Abs(f) < 1<<53}, nil
 	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
 		list := jsondoc.Value{Kind: jsondoc.Array}
-		for i := range min(v.Len(), ListItemsMax+1) {
+		for i := range min(v.Len(), registry.ListItemsMax+1) {
 			item, err := documentValue(v.Index(i).Interface())
 			if err != nil {
 				return jsondoc.Value{}, fmt.Errorf("%w (item %d)", err, i+1)

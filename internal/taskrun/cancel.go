@@ -28,7 +28,7 @@ type Cancellation struct {
 // derived is the context of a body. Immutable; any goroutine.
 type derived struct {
 	context.Context
-	due time.Time // zero: that of the Context
+	due time.Time // zero: the Context has its own deadline, or none
 	end context.CancelCauseFunc
 }
 

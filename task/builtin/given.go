@@ -12,9 +12,6 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
-// givenMax is the most rows that a request brings: see request.ListItemsMax.
-const givenMax = 1 << 16
-
 // given makes rows of the ids that a request brings.
 func given() task.Spec {
 	lists := plan.SourceRule{ParamTypes: []registry.Type{registry.IntList, registry.StringList}}
@@ -28,13 +25,13 @@ func given() task.Spec {
 			{Name: "scores_param_id", Type: plan.Int, IsParam: true, Source: floats,
 				Doc: "A list of numbers, one for each id. Without it the rows have no column."},
 			{Name: "out_key", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Float}, Writes: true},
-				Doc: "The column for the scores; without it that of the key `score`."},
+				Doc: "The column for the scores. Without it the key is `score`."},
 			entityParam,
 		},
 		Strict:    true,
 		Prepare:   prepareGiven,
 		Output:    task.Source,
-		RowsMax:   func(*plan.Node, int64) int64 { return givenMax },
+		RowsMax:   func(*plan.Node, int64) int64 { return registry.ListItemsMax },
 		Writes:    givenWrites,
 		IDs:       plan.ReadsTextIDs,
 		OfRequest: true,
@@ -142,9 +139,12 @@ func runGiven(c *task.Ctx) (rowset.RowSet, error) {
 		return rowset.RowSet{}, err
 	}
 	ids := append(c.Memory.IDs(count)[:0], ints...)
-	for _, text := range texts {
-		var err error
-		if ids, err = c.NumberIDs(ids, []byte(text)); err != nil {
+	if len(texts) > 0 {
+		list, err := make([][]byte, len(texts)), error(nil)
+		for i, text := range texts {
+			list[i] = []byte(text)
+		}
+		if ids, err = c.NumberIDs(ids, list...); err != nil {
 			return rowset.RowSet{}, err
 		}
 	}

@@ -160,8 +160,8 @@ func (k *checker) graph(path string, g *plan.Graph) {
 	k.columns(path, g)
 }
 
-// needs reports plans that need another one which cannot do what they want, or which the folder does not have: that whose
-// rows a node reads, and that of Below.
+// needs reports plans whose other plan the folder does not have, or cannot do what they want. A node may read that plan's rows,
+// or Below may name it.
 func (k *checker) needs() {
 	needed := func(name string, check func(*plan.Graph) error) error {
 		if other, ok := k.plans[name]; ok {
