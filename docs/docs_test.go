@@ -27,11 +27,11 @@ import (
 
 const root = ".."
 
-// pages returns README and docs by path, as seen from the root.
+// pages returns README, docs and the folder of figures by path, as seen from the root.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	paths := []string{"../README.md", "../CONTRIBUTING.md", "../examples/articles/README.md"}
-	for _, pattern := range []string{"*.md", "traces/*.md", "deploy/*.md", "reference/*.md", "reference/tasks/*.md"} {
+	for _, pattern := range []string{"*.md", "traces/*.md", "deploy/*.md", "reference/*.md", "reference/tasks/*.md", "../bench/figures/*.md"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		paths = append(paths, found...)
@@ -95,14 +95,14 @@ func TestLinksLeadSomewhere(t *testing.T) {
 // Pages that sources name, in comments, errors and help, exist, and so do their sections.
 func TestSourcesNamePagesThatExist(t *testing.T) {
 	texts := pages(t)
-	named := regexp.MustCompile(`\bdocs/([\w/-]+\.md)(?:#([\w-]+))?`)
+	named := regexp.MustCompile(`\b((?:docs|bench/figures)/[\w/-]+\.md)(?:#([\w-]+))?`)
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
 			return err
 		}
 		source, err := os.ReadFile(path)
 		for _, match := range named.FindAllStringSubmatch(string(source), -1) {
-			page := "docs/" + match[1]
+			page := match[1]
 			if assert.FileExists(t, filepath.Join(root, page), path) && match[2] != "" {
 				assert.Contains(t, anchors(texts[page]), match[2], "%s names %s", path, match[0])
 			}

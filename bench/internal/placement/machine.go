@@ -51,7 +51,7 @@ type costs struct {
 	wake      time.Duration // a worker wakes up
 }
 
-// measuredCosts are those of a Xeon of 2 cores: docs/figures.md#from-which-size-a-job-pays has the hop of some
+// measuredCosts are those of a Xeon of 2 cores: bench/figures/placement.md#from-which-size-a-job-pays has the hop of some
 // 8 µs in all, and BenchmarkScenario the nodes.
 var measuredCosts = costs{
 	cheap: time.Microsecond, iteration: time.Microsecond,
