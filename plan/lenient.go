@@ -77,6 +77,7 @@ func (c *compiler) applyPolicy() {
 	if *p == (lenientPolicy{}) {
 		return
 	}
+	holds := p.auto || c.doc.below.Plan() != "" // for something: a plan that another one follows has its share of the time
 	for i, n := range c.graph.Nodes {
 		doc := &c.doc.nodes[i]
 		if !n.Schema.Outside {
@@ -89,13 +90,16 @@ func (c *compiler) applyPolicy() {
 		if !n.Lenient() {
 			continue
 		}
-		n.AnswerBy = p.answerBy
+		n.AnswerBy, holds = p.answerBy, true
 		if doc.timeout == 0 && doc.share == 0 {
 			n.Timeout, n.Share, n.Granted = p.limit, p.timeout, true
 			if n.Endpoint != nil && n.Endpoint.Policy.TimeoutPercent > 0 {
 				n.Share = Percent(n.Endpoint.Policy.TimeoutPercent)
 			}
 		}
+	}
+	if !holds {
+		c.report(c.fail("", "lenient", `holds for no node: none that reads from outside is lenient. "on_error": "auto" makes them so (onError in TypeScript)`))
 	}
 }
 

@@ -80,12 +80,19 @@ func (g *Graph) CheckFallback(fallback *Graph) error {
 	return nil
 }
 
-// counts notes the nodes of which an output with a minimum shows a page.
+// counts notes the nodes of which an output with a minimum shows a page. No page may end before the minimum in every
+// request.
 func (c *compiler) counts() {
 	c.graph.MinRows, c.graph.Below, c.graph.AnswerBy = c.doc.minRows, c.doc.below, c.doc.lenient.answerBy
 	for i, least := range c.graph.MinRows {
-		if page := c.graph.page(c.graph.Outputs[i]); page != nil && least > 0 {
-			c.graph.Nodes[page.Inputs[0]].Counted = true
+		page := c.graph.page(c.graph.Outputs[i])
+		if page == nil || least == 0 {
+			continue
+		}
+		c.graph.Nodes[page.Inputs[0]].Counted = true
+		if most := AddRows(page.Params.Int("offset"), page.Params.Int("count")); int64(least) > most {
+			c.report(c.fail("", element("min_rows", i), "is %d, but node %s (%s) ends its page at row %d: a lower minimum, or a longer page",
+				least, errtext.Quote(page.ID), page.Op, most))
 		}
 	}
 }

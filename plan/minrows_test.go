@@ -27,6 +27,16 @@ func TestMinRowsAreRefused(t *testing.T) {
 		_, err := plan.Load("p", []byte(artifact), builtin.Catalog(), policyTables(t, ""))
 		assert.ErrorContains(t, err, want, members)
 	}
+	page := of("t", "take", "s", `"count": 2, "offset": 1`, "")
+	for least, ok := range map[string]bool{"3": true, "4": false} {
+		artifact := strings.NewReplacer(`"cap.rankd.on_error.v1"`, `"cap.rankd.min_rows.v1", "cap.rankd.on_error.v1"`, `"lenient": {"timeout_ms": 9}`, `"min_rows": [`+least+`]`).
+			Replace(policyPlan(`{"timeout_ms": 9}`, "t", src, page))
+		if _, err := plan.Load("p", []byte(artifact), builtin.Catalog(), policyTables(t, "")); ok {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, `min_rows[0]: is 4, but node "t" (core::take) ends its page at row 3`)
+		}
+	}
 	for _, members := range []string{`"min_rows": [3]`, `"below": "mark"`} {
 		_, err := plan.Load("p", []byte(with(members)), builtin.Catalog(), policyTables(t, ""))
 		assert.ErrorContains(t, err, `needs "cap.rankd.min_rows.v1"`, members)
