@@ -90,6 +90,7 @@ func TestParseServer(t *testing.T) {
 // canary stands for a password in texts that must not show it.
 const canary = "c4n4ry"
 
+// An error about an address quotes nothing of it, since a password may be in any part.
 func TestParseServerErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                             "host or port is missing",

@@ -25,6 +25,7 @@ func loadService(fields string) (*registry.Registry, error) {
 	}, "test")
 }
 
+// Tokens and values of headers stay hidden.
 func TestServices(t *testing.T) {
 	t.Setenv("RANKD_TEST_SECRET", canary)
 	file := filepath.Join(t.TempDir(), "token")

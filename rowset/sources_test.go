@@ -92,6 +92,7 @@ func lendingMemory() (*Memory, func()) {
 	return m, func() { m.Release(nil) }
 }
 
+// Each kernel makes a fixed number of allocations, whatever the number of rows.
 func TestSourceKernelsAllocateNothingPerRow(t *testing.T) {
 	few, many := sourceKernels(1_000, true), sourceKernels(100_000, true)
 	for name := range few {

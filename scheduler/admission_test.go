@@ -37,6 +37,7 @@ func admissionTest(t *testing.T, inflight, queue int, test func(t *testing.T, b 
 	}, beganTask(&began))
 }
 
+// All three models keep to the same bounds, at the same instants.
 func TestSoManyRunAndSoManyWait(t *testing.T) {
 	admissionTest(t, 2, 3, func(t *testing.T, b *bubble, sleep func() *scheduler.Execution, began *atomic.Int64) {
 		var taken []*bubbleResult

@@ -13,6 +13,7 @@ import (
 	"github.com/rankd/rankd/task"
 )
 
+// A coroutine never runs at the same time as whoever resumes it.
 func TestCoroutineSuspendsAndResumes(t *testing.T) {
 	c := newCoroutine()
 	defer c.stop()

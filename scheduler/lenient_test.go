@@ -266,6 +266,7 @@ func statuses(r *scheduler.Result) (all []string) {
 	return all
 }
 
+// All engines and modes go on in the same way.
 func TestAPlanGoesOnWithoutAFailedNode(t *testing.T) {
 	three := node("src", "fixed_source", "", `"row_count": 3`, "")
 	two := node("two", "fixed_source", "", `"row_count": 2`, "")

@@ -98,6 +98,7 @@ func (b *bubble) copiesOf(op string, n int) *scheduler.Execution {
 	return &scheduler.Execution{Graph: graph(b.t, b.tasks, "x0", nodes...), UserID: 1}
 }
 
+// Each task runs on the pool of its place, and eight nodes of it at once, in one request and in eight.
 func TestPoolDispatchesByPlace(t *testing.T) {
 	// Tasks of the original specification have every place. The engine dispatches the other
 	// tasks by the same rules.

@@ -51,6 +51,7 @@ func (w *world) jobOf(t *testing.T, users, out string) *Job {
 	return j
 }
 
+// A batch that goes on refuses users that are done and options that differ, and names the difference.
 func TestWhatHasChangedIsRefused(t *testing.T) {
 	other, err := openWorld(`"log_level": "debug",`)
 	require.NoError(t, err)
@@ -257,6 +258,7 @@ func TestACheckpointOfAJobThatEndsMeanwhile(t *testing.T) {
 	require.NoError(t, <-stopped)
 }
 
+// A second process on an output ends with an error that names it.
 func TestOneJobAtATime(t *testing.T) {
 	w, dir := newWorld(t), t.TempDir()
 	out := filepath.Join(dir, "answers.jsonl")
@@ -382,6 +384,7 @@ func TestANamedPipe(t *testing.T) {
 	assert.ErrorContains(t, err, "cannot be tried again in their place")
 }
 
+// A row that cannot be read fails its user alone, and the file of failures has its text.
 func TestRowsThatAreBroken(t *testing.T) {
 	long := strings.Repeat("x", lineBytesMost+5)
 	for name, c := range map[string]struct {

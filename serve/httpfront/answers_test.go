@@ -66,6 +66,7 @@ func withData(t testing.TB) func(*setup) {
 	return func(o *setup) { o.engine.Plans, o.engine.Redis = nil, redis.Addr() }
 }
 
+// An answer over HTTP is that of stdin, byte for byte.
 func TestAnswersEqualStdin(t *testing.T) {
 	s := startFront(t, withData(t))
 	for name, body := range map[string]string{

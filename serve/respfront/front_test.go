@@ -432,6 +432,7 @@ func (l *faultyListener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
+// Without descriptors the front pauses, and it accepts again when there are some.
 func TestALackOfDescriptorsIsWaitedOut(t *testing.T) {
 	w := newWorld(t, everybody(t), Options{}, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

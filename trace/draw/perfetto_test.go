@@ -98,6 +98,7 @@ func check(t *testing.T, events []readEvent, flows int) {
 	}
 }
 
+// Perfetto needs it: slices of a thread do not overlap, and each flow begins and ends inside a slice.
 func TestFlowsBeginAndEndInsideSlices(t *testing.T) {
 	for _, tr := range fixtures(t) {
 		check(t, written(t, Run{Trace: tr}), len(tr.Flows))

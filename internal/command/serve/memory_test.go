@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// The memory limit is 256 MiB, or twice what lives on if that is more.
 func TestMemoryLimit(t *testing.T) {
 	for live, want := range map[uint64]int64{0: 256 << 20, 5 << 20: 256 << 20, 128 << 20: 256 << 20, 1 << 30: 2 << 30} {
 		assert.Equal(t, want, memoryLimit(live))
