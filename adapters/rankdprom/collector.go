@@ -2,7 +2,7 @@
 //
 //	prometheus.MustRegister(rankdprom.New(engine))
 //
-// docs/operating.md lists the metrics: those that rankd serve has of its engine. The others in that table count what its
+// docs/reference/metrics.md lists the metrics: those that rankd serve has of its engine. The others in that table count what its
 // fronts do, and come from package serve.
 package rankdprom
 

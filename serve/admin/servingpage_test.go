@@ -14,13 +14,13 @@ import (
 	"github.com/rankd/rankd/internal/outcome"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/operating.md and docs/serving.md")
+var update = flag.Bool("update", false, "write the tables of docs/reference/metrics.md and docs/serving.md")
 
-// TestServingPage compares two tables of the pages. The table of metrics in docs/operating.md
+// TestServingPage compares two tables of the pages. The table of metrics in docs/reference/metrics.md
 // must have the metrics that an engine shows. The table of errors in docs/serving.md must have
 // the classes of replies.
 func TestServingPage(t *testing.T) {
-	for name, table := range map[string]string{"operating.md metrics": metricsTable(t), "serving.md errors": errorsTable()} {
+	for name, table := range map[string]string{"reference/metrics.md metrics": metricsTable(t), "serving.md errors": errorsTable()} {
 		name, place, _ := strings.Cut(name, " ")
 		path := filepath.Join("..", "..", "docs", name)
 		page, err := os.ReadFile(path)
