@@ -163,10 +163,10 @@ func TestOnlyTheseImport(t *testing.T) {
 // The pages have the statuses of a node in a trace. They also have the number of rows from
 // which on placement does not guess.
 func TestPagesHaveTheNumbersAndWordsOfTheSources(t *testing.T) {
-	text := readPage(t, "trace.md")
+	text := readPage(t, "reference/trace-format.md")
 	for _, name := range []string{"SpanStatus", "status"} {
 		_, row, ok := strings.Cut(text, "| `"+name+"` |")
-		require.True(t, ok, "trace.md has no row %s", name)
+		require.True(t, ok, "trace-format.md has no row %s", name)
 		row, _, _ = strings.Cut(row, "\n")
 		for _, status := range []trace.Status{trace.OK, trace.Failed, trace.Timeout, trace.Late, trace.Skipped} {
 			assert.Contains(t, row, "`"+string(status)+"`", name)

@@ -15,7 +15,7 @@
 //	sink.go      who takes recordings; Writer writes them as lines
 //
 // Drawings and readers of JSON work on a Trace. All its instants are durations since the arrival of the request, in
-// nanoseconds. docs/trace.md#the-json-form describes its JSON form.
+// nanoseconds. docs/reference/trace-format.md describes its JSON form.
 //
 //	model.go     the Trace and its parts
 //	json.go      its JSON form

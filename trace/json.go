@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// MarshalJSON returns the JSON form, which docs/trace.md#the-json-form describes: the Trace, and figures that follow from it,
+// MarshalJSON returns the JSON form, which docs/reference/trace-format.md describes: the Trace, and figures that follow from it,
 // for readers that do not compute.
 func (t *Trace) MarshalJSON() ([]byte, error) {
 	type plain Trace // without this method

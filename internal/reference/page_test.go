@@ -29,6 +29,7 @@ func indexPage(tasks []Task) string {
 
 - [Plan format](plan-format.md): the artifact, member by member.
 - [Expressions](expressions.md): every operator of expressions and predicates.
+- [Trace format](trace-format.md): the JSON of a trace, field by field.
 - [Metrics](metrics.md): what ` + "`rankd serve`" + ` counts.
 - The tasks below. ` + "`rankd tasks`" + ` prints this list, and ` + "`rankd tasks sort`" + ` one of the pages.
 
