@@ -1,22 +1,19 @@
 package batch
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/resp"
@@ -24,9 +21,9 @@ import (
 )
 
 const (
-	scanCount   = 1000    // keys that one SCAN looks at
-	scanTries   = 5       // of a cluster whose slots move
-	sortedUsers = 1 << 18 // are sorted in memory at once
+	scanCount   = 1000     // keys that one SCAN looks at
+	scanTries   = 5        // of a cluster whose slots move
+	sortedBytes = 32 << 20 // of users are sorted in memory at once
 )
 
 // A Scan finds users by keys of a Redis. Immutable.
@@ -76,8 +73,8 @@ func (s *Scan) find(ctx context.Context, d disk, path string, e *rankd.Engine, a
 	if _, err := os.Stat(path); err == nil {
 		return 0, false, nil
 	}
-	list := sortedList{disk: d, path: path}
-	defer list.drop()
+	users, added := fileio.NewSorter(filepath.Dir(path), sortedBytes, byLength), 0
+	defer users.Close()
 	for range scanTries {
 		skipped = 0
 		err = devredis.EachMaster(ctx, s.redis, func(c *blocking.Client) error {
@@ -86,11 +83,14 @@ func (s *Scan) find(ctx context.Context, d disk, path string, e *rankd.Engine, a
 					doc, ok := s.user(key.Bytes(), e)
 					if !ok {
 						skipped++
-					} else if err := list.add(doc); err != nil {
+						continue
+					}
+					if err := users.Add(doc); err != nil {
 						return false, err
 					}
+					added++
 				}
-				asked(list.added)
+				asked(added)
 				return ctx.Err() == nil, context.Cause(ctx)
 			})
 		})
@@ -99,7 +99,7 @@ func (s *Scan) find(ctx context.Context, d disk, path string, e *rankd.Engine, a
 		}
 	}
 	if err == nil {
-		err = list.write()
+		err = writeOnce(users, d, path)
 	}
 	return skipped, true, err
 }
@@ -117,147 +117,25 @@ func (s *Scan) user(key []byte, e *rankd.Engine) (doc []byte, ok bool) {
 	return appendUser(doc[:0], userOf(&q)), true // 007 is user 7.
 }
 
-// A sortedList writes many lines to a file, each once and in order. It keeps some of them in memory, and the others in sorted files, the runs. One goroutine.
-type sortedList struct {
-	disk  disk
-	path  string
-	lines [][]byte
-	runs  []*os.File // without a name: they go with the process
-	added int        // with duplicates
-}
-
 func byLength(a, b []byte) int { return cmp.Or(cmp.Compare(len(a), len(b)), bytes.Compare(a, b)) }
 
-func (l *sortedList) add(line []byte) error {
-	l.lines = append(l.lines, line)
-	l.added++
-	if len(l.lines) < sortedUsers {
-		return nil
-	}
-	return l.spill()
-}
-
-// sorted returns the lines in memory.
-func (l *sortedList) sorted() [][]byte {
-	slices.SortFunc(l.lines, byLength)
-	return slices.CompactFunc(l.lines, bytes.Equal)
-}
-
-// spill writes a run.
-func (l *sortedList) spill() error {
-	f, err := os.CreateTemp(filepath.Dir(l.path), ".users.*")
-	if err != nil {
-		return err
-	}
-	l.runs = append(l.runs, f)
-	if err := os.Remove(f.Name()); err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	for _, line := range l.sorted() {
-		_, _ = w.Write(line) // Flush has the error.
-		_ = w.WriteByte('\n')
-	}
-	clear(l.lines)
-	l.lines = l.lines[:0]
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err = f.Seek(0, io.SeekStart)
-	return err
-}
-
-// write writes the list.
-func (l *sortedList) write() error {
-	out, err := openOutput(l.disk, l.path, 0)
+// writeOnce writes sorted users to a file, each once.
+func writeOnce(users *fileio.Sorter, d disk, path string) error {
+	out, err := openOutput(d, path, 0)
 	if err != nil {
 		return err
 	}
 	defer out.close()
-	merge := mergedRuns{{lines: l.sorted()}}
-	for _, f := range l.runs {
-		merge = append(merge, &run{rest: bufio.NewScanner(f)})
-	}
-	for i := 0; i < len(merge); {
-		more, err := merge[i].next()
-		switch {
-		case err != nil:
-			return err
-		case more:
-			i++
-		default:
-			merge = slices.Delete(merge, i, i+1)
-		}
-	}
-	heap.Init(&merge)
 	var last []byte
-	for len(merge) > 0 {
-		first := merge[0]
-		if !bytes.Equal(first.line, last) {
-			last = append(last[:0], first.line...)
-			if err := out.write(append(last, '\n')); err != nil {
-				return err
-			}
+	err = users.Each(func(user []byte) error {
+		if bytes.Equal(user, last) {
+			return nil
 		}
-		more, err := first.next()
-		switch {
-		case err != nil:
-			return err
-		case more:
-			heap.Fix(&merge, 0)
-		default:
-			heap.Pop(&merge)
-		}
+		last = append(last[:0], user...)
+		return out.write(append(last, '\n'))
+	})
+	if err != nil {
+		return err
 	}
 	return out.keep()
-}
-
-// drop removes the runs.
-func (l *sortedList) drop() {
-	for _, f := range l.runs {
-		_ = f.Close()
-	}
-}
-
-// A run is a sequence of sorted lines, in memory or in a file. One goroutine.
-type run struct {
-	line  []byte
-	lines [][]byte
-	rest  *bufio.Scanner // nil: none
-}
-
-func (r *run) next() (more bool, err error) {
-	switch {
-	case len(r.lines) > 0:
-		r.line, r.lines = r.lines[0], r.lines[1:]
-		return true, nil
-	case r.rest != nil && r.rest.Scan():
-		r.line = r.rest.Bytes()
-		return true, nil
-	case r.rest != nil:
-		return false, r.rest.Err()
-	}
-	return false, nil
-}
-
-// mergedRuns is a heap of runs by their lines. One goroutine.
-type mergedRuns []*run
-
-// Len implements heap.Interface.
-func (m mergedRuns) Len() int { return len(m) }
-
-// Less implements heap.Interface.
-func (m mergedRuns) Less(i, j int) bool { return byLength(m[i].line, m[j].line) < 0 }
-
-// Swap implements heap.Interface.
-func (m mergedRuns) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
-
-// Push implements heap.Interface. Nobody calls it.
-func (m *mergedRuns) Push(r any) { *m = append(*m, r.(*run)) }
-
-// Pop implements heap.Interface.
-func (m *mergedRuns) Pop() any {
-	last := (*m)[len(*m)-1]
-	*m = (*m)[:len(*m)-1]
-	return last
 }

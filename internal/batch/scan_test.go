@@ -15,6 +15,7 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/devredis"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/testing/testworld"
 )
 
@@ -91,29 +92,25 @@ func TestAScanGoesOn(t *testing.T) {
 	assert.EqualValues(t, 57, w.ran.Load())
 }
 
-// The users are the same if the list does not fit into memory.
-func TestSortedList(t *testing.T) {
+// The list has each user once, in order, also if it does not fit into memory.
+func TestUsersAreWrittenOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for _, runs := range []int{0, 1, 3} {
-		list := sortedList{path: filepath.Join(t.TempDir(), "list")}
+	for _, memory := range []int{1 << 10, 1 << 20} {
+		path := filepath.Join(t.TempDir(), "list")
+		users := fileio.NewSorter(filepath.Dir(path), memory, byLength)
 		var want []string
-		for run := range runs + 1 {
-			for range 5000 { // more than a reader takes at once
-				line := fmt.Sprint(random.IntN(12000)) // most of them in several runs
-				want = append(want, line)
-				require.NoError(t, list.add([]byte(line)))
-			}
-			if run < runs {
-				require.NoError(t, list.spill())
-			}
+		for range 5000 {
+			line := fmt.Sprint(random.IntN(3000))
+			want = append(want, line)
+			require.NoError(t, users.Add([]byte(line)))
 		}
-		require.NoError(t, list.write())
-		list.drop()
+		require.NoError(t, writeOnce(users, disk{}, path))
+		users.Close()
 		slices.SortFunc(want, func(a, b string) int { return byLength([]byte(a), []byte(b)) })
-		text, err := os.ReadFile(list.path)
+		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.Equal(t, strings.Join(slices.Compact(want), "\n")+"\n", string(text))
-		left, err := os.ReadDir(filepath.Dir(list.path))
+		left, err := os.ReadDir(filepath.Dir(path))
 		require.NoError(t, err)
 		assert.Len(t, left, 1)
 	}
@@ -190,15 +187,4 @@ func FuzzScan(f *testing.F) {
 			assert.NotEqual(t, strings.ToValidUTF8(template, ""), template, "only of a text that is not UTF-8")
 		}
 	})
-}
-
-// A run that cannot be read ends the list with an error.
-func TestARunThatCannotBeRead(t *testing.T) {
-	list := sortedList{path: filepath.Join(t.TempDir(), "list")}
-	defer list.drop()
-	require.NoError(t, list.add([]byte("1")))
-	require.NoError(t, list.spill())
-	require.NoError(t, list.runs[0].Close())
-	require.ErrorIs(t, list.write(), os.ErrClosed)
-	require.NoFileExists(t, list.path)
 }

@@ -1,5 +1,5 @@
 // Package fileio moves content into and out of the process. Read and ReadPath read a whole file, bounded in size,
-// when the program starts. Replace writes a file at once. A Queue or a Writer sends reports of the work (lines of the
+// when the program starts. Replace writes a file at once. A Sorter sorts more than fits into memory. A Queue or a Writer sends reports of the work (lines of the
 // log, traces, captures) without holding up the work. Functions are for any goroutine.
 //
 //	any goroutine ── Add ───▶ Queue: bounded; it drops what is too much, and counts it ── one goroutine ──▶ handle

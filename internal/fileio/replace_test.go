@@ -19,6 +19,13 @@ func TestReplace(t *testing.T) {
 		assert.Equal(t, content, string(got))
 	}
 	assert.Equal(t, []string{"a.json"}, names(t, dir))
+	for _, mode := range []os.FileMode{0o644, 0o600} {
+		require.NoError(t, os.Chmod(path, mode))
+		require.NoError(t, Replace(path, []byte("secret")))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, mode, info.Mode())
+	}
 }
 
 func TestReplaceLeavesNothingBehind(t *testing.T) {

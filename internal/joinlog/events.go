@@ -10,159 +10,136 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/fileio"
+	"github.com/rankd/rankd/internal/jsondoc"
 )
 
-// event is one thing that a user did with a row: an outcome, or that the row was seen.
+// event is one thing that a user did with a row, as its file has it: an outcome, or that the row was seen. "": it does not say.
 type event struct {
-	request, row string    // as JSON strings, which have no control characters
-	id           string    // likewise; "": it has none
-	at           time.Time // zero: it does not say
-	value        float64
+	Request jsondoc.Text `json:"engine_request_id"`
+	Row     jsondoc.Text `json:"id"`
+	Time    jsondoc.Text `json:"time"`
+	Value   jsondoc.Text `json:"value"`
+	ID      jsondoc.Text `json:"event_id"`
 }
 
-// The members of an event in JSON, and its columns in CSV.
-const (
-	memberRequest, memberRow, memberTime, memberValue, memberEvent = "engine_request_id", "id", "time", "value", "event_id"
-)
+// lineMax bounds a line of events.
+const lineMax = 64 << 20
 
 // readEvents calls do for each event of a file whose name says its format. Any line that is not an event is an error, since an event that
-// is left out would make its row a negative. timed says that each event must have a time.
-func readEvents(name string, in io.Reader, timed bool, do func(event) error) error {
+// is left out would make its row a negative.
+func readEvents(name string, in io.Reader, do func(*event) error) error {
+	var e event
+	var next func() (line int, err error) // sets e
 	switch ext := filepath.Ext(name); ext {
 	case ".csv":
-		return readCSV(in, timed, do)
-	case ".jsonl", ".ndjson":
-		return readJSON(in, timed, do)
-	default:
-		return fmt.Errorf("the name ends in %s; events are read from .csv, .jsonl and .ndjson", errtext.Quote(ext))
-	}
-}
-
-func readJSON(in io.Reader, timed bool, do func(event) error) error {
-	lines := fileio.NewLineReader(in, lineMax)
-	for {
-		line, _, err := lines.Next()
-		if err == io.EOF {
-			return nil
-		}
+		rows := csv.NewReader(in)
+		rows.ReuseRecord = true
+		places, err := columnsOf(rows, &e)
 		if err != nil {
 			return err
 		}
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
+		next = func() (line int, err error) {
+			row, err := rows.Read()
+			if err != nil {
+				return 0, err
+			}
+			for i, text := range row {
+				*places[i] = jsondoc.Text(text)
+			}
+			line, _ = rows.FieldPos(0)
+			return line, nil
 		}
-		fields := make(map[string]jsontext.Value)
-		if err := json.Unmarshal(line, &fields); err != nil {
-			return fmt.Errorf("line %d: %w: a line is a JSON object", lines.Number(), err)
-		}
-		texts := make(map[string]string, len(fields))
-		for _, name := range [...]string{memberRequest, memberRow, memberTime, memberValue, memberEvent} {
-			if v, ok := fields[name]; ok && v.Kind() != 'n' {
-				if texts[name], err = plainText(v); err != nil {
-					return fmt.Errorf("line %d: %s: %w", lines.Number(), name, err)
+	case ".jsonl", ".ndjson":
+		lines := fileio.NewLineReader(in, lineMax)
+		next = func() (int, error) {
+			for {
+				line, _, err := lines.Next()
+				switch {
+				case err != nil:
+					return 0, err
+				case len(bytes.TrimSpace(line)) > 0:
+					if err = json.Unmarshal(line, &e); err != nil {
+						err = fmt.Errorf("line %d: %w: a line is a JSON object", lines.Number(), err)
+					}
+					return lines.Number(), err
 				}
 			}
 		}
-		if err := takeEvent(texts, timed, do); err != nil {
-			return fmt.Errorf("line %d: %w", lines.Number(), err)
-		}
-	}
-}
-
-// plainText returns a string without its quotes, or a number as it is written.
-func plainText(v jsontext.Value) (string, error) {
-	switch v.Kind() {
-	case '"':
-		text, err := jsontext.AppendUnquote(nil, v)
-		return string(text), err
-	case '0':
-		return string(v), nil
-	}
-	return "", errors.New("must be a string or a number")
-}
-
-func readCSV(in io.Reader, timed bool, do func(event) error) error {
-	rows := csv.NewReader(in)
-	rows.ReuseRecord = true
-	header, err := rows.Read()
-	if err == io.EOF {
-		return errors.New("the file is empty: its first line names the columns")
-	}
-	if err != nil {
-		return err
-	}
-	names := slices.Clone(header)
-	names[0] = strings.TrimPrefix(names[0], fileio.ByteOrderMark)
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("line 1: the column %s stands there twice", errtext.Quote(name))
-		}
+	default:
+		return fmt.Errorf("the name ends in %s; events are read from .csv, .jsonl and .ndjson", errtext.Quote(ext))
 	}
 	for {
-		row, err := rows.Read()
+		e = event{}
+		line, err := next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		texts := make(map[string]string, len(row))
-		for i, text := range row {
-			texts[names[i]] = text
-		}
-		if err := takeEvent(texts, timed, do); err != nil {
-			line, _ := rows.FieldPos(0)
+		if err := do(&e); err != nil {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
 }
 
-// takeEvent makes an event of its members.
-func takeEvent(texts map[string]string, timed bool, do func(event) error) (err error) {
-	e := event{value: 1}
-	for _, needed := range [...]struct {
-		name string
-		to   *string
-	}{{memberRequest, &e.request}, {memberRow, &e.row}} {
-		if texts[needed.name] == "" {
-			return fmt.Errorf("%s is missing", needed.name)
+// columnsOf reads the head of a table, and returns where each of its columns goes.
+func columnsOf(rows *csv.Reader, e *event) (places []*jsondoc.Text, err error) {
+	head, err := rows.Read()
+	if err == io.EOF {
+		return nil, errors.New("the file is empty: its first line names the columns")
+	}
+	var other jsondoc.Text
+	known := map[string]*jsondoc.Text{"engine_request_id": &e.Request, "id": &e.Row, "time": &e.Time, "value": &e.Value, "event_id": &e.ID}
+	for i, name := range head {
+		if i == 0 {
+			name = string(fileio.WithoutMark([]byte(name)))
 		}
-		*needed.to = quoted(texts[needed.name])
-	}
-	if id := texts[memberEvent]; id != "" {
-		e.id = quoted(id)
-	}
-	if text := texts[memberTime]; text != "" {
-		if e.at, err = parseTime(text); err != nil {
-			return err
+		if slices.Contains(head[:i], name) {
+			return nil, fmt.Errorf("line 1: the column %s stands there twice", errtext.Quote(name))
 		}
-	} else if timed {
-		return fmt.Errorf("%s is missing", memberTime)
+		place := known[name]
+		if place == nil {
+			place = &other
+		}
+		places = append(places, place)
 	}
-	if text := texts[memberValue]; text != "" {
-		if e.value, err = strconv.ParseFloat(text, 64); err != nil || math.IsNaN(e.value) || math.IsInf(e.value, 0) {
-			return fmt.Errorf("value is %s, must be a finite number", errtext.Quote(text))
+	return places, err
+}
+
+// record returns the fields of an event: request, row, kind, event id, time and value.
+func (e *event) record(kind string) (fields []string, at time.Time, err error) {
+	value := 1.0
+	switch {
+	case e.Request == "":
+		return nil, at, errors.New("engine_request_id is missing")
+	case e.Row == "":
+		return nil, at, errors.New("id is missing")
+	case e.Time == "" && kind == kindOutcome:
+		return nil, at, errors.New("time is missing")
+	case e.Time != "":
+		at, err = parseTime(string(e.Time))
+	}
+	if e.Value != "" && err == nil {
+		if value, err = strconv.ParseFloat(string(e.Value), 64); err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
+			err = fmt.Errorf("value is %s, must be a finite number", errtext.Quote(string(e.Value)))
 		}
 	}
-	return do(e)
+	id := ""
+	if e.ID != "" {
+		id = quoted(e.ID)
+	}
+	return []string{quoted(e.Request), quoted(e.Row), kind, id, micros(at), strconv.FormatFloat(value, 'g', -1, 64)}, at, err
 }
 
 // quoted returns a text as a JSON string, which has no control characters.
-func quoted(text string) string {
-	q, err := jsontext.AppendQuote(nil, text)
-	if err != nil { // invalid UTF-8, which was replaced
-		return string(q)
-	}
-	return string(q)
-}
+func quoted[T ~string](text T) string { return string(jsondoc.AppendString(nil, string(text))) }
 
 // The years of times, so that their microseconds sort as texts of equal length.
 const (
@@ -181,3 +158,6 @@ func parseTime(text string) (time.Time, error) {
 	}
 	return at, nil
 }
+
+// micros returns a time as text that sorts as times do.
+func micros(t time.Time) string { return fmt.Sprintf("%020d", t.UnixMicro()) }

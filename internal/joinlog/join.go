@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rankd/rankd/internal/fileio"
+	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/internal/served"
 )
 
@@ -74,7 +76,7 @@ type Counts struct {
 // columnsMax bounds the columns of all lines together.
 const columnsMax = 10_000
 
-// sep stands between the fields of a record. No field has it: they are JSON, or digits.
+// sep stands between the fields of a record. No field has it, nor a line end: they are JSON, or digits.
 const sep = "\x00"
 
 // The kinds of records, in the order in which those of a row come.
@@ -88,75 +90,89 @@ type join struct {
 	ctx     context.Context
 	counts  Counts
 	columns map[string]int // of all lines, with "made." before those of made, by the order in which they came
-	events  sorter         // request, row, kind, …
+	events  *fileio.Sorter // request, row, kind, and what else the kind has
+	rows    *fileio.Sorter // to write: time, request, output, position, label, user, name, probability, id, values
 	latest  time.Time      // of the events
+	steps   int
 }
 
 // Run joins, and writes Options.Out. After an error there is no new file.
 func Run(ctx context.Context, o Options) (Counts, error) {
-	folder, err := os.MkdirTemp(filepath.Dir(o.Out), ".join-")
-	if err != nil {
-		return Counts{}, err
-	}
-	defer os.RemoveAll(folder)
-	j := &join{Options: o, ctx: ctx, columns: map[string]int{}, events: sorter{folder: folder, max: o.Memory / 2}}
-	if err := j.readServed(); err != nil {
-		return j.counts, err
-	}
-	if err := j.readFile(o.Outcomes, kindOutcome, &j.counts.Outcomes); err != nil {
-		return j.counts, err
-	}
-	if o.Impressions != "" {
-		if err := j.readFile(o.Impressions, kindImpression, &j.counts.Impressions); err != nil {
-			return j.counts, err
-		}
-	}
-	if j.Until.IsZero() {
-		j.Until = j.latest
-	}
-	rows := sorter{folder: folder, max: o.Memory / 2}
-	if err := j.match(&rows); err != nil {
-		return j.counts, err
-	}
-	if c := &j.counts; c.Outcomes > 0 && c.OutcomesAlone == c.Outcomes {
-		return *c, errors.New("no outcome has its row in the log: outcomes have the engine_request_id and an id of an answer")
-	}
-	return j.counts, j.write(&rows)
+	sorter := func() *fileio.Sorter { return fileio.NewSorter(filepath.Dir(o.Out), o.Memory/2, bytes.Compare) }
+	j := &join{Options: o, ctx: ctx, columns: map[string]int{}, events: sorter(), rows: sorter()}
+	defer j.events.Close()
+	defer j.rows.Close()
+	err := j.run()
+	return j.counts, err
 }
 
-// readServed makes records of the lines of the log.
-func (j *join) readServed() error {
+func (j *join) run() error {
 	files, err := served.LogFiles(j.Served)
 	if err != nil {
 		return err
 	}
 	for _, path := range files {
-		if err := j.readServedFile(path); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+		if err := read(path, func(in io.Reader) error { return j.readServed(path, in) }); err != nil {
+			return err
 		}
 	}
-	return nil
+	c := &j.counts
+	if err := j.readEvents(j.Outcomes, kindOutcome, &c.Outcomes); err != nil {
+		return err
+	}
+	if j.Impressions != "" {
+		if err := j.readEvents(j.Impressions, kindImpression, &c.Impressions); err != nil {
+			return err
+		}
+	}
+	if j.Until.IsZero() {
+		j.Until = j.latest
+	}
+	if err := j.match(); err != nil {
+		return err
+	}
+	if c.Outcomes > 0 && c.OutcomesAlone == c.Outcomes {
+		return errors.New("no outcome has its row in the log: outcomes have the engine_request_id and an id of an answer")
+	}
+	return fileio.ReplaceBy(j.Out, j.write)
 }
 
-func (j *join) readServedFile(path string) error {
+// read calls do with a file, whose name its error then has.
+func read(path string, do func(in io.Reader) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	lines := fileio.NewLineReader(f, served.LineBytesMax)
+	if err := do(f); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// step returns an error if the join is to end. Each loop over lines or records calls it.
+func (j *join) step() error {
+	if j.steps++; j.steps%1000 == 0 && j.ctx.Err() != nil {
+		return context.Cause(j.ctx)
+	}
+	return nil
+}
+
+// addTo makes a record of its fields.
+func addTo(s *fileio.Sorter, fields []string) error { return s.Add([]byte(strings.Join(fields, sep))) }
+
+// readServed makes records of a file of the log.
+func (j *join) readServed(path string, in io.Reader) error {
+	lines := fileio.NewLineReader(in, served.LineBytesMax)
 	for c := &j.counts; ; {
 		text, whole, err := lines.Next()
 		if err == io.EOF {
 			return nil
 		}
-		if err != nil {
+		if err = cmp.Or(err, j.step()); err != nil {
 			return err
 		}
-		if c.Lines++; c.Lines%1000 == 0 && j.ctx.Err() != nil {
-			return context.Cause(j.ctx)
-		}
-		if !whole {
+		if c.Lines++; !whole {
 			c.Torn++
 			continue
 		}
@@ -179,15 +195,15 @@ func (j *join) readServedFile(path string) error {
 	}
 }
 
-// addServed makes a record of each row of a line: request, row, kind, time, output, position, user, name, probability, values.
+// addServed makes a record of each row of a line: request, row, kind, time, output, position, user, name, probability, id, values.
 func (j *join) addServed(l *servedLine) error {
-	request, at := quoted(l.Request), micros(l.at)
 	for i, o := range l.Outputs {
-		for name := range o.Columns {
-			j.column(name)
+		columns := map[int][]jsontext.Value{} // by their places in j.columns
+		for name, values := range o.Columns {
+			columns[j.column(name)] = values
 		}
-		for name := range o.Made {
-			j.column(madePrefix + name)
+		for name, values := range o.Made {
+			columns[j.column(madePrefix+name)] = values
 		}
 		if len(j.columns) > columnsMax {
 			return fmt.Errorf("the lines have more than %d different columns", columnsMax)
@@ -197,19 +213,16 @@ func (j *join) addServed(l *servedLine) error {
 				j.counts.Absent++
 				continue
 			}
-			text, _ := plainText(id) // It was checked.
-			values := make([]string, len(j.columns))
-			for name, column := range o.Columns {
-				values[j.columns[name]] = string(column[k])
-			}
-			for name, column := range o.Made {
-				values[j.columns[madePrefix+name]] = string(column[k])
-			}
-			fields := append([]string{
-				request, quoted(text), kindServed, at, fmt.Sprintf("%04d", i), fmt.Sprintf("%08d", k),
+			fields := []string{
+				quoted(l.Request), quoted(o.texts[k]), kindServed, micros(l.at), fmt.Sprintf("%04d", i), fmt.Sprintf("%08d", k),
 				string(l.User), quoted(o.Name), string(l.Probability), string(id),
-			}, values...)
-			if err := j.events.add([]byte(strings.Join(fields, sep))); err != nil {
+			}
+			before := len(fields)
+			fields = append(fields, make([]string, len(j.columns))...)
+			for place, values := range columns {
+				fields[before+place] = string(values[k])
+			}
+			if err := addTo(j.events, fields); err != nil {
 				return err
 			}
 		}
@@ -223,54 +236,46 @@ const (
 	columnsPrefix = "columns."
 )
 
-func (j *join) column(name string) {
-	if _, known := j.columns[name]; !known {
-		j.columns[name] = len(j.columns)
+// column returns the place of a column.
+func (j *join) column(name string) int {
+	place, known := j.columns[name]
+	if !known {
+		place = len(j.columns)
+		j.columns[name] = place
 	}
+	return place
 }
 
-// micros returns a time as text that sorts as times do.
-func micros(t time.Time) string { return fmt.Sprintf("%020d", t.UnixMicro()) }
-
-// readFile makes records of a file of events: request, row, kind, event id, time, value.
-func (j *join) readFile(path, kind string, count *int) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	err = readEvents(path, f, kind == kindOutcome, func(e event) error {
-		if *count++; *count%1000 == 0 && j.ctx.Err() != nil {
-			return context.Cause(j.ctx)
-		}
-		if e.at.After(j.latest) {
-			j.latest = e.at
-		}
-		return j.events.add([]byte(strings.Join([]string{e.request, e.row, kind, e.id, micros(e.at),
-			strconv.FormatFloat(e.value, 'g', -1, 64)}, sep)))
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-// match brings the records of each row together, and makes records of the rows to write: time, request, output, position,
-// label, and the rest of the served record.
-func (j *join) match(rows *sorter) error {
-	var of []byte // request and row of the records that are being matched
-	var m matched
-	done := 0
-	err := j.events.each(func(record []byte) error {
-		if done++; done%1000 == 0 && j.ctx.Err() != nil {
-			return context.Cause(j.ctx)
-		}
-		f := strings.Split(string(record), sep)
-		if key := f[0] + sep + f[1]; key != string(of) {
-			if err := j.end(&m, rows); err != nil {
+// readEvents makes records of a file of events.
+func (j *join) readEvents(path, kind string, count *int) error {
+	return read(path, func(in io.Reader) error {
+		return readEvents(path, in, func(e *event) error {
+			*count++
+			fields, at, err := e.record(kind)
+			if err = cmp.Or(err, j.step()); err != nil {
 				return err
 			}
-			of, m = []byte(key), matched{}
+			if at.After(j.latest) {
+				j.latest = at
+			}
+			return addTo(j.events, fields)
+		})
+	})
+}
+
+// match brings the records of each row together, and makes j.rows.
+func (j *join) match() error {
+	var m matched
+	err := j.events.Each(func(record []byte) error {
+		f := strings.Split(string(record), sep)
+		if err := j.step(); err != nil {
+			return err
+		}
+		if f[0] != m.request || f[1] != m.row {
+			if err := j.end(&m); err != nil {
+				return err
+			}
+			m = matched{request: f[0], row: f[1]}
 		}
 		switch f[2] {
 		case kindServed:
@@ -284,71 +289,63 @@ func (j *join) match(rows *sorter) error {
 				j.counts.ImpressionAlone++
 			}
 		case kindOutcome:
-			j.outcome(&m, f)
+			j.outcome(&m, f[3], f[4], f[5])
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return j.end(&m, rows)
+	return cmp.Or(err, j.end(&m))
 }
 
 // matched are the records of one row of one request.
 type matched struct {
-	served [][]string // as records; several if outputs share the row
-	seen   bool       // there is an impression
-	event  string     // the id of the last outcome; "": it has none
-	label  float64
-	acted  bool   // there is an outcome
-	first  string // the time of the earliest one
+	request, row string
+	served       [][]string // as records; several if outputs share the row
+	seen         bool       // there is an impression
+	event        string     // the id of the last outcome; "": it has none
+	label        float64
+	first        string // the time of the earliest outcome that counts; "": there is none
+}
+
+// timeOf returns the time of a text that micros has made.
+func timeOf(text string) time.Time {
+	at, _ := strconv.ParseInt(text, 10, 64)
+	return time.UnixMicro(at).UTC()
 }
 
 // outcome takes an outcome of the row.
-func (j *join) outcome(m *matched, f []string) {
-	id, text := f[3], f[4]
-	if id != "" && id == m.event {
-		j.counts.SameOutcomes++
-		return
-	}
+func (j *join) outcome(m *matched, id, at, number string) {
+	same := id != "" && id == m.event
 	m.event = id
-	if len(m.served) == 0 {
-		j.counts.OutcomesAlone++
-		return
-	}
-	served, _ := strconv.ParseInt(m.served[0][3], 10, 64) // They are our own.
-	at, _ := strconv.ParseInt(text, 10, 64)
-	value, _ := strconv.ParseFloat(f[5], 64)
-	if at < served || at > served+j.Window.Microseconds() {
-		j.counts.OutsideWindow++
-		return
-	}
+	value, _ := strconv.ParseFloat(number, 64) // It is our own.
 	switch {
-	case !m.acted:
-		m.label, m.first = value, text
+	case same:
+		j.counts.SameOutcomes++
+	case len(m.served) == 0:
+		j.counts.OutcomesAlone++
+	case at < m.served[0][3] || timeOf(at).Sub(timeOf(m.served[0][3])) > j.Window:
+		j.counts.OutsideWindow++
+	case m.first == "":
+		m.label, m.first = value, at
 	case j.Label == Sum:
 		m.label += value
 	case j.Label == Max:
 		m.label = max(m.label, value)
-	case text < m.first:
-		m.label, m.first = value, text
+	case at < m.first:
+		m.label, m.first = value, at
 	}
-	m.acted = true
 }
 
 // end passes on the row whose records have all come.
-func (j *join) end(m *matched, rows *sorter) error {
+func (j *join) end(m *matched) error {
 	for _, f := range m.served {
-		at, _ := strconv.ParseInt(f[3], 10, 64)
 		switch {
-		case at+j.Window.Microseconds() > j.Until.UnixMicro():
+		case timeOf(f[3]).Add(j.Window).After(j.Until):
 			j.counts.WindowOpen++
 		case j.Impressions != "" && !m.seen:
 			j.counts.Unseen++
 		default:
-			label := strconv.FormatFloat(m.label, 'g', -1, 64)
-			out := append([]string{f[3], f[0], f[4], f[5], label}, f[6:]...)
-			if err := rows.add([]byte(strings.Join(out, sep))); err != nil {
+			fields := append([]string{f[3], f[0], f[4], f[5], strconv.FormatFloat(m.label, 'g', -1, 64)}, f[6:]...)
+			if err := addTo(j.rows, fields); err != nil {
 				return err
 			}
 		}
@@ -359,20 +356,11 @@ func (j *join) end(m *matched, rows *sorter) error {
 // leading are the names of what stands before the columns.
 var leading = [...]string{"label", "group", "engine_request_id", "time", "user_id", "probability", "output", "position", "id"}
 
-// order returns the columns as they are written, by name, those of made behind the others, and which column each is.
+// order returns the names of what is written, and which column each is that is not one of leading: by name, those of made behind the others.
 func (j *join) order() (names []string, order []int) {
-	for name := range j.columns {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if made := strings.HasPrefix(a, madePrefix); made != strings.HasPrefix(b, madePrefix) {
-			if made {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(a, b)
-	})
+	names = slices.Collect(maps.Keys(j.columns))
+	last := func(name string) int { return strings.Count(name[:min(len(name), len(madePrefix))], madePrefix) }
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(last(a)-last(b), strings.Compare(a, b)) })
 	for i, name := range names {
 		order = append(order, j.columns[name])
 		if slices.Contains(leading[:], name) { // A feature must not stand in for the label.
@@ -382,48 +370,25 @@ func (j *join) order() (names []string, order []int) {
 	return append(slices.Clone(leading[:]), names...), order
 }
 
-// write writes the file: first beside its place, so that a reader sees all of it or the former one.
-func (j *join) write(rows *sorter) error {
-	f, err := os.CreateTemp(filepath.Dir(j.Out), "."+filepath.Base(j.Out)+".*")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(j.writeTo(f, rows), f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), j.Out)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}
-
-// writeTo writes the rows in order: by time, then answer by answer, each as it was shown.
-func (j *join) writeTo(f io.Writer, rows *sorter) error {
+// write writes the rows in order: by time, then answer by answer, each as it was shown.
+func (j *join) write(to *bufio.Writer) error {
 	names, order := j.order()
-	buffer := bufio.NewWriterSize(f, 64<<10)
-	emit, flush := emitJSON(buffer, names), buffer.Flush
+	emit, flush := emitJSON(to, names), to.Flush
 	if filepath.Ext(j.Out) == ".csv" {
-		emit, flush = emitCSV(buffer, names)
+		emit, flush = emitCSV(to, names)
 	}
-	last := ""
-	err := rows.each(func(record []byte) error {
-		c := &j.counts
-		if c.Rows++; c.Rows%1000 == 0 && j.ctx.Err() != nil {
-			return context.Cause(j.ctx)
-		}
+	last, c := "", &j.counts
+	err := j.rows.Each(func(record []byte) error {
 		f := strings.Split(string(record), sep)
 		if f[1] != last {
 			last = f[1]
 			c.Groups++
 		}
-		if f[4] != "0" {
+		if c.Rows++; f[4] != "0" {
 			c.Positives++
 		}
-		at, _ := strconv.ParseInt(f[0], 10, 64)
-		position, _ := strconv.Atoi(f[3])
-		time := time.UnixMicro(at).UTC().Format("2006-01-02T15:04:05.000000Z")
-		values := []string{f[4], strconv.Itoa(c.Groups - 1), f[1], quoted(time), f[5], f[7], f[6], strconv.Itoa(position), f[8]}
+		position, _ := strconv.Atoi(f[3]) // It is our own.
+		values := []string{f[4], strconv.Itoa(c.Groups - 1), f[1], quoted(timeOf(f[0]).Format("2006-01-02T15:04:05.000000Z")), f[5], f[7], f[6], strconv.Itoa(position), f[8]}
 		of := f[9:]
 		for _, i := range order {
 			if i < len(of) {
@@ -432,41 +397,36 @@ func (j *join) writeTo(f io.Writer, rows *sorter) error {
 				values = append(values, "") // The column came later than this line.
 			}
 		}
-		return emit(values)
+		return cmp.Or(emit(values), j.step())
 	})
-	if err != nil {
-		return err
-	}
-	return flush()
+	return cmp.Or(err, flush())
 }
 
 // emitCSV returns what writes one row as a line of CSV. The header is written.
 func emitCSV(to *bufio.Writer, names []string) (emit func(values []string) error, flush func() error) {
 	out := csv.NewWriter(to)
-	_ = out.Write(names) // Flush reports an error.
 	emit = func(values []string) error {
 		for i, v := range values {
 			values[i] = cell(v)
 		}
 		return out.Write(values)
 	}
+	_ = out.Write(names) // flush reports an error.
 	return emit, func() error {
 		out.Flush()
-		return errors.Join(out.Error(), to.Flush())
+		return out.Error()
 	}
 }
 
 // emitJSON returns what writes one row as a line of JSON.
 func emitJSON(to io.Writer, names []string) func(values []string) error {
-	var line bytes.Buffer
+	var line []byte
 	return func(values []string) error {
-		line.Reset()
+		line = append(line[:0], '{')
 		for i, v := range values {
-			line.WriteByte(",{"[min(i, 1)^1])
-			line.WriteString(quoted(names[i]) + ":" + cmp.Or(v, "null"))
+			line = append(jsondoc.AppendName(line, i, names[i]), cmp.Or(v, "null")...)
 		}
-		line.WriteString("}\n")
-		_, err := to.Write(line.Bytes())
+		_, err := to.Write(append(line, "}\n"...))
 		return err
 	}
 }

@@ -1,17 +1,16 @@
 package joinlog
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/internal/served"
 )
-
-// lineMax bounds a line of events.
-const lineMax = 64 << 20
 
 // servedLine is what a join takes of a line: docs/served-log.md has all members.
 type servedLine struct {
@@ -33,6 +32,8 @@ type servedOutput struct {
 	Absent  []int                       `json:"absent"`
 	Columns map[string][]jsontext.Value `json:"columns"`
 	Made    map[string][]jsontext.Value `json:"made"`
+
+	texts []jsondoc.Text // of IDs
 }
 
 // parseServed reads a line. Of another version it reads that only.
@@ -47,23 +48,24 @@ func parseServed(text []byte) (l servedLine, err error) {
 		return l, err
 	}
 	if l.Request == "" || l.Delivered == nil {
-		return l, fmt.Errorf("engine_request_id or delivered is missing")
+		return l, errors.New("engine_request_id or delivered is missing")
 	}
 	if l.at, err = parseTime(l.Time); err != nil {
 		return l, err
 	}
 	for i := range l.Outputs {
 		o := &l.Outputs[i]
+		o.texts = make([]jsondoc.Text, len(o.IDs))
+		for k := range o.IDs {
+			if err := o.texts[k].UnmarshalJSON(o.IDs[k]); err != nil {
+				return l, fmt.Errorf("output %d: an id %w", i, err)
+			}
+		}
 		for _, columns := range [...]map[string][]jsontext.Value{o.Columns, o.Made} {
 			for name, values := range columns {
 				if len(values) != len(o.IDs) {
 					return l, fmt.Errorf("output %d has %d ids, and %d values of column %q", i, len(o.IDs), len(values), name)
 				}
-			}
-		}
-		for _, id := range o.IDs {
-			if _, err := plainText(id); err != nil {
-				return l, fmt.Errorf("output %d: an id %w", i, err)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package log
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -15,20 +14,16 @@ import (
 
 func (p *Program) purgeCommand() *cobra.Command {
 	dir, user, keyFile := "", "", ""
-	cmd := &cobra.Command{
-		Use: "purge [flags]", Args: cobra.NoArgs,
+	return withFlags(&cobra.Command{
+		Use:   "purge [flags]",
 		Short: "Remove the lines of a user",
 		Long: `Remove the lines of a user from the files of the log of what was served: those with the user's id, and
 with --user_key_file those with a name by any key of that file. A file that a server still writes stays
 as it is; run the command again when the server has begun another one.`,
 		Example: `  rankd log purge --served served --user 7 --user_key_file keys`,
-		RunE: func(*cobra.Command, []string) error {
-			if dir == "" || user == "" {
-				return errors.New("rankd log purge needs --served and --user")
-			}
+		RunE: func(*cobra.Command, []string) (err error) {
 			var keys *served.Keys
 			if keyFile != "" {
-				var err error
 				if keys, err = served.ReadKeys(keyFile); err != nil {
 					return fmt.Errorf("--user_key_file: %w", err)
 				}
@@ -45,15 +40,11 @@ as it is; run the command again when the server has begun another one.`,
 			if err == nil && done.Unknown > 0 {
 				err = fmt.Errorf("%d lines stay that may be the user's: they have names by keys that --user_key_file does not have", done.Unknown)
 			}
-			if err != nil {
-				return &cmdline.RuntimeError{Err: err}
-			}
-			return nil
+			return runtimeError(err)
 		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&dir, "served", "", "remove lines from the files of this `folder`")
-	f.StringVar(&user, "user", "", "the `id` of the user")
-	f.StringVar(&keyFile, "user_key_file", "", "the `file` of the keys by which users were written")
-	return cmd
+	}, []string{"served", "user"}, func() error { return nil }, []cmdline.Setting{
+		{Name: "served", To: &dir, Help: "remove lines from the files of this `folder`"},
+		{Name: "user", To: &user, Help: "the `id` of the user"},
+		{Name: "user_key_file", To: &keyFile, Help: "the `file` of the keys by which users were written"},
+	})
 }
