@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -198,13 +197,9 @@ func (c *call) follow(r *Request) string {
 		return r.Plan
 	}
 	var room [rowset.IDBytesMax]byte
-	user := append(room[:0], r.UserIDText...)
-	if len(user) == 0 {
-		user = strconv.AppendInt(user, r.UserID, 10)
-	}
 	name := ""
 	c.alias = a
-	c.side, name = a.Side(user)
+	c.side, name = a.Side(request.AppendUser(room[:0], r))
 	return name
 }
 
@@ -587,8 +582,12 @@ func (e *Engine) emit(r *trace.Recording) {
 	e.options.TraceSink.Take(r)
 }
 
-// toldEvery is how often the log says the same of one plan, or of one of its nodes.
-const toldEvery = time.Minute
+// toldEvery is how often the log says the same of one plan, or of one of its nodes; and toldAgain when it tries again to say what
+// was left out because there were too many lines.
+const (
+	toldEvery = time.Minute
+	toldAgain = time.Second
+)
 
 // toldMax is the number of things at which a toldLog forgets what it has logged.
 const toldMax = 1024
@@ -616,6 +615,13 @@ func (l *toldLog) due(t told, now clock.Time) bool {
 	return true
 }
 
+// lost notes that the log has not said that.
+func (l *toldLog) lost(t told, now clock.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next[t] = now.Add(toldAgain)
+}
+
 // say writes a line about a plan, or about one of its nodes, at most once in toldEvery. It calls attrs only then, and does not wait for
 // the log.
 func (e *Engine) say(level slog.Level, message, name string, n *plan.Node, attrs func() []slog.Attr) {
@@ -623,7 +629,8 @@ func (e *Engine) say(level slog.Level, message, name string, n *plan.Node, attrs
 	if n != nil {
 		t.node = n.ID
 	}
-	if !e.told.due(t, e.clock.Now()) {
+	now := e.clock.Now()
+	if !e.told.due(t, now) {
 		return
 	}
 	all := []slog.Attr{slog.String("plan", name)}
@@ -631,7 +638,9 @@ func (e *Engine) say(level slog.Level, message, name string, n *plan.Node, attrs
 		all = append(all, slog.String("node", n.ID), slog.String("op", n.Op), slog.String("label", n.Trace))
 	}
 	all = append(all, attrs()...)
-	e.lines.Put(level, message, func() []slog.Attr { return all })
+	if !e.lines.Put(level, message, func() []slog.Attr { return all }) {
+		e.told.lost(t, now)
+	}
 }
 
 // logLacking writes the lines of an answer that is not complete: what nodes could not read or lack, and what the answer has too few of. These come first: of many lines the

@@ -28,12 +28,11 @@ func (e *Engine) openServed() (*served.Log, error) {
 	return served.New(c), nil
 }
 
-func (e *Engine) reportServed(err error) {
+func (e *Engine) reportServed(err error) bool {
 	if err == nil {
-		e.lines.Put(slog.LevelInfo, "lines of what was served are written again", func() []slog.Attr { return nil })
-		return
+		return e.lines.Put(slog.LevelInfo, "lines of what was served are written again", func() []slog.Attr { return nil })
 	}
-	e.lines.Put(slog.LevelError, "lines of what was served are lost", func() []slog.Attr { return []slog.Attr{slog.Any("error", err)} })
+	return e.lines.Put(slog.LevelError, "lines of what was served are lost", func() []slog.Attr { return []slog.Attr{slog.Any("error", err)} })
 }
 
 // servedPatience is how long Close waits for Options.Served.
@@ -49,22 +48,21 @@ func (e *Engine) closeServed() {
 	_ = e.served.Close(ctx) // It has reported and counted what it lost.
 }
 
-// ServedLines counts lines of the log of what was served: those that Options.Served has taken, those that were dropped because too much
-// waited, and those that it has not taken. A copy; any goroutine.
-type ServedLines struct{ Written, Dropped, Failed uint64 }
+// ServedLines says what became of the answers that were to have a line in the log of what was served. A copy; any goroutine.
+type ServedLines = served.Counts
 
 // ServedLines counts lines so far. It never waits.
 func (e *Engine) ServedLines() ServedLines {
 	if e.served == nil {
 		return ServedLines{}
 	}
-	return ServedLines(e.served.Counts())
+	return e.served.Counts()
 }
 
 // serve begins the line of a request that runs graph, if it is to have one.
 func (c *call) serve(r *Request, graph *plan.Graph) {
 	log := c.engine.served
-	if log == nil || graph == nil || r.NoConsent || !log.Wants(r.UserID, r.UserIDText) {
+	if log == nil || graph == nil || !log.Wants(r) {
 		return
 	}
 	line := log.Record()

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,6 +115,6 @@ func (p *program) explainRequest(ctx context.Context, o *explainOptions) error {
 		_, err = fmt.Fprintf(p.stdout, "%s\n", doc)
 		return err
 	}
-	fmt.Fprintf(p.stdout, "%s ranked %s for user %s.\n\n", errtext.Text(answer.Plan), errtext.Count(answer.Len(), "row"), errtext.Text(cmp.Or(r.UserIDText, strconv.FormatInt(r.UserID, 10))))
+	fmt.Fprintf(p.stdout, "%s ranked %s for user %s.\n\n", errtext.Text(answer.Plan), errtext.Count(answer.Len(), "row"), errtext.Text(string(request.AppendUser(nil, &r))))
 	return explain.Text(p.stdout, why)
 }

@@ -1,9 +1,7 @@
 package batch
 
 import (
-	"cmp"
 	"context"
-	"strconv"
 	"sync"
 
 	"github.com/rankd/rankd"
@@ -155,7 +153,7 @@ func Parse(e *rankd.Engine, doc []byte) (rankd.Request, error) {
 }
 
 // userOf returns the user of a request as a text.
-func userOf(q *rankd.Request) string { return cmp.Or(q.UserIDText, strconv.FormatInt(q.UserID, 10)) }
+func userOf(q *rankd.Request) string { return string(request.AppendUser(nil, q)) }
 
 // Empty forgets the request of an entry and its outcome.
 func (p *Entry) Empty() { *p = Entry{done: p.done, finish: p.finish} }

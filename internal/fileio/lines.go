@@ -46,20 +46,21 @@ func NewLines(logger *slog.Logger, perSecond int, now func() time.Time, dropped 
 	}
 }
 
-// Put writes a line, unless there are too many. It never waits. attrs is called on another goroutine, and returns a
-// slice that nobody else uses.
-func (l *Lines) Put(level slog.Level, message string, attrs func() []slog.Attr) {
+// Put writes a line, unless there are too many, and reports whether it does. It never waits. attrs is called on another goroutine, and
+// returns a slice that nobody else uses.
+func (l *Lines) Put(level slog.Level, message string, attrs func() []slog.Attr) bool {
 	allowed := l.limiter.AllowN(l.now(), 1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if allowed && l.queue.Add(1, func() line { return line{level, message, attrs, l.silent} }) {
 		l.silent = 0
-		return
+		return true
 	}
 	l.silent++
 	if l.dropped != nil {
 		l.dropped()
 	}
+	return false
 }
 
 // Flush waits until the logger has all lines. The error is the cause of ctx if ctx ended first.

@@ -3,6 +3,7 @@ package request
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,6 +70,14 @@ type Request struct {
 
 	parsed expr.Params // what the document sets; Context and Params take precedence
 	parser *Parser     // the one that has filled in parsed; nil: parsed is empty
+}
+
+// AppendUser appends the user of a request as text: the digits of an integer.
+func AppendUser(dst []byte, r *Request) []byte {
+	if r.UserIDText != "" {
+		return append(dst, r.UserIDText...)
+	}
+	return strconv.AppendInt(dst, r.UserID, 10)
 }
 
 // Values returns the values of a request's parameters: those of its document, its Context and its Params, and the

@@ -7,9 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/rankd/rankd/internal/errtext"
@@ -30,11 +28,11 @@ type userKey struct {
 }
 
 // Keys are the keys by which users are hashed: a file with a line "NAME SECRET" each, the newest first. The first key
-// makes names; a file that has changed is read again after some seconds. Any goroutine.
+// makes names; a file that has changed is read again after some seconds. One goroutine.
 type Keys struct {
 	path string
-	now  atomic.Pointer[[]userKey]
-	next atomic.Int64 // when the file is due again: nanoseconds since 1970
+	keys []userKey
+	next time.Time // when the file is due again
 }
 
 // ReadKeys reads a file of keys. The error names the file and the line, and quotes no secret.
@@ -44,6 +42,7 @@ func ReadKeys(path string) (*Keys, error) {
 }
 
 func (k *Keys) read() error {
+	k.next = time.Now().Add(keysEvery)
 	text, err := fileio.ReadRegular(k.path, keysBytesMax)
 	var keys []userKey
 	if err == nil {
@@ -52,8 +51,7 @@ func (k *Keys) read() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", errtext.Name(k.path), err)
 	}
-	k.now.Store(&keys)
-	k.next.Store(time.Now().Add(keysEvery).UnixNano())
+	k.keys = keys
 	return nil
 }
 
@@ -102,17 +100,15 @@ func (k *Keys) made(user string) bool {
 	if !named || !strings.HasPrefix(user, nameStart) {
 		return true
 	}
-	return k != nil && slices.ContainsFunc(*k.now.Load(), func(key userKey) bool { return key.id == id })
+	return k != nil && slices.ContainsFunc(k.keys, func(key userKey) bool { return key.id == id })
 }
 
 // Name returns the name of a user by the newest key. A file that cannot be read any more leaves the keys as they are.
-func (k *Keys) Name(id int64, text string) string {
-	if time.Now().UnixNano() > k.next.Load() {
-		if k.read() != nil {
-			k.next.Store(time.Now().Add(keysEvery).UnixNano())
-		}
+func (k *Keys) Name(user string) string {
+	if time.Now().After(k.next) {
+		_ = k.read()
 	}
-	return (*k.now.Load())[0].name(userText(id, text))
+	return k.keys[0].name(user)
 }
 
 // Names returns the names of a user by all keys.
@@ -120,15 +116,8 @@ func (k *Keys) Names(user string) (names []string) {
 	if k == nil {
 		return nil
 	}
-	for _, key := range *k.now.Load() {
+	for _, key := range k.keys {
 		names = append(names, key.name(user))
 	}
 	return names
-}
-
-func userText(id int64, text string) string {
-	if text != "" {
-		return text
-	}
-	return strconv.FormatInt(id, 10)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,8 +36,8 @@ type Config struct {
 	// Nodes appends what the nodes of a run contributed, as answers say it. Nil: nothing.
 	Nodes func([]request.NodeCompleteness, *scheduler.Result) []request.NodeCompleteness
 	// Report is called with the error when lines begin to get lost, and with nil when they are written again. It must not
-	// wait. Any goroutine calls it.
-	Report func(error)
+	// wait. It reports whether it has said so, and is called again otherwise. Any goroutine calls it.
+	Report func(error) bool
 }
 
 // Salt is what users are hashed with to choose those with lines.
@@ -90,17 +89,13 @@ func New(c Config) *Log {
 	return l
 }
 
-// Wants reports whether answers to a user have lines.
-func (l *Log) Wants(id int64, text string) bool {
-	if l.config.Users >= 100 {
-		return true
+// Wants reports whether the answer to a request has a line.
+func (l *Log) Wants(r *request.Request) bool {
+	if r.NoConsent || l.config.Users >= 100 {
+		return !r.NoConsent
 	}
 	var room [rowset.IDBytesMax]byte
-	user := append(room[:0], text...)
-	if len(user) == 0 {
-		user = strconv.AppendInt(user, id, 10)
-	}
-	side, _ := l.users.Side(user)
+	side, _ := l.users.Side(request.AppendUser(room[:0], r))
 	return side == plan.SideB
 }
 
@@ -116,7 +111,10 @@ func (l *Log) Drop(r *Record) {
 
 // Put makes a line of a record. If too much waits, it drops and counts the record. It never waits.
 func (l *Log) Put(r *Record) {
-	size := recordBytes + sizeOf(r.Rows)
+	size := recordBytes
+	if !r.Copied {
+		size += sizeOf(r.Rows)
+	}
 	for _, rows := range r.Outputs {
 		size += sizeOf(rows)
 	}
@@ -140,8 +138,13 @@ func sizeOf(rows rowset.RowSet) int {
 // lose counts lines that are lost.
 func (l *Log) lose(count *atomic.Uint64, n uint64, err error) {
 	count.Add(n)
-	if !l.failing.Swap(true) && l.config.Report != nil {
-		l.config.Report(err)
+	l.report(true, err)
+}
+
+// report reports whether lines are lost, if that has changed.
+func (l *Log) report(failing bool, err error) {
+	if l.failing.Swap(failing) != failing && l.config.Report != nil && !l.config.Report(err) {
+		l.failing.Store(!failing)
 	}
 }
 
@@ -182,8 +185,8 @@ func (l *Log) flush() {
 	switch {
 	case err != nil || written < l.made:
 		l.lose(&l.failed, l.made-written, err)
-	case l.failing.Swap(false) && l.config.Report != nil:
-		l.config.Report(nil)
+	default:
+		l.report(false, nil)
 	}
 	if l.buffer, l.made = l.buffer[:0], 0; cap(l.buffer) > 16*chunkBytes {
 		l.buffer = nil
@@ -194,7 +197,7 @@ func (l *Log) flush() {
 type Counts struct {
 	Written uint64 // lines
 	Dropped uint64 // lines that were not made, since too much waited
-	Failed  uint64 // lines that Config.To has not taken
+	Failed  uint64 // lines that were not written
 }
 
 // Counts says what became of the lines so far.

@@ -2,7 +2,6 @@ package served
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +9,11 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/go-json-experiment/json"
 
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/fileio"
+	"github.com/rankd/rankd/internal/jsondoc"
 )
 
 // Purged says what Purge has done. A copy; any goroutine.
@@ -87,29 +87,25 @@ func (p *purge) file(path string) (gone int, err error) {
 	if err := lock(file); err != nil {
 		return 0, err
 	}
-	info, err := file.Stat()
-	if err != nil {
+	unknown := p.unknown
+	if gone, err = p.copy(file, io.Discard); err != nil || gone == 0 {
 		return 0, err
 	}
-	rest, err := os.CreateTemp(filepath.Dir(path), ".purge.*")
-	if err != nil {
+	p.unknown = unknown
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return 0, err
 	}
-	defer os.Remove(rest.Name()) // nothing is there once it has its name
-	out := bufio.NewWriterSize(rest, chunkBytes)
-	gone, err = p.copy(file, out)
-	err = errors.Join(err, out.Flush(), rest.Chmod(info.Mode().Perm()), rest.Sync(), rest.Close())
-	if err == nil && gone > 0 {
-		err = os.Rename(rest.Name(), path)
-	}
-	return gone, err
+	return gone, fileio.ReplaceBy(path, func(to *bufio.Writer) error {
+		_, err := p.copy(file, to)
+		return err
+	})
 }
 
 // LineBytesMax bounds a line that is read.
 const LineBytesMax = 256 << 20
 
 // copy copies the whole lines of other users, and returns how many it has left out.
-func (p *purge) copy(from io.Reader, to *bufio.Writer) (gone int, err error) {
+func (p *purge) copy(from io.Reader, to io.Writer) (gone int, err error) {
 	lines := fileio.NewLineReader(from, LineBytesMax)
 	for {
 		line, whole, err := lines.Next()
@@ -122,7 +118,7 @@ func (p *purge) copy(from io.Reader, to *bufio.Writer) (gone int, err error) {
 			gone++
 			continue
 		}
-		user, err := UserOf(line)
+		user, err := userOf(line)
 		switch {
 		case err != nil:
 			return gone, fmt.Errorf("line %d: %w", lines.Number(), err)
@@ -133,7 +129,7 @@ func (p *purge) copy(from io.Reader, to *bufio.Writer) (gone int, err error) {
 			p.unknown++
 		}
 		_, _ = to.Write(line)
-		if err := to.WriteByte('\n'); err != nil { // of either
+		if _, err := to.Write([]byte{'\n'}); err != nil { // of either
 			return gone, err
 		}
 	}
@@ -141,35 +137,14 @@ func (p *purge) copy(from io.Reader, to *bufio.Writer) (gone int, err error) {
 
 var errNoUser = errors.New("is not a line of the log of what was served: it needs served_log and user_id")
 
-// UserOf returns the user of a line: the digits of an integer, or a text.
-func UserOf(line []byte) (user string, err error) {
-	d := jsontext.NewDecoder(bytes.NewReader(line))
-	if d.PeekKind() != '{' {
+// userOf returns the user of a line: the digits of an integer, or a text.
+func userOf(line []byte) (string, error) {
+	var l struct {
+		Version int          `json:"served_log"`
+		User    jsondoc.Text `json:"user_id"`
+	}
+	if err := json.Unmarshal(line, &l); err != nil || l.Version == 0 || l.User == "" {
 		return "", errNoUser
 	}
-	version, found := false, false
-	_, _ = d.ReadToken()
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return "", errNoUser
-		}
-		switch member := name.String(); {
-		case member == "user_id" && (d.PeekKind() == '0' || d.PeekKind() == '"'):
-			value, err := d.ReadToken()
-			if err != nil {
-				return "", errNoUser
-			}
-			user, found = value.String(), true
-		default:
-			version = version || member == "served_log"
-			if d.SkipValue() != nil {
-				return "", errNoUser
-			}
-		}
-	}
-	if _, err := d.ReadToken(); err != nil || !version || !found {
-		return "", errNoUser
-	}
-	return user, nil
+	return string(l.User), nil
 }

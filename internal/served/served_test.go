@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -32,20 +33,19 @@ func TestKeys(t *testing.T) {
 	keys, err := ReadKeys(path)
 	require.NoError(t, err)
 	// printf 7 | openssl dgst -sha256 -hmac bbbb…
-	assert.Regexp(t, "^hmac:k2:[0-9a-f]{64}$", keys.Name(7, ""))
-	assert.Equal(t, keys.Name(7, ""), keys.Name(0, "7"))
-	assert.Equal(t, keys.Name(7, ""), keys.Names("7")[0])
+	assert.Regexp(t, "^hmac:k2:[0-9a-f]{64}$", keys.Name("7"))
+	assert.Equal(t, keys.Name("7"), keys.Names("7")[0])
 	assert.Len(t, keys.Names("7"), 2)
 
 	write("k3 " + secrets[0])
-	keys.next.Store(0)
-	assert.Regexp(t, "^hmac:k3:", keys.Name(7, ""), "the key has rotated")
+	keys.next = time.Time{}
+	assert.Regexp(t, "^hmac:k3:", keys.Name("7"), "the key has rotated")
 	write("\ufeffk4 " + secrets[0])
-	keys.next.Store(0)
-	assert.Regexp(t, "^hmac:k4:", keys.Name(7, ""), "a byte order mark is not a part of the name")
+	keys.next = time.Time{}
+	assert.Regexp(t, "^hmac:k4:", keys.Name("7"), "a byte order mark is not a part of the name")
 	write("broken")
-	keys.next.Store(0)
-	assert.Regexp(t, "^hmac:k4:", keys.Name(7, ""), "a broken file changes nothing")
+	keys.next = time.Time{}
+	assert.Regexp(t, "^hmac:k4:", keys.Name("7"), "a broken file changes nothing")
 	_, err = ReadKeys(t.TempDir())
 	require.ErrorContains(t, err, "a folder")
 }
@@ -87,7 +87,7 @@ func TestPurge(t *testing.T) {
 		return `{"served_log":1,"outputs":[{"user_id":7}],"user_id":` + string(text) + "}\n"
 	}
 	file := filepath.Join(dir, "served-1.jsonl")
-	require.NoError(t, os.WriteFile(file, []byte(line(7)+line(8)+line("7")+line(keys.Name(7, ""))+line(old)+line(77)+`{"served_log":1,"user_id":7`), 0o640))
+	require.NoError(t, os.WriteFile(file, []byte(line(7)+line(8)+line("7")+line(keys.Name("7"))+line(old)+line(77)+`{"served_log":1,"user_id":7`), 0o640))
 	other := filepath.Join(dir, "served-2.jsonl")
 	require.NoError(t, os.WriteFile(other, []byte(line(8)), 0o640))
 	f, err := NewFiles(dir, 1<<20)
@@ -136,7 +136,7 @@ func FuzzUserOf(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		user, err := UserOf(line)
+		user, err := userOf(line)
 		if err != nil {
 			return
 		}
