@@ -65,7 +65,6 @@ type Series struct {
 	next  atomic.Int64 // a clock.Time: from when on a request is due
 
 	mu            sync.Mutex // guards what follows
-	view          *view      // of the plan that was counted last
 	columns       map[string]*column
 	counted, lost uint64
 }
