@@ -21,6 +21,13 @@ type Log struct {
 	Behind []registry.KeyID
 	// Filled are the columns in which nodes that are not behind At put the default of the key where a value is missing.
 	Filled []registry.KeyID
+	// Through says that all rows of the outputs come through At, unless a node makes rows of its own.
+	Through bool
+}
+
+// Has reports whether a line may have a column.
+func (l *Log) Has(id registry.KeyID) bool {
+	return l.Columns == nil || slices.ContainsFunc(l.Columns, func(k *registry.Key) bool { return k.ID == id })
 }
 
 // othersMost bounds Log.Others.
@@ -74,17 +81,20 @@ func (c *compiler) logged() {
 	} else if l.At = g.scored(); l.At == nil {
 		return
 	}
-	behind := make([]bool, len(g.Nodes))
+	behind, through := make([]bool, len(g.Nodes)), make([]bool, len(g.Nodes))
+	other := func(i int) bool { return !through[i] }
 	for _, i := range g.Order {
 		n := g.Nodes[i]
-		for _, before := range slices.Concat(n.Inputs, n.Refs) {
+		inputs := slices.Concat(n.Inputs, n.Refs)
+		through[i] = i == l.At.Index || len(inputs) > 0 && n.Fallback == nil && !slices.ContainsFunc(inputs, other)
+		for _, before := range inputs {
 			behind[i] = behind[i] || before == l.At.Index || behind[before]
 		}
 		into := &l.Behind
 		if !behind[i] {
 			into = &l.Filled
 		}
-		if n.Schema.Writes != nil && (behind[i] || n.fillsDefaults()) {
+		if n.Schema.Writes != nil && (behind[i] || n.Missing() == MissingDefault) {
 			for _, key := range n.Schema.Writes(n, g.Registry) {
 				if !slices.Contains(*into, key) {
 					*into = append(*into, key)
@@ -92,12 +102,24 @@ func (c *compiler) logged() {
 			}
 		}
 	}
+	l.Through = !slices.ContainsFunc(g.Outputs, other)
 	g.Log = l
 }
 
-// fillsDefaults reports whether the node puts defaults where values are missing.
-func (n *Node) fillsDefaults() bool {
-	return slices.ContainsFunc(n.Schema.Params, func(p ParamSchema) bool { return p.Name == "missing" }) && n.Params.String("missing") == "default"
+// What may become of a value that a node does not find.
+const (
+	MissingDefault = "default" // it is the default of its key
+	MissingFail    = "fail"    // the node fails
+)
+
+// Missing returns what becomes of a value that the node does not find: its parameter with IsMissing. It is "" if the op has none.
+func (n *Node) Missing() string {
+	for _, p := range n.Schema.Params {
+		if p.IsMissing {
+			return n.Params.String(p.Name)
+		}
+	}
+	return ""
 }
 
 // scored returns the node whose rows the plan has scored, or cut, or shown; nil: it has no output.

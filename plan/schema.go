@@ -43,6 +43,8 @@ type ParamSchema struct {
 	IsPlan   bool // a String that names another plan, whose rows the engine keeps for the node: see Graph.Resident
 	IsKey    bool // an Int that is a key id; Load refuses ids above 2^32-1
 	IsParam  bool // an Int that is the id of a parameter of the registry: see Source.ParamTypes
+	// IsMissing says that an Enum names what becomes of a value that the node does not find: MissingDefault, MissingFail and others.
+	IsMissing bool
 	// PerRequest says that each request may give the value of an Int: the plan then has a RequestInt. The body reads
 	// it with task.Ctx.Int.
 	PerRequest bool

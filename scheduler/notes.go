@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"slices"
+
 	"github.com/rankd/rankd/internal/rowcache"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/rowset"
@@ -21,11 +23,12 @@ type Served struct {
 	Node    *plan.Node      // whose rows are kept; nil: of none
 	Whole   bool            // the node makes all its rows, whatever the plan cuts behind it
 	Rows    rowset.RowSet   // the result of Node, or its stand-in; zero: it has none
+	Copied  bool            // Outputs have the values of Rows, too, and those of Rows are gone: they say only which columns it has
 	Outputs []rowset.RowSet // those of the plan, with all columns
 	Cached  []rowcache.Use  // by node, what it had from memory; empty: no node had anything
 	Texts   *rowset.IDTexts // the ids that are texts; nil: none are
 
-	memory rowset.Loans // of Rows and Outputs
+	memory rowset.Loans // of Rows and Outputs, unless Copied
 }
 
 // begin makes s ready for a run of a plan.
@@ -61,6 +64,32 @@ func (r *Run) serve() {
 	if s.ids != nil {
 		x.Texts = s.ids.Texts()
 	}
+}
+
+// copied notes whether a copy of the answer's outputs has all that a line needs, as it usually does, so that the memory of the run is free.
+// The log would have it for long, and read little of it.
+func (s *Served) copied(log *plan.Log, outputs []rowset.RowSet) bool {
+	for i, out := range s.Outputs {
+		if out.Batch != outputs[i].Batch || s.Whole {
+			return false
+		}
+		if s.Rows.Batch == nil || out.N == 0 {
+			continue
+		}
+		if !log.Through || len(s.Rows.Batch.IDs) != len(out.Batch.IDs) || &s.Rows.Batch.IDs[0] != &out.Batch.IDs[0] {
+			return false
+		}
+		has := out.Batch.Columns() // in the same order
+		for _, column := range s.Rows.Batch.Columns() {
+			if at := slices.Index(has, column); at >= 0 {
+				has = has[at+1:]
+			} else if log.Has(column.KeyID()) {
+				return false
+			}
+		}
+	}
+	s.Copied = true
+	return true
 }
 
 // notes are what a request wants to know about each of its nodes. The goroutine that runs a node writes the entry of

@@ -139,10 +139,12 @@ func (r *run) finish() {
 	again := x.Fallback != nil && r.FallsBack(result, e.loop.Clock().Now())
 	if !r.orphaned {
 		var held *rowset.Loans
-		if x.Served != nil && result.Err == nil {
+		if x.Served != nil && result.Err == nil && !x.Served.copied(x.Graph.Log, result.Outputs) {
 			held = &x.Served.memory
 		}
-		r.Shared.Memory.ReleaseTo(result.Outputs, held)
+		if r.Shared.Memory.ReleaseTo(result.Outputs, held); x.Served != nil && x.Served.Copied {
+			copy(x.Served.Outputs, result.Outputs)
+		}
 	}
 	if again {
 		x.Keep(result)

@@ -1,6 +1,7 @@
 package served
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
@@ -19,13 +20,42 @@ const Version = 1
 
 // encoder makes lines. One goroutine.
 type encoder struct {
-	random  rand.PCG
-	places  map[int64]int32 // of each id of an answer, its first position at Log.At
-	shown   map[int64]bool  // ids of the answer
-	at      []int32         // of each row of an output, its row of the batch at Log.At; -1: it has none
-	active  []bool          // by row of that batch
-	pool    []int32         // rows at Log.At that no output shows
-	columns []rowset.Column
+	random    rand.PCG
+	places    map[int64]int32 // of each id of an answer, its first position at Log.At
+	ids       map[int64]bool  // of the answer
+	shown     []int32         // the rows of an output, of its batch
+	at        []int32         // of each of shown, its row of the batch at Log.At; -1: it has none
+	active    []bool          // by row of that batch
+	pool      []int32         // rows at Log.At that no output shows
+	columns   []rowset.Column // of the last object "columns"
+	positions []int64
+}
+
+// list appends items, or members, with what opens and ends their list if there are some.
+type list struct {
+	dst  []byte
+	open string
+	n    int
+}
+
+func (l *list) item() {
+	if l.n++; l.n == 1 {
+		l.dst = append(l.dst, l.open...)
+	} else {
+		l.dst = append(l.dst, ',')
+	}
+}
+
+func (l *list) name(name string) {
+	l.item()
+	l.dst = append(jsondoc.AppendString(l.dst, name), ':')
+}
+
+func (l *list) end(end string) []byte {
+	if l.n > 0 {
+		l.dst = append(l.dst, end...)
+	}
+	return l.dst
 }
 
 // append appends the line of a record.
@@ -37,7 +67,7 @@ func (e *encoder) append(dst []byte, r *Record, nodes []request.NodeCompleteness
 	dst = append(dst, `,"user_id":`...)
 	switch {
 	case keys != nil:
-		dst = jsondoc.AppendString(dst, keys.Name(r.UserID, r.UserIDText))
+		dst = jsondoc.AppendString(dst, keys.Name(cmp.Or(r.UserIDText, strconv.FormatInt(r.UserID, 10))))
 	case r.UserIDText != "":
 		dst = jsondoc.AppendString(dst, r.UserIDText)
 	default:
@@ -62,7 +92,7 @@ func (e *encoder) append(dst []byte, r *Record, nodes []request.NodeCompleteness
 	if r.Node != nil {
 		dst = jsondoc.AppendString(append(dst, `,"at":`...), r.Node.ID)
 	}
-	dst = e.appendCached(dst, r)
+	dst = appendCached(dst, r)
 	dst = append(dst, `,"outputs":[`...)
 	for i := range r.Outputs {
 		dst = e.appendOutput(jsondoc.AppendComma(dst, i), r, i)
@@ -76,51 +106,38 @@ func (e *encoder) append(dst []byte, r *Record, nodes []request.NodeCompleteness
 
 // appendScorers appends the models and services of the plan.
 func appendScorers(dst []byte, r *Record) []byte {
-	digests := r.Generation.ModelDigests()
+	digests, models := r.Generation.ModelDigests(), list{dst: dst, open: `,"models":{`}
 	var names []string
 	for _, n := range r.Graph.Nodes {
 		if n.Op != "core::model" {
 			continue
 		}
 		if name := n.Params.String("model"); !slices.Contains(names, name) {
-			if len(names) == 0 {
-				dst = append(dst, `,"models":{`...)
-			}
-			dst = jsondoc.AppendString(jsondoc.AppendName(dst, len(names), name), digests[name])
+			models.name(name)
+			models.dst = jsondoc.AppendString(models.dst, digests[name])
 			names = append(names, name)
 		}
 	}
-	if len(names) > 0 {
-		dst = append(dst, '}')
-	}
-	services := 0
+	services := list{dst: models.end("}"), open: `,"services":{`}
 	for _, n := range r.Graph.Nodes {
 		if n.Endpoint != nil && n.Endpoint.Kind != registry.Redis {
-			if services == 0 {
-				dst = append(dst, `,"services":{`...)
-			}
-			dst = jsondoc.AppendString(jsondoc.AppendName(dst, services, n.ID), n.Endpoint.Name)
-			services++
+			services.name(n.ID)
+			services.dst = jsondoc.AppendString(services.dst, n.Endpoint.Name)
 		}
 	}
-	if services > 0 {
-		dst = append(dst, '}')
-	}
-	return dst
+	return services.end("}")
 }
 
 // appendCached appends which nodes had values from memory.
-func (e *encoder) appendCached(dst []byte, r *Record) []byte {
-	count := 0
+func appendCached(dst []byte, r *Record) []byte {
+	nodes := list{dst: dst, open: `,"cached":{`}
 	for i, use := range r.Cached {
 		if use.Values == 0 {
 			continue
 		}
-		if count == 0 {
-			dst = append(dst, `,"cached":{`...)
-		}
 		n := r.Graph.Nodes[i]
-		dst = jsondoc.AppendString(append(jsondoc.AppendName(dst, count, n.ID), `{"op":`...), n.Op)
+		nodes.name(n.ID)
+		dst := jsondoc.AppendString(append(nodes.dst, `{"op":`...), n.Op)
 		dst = strconv.AppendInt(append(dst, `,"values":`...), int64(use.Values), 10)
 		dst = strconv.AppendInt(append(dst, `,"age_ms":`...), use.Age.Milliseconds(), 10)
 		dst = append(dst, `,"columns":[`...)
@@ -129,13 +146,9 @@ func (e *encoder) appendCached(dst []byte, r *Record) []byte {
 				dst = jsondoc.AppendString(jsondoc.AppendComma(dst, k), keyOf(r, key).Name)
 			}
 		}
-		dst = append(dst, "]}"...)
-		count++
+		nodes.dst = append(dst, "]}"...)
 	}
-	if count > 0 {
-		dst = append(dst, '}')
-	}
-	return dst
+	return nodes.end("}")
 }
 
 // noKey stands for a key that the registry does not have.
@@ -158,58 +171,47 @@ func shows(l *plan.Log, key *registry.Key) bool {
 
 // appendOutput appends an output.
 func (e *encoder) appendOutput(dst []byte, r *Record, i int) []byte {
-	rows, log := r.Outputs[i], r.Graph.Log
+	rows, node := r.Outputs[i], r.Graph.Nodes[r.Graph.Outputs[i]]
 	dst = append(dst, '{')
 	if names := r.Graph.OutputNames; names != nil {
 		dst = append(jsondoc.AppendString(append(dst, `"name":`...), names[i]), ',')
 	}
-	node := r.Graph.Nodes[r.Graph.Outputs[i]]
-	dst = appendIDs(dst, r, node, rows, nil)
+	e.shown = slices.Grow(e.shown[:0], rows.Len())[:rows.Len()]
+	for i := range e.shown {
+		e.shown[i] = rows.Row(i)
+	}
+	dst = appendIDs(dst, r, node, rows.Batch, e.shown)
 	if r.Node == nil {
 		return append(dst, '}')
 	}
-	e.find(r, node, rows)
-	dst = e.appendColumns(dst, r, r.Rows.Batch, e.at)
-	dst = appendPositions(dst, `,"absent":[`, e.at, func(row int32) bool { return row < 0 }, "]")
-	dst = e.appendDefaults(dst, r)
-	made := 0
-	for _, id := range log.Behind {
-		if rows.Batch == nil || rows.Batch.Column(id) == nil || !shows(log, keyOf(r, id)) {
+	batch := r.Rows.Batch
+	if r.Copied && batch != nil {
+		batch, e.at = rows.Batch, append(e.at[:0], e.shown...)
+	} else {
+		e.find(r, node, rows)
+	}
+	dst = e.appendColumns(dst, r, batch, e.at)
+	if absent := e.where(func(row int32) bool { return row < 0 }); len(absent) > 0 {
+		dst = jsondoc.AppendInts(append(dst, `,"absent":`...), absent)
+	}
+	made := list{dst: e.appendDefaults(dst, r), open: `,"made":{`}
+	for _, id := range r.Graph.Log.Behind {
+		key := keyOf(r, id)
+		if rows.Batch == nil || rows.Batch.Column(id) == nil || !shows(r.Graph.Log, key) {
 			continue
 		}
-		if made == 0 {
-			dst = append(dst, `,"made":{`...)
-		}
-		dst = append(jsondoc.AppendName(dst, made, keyOf(r, id).Name), '[')
-		column := rows.Batch.Column(id)
-		for at := range rows.Len() {
-			dst = appendValue(jsondoc.AppendComma(dst, at), column, rows.Row(at))
-		}
-		dst = append(dst, ']')
-		made++
+		made.name(key.Name)
+		made.dst = appendValues(made.dst, rows.Batch.Column(id), e.shown)
 	}
-	if made > 0 {
-		dst = append(dst, '}')
-	}
-	return append(dst, '}')
+	return append(made.end("}"), '}')
 }
 
-// appendIDs appends the ids of the rows of a node's result: those of the batch in list, or all active ones.
-func appendIDs(dst []byte, r *Record, n *plan.Node, rows rowset.RowSet, list []int32) []byte {
+// appendIDs appends the ids of rows of a batch, which a node gave.
+func appendIDs(dst []byte, r *Record, n *plan.Node, batch *rowset.Batch, rows []int32) []byte {
 	dst = append(dst, `"ids":[`...)
-	count := rows.Len()
-	if list != nil {
-		count = len(list)
-	}
-	for i := range count {
-		id := int64(0)
-		if list != nil {
-			id = rows.Batch.IDs[list[i]]
-		} else {
-			id = rows.ID(i)
-		}
+	for i, row := range rows {
 		dst = jsondoc.AppendComma(dst, i)
-		if n.Entity.TextIDs() && r.Texts != nil {
+		if id := batch.IDs[row]; n.Entity.TextIDs() && r.Texts != nil {
 			dst = jsondoc.AppendString(dst, r.Texts.At(id))
 		} else {
 			dst = strconv.AppendInt(dst, id, 10)
@@ -221,7 +223,7 @@ func appendIDs(dst []byte, r *Record, n *plan.Node, rows rowset.RowSet, list []i
 // find fills in e.at for an output: by rows of the same batch if the output has the memory of its ids, or else by id.
 func (e *encoder) find(r *Record, output *plan.Node, rows rowset.RowSet) {
 	from := r.Rows
-	e.at = slices.Grow(e.at[:0], rows.Len())[:rows.Len()]
+	e.at = slices.Grow(e.at[:0], len(e.shown))[:len(e.shown)]
 	for i := range e.at {
 		e.at[i] = -1
 	}
@@ -234,8 +236,8 @@ func (e *encoder) find(r *Record, output *plan.Node, rows rowset.RowSet) {
 		for i := range from.Len() {
 			e.active[from.Row(i)] = true
 		}
-		for i := range e.at {
-			if row := rows.Row(i); e.active[row] {
+		for i, row := range e.shown {
+			if e.active[row] {
 				e.at[i] = row
 			}
 		}
@@ -258,54 +260,65 @@ func (e *encoder) find(r *Record, output *plan.Node, rows rowset.RowSet) {
 	}
 }
 
-// appendColumns appends the columns of these rows of the batch at Log.At; -1 is a row without values.
-func (e *encoder) appendColumns(dst []byte, r *Record, batch *rowset.Batch, at []int32) []byte {
-	log := r.Graph.Log
-	dst = append(dst, `,"columns":{`...)
+// appendColumns appends the columns that rows at Log.At have, of these rows of a batch; -1 is a row without values.
+func (e *encoder) appendColumns(dst []byte, r *Record, batch *rowset.Batch, rows []int32) []byte {
+	log, columns := r.Graph.Log, list{dst: append(dst, `,"columns":{`...)}
 	e.columns = e.columns[:0]
 	appendColumn := func(key *registry.Key, column rowset.Column) {
-		dst = append(jsondoc.AppendName(dst, len(e.columns), key.Name), '[')
-		for i, row := range at {
-			dst = appendValue(jsondoc.AppendComma(dst, i), column, row)
-		}
-		dst = append(dst, ']')
+		columns.name(key.Name)
+		columns.dst = appendValues(columns.dst, column, rows)
 		e.columns = append(e.columns, column)
 	}
-	if log.Columns == nil {
-		if batch != nil {
-			for _, column := range batch.Columns() {
-				if key := keyOf(r, column.KeyID()); shows(log, key) {
-					appendColumn(key, column)
-				}
-			}
+	has := func(id registry.KeyID) (column rowset.Column) {
+		if batch != nil && r.Rows.Batch.Column(id) != nil {
+			column = batch.Column(id)
 		}
-		return append(dst, '}')
+		return column
 	}
 	for _, key := range log.Columns {
-		var column rowset.Column
-		if batch != nil {
-			column = batch.Column(key.ID)
-		}
-		if column != nil || !slices.Contains(log.Behind, key.ID) {
+		if column := has(key.ID); column != nil || !slices.Contains(log.Behind, key.ID) {
 			appendColumn(key, column)
 		}
 	}
-	return append(dst, '}')
+	if log.Columns == nil && r.Rows.Batch != nil {
+		for _, column := range r.Rows.Batch.Columns() {
+			if key := keyOf(r, column.KeyID()); shows(log, key) {
+				appendColumn(key, has(key.ID))
+			}
+		}
+	}
+	return append(columns.dst, '}')
 }
 
-func appendValue(dst []byte, column rowset.Column, row int32) []byte {
-	if row < 0 || column == nil {
-		return append(dst, "null"...)
+// appendValues appends the values of rows of a column; it may be nil.
+func appendValues(dst []byte, column rowset.Column, rows []int32) []byte {
+	dst = append(dst, '[')
+	for i, row := range rows {
+		ok := false
+		if dst = jsondoc.AppendComma(dst, i); row >= 0 && column != nil {
+			dst, ok = column.AppendJSON(dst, int(row))
+		}
+		if !ok {
+			dst = append(dst, "null"...)
+		}
 	}
-	if dst, ok := column.AppendJSON(dst, int(row)); ok {
-		return dst
+	return append(dst, ']')
+}
+
+// where returns the positions in e.at of such rows, until the next call.
+func (e *encoder) where(such func(row int32) bool) []int64 {
+	e.positions = e.positions[:0]
+	for i, row := range e.at {
+		if such(row) {
+			e.positions = append(e.positions, int64(i))
+		}
 	}
-	return append(dst, "null"...)
+	return e.positions
 }
 
 // appendDefaults appends where values of e.columns equal a default that the plan puts in their column.
 func (e *encoder) appendDefaults(dst []byte, r *Record) []byte {
-	count := 0
+	columns := list{dst: dst, open: `,"at_default":{`}
 	for _, column := range e.columns {
 		if column == nil {
 			continue
@@ -314,85 +327,44 @@ func (e *encoder) appendDefaults(dst []byte, r *Record) []byte {
 		if key.Default == nil || !slices.Contains(r.Graph.Log.Filled, key.ID) {
 			continue
 		}
-		before := len(dst)
-		if count == 0 {
-			dst = append(dst, `,"at_default":{`...)
+		if at := e.where(func(row int32) bool { return row >= 0 && rowset.HasValue(column, int(row), key.Default) }); len(at) > 0 {
+			columns.name(key.Name)
+			columns.dst = jsondoc.AppendInts(columns.dst, at)
 		}
-		dst = jsondoc.AppendName(dst, count, key.Name)
-		some := len(dst)
-		if dst = appendPositions(dst, "[", e.at, func(row int32) bool { return row >= 0 && rowset.HasValue(column, int(row), key.Default) }, "]"); len(dst) == some {
-			dst = dst[:before]
-			continue
-		}
-		count++
 	}
-	if count > 0 {
-		dst = append(dst, '}')
-	}
-	return dst
-}
-
-// appendPositions appends the positions of the rows that are such, between open and end, or nothing if there are none.
-func appendPositions(dst []byte, open string, at []int32, such func(row int32) bool, end string) []byte {
-	count := 0
-	for i, row := range at {
-		if !such(row) {
-			continue
-		}
-		if count == 0 {
-			dst = append(dst, open...)
-		}
-		dst = strconv.AppendInt(jsondoc.AppendComma(dst, count), int64(i), 10)
-		count++
-	}
-	if count > 0 {
-		dst = append(dst, end...)
-	}
-	return dst
+	return columns.end("}")
 }
 
 // appendOthers draws rows that no output shows, and appends them.
 func (e *encoder) appendOthers(dst []byte, r *Record) []byte {
-	if e.shown == nil {
-		e.shown = make(map[int64]bool)
+	if e.ids == nil {
+		e.ids = make(map[int64]bool)
 	}
-	clear(e.shown)
+	clear(e.ids)
 	for i, rows := range r.Outputs {
 		if r.Graph.Nodes[r.Graph.Outputs[i]].Entity.TextIDs() != r.Node.Entity.TextIDs() {
 			continue
 		}
 		for at := range rows.Len() {
-			e.shown[rows.ID(at)] = true
+			e.ids[rows.ID(at)] = true
 		}
 	}
 	e.pool = e.pool[:0]
 	for i := range r.Rows.Len() {
-		if !e.shown[r.Rows.ID(i)] {
+		if !e.ids[r.Rows.ID(i)] {
 			e.pool = append(e.pool, r.Rows.Row(i))
 		}
 	}
-	pool, drawn := len(e.pool), e.draw(r, r.Graph.Log.Others)
-	dst = append(dst, `,"others":{`...)
-	dst = appendIDs(dst, r, r.Node, r.Rows, drawn)
-	dst = e.appendColumns(dst, r, r.Rows.Batch, drawn)
-	dst = strconv.AppendInt(append(dst, `,"pool":`...), int64(pool), 10)
-	probability := 1.0
-	if pool > 0 {
-		probability = math.Min(1, float64(len(drawn))/float64(pool))
-	}
-	return append(jsondoc.AppendNumber(append(dst, `,"probability":`...), probability), '}')
-}
-
-// draw draws up to n of the pool, each set of rows with the same probability. The id of the answer is the seed.
-func (e *encoder) draw(r *Record, n int) []int32 {
+	// Each set of so many rows has the same probability. The id of the answer is the seed.
 	e.random.Seed(binary.LittleEndian.Uint64(r.ID[:8]), binary.LittleEndian.Uint64(r.ID[8:]))
-	random, n := rand.New(&e.random), min(n, len(e.pool))
+	random, n := rand.New(&e.random), min(r.Graph.Log.Others, len(e.pool))
 	for i := range n {
 		k := i + random.IntN(len(e.pool)-i)
 		e.pool[i], e.pool[k] = e.pool[k], e.pool[i]
 	}
-	if n == 0 {
-		return []int32{}
-	}
-	return e.pool[:n]
+	dst = appendIDs(append(dst, `,"others":{`...), r, r.Node, r.Rows.Batch, e.pool[:n])
+	dst = e.appendColumns(dst, r, r.Rows.Batch, e.pool[:n])
+	dst = strconv.AppendInt(append(dst, `,"pool":`...), int64(len(e.pool)), 10)
+	dst = append(dst, `,"probability":`...)
+	return append(jsondoc.AppendNumber(dst, math.Min(1, float64(r.Graph.Log.Others)/float64(max(1, len(e.pool))))), '}')
 }

@@ -15,9 +15,9 @@ import (
 // The ways in which lookup treats a missing value.
 const (
 	missingNull    = "null"
-	missingDefault = "default"
+	missingDefault = plan.MissingDefault
 	missingDrop    = "drop"
-	missingFail    = "fail"
+	missingFail    = plan.MissingFail
 )
 
 // lookupFieldsMax is the most columns that one lookup writes.
@@ -45,7 +45,7 @@ func lookup() task.Spec {
 				Doc: "The column that a kind of one value makes. It stands in place of `fields`."},
 			{Name: "by", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.String}},
 				Doc: "The column whose value is the `{id}` of a row, or what a collection is asked for. Without it that is the id of the row."},
-			{Name: "missing", Type: plan.Enum, StrValue: missingNull,
+			{Name: "missing", Type: plan.Enum, IsMissing: true, StrValue: missingNull,
 				Source: plan.SourceRule{OneOf: []string{missingNull, missingDefault, missingDrop, missingFail}},
 				Doc: "The effect of a missing value: `null` makes a null, `default` the default of the key in the registry. `drop` drops " +
 					"the row, and `fail` fails the node."},

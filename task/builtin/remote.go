@@ -18,7 +18,7 @@ func remoteParams(more ...plan.ParamSchema) []plan.ParamSchema {
 			Doc: "Columns of the input that the service gets, besides the ids."},
 		{Name: "params", Type: plan.String, List: true,
 			Doc: "Names of request parameters and context fields whose values the service gets."},
-		{Name: "missing", Type: plan.Enum, StrValue: missingNull, Source: plan.SourceRule{OneOf: []string{missingNull, missingDefault, missingFail}},
+		{Name: "missing", Type: plan.Enum, IsMissing: true, StrValue: missingNull, Source: plan.SourceRule{OneOf: []string{missingNull, missingDefault, missingFail}},
 			Doc: "The replacement for a value that the answer has as null, or with another type than the key's: `null`, the key's `default` in the registry, or a failure of the node."},
 	}, more...)
 }

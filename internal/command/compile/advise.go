@@ -18,7 +18,7 @@ func (k *checker) advise(path string, g *plan.Graph) {
 		return
 	}
 	for _, n := range g.Nodes {
-		if unread := g.Unread(n); len(unread) > 0 && n.Params.String("missing") != "fail" {
+		if unread := g.Unread(n); len(unread) > 0 && n.Missing() != plan.MissingFail {
 			k.add(path, n.SourceSpan, compiler.Diagnostic{Severity: compiler.Advice, Code: "unread-column",
 				Message: fmt.Sprintf("node %q looks %s up, and nobody reads that: no node, and not returns", n.ID, names(unread)),
 				Hint:    "drop it from the lookup"})
