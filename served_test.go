@@ -156,14 +156,14 @@ func TestRowsOfAnotherWay(t *testing.T) {
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
 		var log enginetest.SyncBuffer
 		plans := servedPlan(`"log": {"at": "kept"},`)
-		plans["p.plan.json"].Data = bytes.Replace(plans["p.plan.json"].Data, []byte(`"outputs": ["best"]`), []byte(`"outputs": ["best", "first"]`), 1)
+		plans["p.plan.json"].Data = bytes.Replace(plans["p.plan.json"].Data, []byte(`"outputs": ["best"]`), []byte(`"outputs": ["kept", "first"]`), 1)
 		e := enginetest.Open(t, rankd.Options{Plans: plans, Plan: "p", Model: model, Served: &log})
 		_, err := e.Rank(t.Context(), rankd.Request{UserID: 7})
 		require.NoError(t, err)
 		require.NoError(t, e.Close())
-		best, first := servedLines(t, log.String())[0].Outputs[0], servedLines(t, log.String())[0].Outputs[1]
-		assert.Equal(t, []any{10.0, 9.0, 8.0}, best.Columns["final_score"])
-		assert.Empty(t, best.Absent)
+		kept, first := servedLines(t, log.String())[0].Outputs[0], servedLines(t, log.String())[0].Outputs[1]
+		assert.Equal(t, []any{3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0}, kept.Columns["final_score"])
+		assert.Empty(t, kept.Absent)
 		assert.Equal(t, []any{nil, nil, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0}, first.Columns["final_score"])
 		assert.Equal(t, []int{0, 1}, first.Absent)
 	}
