@@ -150,12 +150,6 @@ func (w *waiter) Sleep(time.Duration) error {
 	return nil
 }
 
-// Compute implements taskrun.Waiter. It runs fn here.
-func (w *waiter) Compute(fn func()) error {
-	fn()
-	return nil
-}
-
 // Await implements taskrun.Waiter. fn runs on this goroutine.
 func (w *waiter) Await(fn func() error) error {
 	w.invalidate()

@@ -69,7 +69,10 @@ func appendText(dst []byte, text string) []byte {
 
 // cutText returns the text at the start, as appendText has written it, and what follows.
 func cutText(src []byte) (text, rest []byte) {
-	n, at := binary.Uvarint(src)
+	n, at := uint64(src[0]), 1
+	if n >= 0x80 { // Most texts are short.
+		n, at = binary.Uvarint(src)
+	}
 	end := at + int(n)
 	return src[at:end], src[end:]
 }

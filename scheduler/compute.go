@@ -9,7 +9,7 @@ import (
 // loopValuesMax is how many values, rows times columns, a body that reads handles on the loop in one go: some 0.1 ms.
 const loopValuesMax = 8192
 
-// Compute implements taskrun.Waiter. It suspends the code until a worker of the CPU pool has run fn. Nothing else ends the wait,
+// Compute implements taskrun.Computer. It suspends the code until a worker of the CPU pool has run fn. Nothing else ends the wait,
 // since fn uses what is the body's. A computation that no worker has begun when nobody waits any more does not run.
 func (b *loopBody) Compute(fn func()) error {
 	if b.cancelled {

@@ -200,12 +200,6 @@ func (r *refWaiter) Exchange(_ *registry.Endpoint, x *remote.Exchange) error {
 	return x.Answer(simScore(request))
 }
 
-// Compute implements taskrun.Waiter.
-func (r *refWaiter) Compute(fn func()) error {
-	fn()
-	return nil
-}
-
 // Await implements taskrun.Waiter.
 func (r *refWaiter) Await(fn func() error) error { return fn() }
 

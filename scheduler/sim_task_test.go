@@ -496,7 +496,7 @@ func (s *simWaiter) Sleep(d time.Duration) error {
 	return err
 }
 
-// Compute implements taskrun.Waiter.
+// Compute implements taskrun.Computer.
 func (s *simWaiter) Compute(fn func()) error {
 	err := s.inner.Compute(fn)
 	s.woke("computation")

@@ -89,7 +89,7 @@ func (w *turnWaiter) got(replies resp.Replies) {
 func (w *turnWaiter) Compute(fn func()) error {
 	w.end()
 	defer w.begin()
-	return w.Waiter.Compute(fn)
+	return w.Waiter.(taskrun.Computer).Compute(fn)
 }
 
 func (w *turnWaiter) Begin(ep *registry.Endpoint, b *resp.Batch) error {

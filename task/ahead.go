@@ -21,9 +21,8 @@ import (
 // ahead is what a node reads for later ones. Only the body of the node uses it.
 type ahead struct {
 	later []*laterRead // the first n are of this body; the others are free
-	n     int
-	on    bool // they are asked with the present read
-	done  bool // they were asked
+	n     int          // zero once the first read has ended
+	done  bool         // they were asked
 
 	asked resp.Batch // the commands of all
 	own   int        // of asked: those of the node itself, which come first
@@ -46,7 +45,7 @@ type laterRead struct {
 }
 
 // reads reports whether the present read also asks for later nodes.
-func (r *Reads) reads() bool { return r.ahead != nil && r.ahead.on }
+func (r *Reads) reads() bool { return r.ahead != nil && r.ahead.n > 0 }
 
 // askAhead asks the later nodes what they will read, before the first batch of the node's first read leaves.
 func (r *Reads) askAhead(c *Ctx, a *asked) error {
@@ -60,7 +59,7 @@ func (r *Reads) askAhead(c *Ctx, a *asked) error {
 	if h.done {
 		return nil
 	}
-	h.done, h.on = true, true
+	h.done = true
 	if c.large() {
 		if err := c.apart(func() error { h.ask(c, r, a.endpoint); return nil }); err != nil {
 			return err
@@ -73,7 +72,6 @@ func (r *Reads) askAhead(c *Ctx, a *asked) error {
 			b.keeps = l.reads.open(&l.ctx, b, &l.kept)
 		}
 	}
-	h.on = h.n > 0
 	return nil
 }
 
@@ -159,7 +157,7 @@ func (l *laterRead) append(h *ahead, to int, last bool) {
 	}
 	for at := l.next; a.keeps && at < to; {
 		end := min(to, at+rowcache.FindMax)
-		for i, value := range l.reads.recall.Peek(at, end, a.read.Key) {
+		for i, value := range l.reads.recall.Peek(at, end, a.keys) {
 			if value == nil {
 				a.read.Ask(&h.asked, at+i, at+i+1)
 			}
@@ -219,14 +217,11 @@ func (r *Reads) dropAhead() {
 		l.left = nil
 		l.end()
 	}
-	r.ahead.n, r.ahead.on = 0, false
+	r.ahead.n = 0
 }
 
 // leaveAhead leaves the later nodes what was read for them, once the read has ended.
 func (r *Reads) leaveAhead(c *Ctx) {
-	if !r.reads() {
-		return
-	}
 	for _, l := range r.ahead.later[:r.ahead.n] {
 		if l.got > 0 && l.got == l.left.Commands.Len() {
 			c.env.Request.Ahead.Put(l.ctx.Node.Index, l.left)
@@ -239,13 +234,10 @@ func (r *Reads) leaveAhead(c *Ctx) {
 // endAhead ends the use of what a body has read for others, and of what others have read for it.
 func (r *Reads) endAhead() {
 	r.free(r.given)
-	r.given = nil
-	if r.ahead == nil {
+	if r.given = nil; r.ahead == nil {
 		return
 	}
-	if r.ahead.on {
-		r.dropAhead()
-	}
+	r.dropAhead()
 	r.ahead.done = false
 	r.ahead.mine.Reset()
 	r.ahead.asked.Reset()

@@ -113,9 +113,9 @@ func (c *Ctx) calls() taskrun.Waiter {
 	return c.waiter()
 }
 
-// waiter returns the Waiter of the engine, or one that fails.
+// waiter returns the Waiter of the engine, or one that fails, as in Ask, in Make and in a Read.
 func (c *Ctx) waiter() taskrun.Waiter {
-	if c.env.Waiter == nil || c.env.Reads != nil && c.env.Reads.pure {
+	if c.env.Waiter == nil || c.env.Reads != nil && c.env.Reads.running {
 		return taskrun.NoWaiter{}
 	}
 	return c.env.Waiter

@@ -36,7 +36,7 @@
 //	ExprKeys, Union
 //	Ctx.RedisKey                      the Redis keys of a key template
 //	Ctx.CountMalformed                texts from Redis that did not parse
-//	HashField, ParseID                parts of replies
+//	ParseID                           an id at the start of a list entry
 //	rowset.FloatBuilder, …            a column, row by row; there is a builder for each type
 //	rowset.ParseFloat, …              a value from a text of Redis
 //	rowset.Scatter                    one value per active row → columns of the batch

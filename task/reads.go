@@ -15,7 +15,7 @@ import (
 )
 
 // A Read is what a body asks Redis about many keys, and what becomes of the replies. It takes the keys in their order,
-// each once: from a reply by Take or Refuse, or from the engine's memory by Recall. Take refers to the views of a
+// each once: from a reply by Take, or from the engine's memory by Recall. Take refers to the views of a
 // reply, and Recall to the bytes of a value, only until it returns. No method waits. Only the body uses it.
 type Read interface {
 	// Keys returns the number of keys.
@@ -27,11 +27,9 @@ type Read interface {
 	Key(dst []byte, k int) []byte
 	// Ask appends the commands for the keys from to to-1, one for each.
 	Ask(b *resp.Batch, from, to int)
-	// Take takes the replies at to to-1, of which the first is about key k. It returns the position of the first one
-	// of the wrong kind, which Refuse takes next, or to. io.EOF ends the read: nothing that follows is of interest.
-	Take(replies resp.Replies, at, to, k int) (next int, err error)
-	// Refuse takes a reply of the wrong kind about key k. It may fail the node, or leave the key out, as Take does.
-	Refuse(reply resp.Reply, k int) error
+	// Take takes the replies at to to-1, of which the first is about key k. One of the wrong kind fails the node, or the key
+	// is left out. io.EOF ends the read: nothing that follows is of interest.
+	Take(replies resp.Replies, at, to, k int) error
 	// Recall takes key k from a value that Take has written to the Memo.
 	Recall(value []byte, k int) error
 }
@@ -39,14 +37,14 @@ type Read interface {
 // A Memo is where Take writes what it takes of a key, for the engine's memory. If there is a Memo, Take gets one reply at
 // a time. Only the body uses it.
 type Memo struct {
-	Bytes   []byte // Take appends the value, which may be empty
-	dropped bool
+	Bytes []byte // Take appends the value, which may be empty
+	whole bool
 }
 
-// Drop says that the value of the key that Take takes must not be kept. A nil Memo keeps none.
-func (m *Memo) Drop() {
+// Keep says that Bytes have the value of the key that Take takes, for others to take in place of a reply. A nil Memo keeps none.
+func (m *Memo) Keep() {
 	if m != nil {
-		m.dropped = true
+		m.whole = true
 	}
 }
 
@@ -92,16 +90,16 @@ type Reads struct {
 
 	cached  rowcache.Use    // what the body has taken from memory so far
 	recall  *taskrun.Recall // nil before the first read of keys that may be in memory
-	places  []clearer       // of NewRead: the first are of this body, and the others are empty
+	places  []place         // of NewRead: the first are of this body, and the others are empty
 	used    int             // places of this body
 	running bool            // the body has begun and not ended
 	resumes bool            // it goes on where it had to wait
-	pure    bool            // Ask or Make runs, which must not wait
 }
 
 // asked is a Read, and where it goes. Only the body uses it.
 type asked struct {
 	read     Read
+	keys     taskrun.Keys // the same
 	endpoint *registry.Endpoint
 	keeps    bool // the engine has a memory for it
 	rule     *Recall
@@ -129,10 +127,11 @@ const heldMax = 1 << 20
 func (r *Reads) Add(c *Ctx, ep *registry.Endpoint, rule *Recall, read Read) *Memo {
 	engine := c.env.Engine
 	keeps := rule != nil && rule.Shape != "" && engine != nil && engine.Tables != nil && engine.Tables[ep.Index] != nil
-	r.asked = append(r.asked, asked{read: read, endpoint: ep, keeps: keeps, rule: rule})
-	if !keeps {
+	if r.asked = append(r.asked, asked{read: read, endpoint: ep}); !keeps {
 		return nil
 	}
+	a := &r.asked[len(r.asked)-1]
+	a.keys, a.keeps, a.rule = read, true, rule
 	return &r.memo
 }
 
@@ -140,26 +139,23 @@ func (r *Reads) Add(c *Ctx, ep *registry.Endpoint, rule *Recall, read Read) *Mem
 // body, so nothing of that body's result may refer to it.
 func NewRead[T any](r *Reads) *T {
 	for i := r.used; i < len(r.places); i++ {
-		if p, ok := r.places[i].(*place[T]); ok {
-			r.places[i], r.places[r.used] = r.places[r.used], p
+		if read, ok := r.places[i].read.(*T); ok {
+			r.places[i], r.places[r.used] = r.places[r.used], r.places[i]
 			r.used++
-			return &p.read
+			return read
 		}
 	}
-	p := new(place[T])
-	r.places = slices.Insert(r.places, r.used, clearer(p))
+	read := new(T)
+	r.places = slices.Insert(r.places, r.used, place{read, func() { *read = *new(T) }})
 	r.used++
-	return &p.read
+	return read
 }
 
-// clearer is a place of any type. Only the body uses it.
-type clearer interface{ clear() }
-
-// place has the memory of a read. Only the body uses it.
-type place[T any] struct{ read T }
-
-// clear drops what the read refers to.
-func (p *place[T]) clear() { p.read = *new(T) }
+// place has the memory of a read: a pointer, and what drops what it refers to. Only the body uses it.
+type place struct {
+	read  any
+	clear func()
+}
 
 // keepPlaces is how many places wait for a later body.
 const keepPlaces = 6
@@ -184,10 +180,12 @@ func (r *Reads) run(c *Ctx, spec *Spec) (rowset.RowSet, error) {
 				if err = f.Failed(err); err != nil {
 					return rowset.RowSet{}, err
 				}
+				r.forget()
 			}
-			r.leaveAhead(c)
+			if r.reads() {
+				r.leaveAhead(c)
+			}
 			r.from, r.to, r.rest = 0, 0, false
-			r.forget()
 		}
 		if r.wave == max(1, spec.Waves) {
 			return r.make(c, spec)
@@ -209,10 +207,7 @@ func (r *Reads) ask(c *Ctx, spec *Spec) error {
 	if c.large() {
 		return c.apart(func() error { return spec.Ask(c, r, r.wave) })
 	}
-	r.pure = true
-	err := spec.Ask(c, r, r.wave)
-	r.pure = false
-	return err
+	return spec.Ask(c, r, r.wave)
 }
 
 // make calls Make.
@@ -220,10 +215,7 @@ func (r *Reads) make(c *Ctx, spec *Spec) (rowset.RowSet, error) {
 	if c.large() {
 		return r.makeApart(c, spec)
 	}
-	r.pure = true
-	out, err := spec.Make(c, r)
-	r.pure = false
-	return out, err
+	return spec.Make(c, r)
 }
 
 // makeApart is make for many values. What the other allocates would otherwise be that of both.
@@ -250,12 +242,13 @@ func (c *Ctx) large() bool {
 
 // apart calls fn, which must not wait, where the engine computes.
 func (c *Ctx) apart(fn func() error) (err error) {
-	w, engine, r := c.env.Waiter, c.env.Engine, c.env.Reads
-	if w == nil {
+	w, ok := c.env.Waiter.(taskrun.Computer)
+	if !ok {
 		return taskrun.ErrMustRead
 	}
+	engine := c.env.Engine
 	now := *engine // The loop may change its own.
-	c.env.Engine, r.pure = &now, true
+	c.env.Engine = &now
 	refused := w.Compute(func() {
 		defer func() {
 			if v := recover(); v != nil {
@@ -264,7 +257,7 @@ func (c *Ctx) apart(fn func() error) (err error) {
 		}()
 		err = fn()
 	})
-	c.env.Engine, r.pure = engine, false
+	c.env.Engine = engine
 	if refused != nil {
 		return refused
 	}
@@ -334,10 +327,10 @@ func (r *Reads) look(c *Ctx, a *asked) error {
 		if r.long {
 			n = 1
 		}
-		r.long = false
-		for i, value := range r.recall.Find(r.looked, r.looked+n, a.read.Key) {
-			r.long = r.long || len(value) > longValue
-			switch k := r.looked + i; {
+		longest, k := 0, r.looked
+		for _, value := range r.recall.Find(k, k+n, a.keys) {
+			longest = max(longest, len(value))
+			switch {
 			case value == nil:
 				r.misses = append(r.misses, k)
 			case len(r.misses) > 0:
@@ -348,8 +341,10 @@ func (r *Reads) look(c *Ctx, a *asked) error {
 					return err
 				}
 			}
+			k++
 		}
-		if r.looked += n; len(r.bytes) > heldMax {
+		r.long = longest > longValue
+		if r.looked = k; len(r.bytes) > heldMax {
 			r.to = r.looked
 		}
 		if r.looked < r.to {
@@ -418,7 +413,7 @@ const (
 
 // send asks Redis for the keys of the batch that are neither in memory nor taken, and for those of later nodes.
 func (r *Reads) send(c *Ctx, a *asked) error {
-	redis, first, ahead := c.Redis(a.endpoint), r.answered, r.reads()
+	redis, first, ahead := Redis{waiter: c.env.Waiter, endpoint: a.endpoint}, r.answered, r.reads()
 	b := redis.NewBatch()
 	var err error
 	if ahead {
@@ -480,31 +475,26 @@ func (r *Reads) takeGiven(c *Ctx, a *asked) (there bool, err error) {
 
 // take takes replies to the commands of the batch from number first on, and what is held of the keys before them.
 func (r *Reads) take(a *asked, replies resp.Replies, first int) error {
-	for i, n := 0, replies.Len(); i < n; r.answered = first + i {
-		k, to := r.from+first+i, n
-		if a.keeps {
-			k, to = r.misses[first+i], i+1
-			if err := r.release(a, k); err != nil {
-				return err
-			}
-		}
-		r.memo.dropped = false
-		begin := len(r.memo.Bytes)
-		next, err := a.read.Take(replies, i, to, k)
-		if err != nil {
+	n := replies.Len()
+	if !a.keeps {
+		r.answered, r.memo.Bytes = first+n, r.memo.Bytes[:0]
+		return a.read.Take(replies, 0, n, r.from+first)
+	}
+	for i := range n {
+		k := r.misses[first+i]
+		if err := r.release(a, k); err != nil {
 			return err
 		}
-		if next < to {
-			if err := a.read.Refuse(replies.At(next), k+next-i); err != nil {
-				return err
-			}
-			next++
-		} else if end := len(r.memo.Bytes); a.keeps && !r.memo.dropped && end-begin <= rowcache.ValueMax {
+		begin := len(r.memo.Bytes)
+		r.memo.whole = false
+		if err := a.read.Take(replies, i, i+1, k); err != nil {
+			return err
+		}
+		if end := len(r.memo.Bytes); r.memo.whole && end-begin <= rowcache.ValueMax {
 			r.taken = append(r.taken, valueOf{key: k, end: end})
 			begin = end
 		}
-		r.memo.Bytes = r.memo.Bytes[:begin]
-		i = next
+		r.answered, r.memo.Bytes = first+i+1, r.memo.Bytes[:begin]
 	}
 	return nil
 }
@@ -530,7 +520,7 @@ func (r *Reads) keep(c *Ctx, a *asked) error {
 				return err
 			}
 		}
-		r.recall.Put(r.taken[r.put].key, a.read.Key, valueAt(r.taken, r.memo.Bytes, r.put))
+		r.recall.Put(r.taken[r.put].key, a.keys, valueAt(r.taken, r.memo.Bytes, r.put))
 	}
 	r.forget()
 	return nil
@@ -563,13 +553,13 @@ func (r *Reads) giveTurns(c *Ctx) error {
 	if c.env.Waiter == nil {
 		return taskrun.ErrMustRead
 	}
-	return c.Sleep(time.Nanosecond)
+	return c.env.Waiter.Sleep(time.Nanosecond)
 }
 
 // The room that Reads keep for their next use.
 const (
-	keepKeys  = 8192
-	keepBytes = 64 << 10
+	keepKeys  = 3 * 8192
+	keepBytes = 128 << 10
 )
 
 // clear ends the use of r by a body.
@@ -581,14 +571,16 @@ func (r *Reads) clear() {
 		r.places = r.places[:0:0]
 	}
 	clear(r.asked)
-	r.endAhead()
-	if cap(r.misses) > keepKeys || cap(r.taken) > keepKeys || cap(r.held) > keepKeys || cap(r.bytes) > keepBytes || cap(r.memo.Bytes) > keepBytes {
+	if r.given != nil || r.ahead != nil {
+		r.endAhead()
+	}
+	if cap(r.misses)+cap(r.taken)+cap(r.held) > keepKeys || cap(r.bytes)+cap(r.memo.Bytes) > keepBytes {
 		r.misses, r.taken, r.held, r.bytes, r.memo = nil, nil, nil, nil, Memo{}
 	}
 	r.forget()
 	r.asked = r.asked[:0]
 	r.under, r.wave, r.from, r.to, r.turn = 0, 0, 0, 0, 0
-	r.long, r.rest, r.running, r.pure = false, false, false, false
+	r.long, r.rest, r.running = false, false, false
 }
 
 // read runs a body that asks and makes, or goes on with it. The end of the run clears the reads, also after a panic: see

@@ -25,15 +25,6 @@ func (r Redis) CheckKind(reply resp.Reply, want resp.Kind, command, prefix strin
 	return r.Errorf("%s %s%d: reply is %s, want %s", command, prefix, id, reply.Kind(), want)
 }
 
-// HashField returns the value of a field in a reply of HGETALL, which lists field, value,
-// field, value. The value is a view: see resp.Replies. ok is false if the hash lacks the field.
-func HashField(reply resp.Reply, name string) (value []byte, ok bool) {
-	if v, ok := reply.Field(name); ok {
-		return v.Bytes(), true
-	}
-	return nil, false
-}
-
 // ParseID reads the id at the start of a list entry: an optional minus, then at least
 // one ASCII digit, as many as there are. It ignores the rest. ok is false if the entry does
 // not start so, or its digits do not fit an int64.

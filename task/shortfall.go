@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/resp"
 )
 
 // A Shortfall says what is missing in the result of a body. The zero Shortfall says that the result is whole.
@@ -50,20 +49,6 @@ func (c *Ctx) Partial() bool { return c.Node.OnError == plan.OnErrorPartial && !
 func (c *Ctx) DropRows(n int, why error) {
 	c.lacks().Dropped += n
 	c.note(why)
-}
-
-// DropKey is for a body that gets a reply of the wrong kind for one row, whose key is prefix+id. If Partial permits
-// it, DropKey counts the row as left out and returns nil. Otherwise it returns the error of Redis.CheckKind.
-func (c *Ctx) DropKey(r Redis, reply resp.Reply, want resp.Kind, command, prefix string, id int64) error {
-	if !c.Partial() {
-		return r.CheckKind(reply, want, command, prefix, id)
-	}
-	var why error
-	if c.Shortfall().Err == nil { // Many keys may fail, and each text costs time on the loop.
-		why = r.CheckKind(reply, want, command, prefix, id)
-	}
-	c.DropRows(1, why)
-	return nil
 }
 
 // FailOpen notes that the body goes on without something that failed, and that its result is good nevertheless. If

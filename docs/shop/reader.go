@@ -64,18 +64,19 @@ func (f *fanRead) Ask(b *resp.Batch, from, to int) {
 	}
 }
 
-func (f *fanRead) Take(replies resp.Replies, at, to, k int) (next int, err error) {
-	for ; at < to && replies.At(at).Kind() == resp.Integer; at, k = at+1, k+1 {
-		n := replies.At(at).Int()
-		if f.counts[k] = float64(n); f.memo != nil {
-			f.memo.Bytes = strconv.AppendInt(f.memo.Bytes, n, 10)
+func (f *fanRead) Take(replies resp.Replies, at, to, k int) error {
+	redis := f.c.Redis(f.c.Node.Endpoint)
+	for ; at < to; at, k = at+1, k+1 {
+		reply := replies.At(at)
+		if err := redis.CheckKind(reply, resp.Integer, "LLEN", "fans:", f.c.Inputs[0].ID(k)); err != nil {
+			return err
+		}
+		if f.counts[k] = float64(reply.Int()); f.memo != nil {
+			f.memo.Bytes = strconv.AppendInt(f.memo.Bytes, reply.Int(), 10)
+			f.memo.Keep()
 		}
 	}
-	return at, nil
-}
-
-func (f *fanRead) Refuse(reply resp.Reply, k int) error {
-	return f.c.Redis(f.c.Node.Endpoint).CheckKind(reply, resp.Integer, "LLEN", "fans:", f.c.Inputs[0].ID(k))
+	return nil
 }
 
 func (f *fanRead) Recall(value []byte, k int) (err error) {

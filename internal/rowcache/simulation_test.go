@@ -232,7 +232,7 @@ func (w *world) read() {
 	recall := new(taskrun.Recall)
 	rule := taskrun.RecallRule{Shape: command, Prefix: wanted[0].key[:len("a:")], MaxAge: allowed}
 	require.True(w.t, recall.Open(w.table, w, 0, new(rowcache.Use), &rule))
-	values := recall.Find(0, len(wanted), func(dst []byte, i int) []byte { return append(dst, wanted[i].key...) })
+	values := recall.Find(0, len(wanted), records(wanted))
 	call := new(resp.Call)
 	var missing []*record
 	for i, r := range wanted {
@@ -255,13 +255,17 @@ func (w *world) read() {
 			return
 		}
 		w.ahead = w0(w.rng, 2*time.Millisecond)
-		for i, r := range missing {
-			key := func(dst []byte, _ int) []byte { return append(dst, r.key...) }
-			recall.Put(i, key, fmt.Append(nil, int64(sent), " ", string(c.Replies.At(i).Bytes())))
+		for i := range missing {
+			recall.Put(i, records(missing), fmt.Append(nil, int64(sent), " ", string(c.Replies.At(i).Bytes())))
 		}
 	}
 	require.NoError(w.t, w.client.Do(call))
 }
+
+// records are the keys of a read.
+type records []*record
+
+func (rs records) Key(dst []byte, i int) []byte { return append(dst, rs[i].key...) }
 
 // check compares a value from memory with the promises.
 func (w *world) check(r *record, command, value string, allowed time.Duration) {

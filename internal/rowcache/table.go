@@ -75,7 +75,10 @@ type part struct {
 }
 
 // shapesMax bounds the shapes of a table. Plans have few.
-const shapesMax = 1 << 16
+const (
+	shapesMax   = 1 << 16
+	shapesFirst = 8
+)
 
 // Table keeps values by key and shape. Loop only.
 type Table struct {
@@ -86,6 +89,7 @@ type Table struct {
 	partly   int64    // the latest since of parts
 	prefixes []string // of all keys that were read; plans have few
 	shapes   map[string]Shape
+	first    []string // the texts of the first shapes, found without a hash
 
 	seed   maphash.Seed
 	maxAge time.Duration
@@ -183,9 +187,16 @@ func (t *Table) Follow(prefix string) {
 
 // Shape returns the shape of reads that mean the same, from a text that says what is read. It returns false if there are too many.
 func (t *Table) Shape(text string) (s Shape, ok bool) {
+	for i, known := range t.first {
+		if known == text {
+			return Shape(i + 1), true
+		}
+	}
 	if s, ok = t.shapes[text]; !ok && len(t.shapes) < shapesMax {
 		s, ok = Shape(len(t.shapes)+1), true
-		t.shapes[text] = s
+		if t.shapes[text] = s; s <= shapesFirst {
+			t.first = append(t.first, text)
+		}
 	}
 	return s, ok
 }

@@ -2,7 +2,6 @@ package taskrun
 
 import (
 	"bytes"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -62,20 +61,17 @@ func (a *ReadAhead) Reset() bool {
 type Ahead struct {
 	held  atomic.Int32 // of reads
 	mu    sync.Mutex
-	reads []heldAhead // guarded by mu
-}
-
-// heldAhead is what waits for a node. Guarded by the Ahead's mu.
-type heldAhead struct {
-	node int
-	read *ReadAhead
+	reads map[int]*ReadAhead // by node; guarded by mu
 }
 
 // Put leaves r to a node. It is not the caller's any more.
 func (a *Ahead) Put(node int, r *ReadAhead) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.reads = append(a.reads, heldAhead{node, r})
+	if a.reads == nil {
+		a.reads = make(map[int]*ReadAhead)
+	}
+	a.reads[node] = r
 	a.held.Store(int32(len(a.reads)))
 }
 
@@ -86,12 +82,8 @@ func (a *Ahead) Take(node int) *ReadAhead {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := slices.IndexFunc(a.reads, func(h heldAhead) bool { return h.node == node })
-	if i < 0 {
-		return nil
-	}
-	r := a.reads[i].read
-	a.reads = slices.Delete(a.reads, i, i+1)
+	r := a.reads[node]
+	delete(a.reads, node)
 	a.held.Store(int32(len(a.reads)))
 	return r
 }
@@ -104,6 +96,5 @@ func (a *Ahead) Clear() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.reads)
-	a.reads = a.reads[:0]
 	a.held.Store(0)
 }

@@ -42,6 +42,12 @@ func (r *Recall) Open(t *rowcache.Table, c clock.Clock, now clock.Time, use *row
 	return true
 }
 
+// Keys are those of a read. Only the body uses it.
+type Keys interface {
+	// Key appends the text of key i to dst.
+	Key(dst []byte, i int) []byte
+}
+
 // A RecallRule says which values a node takes from memory. Immutable; any goroutine.
 type RecallRule struct {
 	// Shape says what a read of a key means: reads with equal texts have equal values. "" stands for one that is not kept.
@@ -50,27 +56,28 @@ type RecallRule struct {
 	MaxAge time.Duration // the greatest age that the node accepts; zero: whatever the table keeps
 }
 
-// Find looks for keys from to to-1, rowcache.FindMax at most: key appends key number i to dst. Nil stands for a key that is not
+// Find looks for keys from to to-1, rowcache.FindMax at most. Nil stands for a key that is not
 // there. The values are views that are valid until the next Put, wait or call of Find.
-func (r *Recall) Find(from, to int, key func(dst []byte, i int) []byte) [][]byte {
-	text, ends, now, oldest := r.keys(from, to, key)
-	if hits, old, least := r.table.Find(text, ends, r.found[:len(ends)], r.shape, now, oldest); hits > 0 {
+func (r *Recall) Find(from, to int, keys Keys) [][]byte {
+	now, oldest := r.texts(from, to, keys)
+	found := r.found[:to-from]
+	if hits, old, least := r.table.Find(r.text, r.ends[:to-from], found, r.shape, now, oldest); hits > 0 {
 		r.use.Values += hits
 		r.use.Old += old
 		r.use.Age = max(r.use.Age, now.Sub(least))
 	}
-	return r.found[:len(ends)]
+	return found
 }
 
 // Peek is Find for somebody who takes none of the values now. They do not count as used.
-func (r *Recall) Peek(from, to int, key func(dst []byte, i int) []byte) [][]byte {
-	text, ends, now, oldest := r.keys(from, to, key)
-	r.table.Peek(text, ends, r.found[:len(ends)], r.shape, now, oldest)
-	return r.found[:len(ends)]
+func (r *Recall) Peek(from, to int, keys Keys) [][]byte {
+	now, oldest := r.texts(from, to, keys)
+	r.table.Peek(r.text, r.ends[:to-from], r.found[:to-from], r.shape, now, oldest)
+	return r.found[:to-from]
 }
 
-// keys returns the texts of keys, where each ends, the present instant and that of the oldest value that counts.
-func (r *Recall) keys(from, to int, key func(dst []byte, i int) []byte) (text []byte, ends []int32, now, oldest clock.Time) {
+// texts notes the texts of keys, and where each ends. It returns the present instant and that of the oldest value that counts.
+func (r *Recall) texts(from, to int, keys Keys) (now, oldest clock.Time) {
 	now = r.now
 	if r.now = 0; now == 0 { // Values age while the node works and waits.
 		now = r.clock.Now()
@@ -78,13 +85,13 @@ func (r *Recall) keys(from, to int, key func(dst []byte, i int) []byte) (text []
 	if r.maxAge > 0 {
 		oldest = now.Add(-r.maxAge)
 	}
-	text = r.text[:0]
-	for i := range to - from {
-		text = key(text, from+i)
+	text := r.text[:0]
+	for i := range r.ends[:to-from] {
+		text = keys.Key(text, from+i)
 		r.ends[i] = int32(len(text))
 	}
 	r.text = text
-	return text, r.ends[:to-from], now, oldest
+	return now, oldest
 }
 
 // Sending notes that the node is about to send reads.
@@ -113,7 +120,7 @@ func (r *Recall) Accept(a *ReadAhead) bool {
 }
 
 // Put keeps the value of key number i from a read since Sending.
-func (r *Recall) Put(i int, key func(dst []byte, i int) []byte, value []byte) {
-	r.text = key(r.text[:0], i)
+func (r *Recall) Put(i int, keys Keys, value []byte) {
+	r.text = keys.Key(r.text[:0], i)
 	r.table.Put(r.text, r.shape, value, r.token, r.sent)
 }

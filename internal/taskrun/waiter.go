@@ -39,6 +39,10 @@ type Waiter interface {
 	// Await runs fn on a goroutine of its own and waits until it has returned. It ends early, with ErrCancelled, as a
 	// Sleep does. The error is that of fn, a *task.PanicError, task.ErrGoexit or task.ErrTooManyAwaits.
 	Await(fn func() error) error
+}
+
+// A Computer is the Waiter of a body on a loop. Only that body calls it.
+type Computer interface {
 	// Compute runs fn where it holds up nobody, and waits until fn has ended, whatever happens meanwhile. The error says
 	// that fn did not run, or not to its end.
 	Compute(fn func()) error
@@ -76,9 +80,3 @@ func (NoWaiter) Sleep(time.Duration) error { return ErrMustNotWait }
 
 // Await implements Waiter; it fails.
 func (NoWaiter) Await(func() error) error { return ErrMustNotWait }
-
-// Compute implements Waiter. It runs fn here.
-func (NoWaiter) Compute(fn func()) error {
-	fn()
-	return nil
-}

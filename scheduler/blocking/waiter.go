@@ -141,12 +141,6 @@ func (w *waiter) Sleep(d time.Duration) error {
 	return err
 }
 
-// Compute implements taskrun.Waiter. It runs fn here.
-func (w *waiter) Compute(fn func()) error {
-	fn()
-	return nil
-}
-
 // Await implements taskrun.Waiter.
 func (w *waiter) Await(fn func() error) error {
 	journal, node := w.journal()

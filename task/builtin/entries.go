@@ -130,28 +130,28 @@ func (r *entriesRead) Ask(b *resp.Batch, from, to int) {
 
 // ask appends the command for the entries first to last of a key.
 func (r *entriesRead) ask(b *resp.Batch, key []byte, first, last int) {
+	arguments := 4
 	switch {
-	case r.kind == kindSet:
-		b.Begin(2)
-		b.ArgString("SMEMBERS")
-		b.ArgBytes(key)
-		return
 	case r.within != nil:
 		r.within.ask(b, key, r.reverse, first, last-first+1, r.score != nil)
 		return
-	case r.kind == kindSortedSet && r.score != nil:
-		b.Begin(5)
-	default:
-		b.Begin(4)
+	case r.kind == kindSet:
+		arguments = 2
+	case r.score != nil:
+		arguments = 5
 	}
+	b.Begin(arguments)
 	b.ArgString(r.command())
 	b.ArgBytes(key)
+	if r.kind == kindSet {
+		return
+	}
 	if r.kind == kindList && r.reverse {
 		first, last = -last-1, -first-1 // counted from the end
 	}
 	b.ArgInt(int64(first))
 	b.ArgInt(int64(last))
-	if r.kind == kindSortedSet && r.score != nil {
+	if r.score != nil {
 		b.ArgString("WITHSCORES")
 	}
 }
@@ -171,25 +171,32 @@ func (r *entriesRead) command() string {
 }
 
 // Take implements task.Read.
-func (r *entriesRead) Take(replies resp.Replies, at, to, k int) (next int, err error) {
-	entries := 0
-	for next = at; next < to && replies.At(next).Kind() == resp.Array; next++ {
-		entries += r.entries(replies.At(next))
-	}
-	if err := r.makeRoom(entries, 0); err != nil {
-		return 0, err
-	}
-	for ; at < next; at++ {
-		reply := replies.At(at)
-		if err := r.take(reply, k); err != nil {
-			return 0, err
+func (r *entriesRead) Take(replies resp.Replies, at, to, k int) error {
+	for at < to {
+		next, entries := at, 0
+		for ; next < to && replies.At(next).Kind() == resp.Array; next++ {
+			entries += r.entries(replies.At(next))
 		}
-		if r.long() && reply.Len() < min(listPart, r.end-k*listPart) {
-			return 0, io.EOF
+		if err := r.makeRoom(entries, 0); err != nil {
+			return err
 		}
-		k++
+		for ; at < next; at, k = at+1, k+1 {
+			reply := replies.At(at)
+			if err := r.take(reply, k); err != nil {
+				return err
+			}
+			if r.long() && reply.Len() < min(listPart, r.end-k*listPart) {
+				return io.EOF
+			}
+		}
+		if at < to {
+			if err := r.refuse(replies.At(at), k); err != nil {
+				return err
+			}
+			at, k = at+1, k+1
+		}
 	}
-	return next, nil
+	return nil
 }
 
 // makeRoom makes room for the rows of so many entries, of the first of more keys.
@@ -206,15 +213,23 @@ func (r *entriesRead) makeRoom(entries, more int) error {
 
 // take takes the entries of a reply about key k.
 func (r *entriesRead) take(reply resp.Reply, k int) error {
+	if r.memo != nil {
+		return r.takeToKeep(reply, k)
+	}
+	r.gather(reply)
+	r.nameUnread(k)
+	return r.number()
+}
+
+// takeToKeep is take for a key whose entries are kept.
+func (r *entriesRead) takeToKeep(reply resp.Reply, k int) error {
 	sum, unscored, ids, scores := r.unread, r.unscored, len(r.ids.last), len(r.scores.last)
 	r.unread, r.unscored = unreadIDs{}, 0
 	r.gather(reply)
 	if err := r.number(); err != nil {
 		return err
 	}
-	if r.memo != nil {
-		r.keep(r.entries(reply), r.ids.last[ids:], r.scores.last[scores:])
-	}
+	r.keep(r.entries(reply), r.ids.last[ids:], r.scores.last[scores:])
 	sum.join(r.unread)
 	r.unread, r.unscored = sum, unscored+r.unscored
 	r.nameUnread(k)
@@ -228,10 +243,9 @@ func (r *entriesRead) nameUnread(k int) {
 	}
 }
 
-// keep writes the entries of a key to the memo, of which so many count as rows. It refuses those that were cut.
+// keep writes the entries of a key to the memo, of which so many count as rows, unless they were cut.
 func (r *entriesRead) keep(rows int, ids []int64, scores []float64) {
 	if r.end < r.limit {
-		r.memo.Drop()
 		return
 	}
 	dst, n := r.memo.Bytes, uint64(len(ids))*2
@@ -255,6 +269,7 @@ func (r *entriesRead) keep(rows int, ids []int64, scores []float64) {
 		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(score))
 	}
 	r.memo.Bytes = dst
+	r.memo.Keep()
 }
 
 // Recall implements task.Read.
@@ -291,11 +306,11 @@ func (r *entriesRead) Recall(value []byte, k int) error {
 	return r.number()
 }
 
-// Refuse implements task.Read. It leaves out the rows of the key, or returns the error.
-func (r *entriesRead) Refuse(reply resp.Reply, k int) error {
+// refuse takes a reply of the wrong kind. It leaves out the rows of the key, or returns the error.
+func (r *entriesRead) refuse(reply resp.Reply, k int) error {
 	var err error
 	if !r.c.Partial() || r.c.Shortfall().Err == nil { // Many keys may fail, and each text costs time on the loop.
-		err = wrongReply(r.c.Redis(r.c.Node.Endpoint), r.command(), r.Key(nil, k), reply, resp.Array, 0)
+		err = wrongReply(r.c, r.command(), r.Key(nil, k), reply, resp.Array, 0)
 	}
 	if !r.c.Partial() {
 		return err

@@ -233,7 +233,6 @@ func (e *excludeNode) rowsToAsk(c *task.Ctx, in rowset.RowSet) []int32 {
 type membership struct {
 	*excludeNode
 	memberReads
-	c      *task.Ctx
 	in     rowset.RowSet // without the rows of the list
 	asked  []int32       // the positions of rows that may be members
 	oldest float64       // the least score that excludes
@@ -249,7 +248,7 @@ func (m *membership) begin(key string) {
 		m.oldest = now - m.maxAge
 	}
 	m.asked = m.rowsToAsk(m.c, m.in)
-	m.memberReads = memberReads{redis: m.c.Redis(m.c.Node.Endpoint), command: "SMISMEMBER", key: key, each: memberCommandMax, members: len(m.asked)}
+	m.memberReads = memberReads{c: m.c, command: "SMISMEMBER", key: key, each: memberCommandMax, members: len(m.asked)}
 	if m.sorted {
 		m.command = "ZMSCORE"
 	}
@@ -277,11 +276,11 @@ func (m *membership) Ask(b *resp.Batch, from, to int) {
 }
 
 // Take implements task.Read. It clears the bits of the rows that an answer calls members.
-func (m *membership) Take(replies resp.Replies, at, to, k int) (next int, err error) {
+func (m *membership) Take(replies resp.Replies, at, to, k int) error {
 	for ; at < to; at++ {
 		first, last := m.of(k)
 		if err := m.fault(replies.At(at), last-first); err != nil {
-			return 0, err
+			return err
 		}
 		for answer := range replies.At(at).All() {
 			if m.excludes(answer) {
@@ -291,7 +290,7 @@ func (m *membership) Take(replies resp.Replies, at, to, k int) (next int, err er
 		}
 		k++
 	}
-	return at, nil
+	return nil
 }
 
 // Failed implements task.FallibleRead.

@@ -250,7 +250,7 @@ func askLookup(c *task.Ctx, r *task.Reads, _ int) error {
 	if l.kind.asks > 0 {
 		m := task.NewRead[memberRead](r)
 		*m = memberRead{d: d, memberReads: memberReads{
-			redis: d.redis, command: l.kind.command, key: d.key.Prefix, each: l.kind.asks, members: len(d.ids.values),
+			c: c, command: l.kind.command, key: d.key.Prefix, each: l.kind.asks, members: len(d.ids.values),
 		}}
 		r.Add(c, c.Node.Endpoint, nil, m)
 		return nil
@@ -282,7 +282,7 @@ func (l *preparedLookup) decoder(c *task.Ctx, r *task.Reads) (*lookupDecoder, er
 		return nil, err
 	}
 	d := task.NewRead[lookupDecoder](r)
-	*d = lookupDecoder{preparedLookup: l, c: c, redis: c.Redis(c.Node.Endpoint), command: l.command}
+	*d = lookupDecoder{preparedLookup: l, c: c, command: l.command}
 	if head, ok := tasks.Head(r).(*lookupDecoder); ok && slices.Equal(head.row, l.row) {
 		d.ids = head.ids // They fill in the same.
 	} else {

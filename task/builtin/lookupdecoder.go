@@ -16,7 +16,6 @@ import (
 type lookupDecoder struct {
 	*preparedLookup
 	c       *task.Ctx
-	redis   task.Redis
 	key     task.RedisKey
 	command *resp.Template
 	columns []rowset.Builder // in the order of keys; one value per id that was read
@@ -90,24 +89,16 @@ func (d *lookupDecoder) Ask(b *resp.Batch, from, to int) {
 }
 
 // Take implements task.Read.
-func (d *lookupDecoder) Take(replies resp.Replies, at, to, k int) (next int, err error) {
+func (d *lookupDecoder) Take(replies resp.Replies, at, to, k int) error {
 	if d.columns == nil {
 		d.begin()
 	}
-	for ; at < to; at++ {
-		if ok, err := d.take(replies.At(at), d.ids.values[k]); err != nil {
-			return 0, err
-		} else if !ok {
-			break
+	for ; at < to; at, k = at+1, k+1 {
+		if err := d.take(replies.At(at), d.ids.values[k]); err != nil {
+			return err
 		}
-		k++
 	}
-	return at, nil
-}
-
-// Refuse implements task.Read.
-func (d *lookupDecoder) Refuse(reply resp.Reply, k int) error {
-	return d.dropKey(reply, d.ids.values[k])
+	return nil
 }
 
 // Recall implements task.Read. A value has a state for each column, and the cells of those that are there. With max_age it
@@ -156,7 +147,6 @@ func (d *lookupDecoder) end() ([]rowset.Column, error) {
 
 // tooOld takes the row of an id whose timestamp is too old, or malformed.
 func (d *lookupDecoder) tooOld(id int64) error {
-	d.memo.Drop()
 	why := "is too old"
 	if d.missing == missingFail && d.stamps > 0 { // The first row that lacks something fails the node.
 		why = "is too old: its timestamp " + task.Quote(d.stamp) + " is none, or lies more than a day ahead"
@@ -170,25 +160,25 @@ func (d *lookupDecoder) tooOld(id int64) error {
 	return nil
 }
 
-// take takes the reply for one id. False means that it is of the wrong kind.
-func (d *lookupDecoder) take(reply resp.Reply, id int64) (ok bool, err error) {
+// take takes the reply for one id.
+func (d *lookupDecoder) take(reply resp.Reply, id int64) (err error) {
 	kind, want := reply.Kind(), d.kind.reply
 	switch {
 	case d.hash && kind == want && reply.Len() == len(d.columns):
 		if d.maxAge > 0 && !d.fresh(textOf(reply.At(d.ageAt))) {
-			return true, d.tooOld(id)
+			return d.tooOld(id)
 		}
 		i := 0
 		for value := range reply.All() {
 			if err := d.value(i, value, id); err != nil {
-				return true, err
+				return err
 			}
 			i++
 		}
 	case d.hash || kind != want && (kind != resp.Null || want != resp.Bulk):
-		return false, nil
+		return d.refuse(reply, id)
 	case d.paths != nil:
-		return true, d.takeDocument(reply, id)
+		return d.takeDocument(reply, id)
 	case want == resp.Array: // all fields of a hash
 		if field, ok := reply.Field(d.keys[0].Field); !ok {
 			err = d.absent(0, id)
@@ -201,7 +191,8 @@ func (d *lookupDecoder) take(reply resp.Reply, id int64) (ok bool, err error) {
 		err = d.value(0, reply, id)
 	}
 	d.rows++
-	return true, err
+	d.memo.Keep()
+	return err
 }
 
 // takeDocument takes the JSON document of one id.
@@ -245,6 +236,7 @@ func (d *lookupDecoder) takeDocument(reply resp.Reply, id int64) error {
 		}
 	}
 	d.rows++
+	d.memo.Keep()
 	return nil
 }
 
@@ -412,12 +404,12 @@ func (d *lookupDecoder) noKey() error {
 	return nil
 }
 
-// dropKey leaves out the rows of an id whose reply is of another kind than the command's, or returns the error.
-func (d *lookupDecoder) dropKey(reply resp.Reply, id int64) error {
+// refuse leaves out the rows of an id whose reply is of another kind than the command's, or returns the error.
+func (d *lookupDecoder) refuse(reply resp.Reply, id int64) error {
 	if d.c.Partial() && d.failed != nil { // Nobody asks for the error.
 		return d.drop(nil)
 	}
-	return d.drop(wrongReply(d.redis, d.kind.command, d.key.Append(nil, id), reply, d.kind.reply, d.width()))
+	return d.drop(wrongReply(d.c, d.kind.command, d.key.Append(nil, id), reply, d.kind.reply, d.width()))
 }
 
 // drop leaves out the rows of an id because of this error, or returns it.

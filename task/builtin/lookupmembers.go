@@ -25,7 +25,7 @@ func (m *memberRead) Ask(b *resp.Batch, from, to int) {
 }
 
 // Take implements task.Read.
-func (m *memberRead) Take(replies resp.Replies, at, to, k int) (next int, err error) {
+func (m *memberRead) Take(replies resp.Replies, at, to, k int) error {
 	if m.d.columns == nil {
 		m.d.begin()
 	}
@@ -33,11 +33,11 @@ func (m *memberRead) Take(replies resp.Replies, at, to, k int) (next int, err er
 		first, last := m.of(k)
 		reply := replies.At(at)
 		if err := m.d.takeAnswers(m.d.ids.values[first:last], reply, m.fault(reply, last-first)); err != nil {
-			return 0, err
+			return err
 		}
 		k++
 	}
-	return at, nil
+	return nil
 }
 
 // hasNoBit reports whether no string has a bit for an id.

@@ -18,7 +18,7 @@ const answerBytes = 16
 // memberReads asks one collection for many members: a key of the read stands for those of one command. No value of a
 // member is kept, since a change of the collection does not say whose value has changed. Only its body uses it.
 type memberReads struct {
-	redis        task.Redis
+	c            *task.Ctx
 	command, key string
 	each         int // how many members one command asks for at most: memberCommandMax, or 1 if its reply is not an array
 	members      int
@@ -43,9 +43,6 @@ func (m *memberReads) Key(dst []byte, _ int) []byte { return append(dst, m.key..
 // of returns which members a command asks for.
 func (m *memberReads) of(k int) (from, to int) { return k * m.each, min(m.members, (k+1)*m.each) }
 
-// Refuse implements task.Read. No reply comes here: see fault.
-func (m *memberReads) Refuse(resp.Reply, int) error { return nil }
-
 // Recall implements task.Read.
 func (m *memberReads) Recall([]byte, int) error { return nil }
 
@@ -68,5 +65,5 @@ func (m *memberReads) fault(reply resp.Reply, n int) error {
 	if reply.Kind() == want && (elements == 0 || reply.Len() == n) {
 		return nil
 	}
-	return wrongReply(m.redis, m.command, []byte(m.key), reply, want, elements)
+	return wrongReply(m.c, m.command, []byte(m.key), reply, want, elements)
 }

@@ -51,8 +51,8 @@ const (
 
 // wrongReply returns the error for a reply about a key that is of another kind than it should be, or has another number of
 // elements; zero: any.
-func wrongReply(redis task.Redis, command string, key []byte, reply resp.Reply, want resp.Kind, elements int) error {
-	about := command + " " + errtext.Text(string(key))
+func wrongReply(c *task.Ctx, command string, key []byte, reply resp.Reply, want resp.Kind, elements int) error {
+	redis, about := c.Redis(c.Node.Endpoint), command+" "+errtext.Text(string(key))
 	switch err := reply.Err(); {
 	case err != nil:
 		return redis.Errorf("%s: %w", about, err)

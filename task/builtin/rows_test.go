@@ -90,11 +90,6 @@ func (r *fakeRedis) Sleep(time.Duration) error { return nil }
 
 func (r *fakeRedis) Await(fn func() error) error { return fn() }
 
-func (r *fakeRedis) Compute(fn func()) error {
-	fn()
-	return nil
-}
-
 // listsOf answers as resptest.Followers does, from lists with that many entries.
 func listsOf(entries int) resptest.Answer {
 	return func(args []string) []byte {

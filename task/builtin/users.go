@@ -16,7 +16,8 @@ const countryName = "country"
 
 // preparedUsers is what a node reads from lists and users. Immutable once built; any goroutine.
 type preparedUsers struct {
-	country preparedLookup // of the hash of a user
+	key     task.RedisKey  // of a user
+	country preparedLookup // of its hash
 	lists   preparedLists  // of follow and recommendation
 }
 
@@ -32,7 +33,7 @@ func prepareUsers(n *plan.Node, reg *registry.Registry) (*preparedUsers, error) 
 	case !key.Nullable:
 		return nil, fmt.Errorf(need, countryName, "its key is not nullable")
 	}
-	return &preparedUsers{country: preparedLookup{
+	return &preparedUsers{key: tasks.RowKey(userPrefix), country: preparedLookup{
 		keys: []*registry.Key{key}, kind: &userKind, missing: missingNull, command: userKind.keyCommand(userPrefix, "", nil),
 		recall: recallRule(n, userKind.shape([]*registry.Key{key}), userPrefix),
 	}}, nil
@@ -93,8 +94,10 @@ func fanOut(op, prefix, doc string) task.Spec {
 // field, has a null. One that Redis refuses fails the node, or is left out and counted if the node may be partial.
 func (p *preparedUsers) ask(c *task.Ctx, r *task.Reads, ids []int64, texts *rowset.IDTexts) {
 	d := task.NewRead[lookupDecoder](r)
-	d.preparedLookup, d.c, d.redis, d.command = &p.country, c, c.Redis(c.Node.Endpoint), p.country.command
-	d.key, d.ids.values = tasks.RowKey(userPrefix).OfTexts(texts), ids // As they come: each row reads its user.
+	d.preparedLookup, d.c, d.command = &p.country, c, p.country.command
+	if d.key, d.ids.values = p.key, ids; texts != nil { // As they come: each row reads its user.
+		d.key = d.key.OfTexts(texts)
+	}
 	d.memo = r.Add(c, c.Node.Endpoint, &p.country.recall, d)
 }
 

@@ -3,11 +3,13 @@ package cache_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -27,6 +29,7 @@ import (
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
+	"github.com/rankd/rankd/resp/cluster"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
@@ -35,11 +38,7 @@ import (
 
 // cacheData fills a Redis with what random plans read. There are values of each kind, malformed
 // values and keys of wrong kinds. Some keys are missing.
-func cacheData(t *testing.T, addr string, rng *rand.Rand) {
-	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
-	defer client.Close()
-	var b resp.Batch
-	b.Cmd("FLUSHALL")
+func cacheData(rng *rand.Rand, do func(args ...string)) {
 	one := func(of ...string) string { return of[rng.IntN(len(of))] }
 	id := func() string { return one("x", "12y", "") + strconv.Itoa(rng.IntN(40)) }
 	for n := range 40 {
@@ -47,7 +46,7 @@ func cacheData(t *testing.T, addr string, rng *rand.Rand) {
 		switch rng.IntN(8) {
 		case 0:
 		case 1:
-			b.Cmd("SET", "item:"+key, "no hash")
+			do("SET", "item:"+key, "no hash")
 		default:
 			hash := []string{"HSET", "item:" + key}
 			for _, field := range [][]string{{"ti", "rain", "", "snow " + key}, {"likes", "12", "many", key}, {"quality", "0.5", "nan", "1e3"},
@@ -57,41 +56,35 @@ func cacheData(t *testing.T, addr string, rng *rand.Rand) {
 				}
 			}
 			if len(hash) > 2 {
-				b.Cmd(hash...)
+				do(hash...)
 			}
 		}
 		for _, prefix := range []string{"follow:", "media:", "sim:", "inbox:", "recommendation:"} {
 			switch entries := rng.IntN(7); {
 			case entries == 0 && rng.IntN(3) == 0:
-				b.Cmd("SET", prefix+key, "no list")
+				do("SET", prefix+key, "no list")
 			case entries > 0:
 				list := []string{"RPUSH", prefix + key}
 				for range entries {
 					list = append(list, id())
 				}
-				b.Cmd(list...)
+				do(list...)
 			}
 		}
 		for range rng.IntN(6) {
-			b.Cmd("SADD", "set:"+key, id())
-			b.Cmd("ZADD", "sorted:"+key, one("1", "2.5", "inf", "-3"), id())
+			do("SADD", "set:"+key, id())
+			do("ZADD", "sorted:"+key, one("1", "2.5", "inf", "-3"), id())
 		}
 		switch rng.IntN(6) {
 		case 0:
-			b.Cmd("SET", "user:"+key, "no hash")
+			do("SET", "user:"+key, "no hash")
 		case 1, 2, 3, 4:
-			b.Cmd("HSET", "user:"+key, one("country", "name"), one("", "DE", "FR"))
+			do("HSET", "user:"+key, one("country", "name"), one("", "DE", "FR"))
 		}
 		if rng.IntN(3) > 0 {
-			b.Cmd("SET", "author:"+key+":n", one("7", "seven", key))
+			do("SET", "author:"+key+":n", one("7", "seven", key))
 		}
 	}
-	require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error {
-		for i, r := range replies.All() {
-			require.NoError(t, r.Err(), i)
-		}
-		return nil
-	}))
 }
 
 // cachePlan returns a random plan of the nodes that keep what they read.
@@ -178,21 +171,69 @@ func cachePlan(rng *rand.Rand, name string) string {
 	return string(document)
 }
 
+var cacheSeeds = flag.Uint64("seeds", 1, "number of worlds of random data and plans with and without a cache")
+
 // On data that does not change, random plans have the same answers, errors and counts with a
-// cache and without.
+// cache and without, also on a cluster whose slots move meanwhile.
 func TestAnswersFromMemoryAreTheSame(t *testing.T) {
+	one := func(t *testing.T, addr string) {
+		client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: addr})
+		defer client.Close()
+		compareWithCache(t, addr, enginetest.CacheForAnHour, func(args ...string) {
+			var b resp.Batch
+			b.Cmd(args...)
+			require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error { return replies.At(0).Err() }))
+		}, nil)
+	}
 	t.Run("embedded", func(t *testing.T) {
 		redis, err := rankdtest.StartRedis()
 		require.NoError(t, err)
 		t.Cleanup(redis.Close)
-		compareWithCache(t, redis.Addr())
+		one(t, redis.Addr())
 	})
-	t.Run("redis-server", func(t *testing.T) { compareWithCache(t, testworld.StartRedis(t).Addr) })
+	t.Run("redis-server", func(t *testing.T) { one(t, testworld.StartRedis(t).Addr) })
+	for _, mode := range enginetest.TrackedModes {
+		t.Run("cluster/"+mode, func(t *testing.T) {
+			c := testworld.StartRedisCluster(t, 3)
+			writer := newClusterWriter(t, c)
+			var slots []int
+			owners := map[int]int{} // of slots that have moved
+			policy := "cache = \"" + mode + "\"\ncache_require = true\n"
+			compareWithCache(t, c.Addr(), policy, func(args ...string) {
+				if args[0] == "FLUSHALL" {
+					for node := range c.Nodes {
+						c.Do(t, node, "FLUSHALL")
+					}
+					return
+				}
+				require.NoError(t, writer.do(args...))
+				slots = append(slots, cluster.Slot([]byte(args[1])))
+			}, func(rng *rand.Rand) {
+				slot := slots[rng.IntN(len(slots))]
+				from, moved := owners[slot]
+				if !moved {
+					from = c.Owner(slot)
+				}
+				owners[slot] = (from + 1 + rng.IntN(2)) % 3
+				c.Agree(t)
+				c.Move(t, slot, from, owners[slot])
+			})
+		})
+	}
 }
 
-func compareWithCache(t *testing.T, addr string) {
-	rng := rand.New(rand.NewPCG(24, 4))
-	cacheData(t, addr, rng)
+// compareWithCache compares answers with a cache of that policy to those without. Meanwhile move is called, unless it is nil.
+func compareWithCache(t *testing.T, addr, policy string, do func(args ...string), move func(*rand.Rand)) {
+	for seed := range *cacheSeeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			do("FLUSHALL")
+			compareWorldWithCache(t, addr, policy, rand.New(rand.NewPCG(24, 4+seed)), do, move)
+		})
+	}
+}
+
+func compareWorldWithCache(t *testing.T, addr, policy string, rng *rand.Rand, do func(args ...string), move func(*rand.Rand)) {
+	cacheData(rng, do)
 	folder, names := fstest.MapFS{}, []string{}
 	for i := range 150 {
 		name := fmt.Sprintf("random%d", i)
@@ -200,7 +241,20 @@ func compareWithCache(t *testing.T, addr string) {
 		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(cachePlan(rng, name))}
 	}
 	plain := enginetest.Open(t, rankd.Options{Redis: addr, Registry: enginetest.CacheTables(""), Plans: folder})
-	cached := enginetest.Open(t, rankd.Options{Redis: addr, Registry: enginetest.CacheTables(enginetest.CacheForAnHour), Plans: folder})
+	cached := enginetest.Open(t, rankd.Options{Redis: addr, Registry: enginetest.CacheTables(policy), Plans: folder})
+	require.Eventually(t, func() bool { return cached.Ready() == nil }, 10*time.Second, time.Millisecond)
+	var moves sync.WaitGroup
+	var over atomic.Bool
+	if move != nil {
+		rng := rand.New(rand.NewPCG(rng.Uint64(), 0))
+		moves.Go(func() {
+			for !over.Load() && !t.Failed() {
+				move(rng)
+			}
+		})
+	}
+	defer moves.Wait()
+	defer over.Store(true)
 	failed := 0
 	for range 2000 {
 		req := rankd.Request{Plan: names[rng.IntN(len(names))], UserID: int64(rng.IntN(12))}
@@ -219,7 +273,10 @@ func compareWithCache(t *testing.T, addr string) {
 	require.Greater(t, failed, 20)
 	require.Less(t, failed, 1500)
 	assert.Equal(t, plain.Metrics().Values, cached.Metrics().Values)
-	assert.Less(t, cached.Metrics().Redis[0].Commands, plain.Metrics().Redis[0].Commands/2)
+	assert.Positive(t, cached.Metrics().Caches[0].Hits)
+	if move == nil {
+		assert.Less(t, cached.Metrics().Redis[0].Commands, plain.Metrics().Redis[0].Commands/2)
+	}
 }
 
 // Traces, explanations and completeness say what came from memory, and how old it was.
@@ -560,19 +617,20 @@ func (s *stock) Ask(b *resp.Batch, from, to int) {
 	}
 }
 
-func (s *stock) Take(replies resp.Replies, at, to, _ int) (int, error) {
-	for ; at < to && replies.At(at).Kind() == resp.Bulk; at++ {
-		n, _ := rowset.ParseInt(replies.At(at).Bytes())
+func (s *stock) Take(replies resp.Replies, at, to, k int) error {
+	for ; at < to; at, k = at+1, k+1 {
+		reply := replies.At(at)
+		if err := s.c.Redis(s.c.Node.Endpoint).CheckKind(reply, resp.Bulk, "GET", "stock:", s.in.ID(k)); err != nil {
+			return err
+		}
+		n, _ := rowset.ParseInt(reply.Bytes())
 		s.values = append(s.values, float64(n))
 		if s.memo != nil {
 			s.memo.Bytes = append(s.memo.Bytes, byte(n))
+			s.memo.Keep()
 		}
 	}
-	return at, nil
-}
-
-func (s *stock) Refuse(reply resp.Reply, k int) error {
-	return s.c.Redis(s.c.Node.Endpoint).CheckKind(reply, resp.Bulk, "GET", "stock:", s.in.ID(k))
+	return nil
 }
 
 // A task of a program's own that says what it asks is kept in memory as a built-in one is.
