@@ -51,13 +51,13 @@ func (r *Reactor) accept(opts transport.AcceptOptions, accept func(transport.Acc
 }
 
 // Finish implements transport.Accepted.
-func (c *conn) Finish() { c.finishWith(false) }
+func (c *conn) Finish() { c.finishWith(finishes) }
 
 // FinishWriting implements transport.Accepted.
-func (c *conn) FinishWriting() { c.finishWith(true) }
+func (c *conn) FinishWriting() { c.finishWith(finishesWriting) }
 
-func (c *conn) finishWith(reads bool) {
-	c.direct.finishing, c.direct.reads = true, reads
+func (c *conn) finishWith(how finish) {
+	c.direct.finish = how
 	if len(c.out) == 0 {
 		c.written()
 	}
@@ -66,7 +66,7 @@ func (c *conn) finishWith(reads bool) {
 // written is called when a finishing connection has sent all bytes.
 func (c *conn) written() {
 	d := c.direct
-	if !d.reads || d.own && !d.paused || d.fd < 0 {
+	if d.finish == finishes || d.polling == halfClosed || d.polling == unpolled {
 		c.end(transport.ErrClosed)
 		return
 	}

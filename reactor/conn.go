@@ -63,7 +63,7 @@ func newConn(r *Reactor, addr string, opts transport.DialOptions, h transport.Ha
 
 // Write implements transport.Conn.
 func (c *conn) Write(p []byte) error {
-	if c.state == ended || c.direct != nil && c.direct.finishing {
+	if c.state == ended || c.direct != nil && c.direct.finish != stays {
 		return transport.ErrClosed
 	}
 	if len(p) > c.unsentMax-c.Unsent() {
@@ -209,7 +209,7 @@ func (c *conn) closed(gc gnet.Conn, err error) {
 	}
 	c.gc = nil
 	if c.direct != nil {
-		c.direct.fd = -1 // gnet closes it
+		c.direct.fd, c.direct.polling = -1, unpolled // gnet closes it
 	}
 	switch {
 	case err == nil:

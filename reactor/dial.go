@@ -99,7 +99,7 @@ func (r *Reactor) report(ctx context.Context, c *conn, err error) {
 
 // opened takes the connection over from gnet, unless the attempt was given up.
 func (c *conn) opened(gc gnet.Conn) gnet.Action {
-	if c.state == open && c.direct != nil && c.direct.joining {
+	if c.state == open && c.direct != nil && c.direct.polling == joining {
 		c.gc = gc
 		c.rejoined()
 		return gnet.None
@@ -110,7 +110,7 @@ func (c *conn) opened(gc gnet.Conn) gnet.Action {
 	c.gc = gc
 	c.state = open
 	if c.direct != nil {
-		c.direct.fd = gc.Fd()
+		c.direct.fd, c.direct.polling = gc.Fd(), polled
 	}
 	c.stopDial()
 	c.markDirty()
@@ -120,7 +120,7 @@ func (c *conn) opened(gc gnet.Conn) gnet.Action {
 
 // dialed is called when the attempt to connect has ended.
 func (c *conn) dialed(err error) {
-	if err != nil && c.direct != nil && c.direct.joining {
+	if err != nil && c.direct != nil && c.direct.polling == joining {
 		c.end(err)
 		return
 	}

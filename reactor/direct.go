@@ -24,22 +24,53 @@ const (
 // as much as a request.
 const directFlushBytes = 64 << 10
 
+// A polling says who polls an accepted connection, and so whose its descriptor is: gnet's, or a copy of ours. gnet cannot
+// stop reading, so a connection that is to stop leaves gnet, and comes back.
+//
+//	unpolled ─▶ polled            gnet has opened it (opened)
+//	polled ─▶ pausing ─▶ paused   the handler has left too much (control, pause)
+//	paused ─▶ reading ─▶ paused   half of that is left, and more has come (control, readOn)
+//	reading ─▶ joining ─▶ polled  nothing more has come (rejoin, rejoined)
+//	polled, pausing ─▶ halfClosed the peer has stopped sending, and the handler goes on writing (halfClose)
+//	reading ─▶ halfClosed         the same (readOn)
+//
+// From each the connection may end.
+type polling uint8
+
+const (
+	unpolled   polling = iota // gnet has not opened it yet, or has closed it
+	polled                    // gnet polls it
+	pausing                   // gnet does; pause's call is on its way
+	paused                    // nobody does, so that the kernel makes the peer stop
+	reading                   // nobody does; readOn's call is on its way
+	joining                   // nobody does; gnet is taking it back
+	halfClosed                // nobody does: nothing more will come
+)
+
+// owns reports whether the descriptor is a copy of gnet's.
+func (p polling) owns() bool { return p >= paused }
+
+// A finish says how a connection ends once all bytes have gone.
+type finish uint8
+
+const (
+	stays           finish = iota // it does not
+	finishes                      // it closes
+	finishesWriting               // it goes on reading: see FinishWriting
+)
+
 // A direct is how an accepted connection writes: to the socket itself. gnet would keep the bytes that a full
 // socket does not take, and lose them when the peer stops sending. Loop only.
 type direct struct {
-	handler   transport.AcceptedHandler
-	fd        int  // -1: none
-	own       bool // a copy of gnet's descriptor, which gnet has closed; the peer has stopped sending, or paused is set
-	finishing bool // the connection closes once all bytes are gone
-	reads     bool // it then goes on reading: see FinishWriting
-	paused    bool // fd is a copy of gnet's descriptor: the handler has left too much, and gnet cannot stop reading
-	looking   bool // pause's or readOn's call is on its way
-	joining   bool // gnet is taking the connection back
-	blocked   bool // the socket is full; the timer tries again
-	resuming  bool // Resume's call is on its way
-	awaited   bool // OnDrain is due
-	retry     *loop.Timer
-	pause     time.Duration // before the next try
+	handler  transport.AcceptedHandler
+	fd       int // -1: unpolled
+	polling  polling
+	finish   finish
+	blocked  bool // the socket is full; the timer tries again
+	resuming bool // Resume's call is on its way
+	awaited  bool // OnDrain is due
+	retry    *loop.Timer
+	pause    time.Duration // before the next try
 }
 
 func newDirect(c *conn) *direct {
@@ -82,7 +113,7 @@ func (c *conn) writeDirect() {
 	d.blocked = false
 	switch {
 	case c.state == ended:
-	case d.finishing:
+	case d.finish != stays:
 		c.written()
 	case d.awaited:
 		c.drained()
@@ -111,12 +142,12 @@ func (c *conn) tryLater() {
 // again also checks whether the peer has gone for good: an answer to a closed socket brings a reset.
 func (c *conn) again() {
 	d := c.direct
-	if d.own && hungUp(d.fd) {
+	if d.polling.owns() && hungUp(d.fd) {
 		c.end(os.NewSyscallError("poll", unix.ECONNRESET))
 		return
 	}
 	c.writeDirect()
-	if d.own && !d.retry.Active() {
+	if d.polling.owns() && !d.retry.Active() {
 		c.tryLater()
 	}
 }
@@ -139,7 +170,7 @@ func (c *conn) halfClose(gc gnet.Conn) (stays bool) {
 	if err != nil {
 		return false
 	}
-	d.fd, d.own = fd, true
+	d.fd, d.polling = fd, halfClosed
 	if !d.handler.OnEOF() {
 		return false
 	}
@@ -151,10 +182,10 @@ func (c *conn) halfClose(gc gnet.Conn) (stays bool) {
 // release gives the descriptor back.
 func (d *direct) release() {
 	d.retry.Close(nil)
-	if d.own {
+	if d.polling.owns() {
 		_ = unix.Close(d.fd)
 	}
-	d.fd, d.own, d.paused = -1, false, false
+	d.fd, d.polling = -1, unpolled
 }
 
 // socketError returns the error that the kernel keeps for a socket that hangs up, or io.EOF.

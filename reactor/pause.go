@@ -20,12 +20,11 @@ const readIntoBytes = 64 << 10
 func (c *conn) control() {
 	d := c.direct
 	switch {
-	case d.looking || d.joining || d.own && !d.paused:
-	case !d.paused && len(c.in) > c.unreadMax:
-		d.looking = true
+	case d.polling == polled && len(c.in) > c.unreadMax:
+		d.polling = pausing
 		c.later(c.pause) // gnet must not lose the connection inside a callback for it.
-	case d.paused && len(c.in) <= c.unreadMax/2:
-		d.looking = true
+	case d.polling == paused && len(c.in) <= c.unreadMax/2:
+		d.polling = reading
 		c.later(c.readOn)
 	}
 }
@@ -34,8 +33,7 @@ func (c *conn) control() {
 // descriptor. The kernel then makes the peer stop.
 func (c *conn) pause() {
 	d := c.direct
-	d.looking = false
-	if c.gc == nil || d.own {
+	if d.polling != pausing {
 		return
 	}
 	fd, err := c.gc.Dup()
@@ -45,7 +43,7 @@ func (c *conn) pause() {
 	}
 	gc := c.gc
 	c.gc = nil
-	d.fd, d.own, d.paused = fd, true, true
+	d.fd, d.polling = fd, paused
 	_ = c.reactor.poller.Close(gc)
 	c.tryLater() // Nothing else notices a peer that has gone.
 	c.control()
@@ -54,10 +52,7 @@ func (c *conn) pause() {
 // readOn reads what has come meanwhile. Once nothing is left gnet gets the connection back.
 func (c *conn) readOn() {
 	d := c.direct
-	d.looking = false
-	if !d.paused {
-		return
-	}
+	d.polling = paused
 	if c.reactor.readInto == nil {
 		c.reactor.readInto = make([]byte, readIntoBytes)
 	}
@@ -71,7 +66,7 @@ func (c *conn) readOn() {
 	case err != nil:
 		c.end(os.NewSyscallError("read", err))
 	default:
-		d.paused = false
+		d.polling = halfClosed
 		if !d.handler.OnEOF() {
 			c.end(io.EOF)
 		}
@@ -92,7 +87,7 @@ func (c *conn) rejoin() {
 		c.end(err)
 		return
 	}
-	c.direct.joining = true
+	c.direct.polling = joining
 	c.reactor.dialing++
 	go func() { _ = c.reactor.enroll(context.Background(), nc, c) }()
 }
@@ -101,6 +96,6 @@ func (c *conn) rejoin() {
 func (c *conn) rejoined() {
 	d := c.direct
 	_ = unix.Close(d.fd)
-	d.fd, d.own, d.paused, d.joining = c.gc.Fd(), false, false, false
+	d.fd, d.polling = c.gc.Fd(), polled
 	c.control()
 }
