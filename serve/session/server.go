@@ -163,7 +163,7 @@ func (v *Server) Enter(conn transport.Accepted, remote string) *Session {
 func (l *lane) drain() {
 	l.draining = true
 	for _, s := range l.sessions {
-		if !s.ending {
+		if s.phase == open {
 			s.codec.Stop(Drain)
 		}
 		s.proceed()
@@ -195,7 +195,7 @@ func (l *lane) tellIfEmpty() {
 
 // enter makes the session of a new connection, which counts already.
 func (l *lane) enter(conn transport.Accepted, remote string) *Session {
-	s := &Session{server: l, conn: conn, index: len(l.sessions), id: l.lastID.Add(1), remote: remote, most: l.options.MaxPipeline}
+	s := &Session{server: l, conn: conn, index: len(l.sessions), id: l.lastID.Add(1), remote: remote, pipeline: l.options.MaxPipeline}
 	s.times.active = s.now() // A sweep may look at it before it is connected.
 	s.outbox = l.service.NewOutbox(s)
 	s.context, s.leave = context.WithCancel(context.Background())

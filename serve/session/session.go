@@ -27,26 +27,22 @@ type Session struct {
 	owed        int   // their number
 	texts       int   // bytes of those that are there as text
 	waiting     int   // bytes of those that are there as answers, about
-	told        int   // of waiting, what outbox counts
+	counted     int   // of waiting, what outbox counts
 	outbox      *serve.Outbox
-	asksRoom    bool   // outbox has no room for the first of these answers
 	farewell    []byte // the last reply, which leaves after those of the pending requests; nil: none
-	most        int    // replies that may be owed
+	pipeline    int    // replies that may be owed
 
-	within     bool // the codec has taken the beginning of a request
-	kept       int  // bytes of it that the codec keeps
-	turns      int  // requests and replies so far
-	pending    bool // the codec has consumed requests that it has not begun
-	held       bool // the connection has bytes that wait for a slot or for unsent bytes to leave
-	unread     int  // bytes that the connection has kept
-	eof        bool // the client sends no more
-	ending     bool // no further request begins; the connection closes when nothing is owed
-	stopped    bool // the codec knows of eof
-	dropped    bool // bytes came behind the end
-	finished   bool // the connection closes once all is sent
-	proceeding bool // OnData or proceed is on the stack
-	closed     bool // OnClose has been called
-	counted    bool // as cut off
+	phase   phase
+	input   input
+	within  bool // the codec has taken the beginning of a request
+	partial int  // bytes of it that the codec has
+	turns   int  // requests and replies so far
+	pending bool // the codec has consumed requests that it has not begun
+	backlog bool // the connection has bytes that wait for a slot or for unsent bytes to leave
+	unread  int  // bytes that the connection has
+	surplus bool // bytes came behind the end
+	nested  bool // OnData or proceed is on the stack
+	cut     bool // the service has counted the session as cut off
 
 	id     int64
 	number uint64 // among all connections of the service
@@ -54,6 +50,35 @@ type Session struct {
 
 	times times
 }
+
+// A phase says how near its end a session is. It never goes back: enter is the only transition.
+//
+//	open ─▶ ending      the codec, the server or a limit ends it: no further request begins
+//	ending ─▶ finishing nothing is owed and nothing waits to begin (proceed): the connection closes once all is sent
+//	any ─▶ closed       OnClose: the connection is gone, also because the client has left; replies have no way out
+type phase uint8
+
+const (
+	open phase = iota
+	ending
+	finishing
+	closed
+)
+
+// enter takes the session to a phase, unless it is further.
+func (s *Session) enter(p phase) { s.phase = max(s.phase, p) }
+
+// An input says what the client may still send.
+//
+//	reading ─▶ ended     OnEOF
+//	ended ─▶ exhausted   proceed: all that came before has begun, and the codec knows of the end
+type input uint8
+
+const (
+	reading input = iota
+	ended
+	exhausted
+)
 
 // ID returns the number of the connection, from 1 on, among those of its server.
 func (s *Session) ID() int64 { return s.id }
@@ -79,10 +104,10 @@ type State struct {
 // State returns what the session has to do now.
 func (s *Session) State() State {
 	st := State{
-		Owed: s.owed, Texts: s.texts, Unread: s.unread, Unsent: s.conn.Unsent(), Pending: s.pending, Held: s.held, EOF: s.eof, Ending: s.ending,
-		AsksRoom: s.asksRoom, Encoding: s.first != nil && s.first.encoding,
+		Owed: s.owed, Texts: s.texts, Unread: s.unread, Unsent: s.conn.Unsent(), Pending: s.pending, Held: s.backlog, EOF: s.input >= ended, Ending: s.phase >= ending,
+		AsksRoom: s.first != nil && s.first.state == asking, Encoding: s.first != nil && s.first.state == encoding,
 	}
-	for p := s.first; p != nil && p.ready; p = p.next {
+	for p := s.first; p != nil && p.state > awaited; p = p.next {
 		st.Ready++
 	}
 	return st
@@ -102,13 +127,13 @@ func (s *Session) OnConnect(err error) {
 // OnData implements transport.Handler.
 func (s *Session) OnData(data []byte) (consumed int) {
 	now, turns := s.now(), s.turns
-	s.proceeding = true // The end waits until all that has come is looked at.
+	s.nested = true // The end waits until all that has come is looked at.
 	consumed = s.begin(data)
-	if s.keepsTooMuch(len(data) - consumed + s.kept) {
+	if s.keepsTooMuch(len(data) - consumed + s.partial) {
 		consumed = len(data)
 	}
-	s.proceeding = false
-	s.times.received(now, s.turns > turns || consumed > 0 && !s.within, !s.ending && (s.within || !s.held && consumed < len(data)))
+	s.nested = false
+	s.times.received(now, s.turns > turns || consumed > 0 && !s.within, s.phase == open && (s.within || !s.backlog && consumed < len(data)))
 	s.proceed()
 	return consumed
 }
@@ -133,13 +158,13 @@ func (s *Session) keepsTooMuch(unread int) bool {
 		return false
 	}
 	v.unread.Add(int64(-unread))
-	s.unread, s.held = 0, false
+	s.unread, s.backlog = 0, false
 	s.codec.Fail(&refused)
 	return true
 }
 
 // Keep says how many bytes of a request the codec holds, which count as unread. Zero releases them.
-func (s *Session) Keep(bytes int) { s.kept = bytes }
+func (s *Session) Keep(bytes int) { s.partial = bytes }
 
 // Within says whether the codec has taken only the beginning of a request, or of a part of one. ReadTimeout then
 // runs, and a session that should end waits for the rest.
@@ -160,17 +185,19 @@ func (s *Session) refuse(c outcome.Class, detail string) serve.Reply {
 // EndWith ends a session that has broken a limit or the protocol, with one more reply. That reply follows those of
 // the pending requests.
 func (s *Session) EndWith(reply []byte) {
-	s.farewell, s.ending, s.within, s.kept, s.dropped = reply, true, false, 0, true
+	s.farewell = reply
+	s.EndUnread()
 	s.times.incomplete = 0
 	s.count(serve.CutProtocol)
 }
 
 // End ends the session once all replies that are owed have left. No further request begins.
-func (s *Session) End() { s.ending = true }
+func (s *Session) End() { s.enter(ending) }
 
 // EndUnread is End for a client that may still be sending bytes that nobody will read.
 func (s *Session) EndUnread() {
-	s.ending, s.within, s.kept, s.dropped = true, false, 0, true
+	s.End()
+	s.within, s.partial, s.surplus = false, 0, true
 }
 
 // Draining reports whether the server lets each session end.
@@ -180,7 +207,7 @@ func (s *Session) Draining() bool { return s.server.draining }
 func (s *Session) Leaving() bool { return s.server.leaving || s.server.draining }
 
 // Running reports whether the reply that is due next is still being made.
-func (s *Session) Running() bool { return s.first != nil && !s.first.ready }
+func (s *Session) Running() bool { return s.first != nil && s.first.state == awaited }
 
 // Probe writes text at once, ahead of all replies that are owed, to see whether the client is still there. Call it
 // only while Running.
@@ -191,9 +218,9 @@ func (s *Session) Abandon() { s.leave() }
 
 // Limit bounds how many replies may be owed. Zero means MaxPipeline again.
 func (s *Session) Limit(replies int) {
-	s.most = s.server.options.MaxPipeline
+	s.pipeline = s.server.options.MaxPipeline
 	if replies > 0 {
-		s.most = min(s.most, replies)
+		s.pipeline = min(s.pipeline, replies)
 	}
 }
 
@@ -209,14 +236,14 @@ func (s *Session) Pend(pending bool) { s.pending = pending }
 
 // begin begins the requests in data, as far as the limits allow.
 func (s *Session) begin(data []byte) (consumed int) {
-	s.held = false
+	s.backlog = false
 	for consumed < len(data) {
-		if s.ending {
-			s.dropped = true
+		if s.phase != open {
+			s.surplus = true
 			return len(data)
 		}
 		if !s.mayBegin() {
-			s.held = true
+			s.backlog = true
 			return consumed
 		}
 		size := s.codec.Begin(data[consumed:])
@@ -233,7 +260,7 @@ func (s *Session) mayBegin() bool { return !s.pending && s.MayAsk() }
 
 // MayAsk reports whether another request may begin.
 func (s *Session) MayAsk() bool {
-	return s.owed < s.most && s.texts+s.waiting < s.server.options.MaxUnsentBytes && !s.full()
+	return s.owed < s.pipeline && s.texts+s.waiting < s.server.options.MaxUnsentBytes && !s.full()
 }
 
 // full reports whether too much is unsent. OnDrain is then called when all of it has left.
@@ -251,31 +278,47 @@ func (s *Session) OnDrain() {
 	s.proceed()
 }
 
-// proceed continues what had to wait: pending requests, those that are left in the connection, the end. A full
-// session continues when half of its slots are free, because each time moves all remaining bytes.
+// proceed continues what had to wait, in this order: pending requests, the end of the input, the farewell, then what is left
+// in the connection, or the end.
 func (s *Session) proceed() {
-	if s.closed || s.proceeding {
+	if s.phase == closed || s.nested {
 		return
 	}
-	s.proceeding = true
+	s.nested = true
 	if s.pending {
 		s.codec.Proceed()
 	}
-	if s.eof && !s.pending && !s.stopped && s.farewell == nil && (s.ending || !s.held) {
-		s.stopped = true
+	if s.input == ended && !s.unbegun() && s.farewell == nil {
+		s.input = exhausted
 		s.codec.Stop(EOF)
 	}
-	if !s.pending && s.farewell != nil {
+	if s.farewell != nil && !s.pending {
 		s.Reply(s.farewell)
 		s.farewell = nil
 	}
-	s.proceeding = false
-	switch {
-	case s.held && !s.ending && s.owed <= s.most/2 && s.mayBegin():
-		s.conn.Resume() // OnData finds out what is still held.
-	case (!s.held || s.ending) && s.first == nil && !s.pending && (s.ending || s.eof || s.server.draining && !s.within && !s.fresh()):
+	s.nested = false
+	if s.mayResume() {
+		s.conn.Resume() // OnData finds out what is still left.
+	} else if s.mayFinish() {
 		s.finish()
 	}
+}
+
+// unbegun reports whether something that the client has sent waits to begin, and may.
+func (s *Session) unbegun() bool { return s.pending || s.backlog && s.phase == open }
+
+// mayResume reports whether the connection may give the bytes that it has. A full session goes on when half of its slots
+// are free, because each time moves all remaining bytes.
+func (s *Session) mayResume() bool {
+	return s.backlog && s.phase == open && s.owed <= s.pipeline/2 && s.mayBegin()
+}
+
+// mayFinish reports whether nothing is left to do, and nothing more to come.
+func (s *Session) mayFinish() bool {
+	if s.first != nil || s.unbegun() {
+		return false
+	}
+	return s.phase != open || s.input >= ended || s.server.draining && !s.within && !s.fresh()
 }
 
 // fresh reports whether the client has just connected, so that its first request may be on its way.
@@ -284,17 +327,17 @@ func (s *Session) fresh() bool { return s.turns == 0 && s.now().Sub(s.times.acti
 // finish closes the connection once all is sent. A client that may still be sending has lingerTimeout to read its
 // replies before it gets a reset.
 func (s *Session) finish() {
-	if s.finished {
+	if s.phase >= finishing {
 		return
 	}
-	s.ending, s.finished = true, true
-	if s.eof || !s.dropped && !s.held {
+	s.enter(finishing)
+	if s.input >= ended || !s.surplus && !s.backlog {
 		s.conn.Finish()
 		return
 	}
 	s.times.lingers = s.now()
 	s.conn.FinishWriting()
-	s.conn.Resume() // It drops what is held.
+	s.conn.Resume() // It drops what is left.
 }
 
 // OnEOF implements transport.AcceptedHandler. A client that stops sending gets its replies.
@@ -302,15 +345,15 @@ func (s *Session) OnEOF() (stay bool) {
 	if s.server.options.CancelAtEOF {
 		return false
 	}
-	if s.finished {
+	if s.phase == finishing {
 		if s.conn.Unsent() == 0 {
 			return false
 		}
 		s.conn.Finish()
 		return true
 	}
-	s.eof = true
-	idle := s.first == nil && !s.held && s.conn.Unsent() == 0
+	s.input = max(s.input, ended)
+	idle := s.first == nil && !s.backlog && s.conn.Unsent() == 0
 	s.proceed()
 	return !idle || s.first != nil || s.conn.Unsent() > 0
 }
@@ -318,15 +361,14 @@ func (s *Session) OnEOF() (stay bool) {
 // OnClose implements transport.Handler. Nobody waits for the replies any more, so the requests are abandoned. Their slots are free
 // when the service has answered.
 func (s *Session) OnClose(error) {
-	s.closed = true
+	s.enter(closed)
 	s.leave()
-	if s.first == nil || !s.first.encoding {
+	if s.first == nil || s.first.state != encoding {
 		s.outbox.Close()
 	}
 	for p := s.first; p != nil; {
 		next := p.next
-		p.next = nil
-		if p.ready && !p.encoding {
+		if p.next = nil; p.state != awaited && p.state != encoding {
 			s.server.free.put(p)
 		}
 		p = next
@@ -358,7 +400,7 @@ func (s *Session) Reply(text []byte) {
 		return
 	}
 	p := s.server.slot()
-	p.text, p.ready = append(p.text, text...), true
+	p.text, p.state = append(p.text, text...), written
 	s.texts += len(text)
 	s.push(p)
 }
@@ -380,11 +422,11 @@ func (s *Session) Ask() { s.last.ask() }
 // deliver sends the replies whose turn it is, until too much is unsent. The others wait: a long answer is encoded
 // only when its turn has come, and when all connections together have room for it.
 func (s *Session) deliver() {
-	for p := s.first; p != nil && p.ready && !s.full(); p = s.first {
+	for p := s.first; p != nil && p.state > awaited && !s.full(); p = s.first {
 		if p.long() {
-			if !p.encoding && !s.asksRoom {
+			if p.state == answered {
 				s.settle()
-				if s.asksRoom = !s.outbox.Encode(p.bytes); !s.asksRoom {
+				if p.state = asking; s.outbox.Encode(p.bytes) {
 					p.encode()
 				}
 			}
@@ -409,17 +451,19 @@ func (s *Session) deliver() {
 
 // ends reports whether the connection ends behind the reply p, whose turn it is.
 func (s *Session) ends(p *slot) bool {
-	if p.next != nil || s.pending || s.farewell != nil || (s.within || s.held) && !s.ending {
+	if p.next != nil || s.farewell != nil || s.unbegun() || s.within && s.phase == open {
 		return false
 	}
-	s.ending = s.ending || s.Leaving()
-	return s.ending
+	if s.Leaving() {
+		s.End()
+	}
+	return s.phase != open
 }
 
 // Room implements serve.Sender.
 func (s *Session) Room() {
 	s.server.loop.Post(func() {
-		if s.asksRoom = false; !s.closed {
+		if s.phase != closed {
 			s.first.encode()
 		}
 	})
@@ -428,7 +472,7 @@ func (s *Session) Room() {
 // Cut implements serve.Sender. The client may have taken something since the last check.
 func (s *Session) Cut() {
 	s.server.loop.Post(func() {
-		if s.closed {
+		if s.phase == closed {
 			return
 		}
 		if s.settle(); !s.outbox.Spared() {
@@ -439,10 +483,10 @@ func (s *Session) Cut() {
 
 // settle makes the outbox count what the session holds, unless it differs by little.
 func (s *Session) settle() {
-	change := s.waiting - s.told
-	if change >= serve.OutboxStep || change <= -serve.OutboxStep || s.waiting == 0 && s.told > 0 {
+	change := s.waiting - s.counted
+	if change >= serve.OutboxStep || change <= -serve.OutboxStep || s.waiting == 0 && s.counted > 0 {
 		s.outbox.Hold(change)
-		s.told = s.waiting
+		s.counted = s.waiting
 	}
 	unsent := s.conn.Unsent()
 	s.outbox.Settle(unsent + s.texts)
@@ -462,7 +506,7 @@ func (s *Session) send(reply []byte) (sent bool) {
 // CutOff closes the connection at once.
 func (s *Session) CutOff(why serve.Cut) {
 	s.count(why)
-	s.ending = true
+	s.End()
 	s.conn.Close(ErrCutOff)
 }
 
@@ -480,8 +524,8 @@ func (s *Session) contain() {
 
 // count counts the session among those that were cut off, once.
 func (s *Session) count(why serve.Cut) {
-	if !s.counted {
-		s.counted = true
+	if !s.cut {
+		s.cut = true
 		s.server.service.ConnCut(s.server.protocol.Front, why)
 	}
 }

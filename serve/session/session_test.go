@@ -118,6 +118,7 @@ type wire struct {
 	out     bytes.Buffer
 	unsent  int // as the session is told
 	closed  error
+	closes  int
 }
 
 func (c *wire) Write(p []byte) error {
@@ -130,7 +131,7 @@ func (c *wire) Resume()            {}
 func (c *wire) AwaitDrain()        {}
 func (c *wire) FinishWriting()     { c.Finish() }
 func (c *wire) Finish()            { c.closed = transport.ErrClosed }
-func (c *wire) Close(reason error) { c.closed = reason }
+func (c *wire) Close(reason error) { c.closed, c.closes = reason, c.closes+1 }
 
 // wire opens a session without a socket.
 func (w *world) wire() *wire {
@@ -212,7 +213,7 @@ func TestAWaitingClientIsNotIdle(t *testing.T) {
 	idle, waiting, behind, reading := w.wire(), w.wire(), w.wire(), w.wire()
 	w.onLoop(func() {
 		waiting.session.OnData([]byte("?\n"))
-		behind.session.held = true
+		behind.session.backlog = true
 		reading.unsent = 1
 		later := idle.session.now().Add(time.Minute + 1)
 		for _, c := range []*wire{idle, waiting, behind, reading} {
@@ -222,7 +223,7 @@ func TestAWaitingClientIsNotIdle(t *testing.T) {
 		assert.NoError(t, waiting.closed)
 		assert.NoError(t, behind.closed)
 		assert.NoError(t, reading.closed)
-		behind.session.held = false
+		behind.session.backlog = false
 	})
 	for _, c := range []*wire{idle, waiting, behind, reading} {
 		w.hangUp(c)

@@ -9,13 +9,25 @@ type slot struct {
 	next    *slot
 	query   *serve.Query // of a request; made at the slot's first one
 	asked   bool         // query is in use
-	ready   bool
+	state   slotState
 	bytes   int    // about the size of query's answer; 0 once it is text
-	text    []byte // the reply, if nobody needs to encode it any more
+	text    []byte // the reply, if it is written
 	note    []byte // of the codec, for the answer of query
-
-	encoding bool // a goroutine encodes the answer
 }
+
+// A slotState says how far the reply of a slot is. Only a long answer is asking and encoding.
+//
+//	awaited ─▶ answered ─▶ asking ─▶ encoding ─▶ written     a short answer leaves as it is answered
+//	awaited ─▶ written                                       a reply that is there as text
+type slotState uint8
+
+const (
+	awaited  slotState = iota // the service makes the answer
+	answered                  // query has it
+	asking                    // it has its turn, and waits until all connections together have room for its text
+	encoding                  // a goroutine makes its text
+	written                   // its text is there
+)
 
 // Bounds of what is kept for the next requests of any session.
 const (
@@ -46,7 +58,7 @@ func (l *slots) put(p *slot) {
 	if cap(p.text) > keepTextBytes {
 		p.text = nil
 	}
-	p.session, p.asked, p.ready, p.bytes, p.text, p.note = nil, false, false, 0, p.text[:0], p.note[:0]
+	p.session, p.asked, p.state, p.bytes, p.text, p.note = nil, false, awaited, 0, p.text[:0], p.note[:0]
 	if l.n < keepSlots {
 		l.first, p.next = p, l.first
 		l.n++
@@ -86,13 +98,13 @@ func (p *slot) request() *serve.Query {
 func (p *slot) answered() {
 	s := p.session
 	defer s.contain()
-	if s.closed {
+	if s.phase == closed {
 		p.server.free.put(p)
 		return
 	}
-	p.ready, p.bytes = true, p.query.Reply.Bytes()
+	p.state, p.bytes = answered, p.query.Reply.Bytes()
 	s.waiting += p.bytes
-	s.told += p.query.Held()
+	s.counted += p.query.Held()
 	if s.first == p {
 		s.deliver()
 		s.proceed()
@@ -102,11 +114,11 @@ func (p *slot) answered() {
 }
 
 // long reports whether a goroutine must encode the reply before it can leave.
-func (p *slot) long() bool { return p.asked && len(p.text) == 0 && p.query.Long() }
+func (p *slot) long() bool { return p.state != written && p.query.Long() }
 
 // encode lets a goroutine encode the answer, whose turn has come and for which there is room.
 func (p *slot) encode() {
-	p.encoding = true
+	p.state = encoding
 	last := p.session.ends(p)
 	go func() {
 		text, _ := p.make(nil, last)
@@ -128,8 +140,8 @@ func (p *slot) make(buf []byte, last bool) (text, memory []byte) {
 func (p *slot) encoded(text []byte) {
 	s := p.session
 	defer s.contain()
-	p.encoding = false
-	if s.closed { // The answer has taken memory until now.
+	p.state = written
+	if s.phase == closed { // The answer has taken memory until now.
 		s.outbox.Close()
 		p.server.free.put(p)
 		return
@@ -143,7 +155,7 @@ func (p *slot) encoded(text []byte) {
 
 // reply returns what the session's client gets. It is valid until the next call.
 func (p *slot) reply(last bool) (text []byte) {
-	if len(p.text) > 0 {
+	if p.state == written {
 		return p.text
 	}
 	text, p.server.encoded = p.make(p.server.encoded, last)

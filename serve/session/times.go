@@ -108,7 +108,7 @@ func (s *Session) CheckTimes(now clock.Time) {
 		if now.Sub(t.incomplete) > o.ReadTimeout {
 			s.late(serve.CutSlowRead)
 		}
-	case s.owed > 0 || s.held || unsent > 0:
+	case s.owed > 0 || s.backlog || unsent > 0:
 	case s.turns == 0 && o.FirstTimeout > 0:
 		if now.Sub(t.active) > o.FirstTimeout {
 			s.late(serve.CutIdle)
