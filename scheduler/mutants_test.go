@@ -118,6 +118,9 @@ func withBugs(bugs []mutantPlace) (text []byte, name string, err error) {
 			open := offset(f.Body.Lbrace) + 1
 			text = append(text, source[rest:open]...)
 			text = append(text, choice.String()...)
+			if source[open] != '\n' { // a body of one line
+				text = append(text, '\n')
+			}
 			rest = open
 		}
 	}
@@ -189,7 +192,8 @@ if deliberateBug == "push_one" { s.Push_push_one(items...); return }
 }
 
 func half(a, b int) (int, error) {
-if deliberateBug == "third" { return half_third(a, b) } return sum(a, b) / 2, nil }
+if deliberateBug == "third" { return half_third(a, b) }
+ return sum(a, b) / 2, nil }
 
 func (s *Stack) Push_push_more(items ...int) {
 	s.add(1 + len(items))
