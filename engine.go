@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,12 +18,15 @@ import (
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/internal/served"
+	"github.com/rankd/rankd/loop"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/reactor"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/scheduler/blocking"
+	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
 )
 
@@ -542,11 +546,11 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 // delivers answers with every model, the one that runs the body of a task wherever it runs, those
 // of the loop, of its host, and of a coroutine, whose stack begins there.
 var callbackFrames = [...]string{
-	"github.com/rankd/rankd.(*Engine).deliver",
-	"github.com/rankd/rankd/task.engine.Invoke",
-	"github.com/rankd/rankd/loop.",
-	"github.com/rankd/rankd/reactor.",
-	"github.com/rankd/rankd/scheduler.newCoroutine.",
+	reflect.TypeFor[Engine]().PkgPath() + ".(*Engine).deliver",
+	reflect.TypeFor[task.Ctx]().PkgPath() + ".engine.Invoke",
+	reflect.TypeFor[loop.Loop]().PkgPath() + ".",
+	reflect.TypeFor[reactor.Reactor]().PkgPath() + ".",
+	reflect.TypeFor[scheduler.Async]().PkgPath() + ".newCoroutine.",
 }
 
 // inCallback reports whether the caller runs inside a callback of some engine, or inside a body. A

@@ -75,7 +75,7 @@ func (r *run) pump() {
 	r.engine.loop.CountIn(&r.profile.callbacks)
 	r.Journal.Enter()
 	r.engine.inliner.ended = 0
-	for r.startReady(); !r.kept.empty() && r.runKept() || r.State.optional > 0 && r.giveUpOptional(); r.startReady() {
+	for r.step() {
 	}
 	r.pumping = false
 	if r.State.err != nil && r.policy.skips {
@@ -86,6 +86,16 @@ func (r *run) pump() {
 	} else {
 		r.engine.left = r.Journal.Leave()
 	}
+}
+
+// step starts what is ready. Then it runs nodes inline, or gives up the optional ones if nothing else is left. It reports whether
+// it did either, so that others may be ready now.
+func (r *run) step() bool {
+	r.startReady()
+	if !r.kept.empty() && r.runKept() {
+		return true
+	}
+	return r.State.optional > 0 && r.giveUpOptional()
 }
 
 // startReady hands out all nodes that are ready. It keeps those that will run inline.
