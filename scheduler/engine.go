@@ -15,6 +15,10 @@ import (
 
 // Execution is one request, from Submit to done: what its caller asks for, and its progress. It belongs to the engine
 // until the engine calls done. The engine only reads the exported fields except for Graph and Fallback, and any goroutine may read them until then.
+//
+// It is a request, an entry of the Admission's queue, and what its caller uses again, in one type: one owner at a time has all
+// three, and the engines that take it need all of the first. Three types would be three allocations a request, or a copy of
+// these fields at each handover, for the same order of events.
 type Execution struct {
 	Graph *plan.Graph
 	// Fallback is the plan that answers if Graph does not have the rows that it should have; nil: none. Graph then has

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/internal/bounds"
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/request"
@@ -19,6 +20,7 @@ import (
 	"github.com/rankd/rankd/serve/httpfront"
 	"github.com/rankd/rankd/serve/respfront"
 	"github.com/rankd/rankd/serve/session"
+	"github.com/rankd/rankd/trace"
 )
 
 // The forms of the log.
@@ -82,8 +84,8 @@ type options struct {
 	maxConnections, maxRequestBytes int
 	readTimeout, writeTimeout       time.Duration
 	// Of one front alone.
-	http        httpfront.Options
-	respOptions respfront.Options
+	ofHTTP httpfront.Options
+	ofRESP respfront.Options
 }
 
 // newCommand returns the command, which fills o, checks it and calls run.
@@ -150,26 +152,26 @@ func (o *options) settings() []cmdline.Setting {
 		{Name: "strict", To: &o.strict, See: "serving.md#fields-that-rankd-does-not-know",
 			Help: "refuse a request with a field that rankd does not know; without this flag only names that look mistyped are refused"},
 	}, withIdle(o.withoutHTTP,
-		cmdline.Setting{Name: "max_header_bytes", To: &o.http.MaxHeaderBytes, Default: httpfront.DefaultMaxHeaderBytes, Least: 1 << 10, Most: 1 << 20,
+		cmdline.Setting{Name: "max_header_bytes", To: &o.ofHTTP.MaxHeaderBytes, Default: httpfront.DefaultMaxHeaderBytes, Least: 1 << 10, Most: 1 << 20,
 			Help: "HTTP: refuse requests whose headers are longer than this `number` of bytes"},
-		cmdline.Setting{Name: "max_body_bytes", To: &o.http.MaxBodyBytes, Default: httpfront.DefaultMaxBodyBytes, Least: 1, Most: math.MaxInt32,
+		cmdline.Setting{Name: "max_body_bytes", To: &o.ofHTTP.MaxBodyBytes, Default: httpfront.DefaultMaxBodyBytes, Least: 1, Most: math.MaxInt32,
 			Help: "HTTP: hold at most this `number` of bytes of long bodies that are still arriving, over all connections"},
-		cmdline.Setting{Name: "batch_inflight", To: &o.http.BatchInflight, Default: httpfront.DefaultBatchInflight, Least: 1, Most: 1 << 16,
+		cmdline.Setting{Name: "batch_inflight", To: &o.ofHTTP.BatchInflight, Default: httpfront.DefaultBatchInflight, Least: 1, Most: 1 << 16,
 			Help: "HTTP: run at most this `number` of requests of one batch at the same time"},
 	), withIdle(o.withoutRESP,
-		cmdline.Setting{Name: "max_pipeline", To: &o.respOptions.MaxPipeline, Default: session.DefaultMaxPipeline, Least: 1, Most: 1 << 20,
+		cmdline.Setting{Name: "max_pipeline", To: &o.ofRESP.MaxPipeline, Default: session.DefaultMaxPipeline, Least: 1, Most: 1 << 20,
 			Help: "RESP: run at most this `number` of commands of one connection; later ones wait, as far as --max_backlog_bytes allows"},
-		cmdline.Setting{Name: "max_unsent_bytes", To: &o.respOptions.MaxUnsentBytes, Default: session.DefaultMaxUnsentBytes, Least: 1 << 10, Most: 1 << 30,
+		cmdline.Setting{Name: "max_unsent_bytes", To: &o.ofRESP.MaxUnsentBytes, Default: session.DefaultMaxUnsentBytes, Least: 1 << 10, Most: 1 << 30,
 			Help: "RESP: start no further command of a connection with this `number` of bytes of unread answers; --write_timeout_ms cuts it off"},
-		cmdline.Setting{Name: "max_backlog_bytes", To: &o.respOptions.MaxBacklogBytes, Default: session.DefaultMaxBacklogBytes, Least: 1 << 10, Most: 1 << 30,
+		cmdline.Setting{Name: "max_backlog_bytes", To: &o.ofRESP.MaxBacklogBytes, Default: session.DefaultMaxBacklogBytes, Least: 1 << 10, Most: 1 << 30,
 			Help: "RESP: cut off a client, with -TOOLARGE, that has sent this `number` of bytes of commands that have not begun, besides --max_request_bytes"},
-		cmdline.Setting{Name: "max_unread_bytes", To: &o.respOptions.MaxUnreadBytes, Default: session.DefaultMaxUnreadBytes, Least: 1 << 10, Most: math.MaxInt32,
+		cmdline.Setting{Name: "max_unread_bytes", To: &o.ofRESP.MaxUnreadBytes, Default: session.DefaultMaxUnreadBytes, Least: 1 << 10, Most: math.MaxInt32,
 			Help: "RESP: hold at most this `number` of bytes of commands that have not begun, over all connections; beyond it a client that sends more is cut off"},
 	), withIdle(o.withoutHTTP,
-		ms("http_idle_timeout_ms", &o.http.IdleTimeout, httpfront.DefaultIdleTimeout, 1, "HTTP: close a connection without a request after this `number` of milliseconds"),
+		ms("http_idle_timeout_ms", &o.ofHTTP.IdleTimeout, httpfront.DefaultIdleTimeout, 1, "HTTP: close a connection without a request after this `number` of milliseconds"),
 	), withIdle(o.withoutRESP,
-		ms("resp_idle_timeout_ms", &o.respOptions.IdleTimeout, session.DefaultIdleTimeout, 1, "RESP: close a connection without a command after this `number` of milliseconds"),
-		cmdline.Setting{Name: "resp_cancel_at_eof", To: &o.respOptions.CancelAtEOF,
+		ms("resp_idle_timeout_ms", &o.ofRESP.IdleTimeout, session.DefaultIdleTimeout, 1, "RESP: close a connection without a command after this `number` of milliseconds"),
+		cmdline.Setting{Name: "resp_cancel_at_eof", To: &o.ofRESP.CancelAtEOF,
 			Help: "RESP: cancel the requests of a client that stops sending; without this flag it gets its answers"},
 	), []cmdline.Setting{
 		ms("read_timeout_ms", &o.readTimeout, httpfront.DefaultReadTimeout, 1, "cut a client that takes longer than this `number` of milliseconds to send one request"),
@@ -266,6 +268,39 @@ func (o *options) checkAddresses() error {
 		problems = append(problems, errors.New("--listen off and --resp off leave nothing to serve"))
 	}
 	return errors.Join(problems...)
+}
+
+// engineOptions returns the options of the engine. It lets requests choose everything; the callers' rights limit that.
+func (o *options) engineOptions(redis *cmdline.EmbeddedRedis, traces trace.Sink) (rankd.Options, error) {
+	engine, err := o.EngineOptions()
+	engine.AllowRequestScheduling, engine.AllowRequestTrace, engine.AllowRequestExplain, engine.AllowRequestNow = true, true, true, true
+	engine.AllowRequestTraffic = true
+	o.Record(&engine, traces)
+	if o.Env == "dev" {
+		engine.EmbeddedRedis = redis.Start
+	}
+	return engine, err
+}
+
+// serviceOptions returns the options of the service of all fronts.
+func (o *options) serviceOptions() serve.Options {
+	return serve.Options{Format: o.Format(), LogPerSecond: o.logPerSecond, MaxUnsentBytes: o.maxUnsentTotalBytes, Strict: o.strict}
+}
+
+// httpOptions returns the options of HTTP.
+func (o *options) httpOptions() httpfront.Options {
+	front := o.ofHTTP
+	front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
+	front.ReadTimeout, front.WriteTimeout, front.Loops = o.readTimeout, o.writeTimeout, o.frontLoops
+	return front
+}
+
+// respOptions returns the options of RESP.
+func (o *options) respOptions() respfront.Options {
+	front := o.ofRESP
+	front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
+	front.ReadTimeout, front.WriteTimeout, front.Loops = o.readTimeout, o.writeTimeout, o.frontLoops
+	return front
 }
 
 // store returns the callers that the flags allow.

@@ -63,19 +63,13 @@ type server struct {
 	ready atomic.Bool // read by /readyz, on any goroutine
 }
 
-// openEngine opens the engine. The engine lets requests choose everything; the callers' rights limit that.
+// openEngine opens the engine.
 func (p *Program) openEngine(o *options, log *slog.Logger, redis *cmdline.EmbeddedRedis, traces *cmdline.TraceFile, served io.Writer) (*rankd.Engine, error) {
-	options, err := o.EngineOptions()
+	options, err := o.engineOptions(redis, traces.Sink())
 	if err != nil {
 		return nil, err
 	}
-	options.Logger = log
-	options.AllowRequestScheduling, options.AllowRequestTrace, options.AllowRequestExplain, options.AllowRequestNow = true, true, true, true
-	options.AllowRequestTraffic, options.Served = true, served
-	o.Record(&options, traces.Sink())
-	if o.Env == "dev" {
-		options.EmbeddedRedis = redis.Start
-	}
+	options.Logger, options.Served = log, served
 	e, err := rankd.Open(options)
 	if err != nil {
 		return nil, err
@@ -99,11 +93,9 @@ func (s *server) build(o *options) (err error) {
 		return err
 	}
 	metrics := prometheus.NewRegistry()
-	s.service, err = serve.New(s.engine, serve.Options{
-		Format: o.Format(), Logger: s.log, LogPerSecond: o.logPerSecond, Registerer: metrics,
-		MaxUnsentBytes: o.maxUnsentTotalBytes, Strict: o.strict,
-	})
-	if err != nil {
+	service := o.serviceOptions()
+	service.Logger, service.Registerer = s.log, metrics
+	if s.service, err = serve.New(s.engine, service); err != nil {
 		return err
 	}
 	if o.httpAddress.on() {
@@ -111,9 +103,7 @@ func (s *server) build(o *options) (err error) {
 		if err != nil {
 			return err
 		}
-		front := o.http
-		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
-		front.ReadTimeout, front.WriteTimeout, front.Loops = o.readTimeout, o.writeTimeout, o.frontLoops
+		front := o.httpOptions()
 		front.Hosts = hosts
 		s.http, err = httpfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
 		if err != nil {
@@ -122,10 +112,7 @@ func (s *server) build(o *options) (err error) {
 		s.entrances = append(s.entrances, entrance{name: "http", address: o.httpAddress, front: s.http, tls: s.secured("http/1.1")})
 	}
 	if o.respAddress.on() {
-		front := o.respOptions
-		front.MaxConnections, front.MaxRequestBytes = o.maxConnections, o.maxRequestBytes
-		front.ReadTimeout, front.WriteTimeout, front.Loops = o.readTimeout, o.writeTimeout, o.frontLoops
-		s.resp, err = respfront.New(s.service, s.store, s.engine.Intake().Reactor(), front)
+		s.resp, err = respfront.New(s.service, s.store, s.engine.Intake().Reactor(), o.respOptions())
 		if err != nil {
 			return err
 		}
