@@ -259,7 +259,9 @@ func TestAWriterThatIsStuckDelaysNoAnswer(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, e.Close(), "which does not wait for the writer")
-	assert.Positive(t, e.ServedLines().Dropped)
+	n := e.ServedLines()
+	assert.Positive(t, n.Dropped)
+	assert.EqualValues(t, 1000, n.Written+n.Dropped+n.Failed, "those that the writer has not taken are lost, too")
 	close(w.released)
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -58,7 +59,7 @@ func (f *Files) open() error {
 
 // Write implements io.Writer. After an error n is the end of the last whole line that the file has.
 func (f *Files) Write(p []byte) (n int, err error) {
-	if f.file != nil && f.size >= f.max {
+	if f.file != nil && (f.size >= f.max || removed(f.file)) {
 		_ = f.file.Close() // Each write has reported its error.
 		f.file = nil
 	}
@@ -76,6 +77,16 @@ func (f *Files) Write(p []byte) (n int, err error) {
 	}
 	f.size += int64(n)
 	return n, err
+}
+
+// removed reports whether nobody can find a file any more: what is written to it is lost, and keeps its place on the disk.
+func removed(file *os.File) bool {
+	info, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink == 0
 }
 
 // Close closes the file.

@@ -51,13 +51,13 @@ type Log struct {
 	records sync.Pool
 
 	written, dropped, failed atomic.Uint64
-	failing                  atomic.Bool // Report has had the last error
+	made                     atomic.Uint64 // lines in buffer, of which nobody has said what became of them
+	failing                  atomic.Bool   // Report has had the last error
 
 	// The goroutine of queue has the rest.
 	encoder encoder
 	buffer  []byte
 	nodes   []request.NodeCompleteness // of the last line
-	made    uint64                     // lines in buffer
 }
 
 // Record is what a line is made of. It belongs to its request, and then to the Log.
@@ -159,7 +159,7 @@ func (l *Log) take(r *Record) {
 	line := l.line(l.buffer, r)
 	l.Drop(r)
 	if l.buffer = line; len(line) > before {
-		l.made++
+		l.made.Add(1)
 	}
 	if len(l.buffer) >= chunkBytes {
 		l.flush()
@@ -176,19 +176,20 @@ func (l *Log) line(dst []byte, r *Record) []byte {
 
 // flush writes the lines that were made.
 func (l *Log) flush() {
-	if l.made == 0 {
+	if len(l.buffer) == 0 {
 		return
 	}
 	n, err := l.config.To.Write(l.buffer)
-	written := uint64(bytes.Count(l.buffer[:n], []byte{'\n'}))
+	made := l.made.Swap(0) // 0: Close has given them up
+	written := min(made, uint64(bytes.Count(l.buffer[:n], []byte{'\n'})))
 	l.written.Add(written)
 	switch {
-	case err != nil || written < l.made:
-		l.lose(&l.failed, l.made-written, err)
+	case err != nil || written < made:
+		l.lose(&l.failed, made-written, err)
 	default:
 		l.report(false, nil)
 	}
-	if l.buffer, l.made = l.buffer[:0], 0; cap(l.buffer) > 16*chunkBytes {
+	if l.buffer = l.buffer[:0]; cap(l.buffer) > 16*chunkBytes {
 		l.buffer = nil
 	}
 }
@@ -209,6 +210,11 @@ func (l *Log) Close(ctx context.Context) error {
 	err := l.queue.Close(ctx)
 	if dropped := l.queue.Dropped() - before; dropped > 0 {
 		l.lose(&l.dropped, dropped, err)
+	}
+	if err != nil { // The lines that To has not taken may be there or not.
+		if made := l.made.Swap(0); made > 0 {
+			l.lose(&l.failed, made, err)
+		}
 	}
 	return err
 }

@@ -74,6 +74,27 @@ func TestFilesRotate(t *testing.T) {
 	assert.Equal(t, 20, all)
 }
 
+// TestAFileThatIsRemovedHasASuccessor: whoever ships files may take one too many.
+func TestAFileThatIsRemovedHasASuccessor(t *testing.T) {
+	dir := t.TempDir()
+	f, err := NewFiles(dir, 1<<20)
+	require.NoError(t, err)
+	for _, gone := range []bool{false, true} {
+		if gone {
+			require.NoError(t, os.Remove(f.file.Name()))
+		}
+		_, err := f.Write([]byte("line\n"))
+		require.NoError(t, err)
+		paths, err := LogFiles(dir)
+		require.NoError(t, err)
+		require.Len(t, paths, 1)
+		text, err := os.ReadFile(paths[0])
+		require.NoError(t, err)
+		assert.Equal(t, "line\n", string(text))
+	}
+	require.NoError(t, f.Close())
+}
+
 // TestPurge: all lines of the user go, under her id and each key, and none of others; a file that is written stays.
 func TestPurge(t *testing.T) {
 	dir := t.TempDir()
