@@ -92,8 +92,10 @@ func appendDecimal(dst []byte, f float64) ([]byte, bool) {
 	if abs >= 1e15/scale {
 		return dst, false
 	}
-	m := uint64(abs*scale + 0.5)
-	if float64(m)/scale != abs || m%scale == 0 {
+	scaled := abs * scale
+	m := uint64(scaled + 0.5)
+	// A product that is not near an integer is none of such a number. That is cheaper to see than by a division.
+	if math.Abs(scaled-float64(m)) > scaled*0x1p-50 || float64(m)/scale != abs || m%scale == 0 {
 		return dst, false
 	}
 	if f < 0 {
