@@ -120,7 +120,7 @@ func TestRunFails(t *testing.T) {
 			return c.Inputs[0], nil
 		}), rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.Rows(5, 7))}, task.ErrContract, "input 0: row 0 has the id 9, and had 5"},
 		{"writes a null", own(task.Computes, func(c *task.Ctx) (rowset.RowSet, error) {
-			c.Inputs[0].Batch.String(3001).Codes[1] = rowset.NullCode
+			c.Inputs[0].Batch.String(3001).Places[1] = rowset.NullCode
 			return c.Inputs[0], nil
 		}), rankdtest.Case{Inputs: rankdtest.Inputs(rankdtest.WithStrings(rankdtest.Rows(5, 7), 3001, "DE", "PL"))}, task.ErrContract,
 			"column 3001 (country), row 1"},

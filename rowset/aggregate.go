@@ -96,7 +96,9 @@ type folding struct {
 }
 
 func (g *folding) count(rs RowSet, column registry.KeyID, out *registry.Key) (c Column, nulls int, err error) {
-	if column != 0 {
+	if texts := rs.Batch.String(column); texts != nil {
+		g.valid = codeValidity(rs, texts.Places)
+	} else if column != 0 {
 		keys, err := keysOf(g.m, rs, column)
 		if err != nil {
 			return nil, 0, err

@@ -12,6 +12,8 @@ type assembly struct {
 	sides []RowSet // each has a batch; rows may repeat
 	n     int      // rows of all sides
 	holes bool     // rows may be -1: id 0, and null in each column
+
+	there Bitmap // of rows that are not -1: the validity of all columns without other nulls; nil before the first of them
 }
 
 func (a *assembly) batch(m *Memory) *Batch {
@@ -187,6 +189,14 @@ func (a *assembly) vectors(like *VectorColumn, out *VectorColumn) {
 
 // bits gathers one bit per row. of returns the bits of a batch; false means that it lacks them, and those of its rows are then clear.
 func (a *assembly) bits(of func(*Batch) (Bitmap, bool)) Bitmap {
+	full := true
+	for i := range a.sides {
+		bits, ok := of(a.sides[i].Batch)
+		full = full && ok && bits == nil
+	}
+	if full && a.there != nil {
+		return a.there
+	}
 	out, at := NewBitmap(a.n), 0
 	for i := range a.sides {
 		side := &a.sides[i]
@@ -195,15 +205,18 @@ func (a *assembly) bits(of func(*Batch) (Bitmap, bool)) Bitmap {
 		}
 		at += side.N
 	}
+	if full {
+		a.there = out
+	}
 	return out
 }
 
 func (a *assembly) strings(m *Memory, key registry.KeyID, out *StringColumn) {
-	merge := newDictMerge(a.sides, key)
-	out.Key, out.Codes = key, m.Rows(a.n)
-	gatherCodes(a, out.Codes, merge.base, merge.recode, func(b *Batch) ([]int32, *Dict) {
+	merge := newDictMerge(a, key)
+	out.Key, out.Places = key, m.Rows(a.n)
+	gatherCodes(a, out.Places, merge.base, merge.recode, func(b *Batch) ([]int32, *Dict) {
 		if c := b.String(key); c != nil {
-			return c.Codes, c.Dict
+			return c.Places, c.Dict
 		}
 		return nil, nil
 	})
@@ -222,7 +235,7 @@ func (a *assembly) sets(m *Memory, key registry.KeyID, out *SetColumn) {
 	out.Dict = merge.result()
 }
 
-// gatherCodes gathers the codes of a column, which of returns with their dictionary, nil if a side has none. Codes of another dictionary
+// gatherCodes gathers the codes or places of a column, which of returns with their dictionary, nil if a side has none. Those of another dictionary
 // than base are recoded.
 func gatherCodes[D any](a *assembly, out []int32, base *D, recode func([]int32, *D), of func(*Batch) ([]int32, *D)) {
 	for i := range a.sides {

@@ -24,6 +24,14 @@ func NewBitmapOf(n, valid int) Bitmap {
 // Get reports whether row i is valid. Every row of a nil Bitmap is.
 func (m Bitmap) Get(i int) bool { return m == nil || m[uint(i)/64]>>(uint(i)%64)&1 != 0 }
 
+// bit is Get as a 1 or a 0.
+func (m Bitmap) bit(i int32) uint64 {
+	if m == nil {
+		return 1
+	}
+	return m[uint(i)/64] >> (uint(i) % 64) & 1
+}
+
 // Set makes row i valid. Only for a Bitmap being built; it must not be nil.
 func (m Bitmap) Set(i int) { m[uint(i)/64] |= 1 << (uint(i) % 64) }
 

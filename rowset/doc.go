@@ -1,7 +1,7 @@
 // Package rowset holds candidate rows as columns.
 //
 // A Batch is immutable. It has ids and columns. A Column is of one of six kinds: float64, int64, bool and vectors of
-// float32, each with validity, and strings and string sets as codes into a dictionary. A RowSet is a batch and the
+// float32, each with validity, strings as places in a list, and string sets as codes into a dictionary. A RowSet is a batch and the
 // ordered list of its active rows. filter, sort and take make a new list over the same batch. vm makes a new batch
 // that shares all columns except those it writes. concat and the sources make new batches. No task copies a column to
 // drop or reorder rows.

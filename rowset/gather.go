@@ -41,9 +41,15 @@ func gatherBits(dst Bitmap, at int, src Bitmap, rows RowSet, holes bool) {
 		dst.copyRange(at, src, rows.N)
 		return
 	}
-	for i, row := range rows.Rows {
-		if row >= 0 && src.Get(int(row)) {
-			dst.Set(at + i)
+	for rest := rows.Rows; len(rest) > 0; {
+		shift := uint(at) % 64
+		n, word := min(64-int(shift), len(rest)), uint64(0)
+		for i, row := range rest[:n] {
+			if row >= 0 {
+				word |= src.bit(row) << uint(i)
+			}
 		}
+		dst[at/64] |= word << shift
+		rest, at = rest[n:], at+n
 	}
 }

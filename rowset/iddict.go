@@ -197,9 +197,9 @@ func (t *IDTexts) Len() int { return t.from + t.own.len() }
 
 // Column returns the ids of a batch as a column of strings, in time that grows with its rows alone.
 func (t *IDTexts) Column(ids []int64) *StringColumn {
-	c := &StringColumn{Key: registry.IDKey, Codes: make([]int32, len(ids)), Dict: newDict()}
+	c := &StringColumn{Key: registry.IDKey, Places: make([]int32, len(ids)), Dict: newDict()}
 	one := t.from == 0 && t.own.full == nil // chunk
-	if one || t.Len() <= 2*len(ids) {       // The numbers are the codes.
+	if one || t.Len() <= 2*len(ids) {       // The numbers are the places.
 		if c.Dict.Values = t.own.last; !one {
 			c.Dict.Values = make([]string, t.Len())
 			for id := range c.Dict.Values {
@@ -207,7 +207,7 @@ func (t *IDTexts) Column(ids []int64) *StringColumn {
 			}
 		}
 		for i, id := range ids {
-			c.Codes[i] = int32(id)
+			c.Places[i] = int32(id)
 		}
 		return c
 	}
@@ -218,7 +218,7 @@ func (t *IDTexts) Column(ids []int64) *StringColumn {
 			code = int32(len(c.Dict.Values))
 			codes[id], c.Dict.Values = code, append(c.Dict.Values, t.At(id))
 		}
-		c.Codes[i] = code
+		c.Places[i] = code
 	}
 	return c
 }

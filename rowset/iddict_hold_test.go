@@ -94,7 +94,7 @@ func TestIDDictExtends(t *testing.T) {
 					seen[value] = true
 				}
 				for i, id := range of {
-					require.Equal(t, texts.At(id), column.Dict.Values[column.Codes[i]])
+					require.Equal(t, texts.At(id), column.Dict.Values[column.Places[i]])
 				}
 			}
 		}

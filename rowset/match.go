@@ -1,10 +1,6 @@
 package rowset
 
-import (
-	"hash/maphash"
-
-	"github.com/rankd/rankd/registry"
-)
+import "github.com/rankd/rankd/registry"
 
 // A Side is a row set and the column, or the id, by which Match compares its rows. Immutable; any goroutine.
 type Side struct {
@@ -28,18 +24,15 @@ func Match(stop Stop, m *Memory, left, right Side) ([]int32, error) {
 	if left.keyType() != right.keyType() {
 		return nil, &KeyTypeError{Key: right.Key, Type: right.keyType()}
 	}
-	leftKeys, err := keysOf(m, left.Rows, left.Key)
-	if err != nil {
-		return nil, err
-	}
 	rightKeys, err := keysOf(m, right.Rows, right.Key)
 	if err != nil {
 		return nil, err
 	}
+	var leftKeys rowKeys
 	if a, b := left.Rows.Batch.String(left.Key), right.Rows.Batch.String(right.Key); a != nil && a.Dict != b.Dict {
-		seed := maphash.MakeSeed()
-		t := translation{from: a.Dict, to: b.Dict, hash: func(text string) int64 { return int64(maphash.String(seed, text)) }}
-		t.translate(m, leftKeys, rightKeys)
+		leftKeys = translate(m, left.Rows, a, b.Dict, rightKeys)
+	} else if leftKeys, err = keysOf(m, left.Rows, left.Key); err != nil {
+		return nil, err
 	}
 	if err := match(stop, m, leftKeys, rightKeys, rowOf); err != nil {
 		return nil, err
@@ -87,58 +80,29 @@ func match(stop Stop, m *Memory, left, right rowKeys, rowOf []int32) error {
 	return nil
 }
 
-// A translation gives strings of one dictionary their codes in another one. It looks only at values that occur in
-// rows, and only once at each. One goroutine at a time.
-type translation struct {
-	from, to *Dict
-	hash     func(text string) int64
-}
-
-// translate replaces the codes in left, which are from's, by codes of to. A text that no row of right has gets a code that none
-// of them has. The codes in right are to's.
-func (t *translation) translate(m *Memory, left, right rowKeys) {
-	table := t.index(m, right)
-	codeOf := m.Rows(len(t.from.Values)) // a code of to plus 1, −1 if there is none, 0 if not known yet
-	clear(codeOf)
-	for pos, code := range left.values {
-		if !left.valid.Get(pos) {
-			continue
+// translate returns the keys of the active rows of a column as those of right, the codes of some rows in another dictionary. A string
+// that no row of right has gets a key that none of them has. It looks only at strings that rows have, and only once at each place.
+func translate(m *Memory, rs RowSet, c *StringColumn, to *Dict, right rowKeys) rowKeys {
+	index, indexed := newTextIndex(m, to.Values, len(right.values)), NewBitmap(len(to.Values))
+	for pos, code := range right.values {
+		if right.valid.Get(pos) && !indexed.Get(int(code)) {
+			indexed.Set(int(code))
+			index.add(int32(code))
 		}
-		if codeOf[code] == 0 {
-			codeOf[code] = -1
-			if known := t.find(&table, t.from.Values[code]); known >= 0 {
-				codeOf[code] = known + 1
+	}
+	codeOf := m.Rows(len(c.Dict.Values)) // by place: the code in to plus 1, −1 if there is none, 0 if not known yet
+	clear(codeOf)
+	return c.keys(m, rs, func(place int32) int64 {
+		if place < 0 {
+			return 0
+		}
+		if codeOf[place] == 0 {
+			text := c.Dict.Values[place]
+			code, _ := index.find(text, index.hash(text))
+			if codeOf[place] = code + 1; code < 0 {
+				codeOf[place] = -1
 			}
 		}
-		left.values[pos] = int64(codeOf[code]) - 1
-	}
-}
-
-// index returns a table of the codes that the rows of right have, by the hashes of their texts.
-func (t *translation) index(m *Memory, right rowKeys) keyTable {
-	hashes, indexed := m.IDs(len(t.to.Values)), NewBitmap(len(t.to.Values))
-	table := newKeyTable(m, hashes, min(len(hashes), len(right.values)))
-	for pos, code := range right.values {
-		if !right.valid.Get(pos) || indexed.Get(int(code)) {
-			continue
-		}
-		indexed.Set(int(code))
-		hashes[code] = t.hash(t.to.Values[code])
-		other, slot := table.find(hashes[code])
-		for other >= 0 { // a different text with the same hash
-			other, slot = table.findNext(hashes[code], slot)
-		}
-		table.put(slot, int32(code))
-	}
-	return table
-}
-
-// find returns the code of a text in the table, or a negative number.
-func (t *translation) find(table *keyTable, text string) int32 {
-	hash := t.hash(text)
-	code, slot := table.find(hash)
-	for code >= 0 && t.to.Values[code] != text {
-		code, slot = table.findNext(hash, slot)
-	}
-	return code
+		return int64(codeOf[place]) - 1
+	})
 }

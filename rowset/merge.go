@@ -6,70 +6,101 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// A dictMerge gives the rows of all sides codes of one dictionary. It starts with a base, a dictionary whose codes
-// stay valid. One goroutine at a time.
+// A dictMerge gives the rows of all sides places in one dictionary. It starts with a base, a dictionary whose places stay
+// valid. One goroutine at a time.
 type dictMerge struct {
 	base *Dict // nil: none
-	grow dictBuilder
+	grow *Dict // nil until the first string that is not of the base
+	room int   // for how many strings
+
+	latest *Dict // whose list was appended last
+	at     int32 // where
 }
 
 // fits reports whether a dictionary of that many values may serve so many rows. The result of a much larger one would
 // keep all its strings alive for a few rows.
 func fits(values, rows int) bool { return values <= 4*rows+dictScanMax }
 
-// newDictMerge chooses the base: the first dictionary that fits its side. The result starts empty without one.
-func newDictMerge(sides []RowSet, key registry.KeyID) dictMerge {
-	for i := range sides {
-		if c := sides[i].Batch.String(key); c != nil && fits(len(c.Dict.Values), sides[i].N) {
-			return dictMerge{base: c.Dict}
+// newDictMerge chooses the base: the first dictionary that fits all rows. The result starts empty without one.
+func newDictMerge(a *assembly, key registry.KeyID) (m dictMerge) {
+	for i := range a.sides {
+		c := a.sides[i].Batch.String(key)
+		switch {
+		case c == nil:
+		case m.base == nil && fits(len(c.Dict.Values), a.n):
+			m.base = c.Dict
+			m.room += len(c.Dict.Values)
+		case c.Dict != m.base:
+			m.room += min(len(c.Dict.Values), 4*a.sides[i].N)
 		}
 	}
-	return dictMerge{}
+	return m
 }
 
-// intern returns the code of a value in the result. A small base costs nothing unless the value is new.
-func (m *dictMerge) intern(value string) int32 {
-	if m.grow.dict == nil {
-		if m.base == nil {
-			m.grow = dictBuilder{dict: newDict()}
-		} else {
-			if len(m.base.Values) <= dictScanMax {
-				if code := slices.Index(m.base.Values, value); code >= 0 {
-					return int32(code)
-				}
+// recode replaces places in from, which is not the base, by those in the result. Few values stay distinct. Otherwise nobody looks at
+// a string: the list of from is appended, or what these rows have of it, if that is much less.
+func (m *dictMerge) recode(places []int32, from *Dict) {
+	if m.grow == nil {
+		m.grow = newDict()
+		if m.base != nil {
+			m.grow.Values, m.grow.distinct = slices.Clip(m.base.Values), m.base.distinct
+		}
+	}
+	d := m.grow
+	switch {
+	case d.distinct && from.distinct && len(d.Values) <= dictScanMax && len(from.Values) <= dictScanMax:
+		var few [dictScanMax]int32 // the new place plus 1, by old one
+		for i, place := range places {
+			if place < 0 {
+				continue
 			}
-			m.grow = newDictBuilder(m.base.Values)
+			if few[place] == 0 {
+				at := slices.Index(d.Values, from.Values[place])
+				if at < 0 {
+					at = len(d.Values)
+					d.Values = append(d.Values, from.Values[place])
+				}
+				few[place] = int32(at) + 1
+			}
+			places[i] = few[place] - 1
+		}
+	case fits(len(from.Values), len(places)):
+		if m.latest != from {
+			m.latest, m.at = from, int32(len(d.Values))
+			d.Values, d.distinct = append(m.roomy(d.Values), from.Values...), false
+		}
+		for i, place := range places {
+			if place >= 0 {
+				places[i] = place + m.at
+			}
+		}
+	default:
+		d.Values, d.distinct = m.roomy(d.Values), false
+		for i, place := range places {
+			if place >= 0 {
+				places[i] = int32(len(d.Values))
+				d.Values = append(d.Values, from.Values[place])
+			}
 		}
 	}
-	return m.grow.intern(value)
 }
 
-// recode replaces codes of from, which is not the base, by codes of the result.
-func (m *dictMerge) recode(codes []int32, from *Dict) {
-	var few [16]int32
-	codeOf := few[:] // new code plus 1, by old code; 0 means unknown
-	if len(from.Values) > len(few) {
-		codeOf = make([]int32, len(from.Values))
+// roomy returns values with room for all.
+func (m *dictMerge) roomy(values []string) []string {
+	if cap(values) < m.room {
+		return append(make([]string, 0, m.room), values...)
 	}
-	for i, code := range codes {
-		if code < 0 {
-			continue
-		}
-		if codeOf[code] == 0 {
-			codeOf[code] = m.intern(from.Values[code]) + 1
-		}
-		codes[i] = codeOf[code] - 1
-	}
+	return values
 }
 
 func (m *dictMerge) result() *Dict {
 	switch {
-	case m.grow.dict == nil && m.base == nil:
+	case m.grow == nil && m.base == nil:
 		return new(Dict)
-	case m.grow.dict == nil || m.base != nil && len(m.grow.dict.Values) == len(m.base.Values):
+	case m.grow == nil || m.base != nil && len(m.grow.Values) == len(m.base.Values):
 		return m.base // no new value: share it
 	}
-	return m.grow.dict
+	return m.grow
 }
 
 // A setMerge is a dictMerge for sets. One goroutine at a time.

@@ -203,6 +203,10 @@ func NewIntBuilder(key registry.KeyID, rows int) *IntBuilder {
 
 // Append adds a row.
 func (b *IntBuilder) Append(value int64) {
+	if c := &b.column; c.Valid == nil {
+		c.Values = append(c.Values, value)
+		return
+	}
 	appendNumber(&b.column.Values, &b.column.Valid, value, true)
 }
 

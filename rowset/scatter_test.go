@@ -15,7 +15,7 @@ func TestScatterRefusesAnotherNumberOfValues(t *testing.T) {
 		rowset.Scatter(nil, in, &rowset.FloatColumn{Key: 2001, Values: make([]float64, 3)})
 	})
 	assert.PanicsWithError(t, "rowset: string column 3001 has 1 values for 2 rows", func() {
-		rowset.Scatter(nil, in, &rowset.StringColumn{Key: 3001, Codes: make([]int32, 1), Dict: new(rowset.Dict)})
+		rowset.Scatter(nil, in, &rowset.StringColumn{Key: 3001, Places: make([]int32, 1), Dict: new(rowset.Dict)})
 	})
 }
 

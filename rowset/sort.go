@@ -16,7 +16,7 @@ type sortScratch struct {
 	entries, other []sortEntry
 	keys           []uint64             // of a selection's entries, or of its sample
 	counts         [256]int32           // of nthKey: how many keys have each digit
-	ranks, order   []int32              // by dictionary code, and by rank
+	ranks, order   []int32              // by code, and by rank
 	buckets        [radixLevels][]int32 // place of the next entry of each digit, by level
 	memory         *Memory              // for the result
 
@@ -213,37 +213,42 @@ func (s *sortScratch) addFloats(rs RowSet, c *FloatColumn) {
 
 // addStrings ranks the dictionary once, so that rows compare by rank.
 func (s *sortScratch) addStrings(rs RowSet, c *StringColumn) {
-	s.rankDict(c.Dict.Values)
+	codes := s.rankDict(rs, c)
 	for lo, hi := range s.blocks(rs.N) {
 		for pos := lo; pos < hi; pos++ {
-			if code := c.Codes[rs.Row(pos)]; code >= 0 {
+			if code := CodeAt(codes, c.Places[rs.Row(pos)]); code >= 0 {
 				s.entries = append(s.entries, sortEntry{uint64(s.ranks[code]), int32(pos)})
 			}
 		}
 	}
 }
 
-// rankDict fills ranks: the rank of each value of a dictionary, by code.
-func (s *sortScratch) rankDict(values []string) {
-	s.order = slices.Grow(s.order[:0], len(values))[:len(values)]
+// rankDict fills ranks: the rank of each value of a dictionary, by its code. It returns the codes.
+func (s *sortScratch) rankDict(rs RowSet, c *StringColumn) (codes []int32) {
+	codes = c.Codes(s.memory, rs)
+	values := c.Dict.Values
+	s.order = slices.Grow(s.order[:0], len(values))
 	s.ranks = slices.Grow(s.ranks[:0], len(values))[:len(values)]
-	for code := range values {
-		s.order[code] = int32(code)
+	for place := range int32(len(values)) {
+		if CodeAt(codes, place) == place {
+			s.order = append(s.order, place)
+		}
 	}
-	slices.SortFunc(s.order, untilStopped(s, len(values), func(a, b int32) int {
+	slices.SortFunc(s.order, untilStopped(s, len(s.order), func(a, b int32) int {
 		return cmp.Compare(values[a], values[b])
 	}))
 	for rank, code := range s.order {
 		s.ranks[code] = int32(rank)
 	}
+	return codes
 }
 
 // sortFewStrings compares the strings of the active rows. Ranking the whole dictionary
 // would cost more for few rows, or for few of many.
 func (s *sortScratch) sortFewStrings(rs RowSet, c *StringColumn, desc bool) (RowSet, error) {
 	for pos := range rs.N {
-		if code := c.Codes[rs.Row(pos)]; code >= 0 {
-			s.entries = append(s.entries, sortEntry{uint64(code), int32(pos)})
+		if place := c.Places[rs.Row(pos)]; place >= 0 {
+			s.entries = append(s.entries, sortEntry{uint64(place), int32(pos)})
 		}
 	}
 	values := c.Dict.Values

@@ -28,8 +28,8 @@ func sortedRows(rs rowset.RowSet, key registry.KeyID, desc bool) []int32 {
 		isNull = func(r int32) bool { return !c.Valid.Get(int(r)) }
 		compare = func(a, b int32) int { return cmp.Compare(c.Values[a], c.Values[b]) }
 	} else if c := rs.Batch.String(key); c != nil {
-		isNull = func(r int32) bool { return c.Codes[r] == rowset.NullCode }
-		compare = func(a, b int32) int { return cmp.Compare(c.Dict.Values[c.Codes[a]], c.Dict.Values[c.Codes[b]]) }
+		isNull = func(r int32) bool { return c.Places[r] == rowset.NullCode }
+		compare = func(a, b int32) int { return cmp.Compare(c.Dict.Values[c.Places[a]], c.Dict.Values[c.Places[b]]) }
 	} else if c := rs.Batch.Int(key); c != nil {
 		isNull = func(r int32) bool { return !c.Valid.Get(int(r)) }
 		compare = func(a, b int32) int { return cmp.Compare(c.Values[a], c.Values[b]) }

@@ -125,22 +125,29 @@ type stopped struct{}
 
 func (stopped) Cancelled() bool { return true }
 
-// Texts with the same hash are not the same text.
-func TestTranslationComparesTextsOfEqualHashes(t *testing.T) {
-	from, to := &Dict{Values: []string{"a", "b", "x", "c", "never"}}, &Dict{Values: []string{"c", "unused", "b", "a"}}
-	left := rowKeys{values: []int64{3, 0, 2, 1, 0, -1}, valid: NewBitmapOf(6, 5)}
+// Texts with the same hash are not the same text. Few texts have their lengths for hashes.
+func TestMatchComparesTextsOfEqualHashes(t *testing.T) {
+	left := &StringColumn{Places: []int32{3, 0, 2, 1, 0, -1}, Dict: &Dict{Values: []string{"a", "b", "x", "c", "never"}}}
+	to := &Dict{Values: []string{"c", "unused", "b", "a"}}
 	right := rowKeys{values: []int64{3, 0, -1, 2, 0}, valid: NewBitmapOf(5, 5)}
 	right.valid.Clear(2)
-	for name, hash := range map[string]func(string) int64{
-		"all equal": func(string) int64 { return 7 }, "all different": func(text string) int64 { return int64(text[0]) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := rowKeys{values: slices.Clone(left.values), valid: left.valid}
-			tr := translation{from: from, to: to, hash: hash}
-			tr.translate(nil, l, right)
-			assert.Equal(t, []int64{0, 3, -2, 2, 3}, l.values[:5])
-		})
+	in := RowSet{Batch: NewBatch(make([]int64, 6), left), N: 6}
+	assert.Equal(t, []int64{0, 3, -2, 2, 3}, translate(nil, in, left, to, right).values[:5])
+
+	many := &Dict{}
+	for i := range 10_000 {
+		many.Values = append(many.Values, strconv.Itoa(i%5000))
 	}
+	index := newTextIndex(nil, many.Values, len(many.Values))
+	for place := range int32(10_000) {
+		require.Equal(t, place%5000, index.add(place))
+	}
+	for place, text := range many.Values {
+		found, _ := index.find(text, index.hash(text))
+		require.EqualValues(t, place%5000, found)
+	}
+	found, _ := index.find("none", index.hash("none"))
+	assert.Negative(t, found)
 }
 
 // A table finds what was put in, whatever the keys are.
@@ -243,7 +250,7 @@ func isNullAt(b *Batch, key registry.KeyID, row int) bool {
 	case registry.Bool:
 		return !b.Bool(key).Valid.Get(row)
 	case registry.String:
-		return b.String(key).Codes[row] == NullCode
+		return b.String(key).Places[row] == NullCode
 	default:
 		return b.Set(key).Codes[row] == NullCode
 	}

@@ -30,9 +30,9 @@ func shuffled(n int, withStrings bool) RowSet {
 	}
 	columns := []Column{&FloatColumn{Key: 2, Values: values}}
 	if withStrings {
-		c := &StringColumn{Key: 3, Codes: make([]int32, n), Dict: &Dict{Values: make([]string, n)}}
-		for i := range c.Codes {
-			c.Codes[i], c.Dict.Values[i] = int32(i), strconv.FormatUint(r.Uint64(), 36)
+		c := &StringColumn{Key: 3, Places: make([]int32, n), Dict: &Dict{Values: make([]string, n)}}
+		for i := range c.Places {
+			c.Places[i], c.Dict.Values[i] = int32(i), strconv.FormatUint(r.Uint64(), 36)
 		}
 		columns = append(columns, c)
 	}

@@ -3,6 +3,7 @@ package rowset
 import (
 	"encoding/binary"
 	"slices"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -10,38 +11,54 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// NullCode is the code of a null in a StringColumn or a SetColumn.
+// NullCode is the place of a null in a StringColumn, and its code in a SetColumn.
 const NullCode int32 = -1
 
-// Dict is the list of distinct strings of a column. Immutable once built; any goroutine.
-type Dict struct {
-	Values []string
-}
-
-// bytes returns about how many bytes the strings take.
-func (d *Dict) bytes() int {
-	n := sizeOf(d.Values)
-	for _, s := range d.Values {
-		n += len(s)
-	}
-	return n
-}
-
-// StringColumn is a column of strings, each a code into a dictionary.
+// StringColumn is a column of strings, each a place in a dictionary. Columns that move, join or reorder rows share the
+// dictionary, or append the lists: strings themselves are neither copied nor looked at.
 // Immutable once built; any goroutine.
 type StringColumn struct {
-	Key   registry.KeyID
-	Codes []int32 // one per row of the batch; NullCode or an index into Dict.Values
-	Dict  *Dict
+	Key    registry.KeyID
+	Places []int32 // one per row of the batch; NullCode or an index into Dict.Values. Rows of different places may have equal strings
+	Dict   *Dict
 }
 
 // Value returns the string of a batch row, or false if it is null.
 func (c *StringColumn) Value(row int) (string, bool) {
-	code := c.Codes[row]
-	if code < 0 {
+	place := c.Places[row]
+	if place < 0 {
 		return "", false
 	}
-	return c.Dict.Values[code], true
+	return c.Dict.Values[place], true
+}
+
+// Codes returns a code for each place that an active row of rs has: two of these rows have equal strings if and only if their codes
+// are equal. A code is itself a place of the string. Nil says that each place is its own code. rs has the column's batch.
+// The codes of all places stay with the dictionary, for all who have it; those of few rows, in a large dictionary, are made for this
+// call, and m's.
+func (c *StringColumn) Codes(m *Memory, rs RowSet) []int32 {
+	d := c.Dict
+	switch {
+	case d.distinct:
+		return nil
+	case fits(len(d.Values), rs.N) || d.codes.Load() != nil:
+		return d.all(m)
+	}
+	codes, index := m.Rows(len(d.Values)), newTextIndex(m, d.Values, rs.N)
+	for pos := range rs.N {
+		if place := c.Places[rs.Row(pos)]; place >= 0 {
+			codes[place] = index.add(place)
+		}
+	}
+	return codes
+}
+
+// CodeAt returns the code of a place, as Codes returns them, and NullCode for a null.
+func CodeAt(codes []int32, place int32) int32 {
+	if codes == nil || place < 0 {
+		return place
+	}
+	return codes[place]
 }
 
 // KeyID implements Column.
@@ -55,11 +72,11 @@ func (c *StringColumn) Any(row int) any { return anyOf(c.Value(row)) }
 
 // AppendJSON implements Column.
 func (c *StringColumn) AppendJSON(dst []byte, row int) ([]byte, bool) {
-	code := c.Codes[row]
-	if code < 0 {
+	text, ok := c.Value(row)
+	if !ok {
 		return dst, false
 	}
-	return jsondoc.AppendString(dst, c.Dict.Values[code]), true
+	return jsondoc.AppendString(dst, text), true
 }
 
 // appendText appends a text behind its length.
@@ -82,39 +99,62 @@ func (*StringColumn) builder(m *Memory, key *registry.Key, rows int) Builder {
 }
 
 func (c *StringColumn) rowKeys(m *Memory, rs RowSet) (rowKeys, error) {
-	return rowKeys{mapInts(m, rs, func(row int32) int64 { return int64(c.Codes[row]) }), codeValidity(rs, c.Codes)}, nil
+	codes := c.Codes(m, rs)
+	return c.keys(m, rs, func(place int32) int64 { return int64(CodeAt(codes, place)) }), nil
+}
+
+// keys returns what of gives for the places of the active rows.
+func (c *StringColumn) keys(m *Memory, rs RowSet, of func(place int32) int64) rowKeys {
+	return rowKeys{mapInts(m, rs, func(row int32) int64 { return of(c.Places[row]) }), codeValidity(rs, c.Places)}
 }
 
 func (c *StringColumn) check(n int) error {
-	if c.Dict == nil && len(c.Codes) == n {
+	if c.Dict == nil && len(c.Places) == n {
 		return columnErrorf(c, "has no dictionary")
 	}
-	return checkLength(c, len(c.Codes), n, nil)
+	return checkLength(c, len(c.Places), n, nil)
 }
-func (c *StringColumn) checkCodes() error { return checkCodes(c, c.Codes, len(c.Dict.Values)) }
-func (c *StringColumn) validate() error   { return c.Dict.validate(c) }
+func (c *StringColumn) checkCodes() error { return checkCodes(c, c.Places, len(c.Dict.Values)) }
+func (c *StringColumn) validate() error {
+	if !c.Dict.distinct {
+		return nil
+	}
+	return c.Dict.validate(c)
+}
 
-func (c *StringColumn) bytes() int { return sizeOf(c.Codes) + c.Dict.bytes() }
+func (c *StringColumn) bytes() int { return sizeOf(c.Places) + c.Dict.bytes() }
 
 func (c *StringColumn) shares(with Column) bool {
 	o := with.(*StringColumn)
-	return sameSlice(c.Codes, o.Codes) && c.Dict == o.Dict
+	return sameSlice(c.Places, o.Places) && c.Dict == o.Dict
 }
 
-func (c *StringColumn) clone() Column { return &StringColumn{c.Key, slices.Clone(c.Codes), c.Dict} }
+func (c *StringColumn) clone() Column { return &StringColumn{c.Key, slices.Clone(c.Places), c.Dict} }
 
 func (c *StringColumn) firstChange(was Column, n int) int {
 	o := was.(*StringColumn)
-	return firstRow(n, func(row int) bool { return c.Codes[row] == o.Codes[row] })
+	return firstRow(n, func(row int) bool { return c.Places[row] == o.Places[row] })
 }
 
-// A StringBuilder builds one StringColumn and its dictionary row by row. A repeated
-// value costs no allocation. NewStringBuilder makes one; the zero value is not ready.
-// One goroutine at a time.
+// A StringBuilder builds one StringColumn row by row. Equal values have one place as long as there are few: then nobody has to
+// make codes. From there on it looks for long values alone, which would take more memory than finding them takes time. A profile of the
+// feed from memory had a fifth of its samples in indexes of titles and names, which differ, and of which nobody compared most.
+// NewStringBuilder makes one; the zero value is not ready. One goroutine at a time.
 type StringBuilder struct {
 	column StringColumn
-	dict   dictBuilder
+	blocks textBlocks
+	rows   int        // that are expected
+	long   *longTexts // nil: none so far
 }
+
+// longTexts finds the places of long values. One goroutine at a time.
+type longTexts struct {
+	dictBuilder         // has these values alone
+	places      []int32 // of its codes
+}
+
+// longText is from how many bytes on a StringBuilder looks for a value among many.
+const longText = 128
 
 // NewStringBuilder returns a builder with room for that many rows. It grows if there
 // are more.
@@ -128,46 +168,87 @@ func NewStringBuilderIn(m *Memory, key registry.KeyID, rows int) *StringBuilder 
 	case rows == 1:
 		one := new(struct {
 			StringBuilder
-			dict  Dict
-			first [1]string
-			codes [1]int32
+			dict   Dict
+			first  [1]string
+			places [1]int32
 		})
-		return one.start(key, one.codes[:0], &one.dict, one.first[:0])
+		return one.start(key, rows, one.places[:0], &one.dict, one.first[:0])
 	case rows <= 4:
 		few := new(struct {
 			StringBuilder
-			dict  Dict
-			first [4]string
-			codes [4]int32
+			dict   Dict
+			first  [4]string
+			places [4]int32
 		})
-		return few.start(key, few.codes[:0], &few.dict, few.first[:0])
+		return few.start(key, rows, few.places[:0], &few.dict, few.first[:0])
 	}
 	many := new(struct {
 		StringBuilder
 		dict  Dict
 		first [4]string
-		more  manyValues
 	})
-	b := many.start(key, m.Rows(rows)[:0], &many.dict, many.first[:0])
-	many.more = manyValues{memory: m, rows: rows}
-	b.dict.many = &many.more
-	return b
+	return many.start(key, rows, m.Rows(rows)[:0], &many.dict, many.first[:0])
 }
 
 // start gives b its memory.
-func (b *StringBuilder) start(key registry.KeyID, codes []int32, dict *Dict, first []string) *StringBuilder {
-	dict.Values = first
-	b.column, b.dict = StringColumn{Key: key, Codes: codes, Dict: dict}, dictBuilder{dict: dict}
+func (b *StringBuilder) start(key registry.KeyID, rows int, places []int32, dict *Dict, first []string) *StringBuilder {
+	dict.Values, dict.distinct = first, true
+	b.column, b.rows = StringColumn{Key: key, Places: places, Dict: dict}, rows
 	return b
 }
 
 // Append adds a row. The caller may reuse value.
 func (b *StringBuilder) Append(value []byte) {
-	b.column.Codes = append(b.column.Codes, b.dict.internBytes(value))
+	b.column.Places = append(b.column.Places, b.placeOf(value))
+}
+
+// placeOf returns the place of a value, which may be new.
+func (b *StringBuilder) placeOf(value []byte) int32 {
+	if d := b.column.Dict; d.distinct {
+		for place, s := range d.Values {
+			if s == string(value) {
+				return int32(place)
+			}
+		}
+		d.distinct = len(d.Values) < dictScanMax
+	}
+	switch {
+	case len(value) >= longText:
+		return b.placeOfLong(value)
+	case b.rows <= 4:
+		return b.add(string(value))
+	}
+	return b.add(b.blocks.copy(value))
+}
+
+func (b *StringBuilder) placeOfLong(value []byte) int32 {
+	if b.long == nil {
+		b.long = &longTexts{dictBuilder: dictBuilder{dict: newDict()}}
+	}
+	l := b.long
+	code := l.internBytes(value)
+	if int(code) == len(l.places) {
+		l.places = append(l.places, b.add(l.dict.Values[code]))
+	}
+	return l.places[code]
+}
+
+// bytesOf returns the bytes of a string, for reading.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// add adds a value to the dictionary and returns its place.
+func (b *StringBuilder) add(value string) int32 {
+	values := b.column.Dict.Values
+	n := len(values)
+	if n == cap(values) { // straight to what all rows may need
+		values = append(make([]string, 0, max(min(4*n, b.rows), 2*n, 4)), values...)
+	}
+	b.column.Dict.Values = append(values, value)
+	return int32(n)
 }
 
 // AppendNull implements Builder.
-func (b *StringBuilder) AppendNull() { b.column.Codes = append(b.column.Codes, NullCode) }
+func (b *StringBuilder) AppendNull() { b.column.Places = append(b.column.Places, NullCode) }
 
 // AppendText implements Builder.
 func (b *StringBuilder) AppendText(text []byte) bool {
@@ -191,7 +272,7 @@ func (b *StringBuilder) AppendJSON(value []byte) bool {
 
 // AppendLast implements Builder.
 func (b *StringBuilder) AppendLast(dst []byte) []byte {
-	return appendText(dst, b.column.Dict.Values[b.column.Codes[b.Len()-1]])
+	return appendText(dst, b.column.Dict.Values[b.column.Places[b.Len()-1]])
 }
 
 // AppendBinary implements Builder.
@@ -207,7 +288,7 @@ func (b *StringBuilder) AppendAny(value any) bool {
 	case nil:
 		b.AppendNull()
 	case string:
-		b.column.Codes = append(b.column.Codes, b.dict.intern(v))
+		b.Append(bytesOf(v))
 	default:
 		return false
 	}
@@ -215,12 +296,10 @@ func (b *StringBuilder) AppendAny(value any) bool {
 }
 
 // Len implements Builder.
-func (b *StringBuilder) Len() int { return len(b.column.Codes) }
+func (b *StringBuilder) Len() int { return len(b.column.Places) }
 
 // Column implements Builder. It returns a *StringColumn.
 func (b *StringBuilder) Column() Column {
-	if b.dict.many != nil {
-		*b.dict.many = manyValues{} // The column keeps b, but must not keep its index.
-	}
+	b.long = nil // The column keeps b, but must not keep its index.
 	return &b.column
 }

@@ -278,16 +278,16 @@ func (t *topSelection) addFloat(s *sortScratch, v float64, pos int) (bound float
 }
 
 func (t *topSelection) addStrings(s *sortScratch, rs RowSet, c *StringColumn) {
-	s.rankDict(c.Dict.Values)
+	codes := s.rankDict(rs, c)
 	t.keyAt = func(pos int) (uint64, bool) {
-		if code := c.Codes[rs.Row(pos)]; code >= 0 {
+		if code := CodeAt(codes, c.Places[rs.Row(pos)]); code >= 0 {
 			return uint64(s.ranks[code]), true
 		}
 		return 0, false
 	}
 	for lo, hi := range s.blocks(rs.N) {
 		for pos := lo; pos < hi; pos++ {
-			code := c.Codes[rs.Row(pos)]
+			code := CodeAt(codes, c.Places[rs.Row(pos)])
 			if code < 0 {
 				t.addNull(pos)
 			} else if key := uint64(s.ranks[code]) ^ t.flip; t.wants(key) {

@@ -202,7 +202,7 @@ func digestOf(sets ...rowset.RowSet) uint64 {
 						sum = (sum ^ math.Float64bits(c.Values[row])) * prime
 					}
 				case *rowset.StringColumn:
-					sum = (sum ^ uint64(c.Codes[row])) * prime
+					sum = (sum ^ uint64(c.Places[row])) * prime
 				case *rowset.IntColumn:
 					if c.Valid.Get(row) {
 						sum = (sum ^ uint64(c.Values[row])) * prime

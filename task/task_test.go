@@ -122,7 +122,7 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 	other := batchOf(10, 20, 30, 40)
 	// The table has an input with columns, and what may become of them.
 	full := rowset.NewBatch(b.IDs,
-		&rowset.StringColumn{Key: 3001, Codes: []int32{0, 1, 0, -1}, Dict: &rowset.Dict{Values: []string{"US", "CA"}}},
+		&rowset.StringColumn{Key: 3001, Places: []int32{0, 1, 0, -1}, Dict: &rowset.Dict{Values: []string{"US", "CA"}}},
 		&rowset.FloatColumn{Key: 1001, Values: make([]float64, 4), Valid: rowset.NewBitmap(4)},
 		&rowset.FloatColumn{Key: 2001, Values: make([]float64, 4)},
 	)
@@ -133,7 +133,7 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		return rowset.Dense(c)
 	}
 	fullIn, inherited := rowset.Dense(full), typed(4)
-	strings := rowset.NewBatch([]int64{1}, &rowset.StringColumn{Key: 1001, Codes: []int32{-1}, Dict: &rowset.Dict{}})
+	strings := rowset.NewBatch([]int64{1}, &rowset.StringColumn{Key: 1001, Places: []int32{-1}, Dict: &rowset.Dict{}})
 	reg, err := registry.Default("test")
 	require.NoError(t, err)
 	writes := Columns(2001, 3002, 5001, 5101, 5201)
@@ -177,11 +177,11 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 			columns(func(b *rowset.Batch) { b.Float(1001).Valid = rowset.NewBitmap(4) }), false},
 		{"same rows, nulls lost", SameRows, fullIn, columns(func(b *rowset.Batch) { b.Float(1001).Valid = nil }), false},
 		{"same rows, other codes", SameRows, fullIn,
-			columns(func(b *rowset.Batch) { b.String(3001).Codes = []int32{0, 1, 0, -1} }), false},
+			columns(func(b *rowset.Batch) { b.String(3001).Places = []int32{0, 1, 0, -1} }), false},
 		{"same rows, other dictionary", SameRows, fullIn,
 			columns(func(b *rowset.Batch) { b.String(3001).Dict = &rowset.Dict{Values: []string{"US", "CA"}} }), false},
 		{"same rows, column of another kind", SameRows, rowset.Dense(withColumn(b, 1001)),
-			rowset.Dense(rowset.NewBatch(b.IDs, &rowset.StringColumn{Key: 1001, Codes: make([]int32, 4), Dict: &rowset.Dict{Values: []string{"a"}}})), false},
+			rowset.Dense(rowset.NewBatch(b.IDs, &rowset.StringColumn{Key: 1001, Places: make([]int32, 4), Dict: &rowset.Dict{Values: []string{"a"}}})), false},
 		{"same rows, column for the id", SameRows, dense, rowset.Dense(withColumn(b, registry.IDKey)), false},
 		{"same rows, other ids", SameRows, in, view(other, 3, 1, 0), false},
 		{"same rows, other order", SameRows, in, view(b, 1, 3, 0), false},
@@ -205,10 +205,10 @@ func TestInvokeChecksTheOutput(t *testing.T) {
 		{"merge, declared column", Merge, in, rowset.Dense(withColumn(batchOf(10), 2001)), true},
 		{"merge, undeclared column", Merge, in, rowset.Dense(withColumn(batchOf(10), 1001)), false},
 		{"expand, column too short", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, &rowset.FloatColumn{Key: 2001, Values: []float64{1}})), false},
-		{"expand, code out of range", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, &rowset.StringColumn{Key: 3002, Codes: []int32{0, 1}, Dict: &rowset.Dict{Values: []string{"a"}}})), false},
-		{"expand, nulls and codes", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, &rowset.StringColumn{Key: 3002, Codes: []int32{0, -1}, Dict: &rowset.Dict{Values: []string{"a"}}})), true},
-		{"expand, code below null", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.StringColumn{Key: 3002, Codes: []int32{-2}, Dict: &rowset.Dict{Values: []string{"a"}}})), false},
-		{"expand, strings for a float key", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.StringColumn{Key: 2001, Codes: []int32{0}, Dict: &rowset.Dict{Values: []string{"a"}}})), false},
+		{"expand, code out of range", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, &rowset.StringColumn{Key: 3002, Places: []int32{0, 1}, Dict: &rowset.Dict{Values: []string{"a"}}})), false},
+		{"expand, nulls and codes", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1, 2}, &rowset.StringColumn{Key: 3002, Places: []int32{0, -1}, Dict: &rowset.Dict{Values: []string{"a"}}})), true},
+		{"expand, code below null", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.StringColumn{Key: 3002, Places: []int32{-2}, Dict: &rowset.Dict{Values: []string{"a"}}})), false},
+		{"expand, strings for a float key", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.StringColumn{Key: 2001, Places: []int32{0}, Dict: &rowset.Dict{Values: []string{"a"}}})), false},
 		{"expand, ints for a float key", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.IntColumn{Key: 2001, Values: []int64{1}})), false},
 		{"expand, ints, bools and sets", Expand, in, rowset.Dense(typed(1)), true},
 		{"expand, undeclared ints", Expand, in, rowset.Dense(rowset.NewBatch([]int64{1}, &rowset.IntColumn{Key: 5002, Values: []int64{1}})), false},

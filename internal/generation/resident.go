@@ -404,6 +404,11 @@ func (r *resident) load(ctx context.Context, k *Keeper) (kept *taskrun.Resident,
 			return nil, graph.Digest, err
 		}
 	}
+	for _, column := range kept.Rows.Batch.Columns() {
+		if c, ok := column.(*rowset.StringColumn); ok {
+			c.Codes(nil, kept.Rows) // here and once, not on the loop by the first request that groups by them
+		}
+	}
 	return kept, graph.Digest, nil
 }
 

@@ -21,8 +21,8 @@ func sample() *rowset.Batch {
 	return rowset.NewBatch([]int64{10, 20, 30},
 		&rowset.FloatColumn{Key: 1001, Values: []float64{1, 2, 3}},
 		&rowset.FloatColumn{Key: 2002, Values: []float64{0.5, 99, math.Copysign(0, -1)}, Valid: rowset.Bitmap{0b101}},
-		&rowset.StringColumn{Key: 3001, Codes: []int32{1, rowset.NullCode, 0}, Dict: &rowset.Dict{Values: []string{"DE", "US"}}},
-		&rowset.StringColumn{Key: 3002, Codes: []int32{-1, -1, 0}, Dict: &rowset.Dict{Values: []string{"a \"quoted\"\n\xff\u2028"}}},
+		&rowset.StringColumn{Key: 3001, Places: []int32{1, rowset.NullCode, 0}, Dict: &rowset.Dict{Values: []string{"DE", "US"}}},
+		&rowset.StringColumn{Key: 3002, Places: []int32{-1, -1, 0}, Dict: &rowset.Dict{Values: []string{"a \"quoted\"\n\xff\u2028"}}},
 	)
 }
 
@@ -36,7 +36,7 @@ func typedBatch() *rowset.Batch {
 	sets.AppendText([]byte(`["quoted \"\u2028\"", "a,b"]`))
 	return rowset.NewBatch([]int64{1, 2, 3, 1<<53 + 1},
 		&rowset.FloatColumn{Key: 2002, Values: []float64{1, 2, 3, 4}, Valid: rowset.Bitmap{0b0001}},
-		&rowset.StringColumn{Key: 3001, Codes: []int32{0, -1, -1, -1}, Dict: &rowset.Dict{Values: []string{"DE"}}},
+		&rowset.StringColumn{Key: 3001, Places: []int32{0, -1, -1, -1}, Dict: &rowset.Dict{Values: []string{"DE"}}},
 		&rowset.IntColumn{Key: 5001, Values: []int64{1<<53 + 1, math.MinInt64, 7, 0}, Valid: rowset.Bitmap{0b1011}},
 		&rowset.BoolColumn{Key: 5101, Values: rowset.Bitmap{0b0101}, Valid: rowset.Bitmap{0b0011}},
 		sets.Column(),
@@ -156,7 +156,7 @@ func FuzzEncode(f *testing.F) {
 
 func BenchmarkAppendResponse(b *testing.B) {
 	const rows = 50
-	batch := rowset.NewBatch(make([]int64, rows), &rowset.FloatColumn{Key: 2002, Values: make([]float64, rows)}, &rowset.StringColumn{Key: 3001, Codes: make([]int32, rows), Dict: &rowset.Dict{Values: []string{"US"}}})
+	batch := rowset.NewBatch(make([]int64, rows), &rowset.FloatColumn{Key: 2002, Values: make([]float64, rows)}, &rowset.StringColumn{Key: 3001, Places: make([]int32, rows), Dict: &rowset.Dict{Values: []string{"US"}}})
 	for i := range batch.IDs {
 		batch.IDs[i], batch.Float(2002).Values[i] = int64(139959-i), float64(139959-i)*0.1
 	}

@@ -185,11 +185,11 @@ func (x *explanation) value(n *node, at int32, t *Term, number float64) any {
 	case opKey:
 		switch x.bound[at].kind {
 		case bindIDs:
-			return x.batch.IDs[x.row]
+			return x.rows.Batch.IDs[x.row]
 		case bindInts:
-			return x.batch.Int(n.key).Values[x.row]
+			return x.rows.Batch.Int(n.key).Values[x.row]
 		case bindBools:
-			return x.batch.Bool(n.key).Values.Get(x.row)
+			return x.rows.Batch.Bool(n.key).Values.Get(x.row)
 		}
 	case opParam:
 		if truth, ok := x.params.Bool(n.param); ok {
@@ -210,7 +210,7 @@ func (x *explanation) leafValue(b *leafBinding) any {
 	case b.kind == bindScalar:
 		return b.value.value()
 	case b.kind == bindIDs:
-		return x.batch.IDs[x.row]
+		return x.rows.Batch.IDs[x.row]
 	case b.kind == bindInts && b.ints.Valid.Get(x.row):
 		return b.ints.Values[x.row]
 	case b.strings != nil:

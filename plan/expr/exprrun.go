@@ -23,7 +23,7 @@ type vector struct {
 type evaluator struct {
 	code   code
 	stop   rowset.Stop // nil: never
-	batch  *rowset.Batch
+	rows   rowset.RowSet
 	params *Params
 	bound  []binding
 	regs   []*register // allocated as they are needed
@@ -50,7 +50,7 @@ const registersKept = 16
 
 // begin binds the code for the active rows of in. It may leave failed behind.
 func (ev *evaluator) begin(stop rowset.Stop, in rowset.RowSet, params *Params) {
-	ev.stop, ev.batch, ev.params, ev.testsBound = stop, in.Batch, params, 0
+	ev.stop, ev.rows, ev.params, ev.testsBound = stop, in, params, 0
 	bind(ev.code.program, ev.bound, in.Batch, params)
 	computed := false
 	for i := range ev.code.leaves {
@@ -76,7 +76,7 @@ func (ev *evaluator) bindTests(n int) {
 
 // end drops the batch and the request, so that an idle evaluator keeps none alive.
 func (ev *evaluator) end() {
-	ev.stop, ev.batch, ev.params, ev.failed = nil, nil, nil, nil
+	ev.stop, ev.rows, ev.params, ev.failed = nil, rowset.RowSet{}, nil, nil
 	clear(ev.bound)
 	clear(ev.boundLeaves)
 	for i := range ev.boundTests {
@@ -109,15 +109,15 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 		return vector{vals: vals}
 	case bindIDs:
 		if c.rows == nil {
-			convertInts(vals, ev.batch.IDs[c.lo:c.lo+c.n])
+			convertInts(vals, ev.rows.Batch.IDs[c.lo:c.lo+c.n])
 		} else {
-			gatherInts(vals, ev.batch.IDs, c.rows)
+			gatherInts(vals, ev.rows.Batch.IDs, c.rows)
 		}
 		return vector{vals: vals}
 	case bindColumn:
 		return readColumn(b.column, c, dst)
 	case bindInts:
-		column := ev.batch.Int(ev.code.program[b.at].key)
+		column := ev.rows.Batch.Int(ev.code.program[b.at].key)
 		if c.rows == nil {
 			convertInts(vals, column.Values[c.lo:c.lo+c.n])
 		} else {
@@ -125,7 +125,7 @@ func (ev *evaluator) eval(i int32, c *chunk, dst *register, free int) vector {
 		}
 		return vector{vals, readValid(column.Valid, c, dst)}
 	case bindBools:
-		column := ev.batch.Bool(ev.code.program[b.at].key)
+		column := ev.rows.Batch.Bool(ev.code.program[b.at].key)
 		for i := range vals {
 			vals[i] = float64(bit(column.Values.Get(int(c.row(i)))))
 		}

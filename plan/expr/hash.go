@@ -48,7 +48,7 @@ func (ev *evaluator) hashInput(at int32, c *chunk, dst *register, free int) vect
 		fill(vals, hashBits(x))
 		return vector{vals: vals}
 	case bindIDs, bindInts:
-		column := ev.batch.IDs
+		column := ev.rows.Batch.IDs
 		var nulls rowset.Bitmap
 		if kind == bindInts {
 			column, nulls = b.ints.Values, b.ints.Valid
@@ -61,8 +61,8 @@ func (ev *evaluator) hashInput(at int32, c *chunk, dst *register, free int) vect
 		clear(valid)
 		for i := range vals {
 			vals[i] = 0
-			if code := b.strings.Codes[c.row(i)]; code >= 0 {
-				vals[i] = hashBits(rowset.TextBits(b.strings.Dict.Values[code]))
+			if text, ok := b.strings.Value(int(c.row(i))); ok {
+				vals[i] = hashBits(rowset.TextBits(text))
 				valid[i/64] |= 1 << (uint(i) % 64)
 			}
 		}

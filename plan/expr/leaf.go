@@ -110,7 +110,7 @@ var paramTypes = [...]registry.Type{Int: registry.Int, String: registry.String, 
 // readInts returns the integers of a leaf for the rows of a chunk, and which of them are not null (nil: all).
 // The leaf has a column, or is the id. The slices are views of the batch or lie in that register.
 func (ev *evaluator) readInts(b *leafBinding, c *chunk, register int) (vals []int64, valid []uint64) {
-	column, nulls := ev.batch.IDs, rowset.Bitmap(nil)
+	column, nulls := ev.rows.Batch.IDs, rowset.Bitmap(nil)
 	if b.kind == bindInts {
 		column, nulls = b.ints.Values, b.ints.Valid
 	}
@@ -147,7 +147,7 @@ func (b *leafBinding) nullBits(c *chunk, out *mask) {
 		}
 		return
 	case b.strings != nil:
-		codes = b.strings.Codes
+		codes = b.strings.Places
 	case b.sets != nil:
 		codes = b.sets.Codes
 	}

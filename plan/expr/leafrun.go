@@ -7,8 +7,8 @@ import (
 	"github.com/rankd/rankd/rowset"
 )
 
-// Tests on strings and sets take longer than arithmetic: each row reads a code, and then the dictionary entry of that
-// code. Where the test allows it, a string or a member is compared once for each code.
+// Tests on strings and sets take longer than arithmetic: each row reads a place or a code, and then the dictionary entry
+// there. Where the test allows it, a string or a member is compared once for each.
 
 // testLeaves answers a test on integers, strings, sets or lists, at least for the positions of in. The leaf x
 // has a column, or y has.
@@ -30,7 +30,7 @@ func (ev *evaluator) testLeaves(t *test, b *testBinding, c *chunk, in, answer *m
 	case testCmpStrings:
 		switch {
 		case x.kind == bindColumn && y.kind == bindColumn:
-			b.look().compareStrings(t.cmp, x.strings, y.strings, ev.batch.Len(), c, in, answer)
+			testPairs(func(a, b string) bool { return (a == b) == (t.cmp == cmpEq) }, x.strings, y.strings, c, in, answer)
 		case x.kind == bindColumn:
 			return ev.testStrings(t, b, x.strings, c, in, answer)
 		default:
@@ -88,55 +88,31 @@ func (ev *evaluator) intRegister(i int) *intRegister {
 // set sets the bit of a position if value is true.
 func (m *mask) set(pos int, value bool) { m[pos/64] |= bit(value) << (uint(pos) % 64) }
 
-// compareStrings answers a comparison of two columns for the positions of in. Small dictionaries are recoded,
-// so that rows compare codes.
-func (l *lookups) compareStrings(op cmpOp, x, y *rowset.StringColumn, rows int, c *chunk, in, answer *mask) {
-	recoded := x.Dict != y.Dict && len(x.Dict.Values)+len(y.Dict.Values) <= rows
-	if recoded && len(l.recoded) == 0 {
-		l.recoded = recode(x.Dict, y.Dict)
-	}
-	for k, w := range in[:c.words()] {
-		for ; w != 0; w &= w - 1 {
-			pos := k*64 + bits.TrailingZeros64(w)
-			row := c.row(pos)
-			left, right := x.Codes[row], y.Codes[row]
-			if left < 0 || right < 0 {
-				continue
-			}
-			var same bool
-			switch {
-			case recoded:
-				same = l.recoded[left] == right
-			case x.Dict == y.Dict:
-				same = left == right
-			default:
-				same = x.Dict.Values[left] == y.Dict.Values[right]
-			}
-			answer.set(pos, same == (op == cmpEq))
-		}
-	}
-}
-
 // testPairs answers a test of two columns for the positions of in.
 func testPairs(holds func(s, part string) bool, x, y *rowset.StringColumn, c *chunk, in, answer *mask) {
 	for k, w := range in[:c.words()] {
 		for ; w != 0; w &= w - 1 {
 			pos := k*64 + bits.TrailingZeros64(w)
 			row := c.row(pos)
-			if left, right := x.Codes[row], y.Codes[row]; left >= 0 && right >= 0 {
-				answer.set(pos, holds(x.Dict.Values[left], y.Dict.Values[right]))
+			left, ok := x.Value(int(row))
+			right, also := y.Value(int(row))
+			if ok && also {
+				answer.set(pos, holds(left, right))
 			}
 		}
 	}
 }
 
-// testStrings answers a test whose value for a row depends on the row's string alone, for the positions of in.
+// testStrings answers a test whose value for a row depends on the row's string alone, for the positions of in. A match costs more than
+// a code does.
 func (ev *evaluator) testStrings(t *test, b *testBinding, column *rowset.StringColumn, c *chunk, in, answer *mask) error {
-	codes := column.Codes
+	if t.op == testRegex && b.codes == nil {
+		b.codes = column.Codes(nil, ev.rows)
+	}
 	for k, w := range in[:c.words()] {
 		for ; w != 0; w &= w - 1 {
 			pos := k*64 + bits.TrailingZeros64(w)
-			code := codes[c.row(pos)]
+			code := rowset.CodeAt(b.codes, column.Places[c.row(pos)])
 			if code < 0 {
 				continue
 			}
@@ -225,11 +201,11 @@ func (l *lookups) testElements(x *rowset.StringColumn, y *rowset.SetColumn, c *c
 		for ; w != 0; w &= w - 1 {
 			pos := k*64 + bits.TrailingZeros64(w)
 			row := c.row(pos)
-			code, set := x.Codes[row], y.Codes[row]
-			if code < 0 || set < 0 {
+			place, set := x.Places[row], y.Codes[row]
+			if place < 0 || set < 0 {
 				continue
 			}
-			code = l.recoded[code]
+			code := l.recoded[place]
 			answer.set(pos, code >= 0 && has(y.Dict, set, code))
 		}
 	}
@@ -243,7 +219,7 @@ func has(d *rowset.SetDict, set, member int32) bool {
 	return d.Has(int(set), member)
 }
 
-// recode returns, by code of from, the code of the same string in to, or -1.
+// recode returns, by place in from, the place of the same string in to, whose strings are distinct, or -1.
 func recode(from, to *rowset.Dict) []int32 {
 	index := make(map[string]int32, len(to.Values))
 	for code, s := range to.Values {

@@ -149,17 +149,16 @@ func TestEachStringReachedIsAskedOnce(t *testing.T) {
 			full, out := fullMask(100), mask{}
 			c := chunk{n: 100}
 			require.NoError(t, m.test(p.root, &c, &full, &out, 0))
-			verdicts := m.boundTests[p.root].verdicts
-			require.Len(t, verdicts, 300)
-			for code, v := range verdicts {
-				assert.Equal(t, code < 100, v != verdictUnknown, "string %d", code)
+			verdicts, asked := m.boundTests[p.root].verdicts, 0
+			for place, v := range verdicts {
+				// A row with a verdict is not asked again. So when the test inverts the verdicts,
+				// the result is inverted.
+				if v != verdictUnknown {
+					verdicts[place] = verdictTrue + verdictFalse - v
+					asked++
+				}
 			}
-
-			// A row with a verdict is not asked again. So when the test inverts the verdicts,
-			// the result is inverted.
-			for code := range verdicts[:100] {
-				verdicts[code] = verdictTrue + verdictFalse - verdicts[code]
-			}
+			assert.Equal(t, 100, asked)
 			var turned mask
 			require.NoError(t, m.test(p.root, &c, &full, &turned, 0))
 			for k := range c.words() {

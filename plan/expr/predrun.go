@@ -10,9 +10,10 @@ type testBinding struct {
 	known bool // all rows that reach the test have the same value
 	value bool // if known
 
-	// verdicts holds the answer by code of a dictionary, of strings or of sets, so that each distinct
-	// value is looked at once, when the first row asks. Empty until then.
+	// verdicts holds the answer by place in a dictionary of strings, or by code of one of sets, so that each
+	// is looked at once, when the first row asks. Empty until then.
 	verdicts []uint8
+	codes    []int32  // of testRegex: the codes of the places, which verdicts has then
 	matcher  *matcher // of testRegex; nil until the first row with a value
 	lookups  *lookups // of tests that few plans have; nil until the first row of the first batch asks
 }
@@ -22,7 +23,7 @@ type lookups struct {
 	wholes  elements[int64]
 	numbers elements[float64]
 	texts   elements[string]
-	// recoded has, by code of a string column, the code of the same string in the dictionary of another column, or -1.
+	// recoded has, by place of a string column, the code of the same string in the dictionary of a set column, or -1.
 	recoded []int32
 }
 
@@ -35,7 +36,7 @@ func (b *testBinding) look() *lookups {
 }
 
 func (b *testBinding) end() {
-	b.verdicts, b.matcher = b.verdicts[:0], nil
+	b.verdicts, b.codes, b.matcher = b.verdicts[:0], nil, nil
 	if b.lookups != nil {
 		*b.lookups = lookups{}
 	}

@@ -177,7 +177,7 @@ func checkColumns(t *testing.T, e *Expr, tree *jsondoc.Value, in rowset.RowSet, 
 			}
 			switch column := got.Column.(type) {
 			case *rowset.StringColumn:
-				assert.Equal(t, rowset.NullCode, column.Codes[row])
+				assert.Equal(t, rowset.NullCode, column.Places[row])
 			case *rowset.BoolColumn:
 				assert.False(t, column.Valid.Get(row))
 			case *rowset.IntColumn:

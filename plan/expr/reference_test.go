@@ -586,7 +586,8 @@ func (r reference) text(v *jsondoc.Value, row int) (string, bool) {
 		return r.params.String(registry.ParamID(v.Get("param_id").Uint))
 	case "lower":
 		s, ok := r.text(v.Get("x"), row)
-		return cases.Lower(language.Und).String(s), ok // TestStringsAreJavaScripts compares it with toLowerCase
+		s = cases.Lower(language.Und).String(s) // TestStringsAreJavaScripts compares it with toLowerCase
+		return s, ok && len(s) <= TextMax
 	case "coalesce":
 		if s, ok := r.text(v.Get("a"), row); ok {
 			return s, true
@@ -784,7 +785,7 @@ func (g treeGen) intLeaf() string {
 }
 
 func (g treeGen) quoted() string {
-	return fmt.Sprintf("%q", strings.ToValidUTF8(rowsettest.String(g.rng), "?"))
+	return string(jsondoc.AppendString(nil, strings.ToValidUTF8(rowsettest.String(g.rng), "?")))
 }
 
 // leafTest returns a predicate of typed trees on stored values.
@@ -846,7 +847,7 @@ func (g treeGen) pred(depth int) string {
 	case 5, 6:
 		list := []string{}
 		for range 1 + g.rng.IntN(12) {
-			list = append(list, fmt.Sprintf("%q", strings.ToValidUTF8(rowsettest.String(g.rng), "?")))
+			list = append(list, string(jsondoc.AppendString(nil, strings.ToValidUTF8(rowsettest.String(g.rng), "?"))))
 		}
 		lhs := `{"op":"key_ref","key_id":` + g.pick("3001", "3002", "1001", "1") + `}`
 		if g.typed {

@@ -91,7 +91,7 @@ func (ev *evaluator) looked(in *instruction, c *chunk, dst *register) vector {
 				set(pos, value, ok)
 			}
 		case bindIDs:
-			value, ok := valueOf(in.entries, in.entries.wholes, ev.batch.IDs[row])
+			value, ok := valueOf(in.entries, in.entries.wholes, ev.rows.Batch.IDs[row])
 			set(pos, value, ok)
 		case bindInts:
 			x, there := b.ints.Value(int(row))

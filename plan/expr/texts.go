@@ -145,17 +145,19 @@ func (ev *evaluator) mapText(x textInput, in rowset.RowSet, of func(string) stri
 		return textScalar(of(x.value.text))
 	}
 	out := newTexts(in.Batch.Len())
-	from := x.strings
-	codes := make([]int32, len(from.Dict.Values)) // plus 1; 0: no row has asked
+	from, codes := x.strings, x.strings.Codes(nil, in)
+	places := make([]int32, len(from.Dict.Values)) // in out by code, plus 1; 0: no row has asked
 	ev.eachRow(in, func(row int) {
-		code := from.Codes[row]
+		code := rowset.CodeAt(codes, from.Places[row])
 		if code < 0 {
 			return
 		}
-		if codes[code] == 0 {
-			codes[code] = out.code(of(from.Dict.Values[code])) + 1
+		if places[code] == 0 {
+			if text := of(from.Dict.Values[code]); len(text) <= TextMax {
+				places[code] = out.place(text) + 1
+			}
 		}
-		out.Codes[row] = codes[code] - 1
+		out.Places[row] = places[code] - 1
 	})
 	return out.binding()
 }
@@ -165,7 +167,7 @@ func (ev *evaluator) perRow(in rowset.RowSet, of func(row int) (string, bool)) l
 	out := newTexts(in.Batch.Len())
 	ev.eachRow(in, func(row int) {
 		if s, ok := of(row); ok {
-			out.Codes[row] = out.code(s)
+			out.Places[row] = out.place(s)
 		}
 	})
 	return out.binding()
@@ -223,7 +225,7 @@ func (ev *evaluator) textOfNumbers(at int32, in rowset.RowSet) leafBinding {
 		for pos, x := range v.vals {
 			if (v.valid == nil || rowset.Bitmap(v.valid).Get(pos)) && isFinite(x) {
 				text = appendNumber(text[:0], x)
-				out.Codes[c.row(pos)] = out.code(string(text))
+				out.Places[c.row(pos)] = out.place(string(text))
 			}
 		}
 	})
@@ -246,39 +248,28 @@ func (ev *evaluator) chooseText(test int32, x, y textInput, in rowset.RowSet) le
 				of = x
 			}
 			if s, ok := of.at(int(row)); ok {
-				out.Codes[row] = out.code(s)
+				out.Places[row] = out.place(s)
 			}
 		}
 	})
 	return out.binding()
 }
 
-// textColumn is a column of strings that grows. One goroutine at a time.
-type textColumn struct {
-	rowset.StringColumn
-	known map[string]int32
-}
+// textColumn is a column of strings that grows: each has a place of its own. One goroutine at a time.
+type textColumn struct{ rowset.StringColumn }
 
 func newTexts(rows int) *textColumn {
-	t := &textColumn{StringColumn: rowset.StringColumn{Codes: make([]int32, rows), Dict: &rowset.Dict{}}, known: make(map[string]int32)}
-	for i := range t.Codes {
-		t.Codes[i] = rowset.NullCode
+	t := &textColumn{rowset.StringColumn{Places: make([]int32, rows), Dict: &rowset.Dict{}}}
+	for i := range t.Places {
+		t.Places[i] = rowset.NullCode
 	}
 	return t
 }
 
-// code returns the code of a string, which is null if it is too long.
-func (t *textColumn) code(s string) int32 {
-	if len(s) > TextMax {
-		return rowset.NullCode
-	}
-	code, ok := t.known[s]
-	if !ok {
-		code = int32(len(t.Dict.Values))
-		t.Dict.Values = append(t.Dict.Values, s)
-		t.known[s] = code
-	}
-	return code
+// place returns the place of a string from now on.
+func (t *textColumn) place(s string) int32 {
+	t.Dict.Values = append(t.Dict.Values, s)
+	return int32(len(t.Dict.Values)) - 1
 }
 
 func (t *textColumn) binding() leafBinding {

@@ -48,7 +48,7 @@ func (e *Expr) ColumnOf(stop rowset.Stop, m *rowset.Memory, in rowset.RowSet, pa
 	case Int:
 		out = ev.wholesOf(key.ID, &ev.boundLeaves[e.exact], in)
 	case String:
-		column := &rowset.StringColumn{Key: key.ID, Codes: make([]int32, rows)}
+		column := &rowset.StringColumn{Key: key.ID, Places: make([]int32, rows)}
 		out = KeyColumn{Column: column, Null: ev.textsOf(&ev.boundLeaves[e.root], in, column)}
 	default:
 		column := &rowset.BoolColumn{Key: key.ID, Values: rowset.NewBitmap(rows)}
@@ -118,14 +118,14 @@ func (ev *evaluator) textsOf(b *leafBinding, in rowset.RowSet, out *rowset.Strin
 		of = func(int) int32 { return 0 }
 	case bindColumn:
 		out.Dict = b.strings.Dict
-		of = func(row int) int32 { return b.strings.Codes[row] }
+		of = func(row int) int32 { return b.strings.Places[row] }
 	}
-	for i := range out.Codes {
-		out.Codes[i] = rowset.NullCode
+	for i := range out.Places {
+		out.Places[i] = rowset.NullCode
 	}
 	ev.eachRow(in, func(row int) {
-		out.Codes[row] = of(row)
-		null = null || out.Codes[row] < 0
+		out.Places[row] = of(row)
+		null = null || out.Places[row] < 0
 	})
 	return null
 }

@@ -99,9 +99,10 @@ func distinctValues(c *task.Ctx, in rowset.RowSet, column rowset.Column) (ids di
 		}
 	case *rowset.StringColumn:
 		ids.texts = rowset.TextsOf(column.Dict.Values)
+		codes := column.Codes(c.Memory, in)
 		for i := range in.N {
 			at[i] = -1
-			if code := column.Codes[in.Row(i)]; code != rowset.NullCode {
+			if code := rowset.CodeAt(codes, column.Places[in.Row(i)]); code != rowset.NullCode {
 				at[i] = int32(len(values))
 				values = append(values, int64(code))
 			}

@@ -222,7 +222,7 @@ func (e *excludeNode) rowsToAsk(c *task.Ctx, in rowset.RowSet) []int32 {
 	ints, texts := in.Batch.Int(e.by), in.Batch.String(e.by)
 	for pos := range in.Len() {
 		row := in.Row(pos)
-		if e.by == registry.IDKey || ints != nil && ints.Valid.Get(int(row)) || texts != nil && texts.Codes[row] != rowset.NullCode {
+		if e.by == registry.IDKey || ints != nil && ints.Valid.Get(int(row)) || texts != nil && texts.Places[row] != rowset.NullCode {
 			asked = append(asked, int32(pos))
 		}
 	}
@@ -265,7 +265,8 @@ func (m *membership) Ask(b *resp.Batch, from, to int) {
 			case m.by == registry.IDKey && ids != nil:
 				b.ArgString(ids.At(m.in.Batch.IDs[row]))
 			case texts != nil:
-				b.ArgString(texts.Dict.Values[texts.Codes[row]])
+				text, _ := texts.Value(int(row)) // those that are asked are not null
+				b.ArgString(text)
 			case ints != nil:
 				b.ArgInt(ints.Values[row])
 			default:

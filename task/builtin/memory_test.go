@@ -35,7 +35,7 @@ func requireSame(t *testing.T, want, got rowset.RowSet) {
 		case *rowset.StringColumn:
 			g := got.Batch.String(w.Key)
 			require.NotNil(t, g)
-			require.True(t, slices.Equal(w.Codes, g.Codes), "codes of %d", w.Key)
+			require.True(t, slices.Equal(w.Places, g.Places), "places of %d", w.Key)
 			require.Equal(t, w.Dict, g.Dict)
 		}
 	}

@@ -6,7 +6,9 @@ package rowsettest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -25,6 +27,9 @@ var (
 
 // VectorDims is the length of vectors in random batches.
 const VectorDims = 5
+
+// long is a string of 64 KiB.
+var long = strings.Repeat("x", 64<<10)
 
 // sizes are batch lengths around the places where code changes its ways:
 // words of a bitmap, thresholds of sort, chunks of expr.
@@ -105,10 +110,15 @@ func Float(rng *rand.Rand) float64 {
 	return float64(rng.IntN(5)-2) / 2
 }
 
-// String returns a random string, one of about forty.
+// String returns a random string, one of about forty: also an empty one, one with zero bytes, what is not UTF-8, and seldom a long one.
 func String(rng *rand.Rand) string {
-	if rng.IntN(2) == 0 {
-		return [...]string{"", "DE", "US", "us", "ß", "Ünï", "line\nbreak", "\xff\xfe"}[rng.IntN(8)]
+	switch rng.IntN(20) {
+	case 0, 1, 2, 3, 4, 5, 6, 7, 8:
+		return [...]string{"", "DE", "US", "us", "ß", "Ünï", "line\nbreak", "\xff\xfe", "\x00", "DE\x00"}[rng.IntN(10)]
+	case 9:
+		if rng.IntN(100) == 0 {
+			return long
+		}
 	}
 	return "s" + strconv.Itoa(rng.IntN(32))
 }
@@ -171,6 +181,8 @@ func validity(rng *rand.Rand, n int) rowset.Bitmap {
 	return valid
 }
 
+// stringColumn returns a column in one of its forms: as a builder makes it, with a place for each row, or with any place that has the
+// string. Its codes may be known already.
 func stringColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.Column {
 	b := rowset.NewStringBuilder(key, n)
 	for range rng.IntN(20) { // entries that no row may use
@@ -186,7 +198,20 @@ func stringColumn(rng *rand.Rand, key registry.KeyID, n int) rowset.Column {
 		}
 	}
 	c := b.Column().(*rowset.StringColumn)
-	c.Codes = c.Codes[unused:]
+	c.Places = c.Places[unused:]
+	if own := [...]float64{0, 0.5, 1}[rng.IntN(3)]; own > 0 {
+		values := slices.Clone(c.Dict.Values)
+		for row, place := range c.Places {
+			if place >= 0 && rng.Float64() < own {
+				c.Places[row] = int32(len(values))
+				values = append(values, c.Dict.Values[place])
+			}
+		}
+		c.Dict = &rowset.Dict{Values: values}
+	}
+	if rng.IntN(2) == 0 {
+		c.Codes(nil, rowset.RowSet{Batch: rowset.NewBatch(nil, c), N: n})
+	}
 	return c
 }
 
