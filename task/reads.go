@@ -372,7 +372,7 @@ func (r *Reads) exchange(c *Ctx, a *asked) error {
 	}
 	for {
 		err := r.send(c, a)
-		if !errors.Is(err, resp.ErrTooLarge) || !r.reads() {
+		if err == nil || !r.reads() || !errors.Is(err, resp.ErrTooLarge) {
 			return err
 		}
 		r.dropAhead() // Each node reads for itself.
@@ -385,6 +385,10 @@ func (r *Reads) appendTo(c *Ctx, b *resp.Batch, a *asked, first int) error {
 	n := r.to - r.from
 	if a.keeps {
 		n = len(r.misses)
+	}
+	if !a.keeps && n-first <= askFirst {
+		a.read.Ask(b, r.from+first, r.from+n)
+		return nil
 	}
 	looked := 0 // at the clock, after so many bytes
 	for end := min(n, first+askFirst); first < n; end = min(n, first+max(1, askBytes*b.Len()/max(1, b.Size()))) {
