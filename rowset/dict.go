@@ -208,6 +208,18 @@ func (b *dictBuilder) copy(value []byte) string {
 
 // add adds a value that is new, at that slot of the index if there is one.
 func (b *dictBuilder) add(value string, slot uint64) int32 {
+	code := b.append(value)
+	switch n := int(code); {
+	case b.many != nil && b.many.index != nil && 2*(n+1) <= len(b.many.index):
+		b.many.index[slot&uint64(len(b.many.index)-1)] = code + 1
+	case n >= dictScanMax:
+		b.buildIndex()
+	}
+	return code
+}
+
+// append adds a value without looking.
+func (b *dictBuilder) append(value string) int32 {
 	n, rows := len(b.dict.Values), 0
 	if b.many != nil {
 		rows = b.many.rows
@@ -216,12 +228,6 @@ func (b *dictBuilder) add(value string, slot uint64) int32 {
 		b.dict.Values = append(make([]string, 0, max(min(4*n, rows), 2*n, 4)), b.dict.Values...)
 	}
 	b.dict.Values = append(b.dict.Values, value)
-	switch {
-	case b.many != nil && b.many.index != nil && 2*(n+1) <= len(b.many.index):
-		b.many.index[slot&uint64(len(b.many.index)-1)] = int32(n) + 1
-	case n >= dictScanMax:
-		b.buildIndex()
-	}
 	return int32(n)
 }
 

@@ -75,10 +75,10 @@ func TestManyAskForCodesAtOnce(t *testing.T) {
 	}
 }
 
-// A column of few values needs no codes. Of many only long ones are told apart, since they would take much memory.
+// A column whose values repeat needs no codes. Where nearly all differ only long ones are told apart, since they would take much memory.
 func TestBuildersShareValues(t *testing.T) {
 	for _, c := range []struct{ rows, different, length, places int }{
-		{0, 1, 1, 0}, {1, 1, 1, 1}, {4, 3, 500, 3}, {5, 5, 1, 5}, {1000, 12, 127, 12}, {1000, 13, 127, 1000}, {1000, 13, 128, 13}, {1000, 500, 5000, 500},
+		{0, 1, 1, 0}, {1, 1, 1, 1}, {4, 3, 500, 3}, {5, 5, 1, 5}, {1000, 12, 127, 12}, {1000, 60, 127, 60}, {1000, 200, 127, 1000}, {1000, 200, 128, 200}, {1000, 500, 5000, 500},
 	} {
 		b := rowset.NewStringBuilder(3001, c.rows)
 		for i := range c.rows {
