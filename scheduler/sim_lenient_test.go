@@ -112,6 +112,21 @@ func (m *planMaker) beStricter(err error) bool {
 		}
 	}
 	switch {
+	case strings.HasPrefix(bad.Msg, "holds for no node"):
+		_, rest, _ := strings.Cut(m.policy, "}")
+		m.policy = rest
+		return true
+	case strings.Contains(bad.Msg, "ends its page at row"): // the minimum of an output that was a page already
+		var output, most int
+		_, found := fmt.Sscanf(bad.Field, "min_rows[%d]", &output)
+		_, page, _ := strings.Cut(bad.Msg, "ends its page at row ")
+		_, end := fmt.Sscanf(page, "%d", &most)
+		before, list, _ := strings.Cut(m.policy, `"min_rows": [`)
+		list, after, _ := strings.Cut(list, "]")
+		minimums := strings.Split(list, ",")
+		minimums[output] = fmt.Sprint(most)
+		m.policy = before + `"min_rows": [` + strings.Join(minimums, ",") + "]" + after
+		return found == nil && end == nil
 	case strings.HasPrefix(bad.Msg, "depends on itself"):
 		stricter := false
 		for _, all := range []bool{false, true} { // The message may not mention the fallback that closes the circle.
