@@ -196,6 +196,9 @@ func TestStatesOfASession(t *testing.T) {
 					if rng.IntN(3) == 0 {
 						f.eof()
 					}
+					if rng.IntN(3) == 0 {
+						s.Revoked()
+					}
 				}
 				check()
 				if f.closed {
