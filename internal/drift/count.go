@@ -14,7 +14,7 @@ func (s *Series) count(g *plan.Graph, rows []scheduler.NodeRows) {
 	defer s.mu.Unlock()
 	s.counted++
 	seen, wrote := map[registry.KeyID]bool{}, map[*registry.Key]rowset.RowSet{}
-	for i, n := range g.Nodes {
+	for i, n := range g.Nodes[:min(len(g.Nodes), len(rows))] { // A run that broke off has no rows.
 		each := func(of plan.ColumnsOf, do func(*registry.Key)) {
 			if of == nil {
 				return
