@@ -204,3 +204,38 @@ func TestAUsedSlotKnowsItsSession(t *testing.T) {
 	})
 	w.hangUp(after)
 }
+
+// noticed is a session that says when all connections together hold too much and it is the slowest.
+type noticed struct {
+	*Session
+	cut chan struct{}
+}
+
+// Cut implements serve.Sender.
+func (n noticed) Cut() {
+	n.Session.Cut()
+	n.cut <- struct{}{}
+}
+
+// TestAClientThatHasJustReadIsSpared: the slowest client reads while it is being cut off.
+func TestAClientThatHasJustReadIsSpared(t *testing.T) {
+	for _, reads := range []bool{true, false} {
+		w := newWorldOf(t, Options{WriteTimeout: time.Hour}, 64<<10)
+		slow, asks := w.wire(), w.wire()
+		w.onLoop(func() {
+			s, cut := slow.session, make(chan struct{}, 1)
+			s.outbox = w.service.NewOutbox(noticed{s, cut})
+			slow.unsent = 60 << 10
+			s.settle()
+			assert.False(t, asks.session.outbox.Encode(60<<10))
+			<-cut // What Cut has posted runs after this.
+			if reads {
+				slow.unsent = 0
+			}
+		})
+		w.onLoop(func() { assert.Equal(t, !reads, slow.closes > 0) })
+		w.onLoop(func() { asks.session.outbox.Close() })
+		w.hangUp(slow)
+		w.hangUp(asks)
+	}
+}

@@ -31,7 +31,10 @@ type world struct {
 }
 
 // newWorld starts a world, which ends with the test.
-func newWorld(t *testing.T, o Options) *world {
+func newWorld(t *testing.T, o Options) *world { return newWorldOf(t, o, serve.DefaultMaxUnsentBytes) }
+
+// newWorldOf starts a world whose clients together may leave so many bytes of answers.
+func newWorldOf(t *testing.T, o Options, unsent int) *world {
 	t.Helper()
 	caller, err := access.NewCaller(access.Rules{Name: "anyone", Plans: []string{"three", "many"}})
 	require.NoError(t, err)
@@ -43,7 +46,7 @@ func newWorld(t *testing.T, o Options) *world {
 		},
 	})
 	require.NoError(t, err)
-	service, err := serve.New(engine, serve.Options{Logger: logger})
+	service, err := serve.New(engine, serve.Options{Logger: logger, MaxUnsentBytes: unsent})
 	require.NoError(t, err)
 	w := &world{engine: engine, caller: caller}
 	w.Server, err = New(service, engine.Intake().Reactor(), Protocol{
