@@ -276,8 +276,8 @@ func TestARequestThatInsistsHasItsOwnPlan(t *testing.T) {
 		assert.NotNil(t, a.BelowMinimum())
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
+		cancel() // A body that sleeps already would sleep to its end.
 		e.Submit(ctx, rankd.Request{Plan: "hangs", UserID: 1}, func(_ *rankd.Answer, err error) { ended <- err })
-		cancel()
 		_, err = e.Rank(ctx, rankd.Request{Plan: "hangs", UserID: 1})
 		require.ErrorIs(t, err, rankd.ErrAbandoned)
 		require.NoError(t, e.Shutdown(t.Context()))
