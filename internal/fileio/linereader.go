@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// A LineReader reads lines of bounded length. A byte order mark is no part of the first one. One goroutine.
+// A LineReader reads lines of bounded length. One goroutine.
 type LineReader struct {
 	in     *bufio.Reader
 	max    int
@@ -29,9 +29,6 @@ func (r *LineReader) Next() (line []byte, whole bool, err error) {
 	r.number++
 	for {
 		part, err := r.in.ReadSlice('\n')
-		if len(r.line) == 0 && r.number == 1 {
-			part = WithoutMark(part)
-		}
 		if r.line = append(r.line, part...); len(r.line) > r.max {
 			return nil, false, fmt.Errorf("line %d is longer than %d bytes", r.number, r.max)
 		}

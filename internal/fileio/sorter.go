@@ -17,7 +17,7 @@ const (
 	recordExtra = 48
 )
 
-// A Sorter sorts records, which have no line ends. It keeps some of them in memory, and the others in sorted runs: files without a
+// A Sorter sorts records of any bytes but line ends. It keeps some of them in memory, and the others in sorted runs: files without a
 // name, which go with the process. One goroutine.
 type Sorter struct {
 	folder  string

@@ -21,6 +21,9 @@ func TestSorter(t *testing.T) {
 		var want [][]byte
 		for range n {
 			r := fmt.Appendf(nil, "%d", rng.IntN(n*10))
+			if n == 1000 { // A record is not a file: nobody takes its first bytes for a mark.
+				r = append([]byte(ByteOrderMark), r...)
+			}
 			want = append(want, r)
 			require.NoError(t, s.Add(r))
 			require.Less(t, s.size, s.max)

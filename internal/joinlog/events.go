@@ -60,6 +60,9 @@ func readEvents(name string, in io.Reader, do func(*event) error) error {
 		next = func() (int, error) {
 			for {
 				line, _, err := lines.Next()
+				if lines.Number() == 1 {
+					line = fileio.WithoutMark(line)
+				}
 				switch {
 				case err != nil:
 					return 0, err

@@ -322,6 +322,21 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestAMarkIsNoPartOfAnEvent: editors of Windows put one before a file.
+func TestAMarkIsNoPartOfAnEvent(t *testing.T) {
+	for name, text := range map[string]string{
+		"x.csv": "engine_request_id,id,time\nr,1,5\n", "x.jsonl": `{"engine_request_id":"r","id":1,"time":5}`,
+	} {
+		read := 0
+		require.NoError(t, readEvents(name, strings.NewReader(fileio.ByteOrderMark+text), func(e *event) error {
+			read++
+			assert.Equal(t, event{Request: "r", Row: "1", Time: "5"}, *e)
+			return nil
+		}), name)
+		assert.Equal(t, 1, read, name)
+	}
+}
+
 // FuzzEvents: any file is read or refused, both formats alike, and what comes of it keeps records apart.
 func FuzzEvents(f *testing.F) {
 	f.Add(true, "engine_request_id,id,time,value\nr,1,5,2\n")
