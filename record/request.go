@@ -1,9 +1,6 @@
-// Package record, which is not covered by the compatibility promise yet, has the form of a recorded request: all that its
-// answer depended on, and digests of what it computed. docs/record.md says where an engine takes each part, and how a
-// replay uses it.
-//
 // The types of this file are plain data: their owner may change them until somebody else reads them. Times are
-// nanoseconds, digests are xxHash64 with seed 0.
+// nanoseconds, digests are xxHash64 with seed 0. A field that is added is the last one of its struct.
+
 package record
 
 import "time"
@@ -12,7 +9,7 @@ import "time"
 // requests whose header has its own version.
 const ValuesVersion = 1
 
-// Header says what has made records.
+// Header says what has made records. One goroutine.
 type Header struct {
 	Commit  string // of rankd: a version or a revision, as `rankd --version` says; empty: unknown
 	Go      string // runtime.Version
@@ -24,9 +21,15 @@ type Header struct {
 	// Sample is which share of the users the records are of, from 0 to 1, by Salt. A record outside it is Marked.
 	Sample float64
 	Salt   string
+
+	Written time.Time // when the writer began
+	// Expires is from when on readers refuse the records; zero: never. It keeps nobody from reading them with another program.
+	Expires time.Time
+	// Recipients are the public keys, such as "age1…", to which what follows the header is encrypted; none: it is not.
+	Recipients []string
 }
 
-// Generation is what an engine had loaded together. A file has each once.
+// Generation is what an engine had loaded together. A file has each once. One goroutine.
 type Generation struct {
 	Digest string // hex SHA-256, as rankd.Generation.Digest
 	Env    string // of the tables: see rankd.Options.Env
@@ -35,14 +38,14 @@ type Generation struct {
 	Models []File // by the model's name
 }
 
-// File is a part of a Generation.
+// File is a part of a Generation. One goroutine.
 type File struct {
 	Name   string
 	Digest string // hex SHA-256 of Bytes
 	Bytes  []byte // nil: the file has only the digest, as models with `--models=false`
 }
 
-// Resident is a version of the rows that an engine kept of a plan. A file has each once.
+// Resident is a version of the rows that an engine kept of a plan. A file has each once. One goroutine.
 type Resident struct {
 	Plan   string
 	Digest string // of Rows, in hex
@@ -65,7 +68,7 @@ type Sink interface {
 	Flush() error
 }
 
-// Request is a recorded request.
+// Request is a recorded request. One goroutine.
 type Request struct {
 	ID         [16]byte // engine_request_id, the key of the record
 	RequestID  string   // as the client sent it; it need not be unique
@@ -96,13 +99,13 @@ type Request struct {
 	Degraded bool
 }
 
-// Answer is what a request returned.
+// Answer is what a request returned. One goroutine.
 type Answer struct {
 	Plan    string // whose rows these are
 	Outputs []Rows // of the plan, in order, with values
 }
 
-// Run is a run of one plan.
+// Run is a run of one plan. One goroutine.
 type Run struct {
 	Plan      string
 	Digest    string            // of its artifact
@@ -111,7 +114,7 @@ type Run struct {
 	Failure   *Failure          // nil: the run succeeded
 }
 
-// Node is what one node got from outside, and what became of it.
+// Node is what one node got from outside, and what became of it. One goroutine.
 type Node struct {
 	ID      string
 	Op      string
@@ -139,7 +142,7 @@ const (
 	Stopped     // the engine ended it: by a deadline, since nobody waited any more, or since there was no room
 )
 
-// Value is one thing that a body got from outside.
+// Value is one thing that a body got from outside. One goroutine.
 type Value struct {
 	Kind    Kind
 	Bytes   []byte
@@ -158,14 +161,14 @@ const (
 	Broken                 // the call has failed: Failure says why
 )
 
-// Failure is an error.
+// Failure is an error. One goroutine.
 type Failure struct {
 	Class string // the names of the errors that it matches, such as "redis,resp.timeout"; empty: none of those that records know
 	Text  string
 	Node  string // the node that failed, of a whole request
 }
 
-// Rows are rows in their order.
+// Rows are rows in their order. One goroutine.
 type Rows struct {
 	N       int
 	IDs     Column   // its name is "id"
@@ -175,7 +178,7 @@ type Rows struct {
 // Column is a column of Rows. Its text form begins with the type's number (registry.Type); then follow for each row a 0 for a null, or a 1
 // and the value: a float or an int as 8 bytes, a bool as one, a string behind its length, a set as the number of its
 // strings and these, ascending, a vector as 4 bytes for each element; their number follows the type of the column. Numbers are little-endian,
-// lengths are varints (encoding/binary).
+// lengths are varints (encoding/binary). One goroutine.
 type Column struct {
 	Name   string
 	Digest uint64 // of the text form

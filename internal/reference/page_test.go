@@ -30,6 +30,7 @@ func indexPage(tasks []Task) string {
 - [Plan format](plan-format.md): the artifact, member by member.
 - [Expressions](expressions.md): every operator of expressions and predicates.
 - [Trace format](trace-format.md): the JSON of a trace, field by field.
+- [Record format](record-format.md): a file of recorded requests, byte by byte.
 - [Metrics](metrics.md): what ` + "`rankd serve`" + ` counts.
 - The tasks below. ` + "`rankd tasks`" + ` prints this list, and ` + "`rankd tasks sort`" + ` one of the pages.
 

@@ -72,11 +72,6 @@ type purge struct {
 	unknown int // as Purged.Unknown
 }
 
-// lock marks a file as one that this process writes. The error matches syscall.EWOULDBLOCK if another one does.
-func lock(file *os.File) error {
-	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-}
-
 // file replaces a file by its lines of other users, and returns how many lines are gone.
 func (p *purge) file(path string) (gone int, err error) {
 	file, err := os.Open(path)
@@ -84,7 +79,7 @@ func (p *purge) file(path string) (gone int, err error) {
 		return 0, err
 	}
 	defer file.Close()
-	if err := lock(file); err != nil {
+	if err := fileio.Lock(file); err != nil {
 		return 0, err
 	}
 	unknown := p.unknown
