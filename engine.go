@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd/internal/drift"
 	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/generation"
+	"github.com/rankd/rankd/internal/recorder"
 	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/internal/served"
 	"github.com/rankd/rankd/loop"
@@ -52,7 +53,8 @@ type Engine struct {
 
 	told toldLog
 
-	served *served.Log // nil: none
+	served   *served.Log        // nil: none
+	recorder *recorder.Recorder // nil: no request is recorded
 
 	lines     *fileio.Lines // that requests cause
 	untracked untracked
@@ -81,6 +83,7 @@ func Open(o Options) (*Engine, error) {
 	if e.served, err = e.openServed(); err != nil {
 		return nil, fmt.Errorf("rankd: options: ServedUserKeys: %w", err)
 	}
+	e.openRecorder()
 	e.chooser, _ = o.TraceSink.(trace.Chooser)
 	e.calls.New = func() any {
 		c := &call{engine: e}
@@ -447,6 +450,7 @@ func (e *Engine) ask(ctx context.Context, g *generation.Generation, graph *plan.
 	}
 	c.Mode, c.sampled, c.Record, c.Fallback = OffloadAll, false, trace.Off, nil // An answer of another plan says nothing of this one.
 	c.unserved()                                                                // Nobody is.
+	c.recorded, c.Capture = nil, nil
 	if limit > 0 {
 		c.Deadline = c.Arrived.Add(limit)
 	}
@@ -519,6 +523,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		e.kept.StopServer()
 		e.drift.Wait()
 		e.closeServed()
+		e.closeRecorder()
 		e.flushLines()
 	}()
 	select {

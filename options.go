@@ -16,6 +16,7 @@ import (
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
@@ -181,6 +182,14 @@ type Options struct {
 	// TraceDetail says how much of a recorded request is recorded. Zero (trace.Off) means trace.Full.
 	TraceDetail trace.Detail
 
+	// Record takes a record of each request of some users, with which it can be run again: see docs/record.md. A goroutine beside the requests
+	// calls its methods. Nil: no request is recorded.
+	Record record.Sink
+	// RecordUsers is for how many users in a hundred requests are recorded: above 0. The same users are chosen each time, and others than
+	// those of ServedUsers.
+	RecordUsers float64
+	// RecordNoModels leaves the models' bytes out of records: only who has the models can run such a request again.
+	RecordNoModels bool
 	// Served takes the log of what was served: see docs/served-log.md. Each call of Write has whole lines, and comes on one
 	// goroutine. It may wait: answers do not, and lines that come too fast are dropped and counted (Engine.ServedLines). Nil means no log.
 	Served io.Writer
@@ -293,6 +302,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if (o.TraceSample > 0) != (o.TraceSink != nil) {
 		problem("TraceSample and TraceSink need each other")
+	}
+	if o.Record != nil && !(o.RecordUsers > 0 && o.RecordUsers <= 100) {
+		problem("RecordUsers must be above 0 and at most 100, not %v", o.RecordUsers)
+	}
+	if o.Record == nil && (o.RecordUsers != 0 || o.RecordNoModels) {
+		problem("RecordUsers and RecordNoModels need Record")
 	}
 	if !(o.ServedUsers >= 0 && o.ServedUsers <= 100) {
 		problem("ServedUsers must be 0 to 100, not %v", o.ServedUsers)

@@ -14,6 +14,7 @@ import (
 	"github.com/rankd/rankd/internal/drift"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/generation"
+	"github.com/rankd/rankd/internal/recorder"
 	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/internal/served"
 	"github.com/rankd/rankd/loop/clock"
@@ -184,6 +185,7 @@ type asked struct {
 	shortened  bool          // the caller's context has set the deadline
 	done       func(*Answer, error)
 	served     *served.Record // of the log of what was served; nil: the answer has no line
+	recorded   *recorder.Job  // what becomes its record; nil: it is not recorded
 	settles    bool           // the caller says whether a client has taken the answer
 }
 
@@ -303,6 +305,7 @@ func (c *call) prepare(r *Request, graph *plan.Graph, planErr error) error {
 		params.SetIDs(kept.Extend())
 	}
 	c.serve(r, graph)
+	c.record(r, graph)
 	c.Flow = r.Flow
 	c.Graph, c.UserID, c.Deltas = graph, r.UserID, r.SchemaDeltas
 	c.versioned = r.PlanVersion || c.alias != nil
@@ -445,6 +448,7 @@ func synthetic() []rowset.RowSet {
 func (c *call) deliver(result *scheduler.Result) {
 	e, done, ctx, settles := c.engine, c.done, c.Context, c.settles
 	a, err := c.outcome(result)
+	c.endRecord(a, result)
 	var line *served.Record
 	if c.served != nil {
 		line, c.served = c.served, nil

@@ -336,6 +336,26 @@ func (r Reply) Field(name string) (value Reply, ok bool) {
 	return Reply{}, false
 }
 
+// Append appends the reply in RESP2, as a server sends it.
+func (r Reply) Append(dst []byte) []byte {
+	bytes := r.Bytes()
+	switch kind := r.Kind(); kind {
+	case Null:
+		return append(dst, "$-1\r\n"...)
+	case Bulk:
+		dst = append(strconv.AppendInt(append(dst, '$'), int64(len(bytes)), 10), "\r\n"...)
+	case Array, Push:
+		dst = append(strconv.AppendInt(append(dst, '*'), int64(r.Len()), 10), "\r\n"...)
+		for e := range r.All() {
+			dst = e.Append(dst)
+		}
+		return dst
+	default:
+		dst = append(dst, "+-:"[kind-SimpleString])
+	}
+	return append(append(dst, bytes...), "\r\n"...)
+}
+
 // Err returns a *ServerError if the reply is an Error, and nil otherwise. With a Redis Cluster it is an *OpError if
 // no reply came from the node that has the key. The error owns its text and outlives the reply.
 func (r Reply) Err() error {

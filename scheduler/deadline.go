@@ -18,6 +18,7 @@ type bounds struct {
 	answerBy    clock.Time    // when the plan gives up the nodes that have an AnswerBy; zero: never
 	nodeTimeout time.Duration // the engine's, of each node; zero: none
 	required    []int         // Execution.Required
+	endless     bool          // no node has a deadline: the run is played
 }
 
 // timeLimited reports whether a node has a deadline.
@@ -29,6 +30,9 @@ func (b *bounds) timeLimited(node *plan.Node) bool {
 // instant by which the plan gives a lenient node up, and, from the start of the node, the engine's timeout and the
 // plan's timeout for this node. Zero means that there is none.
 func (b *bounds) nodeDeadline(node *plan.Node, start clock.Time) clock.Time {
+	if b.endless {
+		return 0
+	}
 	deadline := b.deadline
 	if b.nodeTimeout > 0 {
 		deadline = deadline.Earlier(start.Add(b.nodeTimeout))

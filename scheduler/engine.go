@@ -36,7 +36,9 @@ type Execution struct {
 	KeepRows bool
 	// Served is what the run leaves for the log of served rows; nil: nothing.
 	Served *Served
-	Mode   plan.Mode // of this request; empty means the engine's
+	// Capture is what the request leaves for a record, or what it is played from; nil: neither.
+	Capture *Capture
+	Mode    plan.Mode // of this request; empty means the engine's
 	// Required has the indices of the nodes whose whole result the request needs: it fails without it, even if the
 	// plan would go on. It must not change any more.
 	Required []int

@@ -60,6 +60,13 @@ func (r *Run) Begin(x *Execution, nodeTimeout time.Duration, mode plan.Mode) {
 		x.Served.begin(x.Graph)
 	}
 	r.Req, r.Shared.Params, r.Shared.topK = x, x.Params, mode.TopK() && !x.KeepRows && (x.Served == nil || !x.Served.Whole)
+	if r.Shared.Given.Tapes = nil; x.Capture != nil {
+		c := x.Capture
+		if r.Shared.Given.Tapes = c.begin(x.Graph); c.Play != nil {
+			r.Shared.topK = !c.AllRows
+		}
+		c.AllRows = !r.Shared.topK
+	}
 	r.Shared.Given.Required, r.Shared.Given.Caller, r.Shared.Given.Residents = x.Required, x.Context, x.Residents
 	r.State.Begin(x, nodeTimeout, &r.Shared.notes)
 }
@@ -140,6 +147,9 @@ func (r *Run) Fail(node int, err error, ended, now clock.Time) {
 	if gone := r.Req.contextErr(); gone != nil && !errors.Is(gone, context.DeadlineExceeded) {
 		r.State.Abort(-1, ErrAbandoned)
 	}
+	if notes := r.State.notes; notes != nil && notes.failed != nil {
+		notes.failed[node].Err = err
+	}
 	instead, rows := r.State.Fail(node, err, now)
 	_, timedOut := errors.AsType[*TimeoutError](err)
 	r.Journal.Fail(node, ended, trace.Failure{
@@ -186,6 +196,9 @@ func (r *Run) Result() *Result {
 	}
 	if r.Req.Served != nil && result.Err == nil {
 		r.serve()
+	}
+	if r.Req.Capture != nil {
+		r.captured(result)
 	}
 	result.QueueDelay = r.Req.delay
 	result.Recording = r.Journal.Finish(result.Err)

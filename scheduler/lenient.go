@@ -21,7 +21,7 @@ import (
 // countOptional counts an optional node that starts (1) or stops (-1) running: the plan waits for it only while a
 // required node runs.
 func (s *State) countOptional(n *plan.Node, by int) {
-	if n.Optional && !s.requires(n.Index) {
+	if n.Optional && !s.requires(n.Index) && !s.endless {
 		s.optional += by
 	}
 }
@@ -50,7 +50,7 @@ func (s *State) OnlyOptional() bool {
 // the request, or when nobody waits for the answer.
 func (s *State) catches(node int, err error, now clock.Time) bool {
 	return s.err == nil && s.graph.Nodes[node].Lenient() && !s.requires(node) &&
-		!s.deadline.Passed(now) && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, task.ErrGoexit)
+		!s.deadline.Passed(now) && !errors.Is(err, ErrShuttingDown) && !errors.Is(err, ErrRequestDeadline) && !errors.Is(err, ErrAbandoned) && !errors.Is(err, task.ErrGoexit)
 }
 
 // substitute makes the stand-in of a failed node, or starts its fallback.

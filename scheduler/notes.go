@@ -101,11 +101,12 @@ type notes struct {
 	served rowset.RowSet
 	// stoodIn is its stand-in. The goroutine of the State writes it.
 	stoodIn rowset.RowSet
+	failed  []CapturedNode // by node, of those that failed; nil unless the request is captured. The goroutine of the State writes it
 }
 
 // notesFor returns the notes for a request, made of n, or nil if it wants to know nothing, as usual.
 func notesFor(n *notes, e *Execution) *notes {
-	if !e.Deltas && !e.KeepRows && e.Served == nil {
+	if !e.Deltas && !e.KeepRows && e.Served == nil && e.Capture == nil {
 		return nil
 	}
 	*n = notes{}
@@ -115,7 +116,10 @@ func notesFor(n *notes, e *Execution) *notes {
 	if e.Deltas {
 		n.deltas = make([]rowset.SchemaDelta, len(e.Graph.Nodes))
 	}
-	if e.KeepRows {
+	if e.Capture != nil {
+		n.failed = make([]CapturedNode, len(e.Graph.Nodes))
+	}
+	if e.KeepRows || e.Capture != nil {
 		n.rows = make([]NodeRows, len(e.Graph.Nodes))
 	}
 	return n
@@ -143,5 +147,8 @@ func (n *notes) standIn(node *plan.Node, inputs, refs []rowset.RowSet, out rowse
 	n.takeRows(node, inputs, refs, out, rowcache.Use{})
 	if n.rows != nil {
 		n.rows[node.Index].StoodIn = true
+	}
+	if n.failed != nil {
+		n.failed[node.Index].NodeRows = n.rows[node.Index]
 	}
 }

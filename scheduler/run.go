@@ -50,7 +50,7 @@ func (e *Async) begin(x *Execution) {
 		r.Shared.failed.Store(false)
 		r.Shared.Given.Rows.Refill()
 	}
-	r.Shared.Memory.SetLending(r.profile.forgets && !x.KeepRows)
+	r.Shared.Memory.SetLending(r.profile.forgets && !x.KeepRows && x.Capture == nil)
 	r.Begin(x, e.nodeTimeout, r.policy.mode)
 	r.Record(e.journals, trace.Reactor, string(r.policy.mode))
 	e.runs.Push(r, &r.link)

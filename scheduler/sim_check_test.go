@@ -64,6 +64,7 @@ func (w *simWorld) judge(q *simRequest, r *Result) {
 		w.check(r.Err == ErrShuttingDown, "request %d came after Close and got %v", q.user, r.Err)
 		return
 	}
+	w.playAgain(q)
 	if q.then != nil {
 		q = w.judgeFall(q, r)
 	}

@@ -239,6 +239,8 @@ type simWorld struct {
 	lateSleeps    int           // begun by orphans after Close
 	lateFunctions int           // functions of Await that ran when nobody waited any more
 	away          int           // functions of Await that have not returned
+	played        int           // nodes that were played again
+	playedReads   int           // those that had got something from outside
 	late          uint64        // bodies on the loop that ended after their node, by themselves
 	stopped       uint64        // those that ended because they, or what they awaited, noticed
 	retries       int           // attempts after the first
@@ -286,6 +288,7 @@ type simRequest struct {
 	answers    int
 	outputs    []rowset.RowSet // of the answer
 	digest     uint64          // of outputs
+	capture    *Capture        // of the run; nil: none
 }
 
 // simInstantsMax bounds a run: one takes some hundreds of instants.
@@ -431,6 +434,10 @@ func (w *simWorld) submit(g *plan.Graph) {
 		}
 	}
 	q.req = Execution{Graph: q.graph, UserID: q.user, Params: q.params, Deadline: q.deadline, Deltas: w.hits(0.2), Record: w.traces.detail()}
+	if q.user%3 == 0 {
+		q.capture = new(Capture)
+		q.req.Capture = q.capture
+	}
 	w.drawRequired(q)
 	if w.hits(0.5) {
 		q.arrived = now.Add(-w.between(0, time.Millisecond))

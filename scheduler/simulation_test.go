@@ -133,6 +133,7 @@ func (e *encounters) add(w *simWorld) {
 	seen["cancelled bodies"] += int(counts.Cancelled)
 	seen["cancelled jobs"] += int(w.pool.Stats().Cancelled)
 	seen["inline runs"] += w.inline
+	seen["nodes played again"], seen["reads played again"] = seen["nodes played again"]+w.played, seen["reads played again"]+w.playedReads
 	all, _ := w.engine.placementMetrics()
 	seen["fused nodes"] += int(all.Fused)
 	seen["selections"] += int(all.TopK)
@@ -181,7 +182,7 @@ func (e *encounters) checkThatNothingIsMissing(t *testing.T) {
 		assert.NotZero(t, seen["answer: node "+string(status)], status)
 	}
 	for _, what := range []string{"answer: of a fallback", "answer: in place of a fallback that failed", "answer: too few rows", "answer: below minimum", "late completions", "cancelled bodies", "cancelled jobs", "full queues", "reconnects",
-		"inline runs", "fused nodes", "selections", "deferred nodes", "dropped replies", "batches sent in parts", "late bodies on the loop", "stopped bodies on the loop", "further attempts",
+		"nodes played again", "reads played again", "inline runs", "fused nodes", "selections", "deferred nodes", "dropped replies", "batches sent in parts", "late bodies on the loop", "stopped bodies on the loop", "further attempts",
 		"sleeps begun after Close", "calls given up before they have left", "shared reads", "replies too large", "traces: dropped", "traces: timers", "traces: gaps", "traces: flows of redis", "traces: flows of offload",
 		"traces: flows of timer", "traces: flows of http", "exchanges with a service", "exchanges given up on their way", "faults of a service", "traces: followers inline", "traces: followers pool", "traces: stretches on the loop",
 		"redirected commands", "cluster: MOV", "cluster: ASK", "cluster: TRYAGAIN", "cluster: failovers", "cluster: strangers", "cluster: commands of a node that is down", "cluster: stale maps", "cluster: half maps",

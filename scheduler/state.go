@@ -74,7 +74,7 @@ type nodeState struct {
 func (s *State) Begin(x *Execution, nodeTimeout time.Duration, n *notes) {
 	s.Reset(x.Graph, x.arrived, x.Deadline)
 	s.nodeTimeout, s.required, s.notes = nodeTimeout, x.Required, notesFor(n, x)
-	s.ids = x.Params.IDs()
+	s.ids, s.endless = x.Params.IDs(), x.Capture != nil && x.Capture.Play != nil
 	x.apportion(&s.bounds)
 	if x.delay > 0 || x.resumed > 0 { // The first nodes are not ready before the request is admitted.
 		s.Tell(max(x.arrived.Add(x.delay), x.resumed))

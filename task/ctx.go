@@ -102,7 +102,17 @@ func (c *Ctx) CountMalformed(key string, n int) {
 }
 
 // Redis returns the body's access to a Redis endpoint. It needs Place Waits or OnLoop.
-func (c *Ctx) Redis(ep *registry.Endpoint) Redis { return Redis{waiter: c.calls(), endpoint: ep} }
+func (c *Ctx) Redis(ep *registry.Endpoint) Redis {
+	return Redis{waiter: c.calls(), endpoint: ep, tape: c.tape()}
+}
+
+// tape returns the tape of the node; nil: the request is not recorded.
+func (c *Ctx) tape() *taskrun.Tape {
+	if c.env.Request == nil || c.env.Request.Tapes == nil {
+		return nil
+	}
+	return &c.env.Request.Tapes[c.Node.Index]
+}
 
 // calls returns the Waiter for calls to Redis and to services. A worker of the asynchronous engine has no connections,
 // so a body that computes has none on any engine.
@@ -136,6 +146,9 @@ func (c *Ctx) Sleep(d time.Duration) error {
 	if err := c.mayWait(); err != nil {
 		return err
 	}
+	if t := c.tape(); t != nil && t.Plays {
+		return nil
+	}
 	return c.waiter().Sleep(d)
 }
 
@@ -154,6 +167,11 @@ func (c *Ctx) Await(fn func(ctx context.Context) error) error {
 	if err := c.mayWait(); err != nil {
 		return err
 	}
+	if t := c.tape(); t != nil {
+		if t.Outside = true; t.Plays {
+			return taskrun.ErrNotOnTape
+		}
+	}
 	ctx := c.Context()
 	err := c.waiter().Await(func() error { return fn(ctx) })
 	if p, ok := err.(*PanicError); ok {
@@ -166,6 +184,7 @@ func (c *Ctx) Await(fn func(ctx context.Context) error) error {
 type Redis struct {
 	waiter   taskrun.Waiter
 	endpoint *registry.Endpoint
+	tape     *taskrun.Tape // of the body's node; nil: nobody records what it sends
 }
 
 // Do sends one command and waits for its reply, a view that is valid until the next
@@ -186,7 +205,12 @@ func (r Redis) Do(args ...string) (resp.Reply, error) {
 
 // NewBatch returns an empty batch, to fill and send. It belongs to the body until the
 // next NewBatch.
-func (r Redis) NewBatch() *resp.Batch { return r.waiter.NewBatch() }
+func (r Redis) NewBatch() *resp.Batch {
+	if r.tape != nil && r.tape.Plays {
+		return new(resp.Batch)
+	}
+	return r.waiter.NewBatch()
+}
 
 // Send sends all commands of b at once and waits for all replies: one round trip.
 // Error replies are among the replies; err, of class ErrRedis, means that the batch as a
@@ -196,9 +220,37 @@ func (r Redis) Send(b *resp.Batch) (resp.Replies, error) {
 	if b.Len() == 0 {
 		return resp.Replies{}, nil
 	}
+	if r.tape != nil && r.tape.Plays {
+		return r.play(b)
+	}
+	r.tape.Call()
 	replies, err := r.waiter.Do(r.endpoint, b)
 	if err != nil {
-		return resp.Replies{}, r.wrap(err)
+		return resp.Replies{}, r.tape.Fail(r.wrap(err))
+	}
+	if r.tape != nil {
+		r.tape.Replied(replies, b.Encoded())
 	}
 	return replies, nil
+}
+
+// play returns what the tape has of the replies to b, and the error that ended them.
+func (r Redis) play(b *resp.Batch) (resp.Replies, error) {
+	r.tape.Call()
+	var all resp.Gathered
+	for {
+		p := r.tape.Next()
+		switch {
+		case p.Kind == taskrun.TapeBroken:
+			r.tape.Ask(b.Span(0, all.Replies().Len()))
+			return all.Replies(), p.Err
+		case p.Kind == taskrun.TapeReply && all.Replies().Len() < b.Len():
+			all.Add(p.Reply)
+			continue
+		case p.Kind != 0 || all.Replies().Len() == 0:
+			return resp.Replies{}, taskrun.ErrOtherTape
+		}
+		r.tape.Ask(b.Span(0, all.Replies().Len()))
+		return all.Replies(), nil
+	}
 }

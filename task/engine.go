@@ -141,6 +141,9 @@ func (engine) Invoke(spec *Spec, c *Ctx) (out rowset.RowSet, err error) {
 			r.clear()
 		}
 	}()
+	if t := c.tape(); t != nil && t.Stop != nil {
+		return rowset.RowSet{}, t.Stop
+	}
 	c.spec = spec
 	if resumes := c.env.Reads != nil && c.env.Reads.resumes; !resumes {
 		c.counted, c.env.Shortfall = 0, nil
@@ -196,5 +199,12 @@ func (engine) Resident(c *Ctx, plan string) (*taskrun.Resident, error) {
 	if r := c.env.Request; r == nil || r.Residents == nil {
 		return nil, Invalidf("this engine keeps no rows of plans")
 	}
-	return c.env.Request.Residents.Resident(plan)
+	t := c.tape()
+	if t.Call(); t != nil && t.Plays {
+		if p := t.Next(); p.Kind != 0 {
+			return nil, p.Err // There were none.
+		}
+	}
+	kept, err := c.env.Request.Residents.Resident(plan)
+	return kept, t.Fail(err)
 }

@@ -24,15 +24,32 @@ type Parts struct {
 	from    int
 	replies resp.Replies
 	err     error
+	batch   *resp.Batch // whose replies come
+
+	played error // behind the replies of a tape
+	got    bool  // these
 }
 
 // Parts sends all commands of b at once, as Send does, and returns their replies part by part.
 func (r Redis) Parts(b *resp.Batch) Parts {
 	p := Parts{redis: r, left: b.Len()}
-	if p.left > 0 {
-		p.err = r.waiter.Begin(r.endpoint, b)
+	switch {
+	case p.left == 0:
+	case r.tape != nil && r.tape.Plays:
+		p.replies, p.played = r.play(b)
+	default:
+		p.batch = b
+		r.tape.Call()
+		p.fail(r.waiter.Begin(r.endpoint, b))
 	}
 	return p
+}
+
+// fail notes an error of the waiter; it may be nil.
+func (p *Parts) fail(err error) {
+	if err != nil {
+		p.err = p.redis.tape.Fail(p.redis.wrap(err))
+	}
 }
 
 // Next waits for the next part and reports whether there is one. Each reply comes once, in
@@ -41,8 +58,20 @@ func (p *Parts) Next() bool {
 	if p.left == 0 || p.err != nil {
 		return false
 	}
-	p.from, p.replies, p.err = p.redis.waiter.Next()
-	p.left -= p.replies.Len()
+	t := p.redis.tape
+	if t != nil && t.Plays {
+		if p.from, p.left = 0, p.left-p.replies.Len(); p.replies.Len() == 0 || p.got {
+			p.replies, p.err = resp.Replies{}, p.played
+		}
+		p.got = true
+		return p.replies.Len() > 0
+	}
+	var err error
+	p.from, p.replies, err = p.redis.waiter.Next()
+	p.fail(err)
+	if p.left -= p.replies.Len(); t != nil && err == nil && p.replies.Len() > 0 {
+		t.Replied(p.replies, p.batch.Span(p.from, p.from+p.replies.Len()))
+	}
 	return p.replies.Len() > 0 && p.err == nil
 }
 
@@ -53,9 +82,4 @@ func (p *Parts) From() int { return p.from }
 func (p *Parts) Replies() resp.Replies { return p.replies }
 
 // Err returns why the batch as a whole has failed, an error of class ErrRedis, or nil.
-func (p *Parts) Err() error {
-	if p.err == nil {
-		return nil
-	}
-	return p.redis.wrap(p.err)
-}
+func (p *Parts) Err() error { return p.err }

@@ -88,6 +88,7 @@ type Reads struct {
 	spare   []*taskrun.ReadAhead
 	beside  *Reads // of the earlier node that asks what this one will read; nil: it runs itself
 
+	tape    *taskrun.Tape   // of the node; nil: the request is not recorded
 	cached  rowcache.Use    // what the body has taken from memory so far
 	recall  *taskrun.Recall // nil before the first read of keys that may be in memory
 	places  []place         // of NewRead: the first are of this body, and the others are empty
@@ -266,6 +267,11 @@ func (c *Ctx) apart(fn func() error) (err error) {
 
 // read carries out one read, from where it is.
 func (r *Reads) read(c *Ctx, a *asked) error {
+	if r.tape != nil && r.from == 0 && r.to == 0 {
+		if r.tape.Call(); r.tape.Plays {
+			return r.play(a)
+		}
+	}
 	if a.keeps && r.from == 0 && r.to == 0 {
 		a.keeps = r.open(c, a, &r.cached)
 	}
@@ -337,6 +343,9 @@ func (r *Reads) look(c *Ctx, a *asked) error {
 				r.bytes = append(r.bytes, value...)
 				r.held = append(r.held, valueOf{key: k, end: len(r.bytes)})
 			default:
+				if r.tape != nil {
+					r.noteRecalled(a, value, k)
+				}
 				if err := a.read.Recall(value, k); err != nil {
 					return err
 				}
@@ -437,11 +446,18 @@ func (r *Reads) send(c *Ctx, a *asked) error {
 		if ahead {
 			replies = r.ahead.divide(replies, parts.From())
 		}
-		if err := r.take(a, replies, first+parts.From()); err != nil {
+		asked := b
+		if ahead {
+			asked = &r.ahead.asked
+		}
+		if err := r.take(a, replies, first+parts.From(), asked, parts.From()); err != nil {
 			return err
 		}
 	}
 	if err := parts.Err(); err != nil {
+		if !(r.reads() && errors.Is(err, resp.ErrTooLarge)) { // Then it asks again.
+			r.tape.Fail(err)
+		}
 		return err
 	}
 	return r.release(a, r.to)
@@ -467,7 +483,7 @@ func (r *Reads) takeGiven(c *Ctx, a *asked) (there bool, err error) {
 		for to < min(n, i+rowcache.FindMax) && r.numbers[to] == r.numbers[to-1]+1 {
 			to++
 		}
-		if err := r.take(a, g.Replies.Replies().Slice(r.numbers[i], r.numbers[to-1]+1), i); err != nil {
+		if err := r.take(a, g.Replies.Replies().Slice(r.numbers[i], r.numbers[to-1]+1), i, &r.batch, i); err != nil {
 			return true, err
 		}
 		if err := r.shareTurn(c); err != nil {
@@ -477,10 +493,14 @@ func (r *Reads) takeGiven(c *Ctx, a *asked) (there bool, err error) {
 	return true, r.release(a, r.to)
 }
 
-// take takes replies to the commands of the batch from number first on, and what is held of the keys before them.
-func (r *Reads) take(a *asked, replies resp.Replies, first int) error {
+// take takes replies to the commands of the batch from number first on, and what is held of the keys before them. The commands are
+// in b from number at on.
+func (r *Reads) take(a *asked, replies resp.Replies, first int, b *resp.Batch, at int) error {
 	n := replies.Len()
 	if !a.keeps {
+		if r.tape != nil && n > 0 {
+			r.tape.Replied(replies, b.Span(at, at+n))
+		}
 		r.answered, r.memo.Bytes = first+n, r.memo.Bytes[:0]
 		return a.read.Take(replies, 0, n, r.from+first)
 	}
@@ -488,6 +508,9 @@ func (r *Reads) take(a *asked, replies resp.Replies, first int) error {
 		k := r.misses[first+i]
 		if err := r.release(a, k); err != nil {
 			return err
+		}
+		if r.tape != nil {
+			r.tape.Replied(replies.Slice(i, i+1), b.Span(at+i, at+i+1))
 		}
 		begin := len(r.memo.Bytes)
 		r.memo.whole = false
@@ -509,11 +532,61 @@ func (r *Reads) release(a *asked, to int) error {
 		return nil
 	}
 	for ; r.released < len(r.held) && r.held[r.released].key < to; r.released++ {
+		if r.tape != nil {
+			r.noteRecalled(a, valueAt(r.held, r.bytes, r.released), r.held[r.released].key)
+		}
 		if err := a.read.Recall(valueAt(r.held, r.bytes, r.released), r.held[r.released].key); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// noteRecalled records key k, which comes from memory.
+func (r *Reads) noteRecalled(a *asked, value []byte, k int) {
+	r.tape.AskKey(a.read, k)
+	r.tape.Add(taskrun.TapeMemory, value)
+}
+
+// play carries out one read with what the tape has. After its end, or its error, the rest of the call was asked for, too.
+func (r *Reads) play(a *asked) (err error) {
+	n, over := a.read.Keys(), false
+	for k := 0; k < n; k++ {
+		if k == r.to && !over {
+			if r.to = a.read.Batch(k); r.to == k {
+				return nil
+			}
+		}
+		p := r.tape.Next()
+		if p.Kind == 0 && over {
+			break
+		}
+		var took error
+		switch p.Kind {
+		case taskrun.TapeMemory:
+			if r.tape.AskKey(a.read, k); !over {
+				took = a.read.Recall(p.Bytes, k)
+			}
+		case taskrun.TapeReply:
+			r.batch.Reset()
+			a.read.Ask(&r.batch, k, k+1)
+			if r.tape.Ask(r.batch.Encoded()); !over {
+				r.memo.Bytes = r.memo.Bytes[:0]
+				took = a.read.Take(p.Reply, 0, 1, k)
+			}
+		case taskrun.TapeBroken:
+			took = p.Err
+		default:
+			took = taskrun.ErrOtherTape
+		}
+		if took != nil && !over {
+			over = true
+			if err = took; took == io.EOF {
+				err = nil
+			}
+		}
+	}
+	return err
 }
 
 // keep puts what replies have brought into memory.
@@ -582,7 +655,7 @@ func (r *Reads) clear() {
 		r.misses, r.taken, r.held, r.bytes, r.memo = nil, nil, nil, nil, Memo{}
 	}
 	r.forget()
-	r.asked = r.asked[:0]
+	r.asked, r.tape = r.asked[:0], nil
 	r.under, r.wave, r.from, r.to, r.turn = 0, 0, 0, 0, 0
 	r.long, r.rest, r.running = false, false, false
 }
@@ -595,7 +668,7 @@ func (c *Ctx) read(spec *Spec) (out rowset.RowSet, err error) {
 		r = new(Reads)
 		c.env.Reads = r
 	}
-	r.running, r.resumes = true, false
+	r.running, r.resumes, r.tape = true, false, c.tape()
 	out, err = r.run(c, spec)
 	r.resumes = err == taskrun.ErrMustRead
 	return out, err

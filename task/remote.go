@@ -18,10 +18,11 @@ var ErrRemote = errors.New("remote error")
 type Remote struct {
 	waiter   taskrun.Waiter
 	endpoint *registry.Endpoint
+	tape     *taskrun.Tape // of the body's node; nil: nobody records what it sends
 }
 
 // Remote returns the body's access to a service.
-func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.calls(), ep} }
+func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.calls(), ep, c.tape()} }
 
 // Exchange posts a JSON document to the service and waits for the answer. request appends the document, answer takes
 // the body of a good answer, which it must not keep. Both run while the body waits. The asynchronous engine runs them
@@ -33,21 +34,48 @@ func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(b
 	x := &remote.Exchange{
 		Request: func(dst []byte) (body []byte, err error) {
 			defer containPanic(&err)
-			return request(dst)
+			if body, err = request(dst); r.tape != nil && err == nil {
+				r.tape.Ask(body[len(dst):])
+			}
+			return body, err
 		},
 		Answer: func(body []byte) (err error) {
 			defer containPanic(&err)
+			if r.tape != nil && !r.tape.Plays {
+				r.tape.Add(taskrun.TapeBody, body)
+			}
 			return answer(body)
 		},
+	}
+	if r.tape.Call(); r.tape != nil && r.tape.Plays {
+		return r.play(x)
 	}
 	err := r.waiter.Exchange(r.endpoint, x)
 	if errors.Is(err, loop.ErrCancelled) {
 		return ErrCancelled
 	}
 	if errors.As(err, new(*remote.OpError)) {
-		return withKind(ErrRemote, fmt.Errorf("endpoint %s (%s): %w", r.endpoint.ID, r.endpoint.Name, err))
+		err = withKind(ErrRemote, fmt.Errorf("endpoint %s (%s): %w", r.endpoint.ID, r.endpoint.Name, err))
 	}
-	return err
+	return r.tape.Fail(err)
+}
+
+// play is an exchange with what the tape has. The error of a call that failed is there, too, also where the answer was the reason.
+func (r Remote) play(x *remote.Exchange) error {
+	if _, err := x.Request(nil); err != nil {
+		return err
+	}
+	p := r.tape.Next()
+	if p.Kind == 0 {
+		return taskrun.ErrOtherTape
+	}
+	if p.Kind == taskrun.TapeBody {
+		err := x.Answer(p.Bytes)
+		if p = r.tape.Next(); p.Kind == 0 {
+			return err
+		}
+	}
+	return p.Err
 }
 
 // Malformedf returns the error with which the answer of an exchange is refused. The exchange then fails with an error of

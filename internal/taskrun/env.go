@@ -17,6 +17,7 @@ type Request struct {
 	Caller    context.Context // that the caller gave Rank; nil: none
 	Residents Residents       // the rows of plans that the engine keeps; nil: it keeps none
 	Ahead     Ahead           // what nodes have read for later ones
+	Tapes     []Tape          // by node; nil: the request is not recorded
 }
 
 // An Engine is what an engine gives to all its bodies. The loop may change the Tables. Otherwise it is immutable.

@@ -152,7 +152,8 @@ func OnReactor(t *testing.T, o rankd.Options, test func(t *testing.T, e *rankd.E
 	test(t, Open(t, o))
 }
 
-// Open opens an engine on a Redis with demo data, unless o names another Redis.
+// Open opens an engine on a Redis with demo data, unless o names another Redis. If the environment has RANKD_TEST_RECORD, all its requests are
+// recorded, and run again at the end.
 func Open(t testing.TB, o rankd.Options) *rankd.Engine {
 	t.Helper()
 	if o.Redis == "" {
@@ -161,9 +162,16 @@ func Open(t testing.TB, o rankd.Options) *rankd.Engine {
 		t.Cleanup(redis.Close)
 		o.Redis = redis.Addr()
 	}
+	records := new(Records)
+	if os.Getenv("RANKD_TEST_RECORD") != "" && o.Record == nil {
+		o.Record, o.RecordUsers = records, 100
+	}
 	e, err := rankd.Open(o)
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, e.Close()) })
+	t.Cleanup(func() {
+		assert.NoError(t, e.Close())
+		records.ReplayAll(t, o.Tasks)
+	})
 	return e
 }
 
