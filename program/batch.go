@@ -121,7 +121,7 @@ func (o *batchOptions) settings() []cmdline.Setting {
 		{Name: "max_commands_per_second", To: &o.commandsPerSecond, Most: 1 << 30,
 			Help: "give Redis at most this `number` of commands a second, apart from those of users that are under way (0: no limit)"},
 		{Name: "shard", To: &o.shardText, Default: "0/1", Help: "rank one `share` of the users, such as 3/8: the fourth of eight, by a hash of the user"},
-	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.ServedSettings())
+	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.ServedSettings(), o.RecordSettings())
 }
 
 // batchCommand returns "rankd batch".

@@ -58,7 +58,8 @@ func jobsOf(flag string) []job {
 		return []job{jobServe, jobTrace, jobBench, jobBenchLoop}
 	case "input", "max_inflight", "max_request_bytes", "dump-run-trace", "allow_request_scheduling", "allow_request_trace", "allow_request_explain", "allow_request_now", "allow_request_traffic":
 		return []job{jobServe}
-	case "response", "served_log", "served_log_key", "served_log_entries", "served_log_mb", "served_log_users", "user_key_file":
+	case "response", "served_log", "served_log_key", "served_log_entries", "served_log_mb", "served_log_users", "user_key_file",
+		"record", "record_users", "record_mb", "record_expire_h", "record_models", "encrypt_to":
 		return []job{jobServe, jobTrace} // of commands, rankd batch alone has them
 	case "bench_concurrency":
 		return []job{jobBench}

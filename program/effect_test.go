@@ -49,6 +49,7 @@ func TestEachFlagHasAnEffectOrIsRefused(t *testing.T) {
 		"allow_request_scheduling": {"true", "s"}, "allow_request_trace": {"true", "s"}, "allow_request_explain": {"true", "s"}, "allow_request_now": {"true", "s"},
 		"allow_request_traffic": {"true", "s"}, "served_log": {"folder", "s"}, "served_log_users": {"50", ""}, "served_log_key": {"key", ""},
 		"served_log_entries": {"2", ""}, "served_log_mb": {"2", ""}, "user_key_file": {"file", ""},
+		"record": {"folder", "s"}, "record_users": {"50", ""}, "record_mb": {"2", ""}, "record_expire_h": {"2", ""}, "record_models": {"true", ""}, "encrypt_to": {"age1x", ""},
 		"now":          {"0", "sb"},
 		"trace_sample": {"2", ""}, "trace_detail": {"nodes", ""}, "response": {"fields", "s"}, "dump-run-trace": {"true", "s"},
 		"bench_concurrency": {"2", "b"}, "bench_eventloop_mode": {"posts", "e"}, "bench_n": {"2", "e"}, "bench_producers": {"2", "e"},

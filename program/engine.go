@@ -16,25 +16,25 @@ type setting struct {
 	stderr io.Writer
 	plans  rankd.Compiler // of plans in TypeScript
 	redis  *cmdline.EmbeddedRedis
-	sink   trace.Sink // takes the traces of a sample; nil: there is none
-	served io.Writer  // takes the log of what is served; nil: there is none
+	sink   trace.Sink    // takes the traces of a sample; nil: there is none
+	logs   rankd.Options // has Served and Record, which take what is logged; nil: nothing is
 }
 
-// openLogged is openEngine with the log of what is served. The caller calls close, which closes the engine, too.
+// openLogged is openEngine with the log of what is served, and records. The caller calls close, which closes the engine, too.
 func openLogged(o *options, with setting) (e *rankd.Engine, close func() error, err error) {
-	var own rankd.Options
-	closeLog, err := o.OpenServed(&own, nil)
+	closeLog, err := o.OpenLogs(&with.logs, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	with.served = own.Served
 	if e, err = openEngine(o, with); err != nil {
 		return nil, nil, errors.Join(err, closeLog())
 	}
 	return e, func() error {
 		err := e.Close()
-		if loss := cmdline.ServedLoss(e); loss != "" {
-			fmt.Fprintf(with.stderr, "rankd: %s\n", loss)
+		for _, loss := range [...]string{cmdline.ServedLoss(e), cmdline.RecordLoss(e)} {
+			if loss != "" {
+				fmt.Fprintf(with.stderr, "rankd: %s\n", loss)
+			}
 		}
 		return errors.Join(err, closeLog())
 	}, nil
@@ -53,8 +53,11 @@ func openEngine(o *options, with setting) (*rankd.Engine, error) {
 	}
 	options.Logger, options.Compiler = cmdline.Logger(with.stderr), with.plans
 	o.Record(&options, with.sink)
-	if options.Served = with.served; with.served == nil {
+	if options.Served = with.logs.Served; options.Served == nil {
 		options.ServedUsers, options.ServedUserKeys = 0, ""
+	}
+	if options.Record = with.logs.Record; options.Record == nil {
+		options.RecordUsers, options.RecordNoModels = 0, false
 	}
 	options.NoSecrets = !asked.runsPlans()
 	if o.Env == "dev" && asked.runsPlans() {

@@ -151,7 +151,7 @@ func (o *options) settings() []cmdline.Setting {
 			Help: "`form` of the input: json (documents may span lines) or jsonl (each line is one document, and a broken one harms no other)"},
 	}, o.ResponseSettings(), []cmdline.Setting{
 		{Name: "dump-run-trace", To: &o.deltas, Help: "add schema_deltas to answers: the columns each node took in, gave out, added, removed"},
-	}, o.RecordingSettings(), o.ServedSettings(), []cmdline.Setting{
+	}, o.RecordingSettings(), o.ServedSettings(), o.RecordSettings(), []cmdline.Setting{
 		{Name: "metrics", To: &o.metrics, Idle: o.WithoutLoop, Help: "at the end print where nodes ran, and what that cost, on stderr: one line of JSON"},
 		{Name: "list-plans", To: &o.listPlans, Help: "list the plans that --plan_name can name, and exit"},
 		{Name: "print-plan-info", To: &o.printPlanInfo, Help: "print the chosen plan as checked and compiled, and exit"},

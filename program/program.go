@@ -20,7 +20,6 @@ import (
 	"github.com/rankd/rankd/internal/cmdline"
 	plancli "github.com/rankd/rankd/internal/command/compile"
 	logcli "github.com/rankd/rankd/internal/command/log"
-	recordcli "github.com/rankd/rankd/internal/command/record"
 	registrycli "github.com/rankd/rankd/internal/command/registry"
 	servecli "github.com/rankd/rankd/internal/command/serve"
 	"github.com/rankd/rankd/internal/devredis"
@@ -75,11 +74,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 	o := options{EngineFlags: cmdline.EngineFlags{Options: p.own}}
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
 	server := &servecli.Program{Stdout: p.stdout, Stderr: stderr, Tune: p.tune, Own: p.own}
-	cmd.AddCommand(server.Command(ctx), server.ReloadCommand(ctx, p.stdout), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), p.batchCommand(ctx), p.testCommand(ctx), bench.Command(ctx))
+	cmd.AddCommand(server.Command(ctx), server.ReloadCommand(ctx, p.stdout), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), p.batchCommand(ctx), p.replayCommand(ctx), p.testCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr, Own: p.own}).Commands(ctx)...)
 	cmd.AddCommand((&registrycli.Program{Stdout: p.stdout}).Command(ctx))
 	cmd.AddCommand((&logcli.Program{Stdout: p.stdout, Stderr: p.stderr}).Command(ctx))
-	cmd.AddCommand((&recordcli.Program{Stdout: p.stdout, Stderr: p.stderr}).Command())
 	cmd.AddCommand(p.tasksCommand())
 	cmd.PersistentPreRunE = p.readProject
 	cmd.Use = p.name + strings.TrimPrefix(cmd.Use, "rankd")

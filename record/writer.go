@@ -25,7 +25,6 @@ type Writer struct {
 	zip        *zstd.Encoder
 	file       sum
 	offset     int64
-	encoder    encoder
 	entries    []byte            // of the frame that is not written yet
 	stored     []byte            // room for a frame
 	numbers    map[digest]uint64 // of blobs
@@ -112,8 +111,7 @@ func (w *Writer) shared(kind byte, key digest, get func() (any, error)) error {
 
 // add adds a value, behind the blobs that it names and the file does not have.
 func (w *Writer) add(kind byte, v any) error {
-	e := &w.encoder
-	e.reset()
+	var e encoder
 	e.encode(v)
 	switch {
 	case len(e.body) > bodyBytesMax:

@@ -41,6 +41,7 @@ type EngineFlags struct {
 	Detail      string // --trace_detail
 
 	served servedFlags
+	record recordFlags
 
 	ShutdownGrace time.Duration
 	// StdoutIsFree says that the command writes nothing to stdout. Set before Check.
@@ -178,7 +179,7 @@ func (e *EngineFlags) Check(given *pflag.FlagSet, table []Setting) error {
 	if _, bad := request.ParseNow(e.now); e.now != "" && bad != nil {
 		err = errors.Join(err, fmt.Errorf("--now: %w", bad))
 	}
-	return errors.Join(err, e.checkServed())
+	return errors.Join(err, e.checkServed(), e.checkRecord())
 }
 
 // ChooseEngine sets the engine that the three flags name together.

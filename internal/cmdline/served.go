@@ -51,8 +51,8 @@ func (e *EngineFlags) checkServed() error {
 	return errors.Join(problems...)
 }
 
-// OpenServed gives the options the log of what is served. The caller calls close once the engine is closed.
-func (e *EngineFlags) OpenServed(o *rankd.Options, stdout io.Writer) (close func() error, err error) {
+// openServed gives the options the log of what is served. The caller calls close once the engine is closed.
+func (e *EngineFlags) openServed(o *rankd.Options, stdout io.Writer) (close func() error, err error) {
 	s := &e.served
 	var to io.WriteCloser
 	switch {

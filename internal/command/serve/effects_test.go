@@ -130,7 +130,8 @@ func TestEachFlagHasItsEffect(t *testing.T) {
 	// log, and those of the program.
 	elsewhere := []string{"tokens", "allow_plans", "allow_overrides", "allow_request_scheduling", "allow_request_trace", "allow_request_explain",
 		"allow_request_now", "allow_request_traffic", "allow_hosts", "tls_cert", "tls_key", "trace_sample", "trace_detail", "watch", "io_threads",
-		"served_log", "served_log_key", "served_log_entries", "served_log_mb", "served_log_users", "user_key_file"}
+		"served_log", "served_log_key", "served_log_entries", "served_log_mb", "served_log_users", "user_key_file",
+		"record", "record_users", "record_mb", "record_expire_h", "record_models", "encrypt_to"}
 	standard := built(t)
 	tried := make(map[string]bool)
 	for arguments, want := range effects {

@@ -142,7 +142,7 @@ func (o *options) settings() []cmdline.Setting {
 		{Name: "log_per_second", To: &o.logPerSecond, Default: 10, Least: 1, Most: 1 << 20, Help: "log at most this `number` of failed requests a second, and count the others"},
 		{Name: "watch", To: &o.watch, See: "change-a-plan.md", Idle: o.withoutFolders,
 			Help: "read plans, models and tables again when their files change, as SIGHUP does"},
-	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.RecordingSettings(), o.ServedSettings(), []cmdline.Setting{
+	}, o.PlanSettings(), o.EngineSettings(), o.SchedulingSettings(), o.DeadlineSettings(), o.ResponseSettings(), o.RecordingSettings(), o.ServedSettings(), o.RecordSettings(), []cmdline.Setting{
 		{Name: "max_connections", To: &o.maxConnections, Default: httpfront.DefaultMaxConnections, Least: 1, Most: 1 << 20,
 			Help: "take at most this `number` of connections, for HTTP and for RESP each"},
 		{Name: "max_unsent_total_bytes", To: &o.maxUnsentTotalBytes, Default: serve.DefaultMaxUnsentBytes, Least: 1 << 10, Most: math.MaxInt32, See: "operating.md#memory",

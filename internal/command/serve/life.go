@@ -57,20 +57,22 @@ func (p *Program) serve(ctx context.Context, o *options) (failure error) {
 		failure = errors.Join(failure, err)
 	}()
 	var own rankd.Options
-	closeServed, err := o.OpenServed(&own, p.Stdout)
+	closeServed, err := o.OpenLogs(&own, p.Stdout)
 	if err != nil {
 		return err
 	}
 	defer func() { failure = errors.Join(failure, closeServed()) }()
 	redis := new(cmdline.EmbeddedRedis)
 	defer redis.Close()
-	engine, err := p.openEngine(o, log, redis, traces, own.Served)
+	engine, err := p.openEngine(o, log, redis, traces, &own)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if loss := cmdline.ServedLoss(engine); loss != "" {
-			log.Warn(loss)
+		for _, loss := range [...]string{cmdline.ServedLoss(engine), cmdline.RecordLoss(engine)} {
+			if loss != "" {
+				log.Warn(loss)
+			}
 		}
 	}()
 	s := &server{log: log, libraries: libraries, engine: engine, store: store, certificates: certificates, outputs: map[string]admin.Output{"log": p.Stderr}}
@@ -78,7 +80,10 @@ func (p *Program) serve(ctx context.Context, o *options) (failure error) {
 		s.outputs["trace_file"] = traces
 	}
 	if own.Served != nil {
-		s.outputs["served_log"] = servedOutput{engine}
+		s.outputs["served_log"] = countedOutput(func() (dropped, failed uint64) { n := engine.ServedLines(); return n.Dropped, n.Failed })
+	}
+	if own.Record != nil {
+		s.outputs["record"] = countedOutput(func() (dropped, failed uint64) { n := engine.Records(); return n.Dropped, n.Failed })
 	}
 	if err := s.build(o); err != nil {
 		return errors.Join(err, engine.Close())
@@ -210,11 +215,11 @@ func (p *Program) logger(form string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(p.Stderr, nil))
 }
 
-// servedOutput is the log of what is served. Any goroutine.
-type servedOutput struct{ engine *rankd.Engine }
+// countedOutput says what the log of what is served has lost, or records. Any goroutine.
+type countedOutput func() (dropped, failed uint64)
 
 // Dropped implements admin.Output.
-func (s servedOutput) Dropped() uint64 { return s.engine.ServedLines().Dropped }
+func (c countedOutput) Dropped() uint64 { dropped, _ := c(); return dropped }
 
 // Failures implements admin.Output.
-func (s servedOutput) Failures() uint64 { return s.engine.ServedLines().Failed }
+func (c countedOutput) Failures() uint64 { _, failed := c(); return failed }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	stdlog "log"
 	"log/slog"
 	"net"
@@ -64,12 +63,12 @@ type server struct {
 }
 
 // openEngine opens the engine.
-func (p *Program) openEngine(o *options, log *slog.Logger, redis *cmdline.EmbeddedRedis, traces *cmdline.TraceFile, served io.Writer) (*rankd.Engine, error) {
+func (p *Program) openEngine(o *options, log *slog.Logger, redis *cmdline.EmbeddedRedis, traces *cmdline.TraceFile, logs *rankd.Options) (*rankd.Engine, error) {
 	options, err := o.engineOptions(redis, traces.Sink())
 	if err != nil {
 		return nil, err
 	}
-	options.Logger, options.Served = log, served
+	options.Logger, options.Served, options.Record = log, logs.Served, logs.Record
 	e, err := rankd.Open(options)
 	if err != nil {
 		return nil, err
