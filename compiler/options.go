@@ -193,6 +193,11 @@ func (o *optionReader) item(option *Option, path, name string, v goja.Value) any
 			o.word(path, name, plan.Word{Text: t.name})
 			return t.param.ID
 		}
+	case option.Argument && tokenOf(v) != nil:
+		if t := tokenOf(v); t.key != nil || t.param != nil {
+			o.word(path, name, plan.Word{Text: t.name})
+			return "{" + strings.TrimPrefix(strings.Replace(t.name, "Key.id", "id", 1), "P.") + "}"
+		}
 	case option.Type == plan.Endpoint:
 		if e, ok := export[*endpoint](v); ok {
 			o.word(path, name, plan.Word{Text: e.describe()})

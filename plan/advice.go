@@ -55,13 +55,14 @@ func (g *Graph) LateLookups() (all []LateLookup) {
 }
 
 // readsOneKey reports whether a node reads the same key for all rows, so that fewer rows cost no less.
-func (n *Node) readsOneKey() (one bool) {
+func (n *Node) readsOneKey() bool {
+	reads, perRow := false, false
 	n.Params.each("", func(v *paramValue, _ string) {
 		if t, ok := v.object.(*KeyTemplate); ok {
-			one = !t.PerRow()
+			reads, perRow = true, perRow || t.PerRow()
 		}
 	})
-	return one
+	return reads && !perRow
 }
 
 // sharesCommands reports whether one command for each row reads for a node and for others.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rankd/rankd/internal/errtext"
@@ -152,6 +153,9 @@ func (r *paramReader) item(schema *ParamSchema, v *jsondoc.Value, path string) (
 		fields := r.object(schema.Fields, v, path)
 		value.object = &fields
 	default:
+		if schema.Argument && v.IsNumber() {
+			v = &jsondoc.Value{Kind: jsondoc.String, Str: numberText(v)}
+		}
 		isText := v.Kind == jsondoc.String
 		switch choice := schema.Source.OneOf != nil && (schema.Type == Enum || schema.Type == String && r.ruled()); {
 		case choice && isText && !slices.Contains(schema.Source.OneOf, v.Str):
@@ -219,7 +223,11 @@ func (r *paramReader) checkInt(schema *ParamSchema, v *jsondoc.Value, i int64, p
 func (r *paramReader) checkText(schema *ParamSchema, value *paramValue, path string) *Error {
 	switch schema.Type {
 	case Template:
-		t, err := ParseKeyTemplate(value.s, r.registry, schema.Columns)
+		parse := ParseKeyTemplate
+		if schema.Argument {
+			parse = ParseArgument
+		}
+		t, err := parse(value.s, r.registry, schema.Columns)
 		if err != nil {
 			return r.fail(path, "%v", err)
 		}
@@ -230,6 +238,14 @@ func (r *paramReader) checkText(schema *ParamSchema, value *paramValue, path str
 		}
 	}
 	return nil
+}
+
+// numberText writes a number as an argument of Redis.
+func numberText(v *jsondoc.Value) string {
+	if i, ok := integer(v); ok {
+		return strconv.FormatInt(i, 10)
+	}
+	return strconv.FormatFloat(v.Float, 'g', -1, 64)
 }
 
 // key returns the key with a name or an id.
@@ -282,6 +298,8 @@ func (r *paramReader) want(p *ParamSchema) string {
 // wantItem says what a value of a parameter must be, or an item of it.
 func (r *paramReader) wantItem(p *ParamSchema) string {
 	switch {
+	case p.Argument:
+		return "a text, a number or a parameter"
 	case r.source == nil: // An artifact has the ids.
 	case p.IsKey:
 		return Key.describe()

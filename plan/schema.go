@@ -63,6 +63,8 @@ type ParamSchema struct {
 	// Columns says that the marks of a Template may name columns of the rows. The Reads of the op must then include
 	// them.
 	Columns bool
+	// Argument says that a Template is an argument of a command of Redis: see ParseArgument.
+	Argument bool
 	// EndpointKind is the kind of an Endpoint; "" stands for registry.Redis.
 	EndpointKind registry.EndpointKind
 	// Added marks a parameter that a non-strict op got later. It does not make the op strict.

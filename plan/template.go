@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rankd/rankd/internal/errtext"
@@ -42,6 +43,9 @@ type TemplatePart struct {
 
 // PerRow reports whether the row fills in a mark, so that the template makes a key for each row.
 func (t *KeyTemplate) PerRow() bool { return len(t.Row) > 0 }
+
+// AllParts returns the parts in order.
+func (t *KeyTemplate) AllParts() []TemplatePart { return slices.Concat(t.Before, t.Row, t.After) }
 
 // Columns returns the keys of the columns that the marks name. The id is not among them.
 func (t *KeyTemplate) Columns() (keys []registry.KeyID) {
@@ -85,11 +89,31 @@ func (t *KeyTemplate) Literal() (before, after string, ok bool) {
 // same name, {name} is the field, and {Key.name} is the column. Two braces stand for one. The error says what is
 // wrong, in one line.
 func ParseKeyTemplate(text string, reg *registry.Registry, columns bool) (*KeyTemplate, error) {
+	return parseTemplate(text, reg, columns, templateBytesMax, registry.Int, registry.String, registry.Bool)
+}
+
+// ParseArgument parses an argument of a command: a template as of ParseKeyTemplate, of up to MaxTextBytes. Its marks may
+// also be parameters that are floats. One that is a vector is the whole argument.
+func ParseArgument(text string, reg *registry.Registry, columns bool) (*KeyTemplate, error) {
+	t, err := parseTemplate(text, reg, columns, MaxTextBytes, registry.Int, registry.String, registry.Bool, registry.Float, registry.Vector)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range t.AllParts() {
+		if part.Param != nil && part.Param.Type == registry.Vector && len(t.AllParts()) > 1 {
+			return nil, fmt.Errorf("{%s} is a vector, which is an argument by itself", part.Param.Name)
+		}
+	}
+	return t, nil
+}
+
+// parseTemplate parses a template of so many bytes at most whose marks may be parameters of these types.
+func parseTemplate(text string, reg *registry.Registry, columns bool, most int, types ...registry.Type) (*KeyTemplate, error) {
 	switch {
 	case text == "":
 		return nil, errors.New("must not be empty")
-	case len(text) > templateBytesMax:
-		return nil, fmt.Errorf("has %d bytes, more than %d", len(text), templateBytesMax)
+	case len(text) > most:
+		return nil, fmt.Errorf("has %d bytes, more than %d", len(text), most)
 	}
 	var parts []TemplatePart
 	first, last := -1, -1 // of the marks that the row fills in
@@ -125,7 +149,7 @@ func ParseKeyTemplate(text string, reg *registry.Registry, columns bool) (*KeyTe
 		if marks++; marks > templateMarksMax {
 			return nil, fmt.Errorf("has more than %d marks", templateMarksMax)
 		}
-		part, err := templateMark(name, reg, columns)
+		part, err := templateMark(name, reg, columns, types)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +174,7 @@ func ParseKeyTemplate(text string, reg *registry.Registry, columns bool) (*KeyTe
 }
 
 // templateMark returns the part for a mark.
-func templateMark(name string, reg *registry.Registry, columns bool) (TemplatePart, error) {
+func templateMark(name string, reg *registry.Registry, columns bool, types []registry.Type) (TemplatePart, error) {
 	switch name {
 	case markUser:
 		return TemplatePart{User: true}, nil
@@ -159,8 +183,7 @@ func templateMark(name string, reg *registry.Registry, columns bool) (TemplatePa
 		return TemplatePart{Column: id}, nil
 	}
 	if param, ok := reg.ParamByName(name); ok {
-		switch param.Type {
-		case registry.Int, registry.String, registry.Bool:
+		if slices.Contains(types, param.Type) {
 			return TemplatePart{Param: param}, nil
 		}
 		return TemplatePart{}, fmt.Errorf("{%s} has type %s; a key takes an int, a string or a bool", name, param.Type)

@@ -54,7 +54,11 @@ func appendKeys(keys []registry.KeyID, params *plan.NodeParams, name string) []r
 	for _, key := range params.Keys(name) {
 		keys = append(keys, key.ID)
 	}
+	templates := params.Templates(name)
 	if template := params.Template(name); template != nil {
+		templates = []*plan.KeyTemplate{template}
+	}
+	for _, template := range templates {
 		keys = append(keys, template.Columns()...)
 	}
 	return keys

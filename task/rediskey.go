@@ -1,8 +1,10 @@
 package task
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -102,7 +104,8 @@ func (c *Ctx) keyText(parts []plan.TemplatePart) (string, error) {
 	return b.String(), nil
 }
 
-// keyField returns a field of the request's context as a key has it: a bool as 1 or 0.
+// keyField returns a field of the request's context as a key has it, or an argument of a command: a bool as 1 or 0, a vector as floats of
+// 4 bytes, little end first.
 func (c *Ctx) keyField(param *registry.Param) (text string, err error) {
 	ok := false
 	switch param.Type {
@@ -116,13 +119,25 @@ func (c *Ctx) keyField(param *registry.Param) (text string, err error) {
 		if yes, ok = c.Params.Bool(param.ID); yes {
 			text = "1"
 		}
+	case registry.Float:
+		var f float64
+		f, ok = c.Params.Float(param.ID)
+		text = strconv.FormatFloat(f, 'g', -1, 64)
+	case registry.Vector:
+		var vector []float32
+		vector, ok = c.Params.Vector(param.ID)
+		bytes := make([]byte, 0, 4*len(vector))
+		for _, f := range vector {
+			bytes = binary.LittleEndian.AppendUint32(bytes, math.Float32bits(f))
+		}
+		text = string(bytes)
 	default:
 		text, ok = c.Params.String(param.ID)
 	}
 	switch {
 	case !ok:
 		return "", errors.New("there is no value, and a key template of the plan needs one")
-	case len(text) > keyTextMax:
+	case len(text) > keyTextMax && param.Type == registry.String:
 		return "", fmt.Errorf("the value has %d bytes, and a Redis key takes %d at most", len(text), keyTextMax)
 	}
 	return text, nil

@@ -122,6 +122,8 @@ func problemsOf(params []plan.ParamSchema, path string) (problems []string) {
 			fault("a List of keys has type Key")
 		case p.PerRequest && (p.Type != plan.Int || p.IsKey || p.List || path != ""):
 			fault("PerRequest is for an Int that is neither a key, nor in a List or an Object")
+		case p.Argument && p.Type != plan.Template:
+			fault("Argument is for a Template")
 		case p.IsParam && (p.Type != plan.Int || p.IsKey || p.List || p.PerRequest || len(p.Source.ParamTypes) == 0):
 			fault("IsParam is for an Int with Source.ParamTypes")
 		case p.MinItems < 0 || p.MaxItems < 0 || p.MaxItems > plan.MaxItemsLimit || p.MaxItems > 0 && p.MaxItems < p.MinItems:

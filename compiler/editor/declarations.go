@@ -191,6 +191,8 @@ func itemType(o compiler.Option) string {
 			types[i] = paramType(registry.Param{Type: t})
 		}
 		return strings.Join(types, " | ")
+	case o.Argument:
+		return "Rankd.Argument"
 	case o.PerRequest:
 		return "Rankd.PlainNumber | " + fieldsType(o.Fields)
 	}

@@ -195,6 +195,9 @@ func typeOf(p *plan.ParamSchema) string {
 	if p.IsParam {
 		return strings.TrimPrefix(p.Source.Param(), "a ")
 	}
+	if p.Argument {
+		names = [2]string{"argument", "arguments"}
+	}
 	name := names[0]
 	if p.List {
 		name = names[1]
