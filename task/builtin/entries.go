@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
@@ -47,7 +48,10 @@ const entryBytes = 13
 type entriesRead struct {
 	c       *task.Ctx
 	key     task.RedisKey
-	kind    string
+	kind    string        // that of a list or of a sorted set is read in pieces
+	stated  *askedCommand // what is asked instead, for all entries at once; nil: pieces
+	form    *replyForm    // of the reply to it
+	sorted  bool          // of the entries of that reply the lowest ids count
 	reverse bool
 	fansOut bool
 	limit   int           // of each key
@@ -70,7 +74,7 @@ type entriesRead struct {
 // begin adds the read. A nil rule keeps nothing.
 func (r *entriesRead) begin(c *task.Ctx, reads *task.Reads, rule *task.Recall) {
 	r.end, r.pieces = r.limit, 1
-	if r.kind != kindSet && r.limit > listPart && (!r.fansOut || r.Keys() == 1) {
+	if r.stated == nil && r.limit > listPart && (!r.fansOut || r.Keys() == 1) {
 		r.pieces, rule = (r.limit+listPart-1)/listPart, nil
 	}
 	r.memo = reads.Add(c, c.Node.Endpoint, rule, r)
@@ -132,20 +136,18 @@ func (r *entriesRead) Ask(b *resp.Batch, from, to int) {
 func (r *entriesRead) ask(b *resp.Batch, key []byte, first, last int) {
 	arguments := 4
 	switch {
+	case r.stated != nil:
+		r.stated.ask(b, key)
+		return
 	case r.within != nil:
 		r.within.ask(b, key, r.reverse, first, last-first+1, r.score != nil)
 		return
-	case r.kind == kindSet:
-		arguments = 2
 	case r.score != nil:
 		arguments = 5
 	}
 	b.Begin(arguments)
 	b.ArgString(r.command())
 	b.ArgBytes(key)
-	if r.kind == kindSet {
-		return
-	}
 	if r.kind == kindList && r.reverse {
 		first, last = -last-1, -first-1 // counted from the end
 	}
@@ -156,11 +158,11 @@ func (r *entriesRead) ask(b *resp.Batch, key []byte, first, last int) {
 	}
 }
 
-// command returns the name of the command.
+// command returns the command, up to the key.
 func (r *entriesRead) command() string {
 	switch {
-	case r.kind == kindSet:
-		return "SMEMBERS"
+	case r.stated != nil:
+		return r.stated.label()
 	case r.kind == kindList:
 		return "LRANGE"
 	case r.reverse, r.within != nil:
@@ -174,7 +176,7 @@ func (r *entriesRead) command() string {
 func (r *entriesRead) Take(replies resp.Replies, at, to, k int) error {
 	for at < to {
 		next, entries := at, 0
-		for ; next < to && replies.At(next).Kind() == resp.Array; next++ {
+		for ; next < to && r.fits(replies.At(next)); next++ {
 			entries += r.entries(replies.At(next))
 		}
 		if err := r.makeRoom(entries, 0); err != nil {
@@ -199,6 +201,14 @@ func (r *entriesRead) Take(replies resp.Replies, at, to, k int) error {
 	return nil
 }
 
+// fits reports whether a reply has the shape of its command.
+func (r *entriesRead) fits(reply resp.Reply) bool {
+	if r.stated != nil {
+		return r.form.fits(reply)
+	}
+	return reply.Kind() == resp.Array
+}
+
 // makeRoom makes room for the rows of so many entries, of the first of more keys.
 func (r *entriesRead) makeRoom(entries, more int) error {
 	if err := r.c.MakeRows(int64(entries)); err != nil {
@@ -216,7 +226,7 @@ func (r *entriesRead) take(reply resp.Reply, k int) error {
 	if r.memo != nil {
 		return r.takeToKeep(reply, k)
 	}
-	r.gather(reply)
+	r.gather(reply, k)
 	r.nameUnread(k)
 	return r.number()
 }
@@ -225,7 +235,7 @@ func (r *entriesRead) take(reply resp.Reply, k int) error {
 func (r *entriesRead) takeToKeep(reply resp.Reply, k int) error {
 	sum, unscored, ids, scores := r.unread, r.unscored, len(r.ids.last), len(r.scores.last)
 	r.unread, r.unscored = unreadIDs{}, 0
-	r.gather(reply)
+	r.gather(reply, k)
 	if err := r.number(); err != nil {
 		return err
 	}
@@ -327,12 +337,18 @@ func (r *entriesRead) refuse(reply resp.Reply, k int) error {
 }
 
 // entries returns how many entries of a reply may become rows.
-func (r *entriesRead) entries(reply resp.Reply) int {
-	n := reply.Len()
-	if r.score != nil {
-		n /= 2
+func (r *entriesRead) entries(reply resp.Reply) int { return min(r.all(reply), r.limit) }
+
+// all returns how many entries a reply has.
+func (r *entriesRead) all(reply resp.Reply) int {
+	switch {
+	case r.stated != nil:
+		n, _ := r.form.entries(reply, nil)
+		return n
+	case r.score != nil:
+		return reply.Len() / 2
 	}
-	return min(n, r.limit)
+	return reply.Len()
 }
 
 // number adds the ids that are texts.
@@ -344,43 +360,69 @@ func (r *entriesRead) number() (err error) {
 	return err
 }
 
-// gather adds the entries of a reply: ids that are texts to entryTexts, for number.
-func (r *entriesRead) gather(reply resp.Reply) {
-	r.unread.Of += reply.Len()
+// gather adds the entries of a reply about key k: ids that are texts to entryTexts, for number.
+func (r *entriesRead) gather(reply resp.Reply, k int) {
+	n := r.all(reply)
+	r.unread.Of += n
 	switch {
+	case r.stated != nil:
+		r.gatherStated(reply, n)
+		if warnings, ok := reply.Field("warnings"); ok && r.form.shape == hybridReply && warnings.Len() > 0 {
+			r.c.FailOpen(r.c.Redis(r.c.Node.Endpoint).Errorf("%s %s: %s", r.command(), r.Key(nil, k), errtext.Text(string(warnings.At(0).Bytes()))))
+		}
 	case r.score != nil:
-		r.unread.Of -= reply.Len() / 2
 		for member, score := range reply.Pairs() {
-			if value, finite := rowset.ParseFloat(score.Bytes()); !r.add(member.Bytes()) {
-				continue
-			} else if finite {
-				r.scores.last = append(r.scores.last, value)
-				continue
-			}
-			r.unscored++
-			if r.texts {
-				r.entryTexts = r.entryTexts[:len(r.entryTexts)-1]
-			} else {
-				r.ids.last = r.ids.last[:len(r.ids.last)-1]
-			}
+			r.addScored(member.Bytes(), score.Bytes())
 		}
 	case r.kind == kindList && r.reverse:
 		for i := reply.Len() - 1; i >= 0; i-- {
 			r.add(reply.At(i).Bytes())
 		}
-	case r.kind == kindSet && !r.texts:
-		// The lowest ids count, ascending. The reply may have many more.
-		ids := r.ids.last
-		r.ids.last = r.c.Memory.IDs(reply.Len())[:0]
-		r.addAll(reply)
-		slices.Sort(r.ids.last)
-		r.ids.last = append(ids, r.ids.last[:min(len(r.ids.last), r.limit)]...)
 	default:
 		r.addAll(reply)
-		if r.kind == kindSet {
-			slices.SortFunc(r.entryTexts, bytes.Compare)
-			r.entryTexts = r.entryTexts[:min(len(r.entryTexts), r.limit)]
+	}
+}
+
+// gatherStated adds those of n entries of a reply that count, which may be few of them.
+func (r *entriesRead) gatherStated(reply resp.Reply, n int) {
+	ids, scores := r.ids.last, r.scores.last
+	if r.ids.last = r.c.Memory.IDs(n)[:0]; r.score != nil {
+		r.scores.last = r.c.Memory.Floats(n)[:0]
+	}
+	r.form.entries(reply, r.addScored)
+	switch {
+	case r.sorted:
+		slices.Sort(r.ids.last)
+		slices.SortFunc(r.entryTexts, bytes.Compare)
+	case r.reverse:
+		slices.Reverse(r.ids.last)
+		slices.Reverse(r.entryTexts)
+		slices.Reverse(r.scores.last)
+	}
+	r.ids.last = append(ids, r.ids.last[:min(len(r.ids.last), r.limit)]...)
+	r.entryTexts = r.entryTexts[:min(len(r.entryTexts), r.limit)]
+	if r.score != nil {
+		r.scores.last = append(scores, r.scores.last[:min(len(r.scores.last), r.limit)]...)
+	}
+}
+
+// addScored adds an entry, with its score if the rows have one.
+func (r *entriesRead) addScored(id, score []byte) {
+	value, finite := 0.0, r.score == nil
+	if !finite {
+		value, finite = rowset.ParseFloat(score)
+	}
+	switch {
+	case !r.add(id):
+	case !finite:
+		r.unscored++
+		if r.texts {
+			r.entryTexts = r.entryTexts[:len(r.entryTexts)-1]
+		} else {
+			r.ids.last = r.ids.last[:len(r.ids.last)-1]
 		}
+	case r.score != nil:
+		r.scores.last = append(r.scores.last, value)
 	}
 }
 
@@ -394,6 +436,12 @@ func (r *entriesRead) addAll(reply resp.Reply) {
 // add adds an entry, and reports whether it is an id.
 func (r *entriesRead) add(entry []byte) (ok bool) {
 	var id int64
+	whole := entry
+	if r.form != nil && r.form.prefix != "" {
+		if entry, ok = bytes.CutPrefix(entry, []byte(r.form.prefix)); !ok {
+			entry = nil
+		}
+	}
 	switch {
 	case r.texts:
 		if ok = rowset.ValidID(entry); ok {
@@ -406,7 +454,7 @@ func (r *entriesRead) add(entry []byte) (ok bool) {
 		id, ok = rowset.ParseInt(entry)
 	}
 	if !ok {
-		r.unread.add(entry)
+		r.unread.add(whole)
 		return false
 	}
 	r.ids.last = append(r.ids.last, id)

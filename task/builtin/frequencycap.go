@@ -70,7 +70,7 @@ func prepareFrequencyCap(n *plan.Node, _ *registry.Registry) (any, error) {
 	if n.Params.Given("cache_age") && n.Params.Bool("fresh") {
 		return nil, plan.ParamErrorf("cache_age", "has no effect: fresh is true")
 	}
-	l := &preparedLookup{keys: []*registry.Key{{Name: "counter", Type: registry.Float, Default: 0.0}}, missing: missingDefault, row: slices.Clone(template.Row)}
+	l := &preparedLookup{template: template, keys: []*registry.Key{{Name: "counter", Type: registry.Float, Default: 0.0}}, missing: missingDefault, row: slices.Clone(template.Row)}
 	l.kind = &lookupKinds[slices.Index(lookupKindNames(), "counter")]
 	l.recall = recallRule(n, l.kind.shape(l.keys), template.Start())
 	l.asks = l.asksOf(template)

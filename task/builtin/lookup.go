@@ -32,9 +32,9 @@ func lookup() task.Spec {
 	return task.Spec{
 		Op:  "core::lookup",
 		Doc: "Reads columns of each row from Redis: from a hash, a JSON document, a string, or what a collection says of the row's id.",
-		Params: withRecallParams([]plan.ParamSchema{
+		Params: withRecallParams(append([]plan.ParamSchema{
 			{Name: "endpoint", Type: plan.Endpoint, Required: true, Doc: "The Redis that has the keys."},
-			{Name: "key", Type: plan.Template, Required: true, Columns: true, Doc: "The key of a row: `item:{id}`, `stat:{user}:{category}`. A name in braces other than `id` and `user` is a " +
+			{Name: "key", Type: plan.Template, Columns: true, Doc: "The key of a row: `item:{id}`, `stat:{user}:{category}`. A name in braces other than `id` and `user` is a " +
 				"field of the request's context, or else a column. `{Key.name}` is always a column."},
 			{Name: "kind", Type: plan.Enum, Added: true, Source: plan.SourceRule{OneOf: lookupKindNames()},
 				Doc: "What the node reads: see above. Without it that is `hash` with `fields`, and `string` with `value`."},
@@ -53,7 +53,7 @@ func lookup() task.Spec {
 				Doc: "The age in seconds beyond which all values of a row count as missing. It needs `timestamp`."},
 			{Name: "timestamp", Type: plan.Key, Source: plan.SourceRule{KeyTypes: []registry.Type{registry.Int, registry.Float}},
 				Doc: "The one of `fields` that has the time of the hash, in seconds since 1970."},
-		}...),
+		}, commandParams(true, scalarReply, mapReply)...)...),
 		Inputs:    1,
 		Strict:    true,
 		Prepare:   prepareLookup,
@@ -87,7 +87,9 @@ func lookupReference() task.Reference {
 			"All its values are then missing.\n\n" +
 			"A `key` holds the marks of [candidates](candidates.md), and besides them columns of the row that are ints or strings: `stat:{user}:{category}` reads what is known of the user and the " +
 			"category of each row. `{category}` is the field of the context, if there is one of that name; `{Key.category}` is always the column. A `key` with neither `{id}` nor a " +
-			"column is one key: `user:{user}` gives all rows the columns of the user. `by` takes the id from a column: a lookup of `author:{id}` by `author_id` reads the authors of items.",
+			"column is one key: `user:{user}` gives all rows the columns of the user. `by` takes the id from a column: a lookup of `author:{id}` by `author_id` reads the authors of items.\n\n" +
+			"**Commands.** `command` states what Redis is asked for each row, in place of `key` and `kind`: `[\"ZSCORE\", \"trend:{country}\", \"{id}\"]`. Its marks are those of `key`, and one argument may have marks of the row. " +
+			"[Data](../../data.md#what-else-redis-can-answer) says how it is written:\n\n" + commandTable(false) + "\nA reply of shape `scalar` becomes `value`, and a `map` has the `fields`.",
 		Reads:  "the columns in `key`, and that of `by`, if given",
 		Writes: "the columns of `fields`, or of `value`; a column of the input with such a key is replaced",
 		Redis:  "One command for each distinct key: up to 4,096 in one round trip. `ZMSCORE` and `SMISMEMBER`, since Redis 6.2, ask for up to 1,024 ids each, and one round trip for up to 65,536. Several lookups of the same rows may share commands and calls: see [Redis](../../redis.md#lookups-of-a-chain-leave-together).",
@@ -109,22 +111,25 @@ func lookupReference() task.Reference {
 
 // preparedLookup is a lookup as its node states it. Immutable once built; any goroutine.
 type preparedLookup struct {
-	keys    []*registry.Key // of the columns, in the order of the reply
-	kind    *lookupKind
-	hash    bool          // of that kind
-	paths   *documentPath // of the kind json
-	missing string
-	row     []plan.TemplatePart // of the key: from the first to the last mark that a row fills in; {id} is the column of by, if given
-	maxAge  float64             // 0: any age
-	ageAt   int                 // position of the timestamp in keys
-	command *resp.Template      // for all requests; nil if the key depends on the request
-	recall  task.Recall
-	asks    plan.Asking
+	keys     []*registry.Key // of the columns, in the order of the reply
+	kind     *lookupKind
+	hash     bool          // of that kind
+	paths    *documentPath // of the kind json
+	missing  string
+	row      []plan.TemplatePart // of the key: from the first to the last mark that a row fills in; {id} is the column of by, if given
+	maxAge   float64             // 0: any age
+	ageAt    int                 // position of the timestamp in keys
+	template *plan.KeyTemplate
+	stated   *statedCommand // by the plan; nil: the kind says it
+	form     *replyForm     // of what is stated
+	command  *resp.Template // for all requests; nil if the key depends on the request
+	recall   task.Recall
+	asks     plan.Asking
 }
 
 // lookupReads returns the columns of by and of the key, and the id if it is the offset of a bit. Elsewhere it becomes a text, as ids may be.
 func lookupReads(n *plan.Node, reg *registry.Registry) []registry.KeyID {
-	keys := slices.DeleteFunc(task.KeyParams("by", "key")(n, reg), func(key registry.KeyID) bool { return key == registry.IDKey })
+	keys := slices.DeleteFunc(task.KeyParams("by", "key", "command")(n, reg), func(key registry.KeyID) bool { return key == registry.IDKey })
 	if l := n.Prepared.(*preparedLookup); l.kind.asks == 1 && len(keys) == 0 {
 		keys = append(keys, registry.IDKey)
 	}
@@ -134,9 +139,23 @@ func lookupReads(n *plan.Node, reg *registry.Registry) []registry.KeyID {
 // prepareLookup checks that the parameters fit together.
 func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 	p := &n.Params
-	l := &preparedLookup{keys: p.Keys("fields"), kind: lookupKindOf(p), missing: p.String("missing"), maxAge: p.Float("max_age")}
+	stated, err := commandOf(n, "max_age", "timestamp")
+	if err != nil {
+		return nil, err
+	}
+	l := &preparedLookup{keys: p.Keys("fields"), stated: stated, template: p.Template("key"), missing: p.String("missing"), maxAge: p.Float("max_age")}
+	stating := "kind"
+	if l.kind = lookupKindOf(p); stated != nil {
+		l.template, stating = stated.args[stated.at], "reply"
+		l.form, l.kind = &replyForm{shape: stated.shape}, &lookupKind{name: replyNames[stated.shape], command: stated.name, reply: resp.Bulk}
+		if stated.shape == mapReply {
+			l.kind.reply, l.kind.fields = resp.Array, true
+		} else if stated.shape != scalarReply {
+			return nil, stated.fault(-1, "answers %s, which candidates reads", l.kind.name)
+		}
+	}
 	l.hash = l.kind == &lookupKinds[0]
-	value, timestamp, template, by := p.Key("value"), p.Key("timestamp"), p.Template("key"), p.Key("by")
+	value, timestamp, template, by := p.Key("value"), p.Key("timestamp"), l.template, p.Key("by")
 	l.row = slices.Clone(template.Row)
 	if l.kind.asks > 0 { // The key is looked up for what rows fill in.
 		rowID, _ := reg.Key(registry.IDKey)
@@ -153,8 +172,8 @@ func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 		return nil, plan.ParamErrorf("by", "is %s of type %s, and kind %q is for int", by.Name, by.Type, l.kind.name)
 	case id < 0 && by != nil:
 		return nil, plan.ParamErrorf("by", "has no effect: the key has no {id}")
-	case p.Given("kind") && (l.kind.fields != p.Given("fields") || l.kind.fields == (value != nil)):
-		return nil, plan.ParamErrorf("kind", "is %q, which takes %s alone", l.kind.name, l.kind.param())
+	case (stated != nil || p.Given("kind")) && (l.kind.fields != p.Given("fields") || l.kind.fields == (value != nil)):
+		return nil, plan.ParamErrorf(stating, "is %q, which takes %s alone", l.kind.name, l.kind.param())
 	case p.Given("fields") == (value != nil):
 		return nil, plan.ParamErrorf("fields", "must be there or value, and not both")
 	case value != nil && !l.kind.takesType(value.Type):
@@ -187,7 +206,6 @@ func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 		}
 	}
 	if l.kind.name == "json" {
-		var err error
 		if l.paths, err = newDocumentPaths(l.keys); err != nil {
 			return nil, err
 		}
@@ -202,8 +220,11 @@ func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 	if l.missing == missingFail && shape != "" { // It never keeps a row with a missing value, so it never finds one.
 		shape += " whole"
 	}
+	if stated != nil {
+		shape = stated.meaning(shape)
+	}
 	l.recall = recallRule(n, shape, template.Start())
-	if prefix, suffix, ok := template.Literal(); ok {
+	if prefix, suffix, ok := template.Literal(); ok && stated == nil {
 		l.command = l.kind.keyCommand(prefix, suffix, l.fields())
 	}
 	l.asks = l.asksOf(template)
@@ -232,10 +253,16 @@ func asksOfLookup(n *plan.Node) plan.Asking { return n.Prepared.(*preparedLookup
 
 // asksOf returns what the node asks of each row. A command of a collection has many rows, so it is nobody's but the node's.
 func (l *preparedLookup) asksOf(template *plan.KeyTemplate) plan.Asking {
-	if l.kind.asks > 0 {
+	command := fmt.Sprint(l.kind.command, template.Before, l.row, template.After)
+	switch {
+	case l.kind.asks > 0, l.stated != nil && l.stated.order == drawn: // Nobody else takes a draw.
 		return plan.Asking{}
+	case l.stated != nil:
+		for _, arg := range l.stated.args {
+			command += fmt.Sprint(" ", arg.AllParts())
+		}
 	}
-	return plan.Asking{Command: fmt.Sprint(l.kind.command, template.Before, l.row, template.After), MayRefuse: l.missing == missingFail}
+	return plan.Asking{Command: command, MayRefuse: l.missing == missingFail}
 }
 
 func askLookup(c *task.Ctx, r *task.Reads, _ int) error {
@@ -277,19 +304,24 @@ func makeLookup(c *task.Ctx, r *task.Reads) (rowset.RowSet, error) {
 
 // decoder returns a decoder of what the active rows look up.
 func (l *preparedLookup) decoder(c *task.Ctx, r *task.Reads) (*lookupDecoder, error) {
-	key, err := c.RedisKey(c.Node.Params.Template("key"))
+	key, err := c.RedisKey(l.template)
 	if err != nil {
 		return nil, err
 	}
 	d := task.NewRead[lookupDecoder](r)
 	*d = lookupDecoder{preparedLookup: l, c: c, command: l.command}
+	if l.stated != nil {
+		if d.asked, err = l.stated.arguments(c); err != nil {
+			return nil, err
+		}
+	}
 	if head, ok := tasks.Head(r).(*lookupDecoder); ok && slices.Equal(head.row, l.row) {
 		d.ids = head.ids // They fill in the same.
 	} else {
 		d.ids = l.distinctOf(c, c.Inputs[0], key)
 	}
 	d.key = key.OfTexts(d.ids.texts)
-	if d.command == nil && l.kind.asks == 0 {
+	if d.command == nil && l.stated == nil && l.kind.asks == 0 {
 		d.command = l.kind.keyCommand(key.Prefix, key.Suffix, l.fields())
 	}
 	if l.maxAge > 0 {

@@ -18,6 +18,7 @@ type lookupDecoder struct {
 	c       *task.Ctx
 	key     task.RedisKey
 	command *resp.Template
+	asked   *askedCommand    // what the plan states, instead
 	columns []rowset.Builder // in the order of keys; one value per id that was read
 	oldest  float64          // timestamps below it are too old
 	newest  float64          // timestamps above it are malformed
@@ -85,7 +86,14 @@ func (d *lookupDecoder) Ask(b *resp.Batch, from, to int) {
 	if d.kind != &userKind { // Nobody knows the fields of a user.
 		b.ExpectReplies(len(d.keys) * entryBytes)
 	}
-	d.key.Ask(b, d.command, d.ids.values[from:to])
+	if d.asked == nil {
+		d.key.Ask(b, d.command, d.ids.values[from:to])
+		return
+	}
+	var few [64]byte
+	for k := from; k < to; k++ {
+		d.asked.ask(b, d.Key(few[:0], k))
+	}
 }
 
 // Take implements task.Read.
@@ -175,17 +183,17 @@ func (d *lookupDecoder) take(reply resp.Reply, id int64) (err error) {
 			}
 			i++
 		}
-	case d.hash || kind != want && (kind != resp.Null || want != resp.Bulk):
+	case d.form != nil && !d.form.fits(reply), d.form == nil && (d.hash || kind != want && (kind != resp.Null || want != resp.Bulk)):
 		return d.refuse(reply, id)
 	case d.paths != nil:
 		return d.takeDocument(reply, id)
 	case want == resp.Array: // all fields of a hash
-		if field, ok := reply.Field(d.keys[0].Field); !ok {
-			err = d.absent(0, id)
-		} else if column := d.columns[0]; !column.AppendText(field.Bytes()) {
-			err = d.malformed(0, field.Bytes(), id, "")
-		} else if d.memo != nil {
-			d.there(0)
+		for i := 0; i < len(d.keys) && err == nil; i++ {
+			if field, ok := reply.Field(d.keys[i].Field); ok {
+				err = d.value(i, field, id)
+			} else {
+				err = d.absent(i, id)
+			}
 		}
 	default:
 		err = d.value(0, reply, id)
@@ -409,7 +417,11 @@ func (d *lookupDecoder) refuse(reply resp.Reply, id int64) error {
 	if d.c.Partial() && d.failed != nil { // Nobody asks for the error.
 		return d.drop(nil)
 	}
-	return d.drop(wrongReply(d.c, d.kind.command, d.key.Append(nil, id), reply, d.kind.reply, d.width()))
+	command := d.kind.command
+	if d.asked != nil {
+		command = d.asked.label()
+	}
+	return d.drop(wrongReply(d.c, command, d.key.Append(nil, id), reply, d.kind.reply, d.width()))
 }
 
 // drop leaves out the rows of an id because of this error, or returns it.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 
+	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
 	"github.com/rankd/rankd/registry"
@@ -218,20 +220,30 @@ func (a *rangeArgs) ask(b *resp.Batch, key []byte, reverse bool, first, count in
 	}
 }
 
-// explainCandidates says which range a row is from.
+// explainCandidates says which range a row is from, or which command found it.
 func explainCandidates(c *task.Ctx, _ rowset.RowSet) task.Account {
-	within := c.Node.Prepared.(*preparedCandidates).within
-	if within == nil {
-		return task.Account{}
-	}
-	args, err := within.arguments(c)
-	if err != nil {
+	prepared := c.Node.Prepared.(*preparedCandidates)
+	var values []task.Value
+	switch {
+	case prepared.stated != nil:
+		asked, err := prepared.stated.arguments(c)
+		if err != nil {
+			return task.Account{}
+		}
+		values = []task.Value{{Name: "command", Value: errtext.Cut(strings.Join(asked.texts, " "))}}
+	case prepared.within != nil:
+		args, err := prepared.within.arguments(c)
+		if err != nil {
+			return task.Account{}
+		}
+		values = []task.Value{{Name: prepared.within.min.param, Value: args.min}, {Name: prepared.within.max.param, Value: args.max}}
+	default:
 		return task.Account{}
 	}
 	return task.Account{Reason: func(at task.RowAt) task.Reason {
 		if at.Side != task.InResult {
 			return task.Reason{}
 		}
-		return task.Reason{Values: []task.Value{{Name: within.min.param, Value: args.min}, {Name: within.max.param, Value: args.max}}}
+		return task.Reason{Values: values}
 	}}
 }

@@ -56,6 +56,8 @@ func wrongReply(c *task.Ctx, command string, key []byte, reply resp.Reply, want 
 	switch err := reply.Err(); {
 	case err != nil:
 		return redis.Errorf("%s: %w", about, err)
+	case elements == 0 && reply.Kind() == want:
+		return redis.Errorf("%s: reply is an %s of another shape", about, want)
 	case elements > 0:
 		return redis.Errorf("%s: reply is %s of %d, want %s of %d", about, reply.Kind(), reply.Len(), want, elements)
 	}

@@ -130,12 +130,15 @@ func dependsOn(n *plan.Node) string {
 	}
 	for i := range n.Schema.Params {
 		p := &n.Schema.Params[i]
-		if p.Type != plan.Template || !n.Params.Given(p.Name) {
+		if p.Type != plan.Template {
 			continue
 		}
-		t := n.Params.Template(p.Name)
-		for _, parts := range [...][]plan.TemplatePart{t.Before, t.Row, t.After} {
-			for _, part := range parts {
+		templates := n.Params.Templates(p.Name)
+		if t := n.Params.Template(p.Name); t != nil {
+			templates = append(templates, t)
+		}
+		for _, t := range templates {
+			for _, part := range t.AllParts() {
 				switch {
 				case part.User:
 					return "the user"
@@ -144,6 +147,9 @@ func dependsOn(n *plan.Node) string {
 				}
 			}
 		}
+	}
+	if s := statedOf(n); s != nil && s.order == drawn {
+		return "a reply of " + s.name + ", which no two requests may share"
 	}
 	return ""
 }

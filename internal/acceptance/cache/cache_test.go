@@ -72,6 +72,7 @@ func cacheData(rng *rand.Rand, do func(args ...string)) {
 		for range rng.IntN(6) {
 			do("SADD", "set:"+key, id())
 			do("ZADD", "sorted:"+key, one("1", "2.5", "inf", "-3"), id())
+			do("XADD", "stream:"+key, "*", "item", id(), one("score", "inbox_score"), one("1", "2.5", "inf"))
 		}
 		switch rng.IntN(6) {
 		case 0:
@@ -109,6 +110,18 @@ func cachePlan(rng *rand.Rand, name string) string {
 		nodes = append(nodes, node)
 	}
 	some := func(prefix, mark string) {
+		if rng.IntN(3) == 0 {
+			add("candidates", "", []map[string]any{
+				{"command": []any{"SMEMBERS", "set:" + mark}, "limit": 1 + rng.IntN(3)},
+				{"command": []any{"ZUNION", 2, "sorted:" + mark, "sorted:1"}, "limit": 3}, // of two keys
+				{"command": []any{"ZRANGEBYSCORE", "sorted:" + mark, 0, "+inf", "WITHSCORES", "LIMIT", 0, 1 + rng.IntN(3)}, "score": "inbox_score"},
+				{"command": []any{"ZREVRANGEBYSCORE", "sorted:" + mark, "{user}", "-inf", "LIMIT", 0, 3}}, // by request
+				{"command": []any{"ZUNION", 1, "sorted:" + mark, "WITHSCORES"}, "score": "inbox_score", "reverse": true, "limit": 1 + rng.IntN(3)},
+				{"command": []any{"XREVRANGE", "stream:" + mark, "+", "-", "COUNT", 1 + rng.IntN(3)}, "id_field": []string{"item", "by"}[rng.IntN(2)], "score": "inbox_score"},
+				{"command": []any{"SMEMBERS", "set:" + mark}, "id_prefix": "1"},
+			}[rng.IntN(7)])
+			return
+		}
 		params := map[string]any{"limit": 1 + rng.IntN(6)}
 		kind := []string{"list", "set", "sorted_set"}[rng.IntN(3)]
 		params["kind"] = kind
@@ -144,6 +157,16 @@ func cachePlan(rng *rand.Rand, name string) string {
 				params["kind"] = kind
 			}
 			add("lookup", "author:{id}:n", params)
+			continue
+		}
+		if rng.IntN(4) == 0 {
+			if rng.IntN(2) == 0 {
+				params["command"], params["fields"] = []any{"HGETALL", "item:{id}"}, [][]string{{"title"}, {"likes", "tags"}}[rng.IntN(2)]
+			} else {
+				params["value"], params["missing"] = "followers", []string{"default", "drop", "fail"}[rng.IntN(3)]
+				params["command"] = [][]any{{"ZCOUNT", "sorted:{id}", 0, "+inf"}, {"ZCOUNT", "sorted:{id}", 0, "{user}"}, {"ZRANK", "sorted:{user}", "{id}"}, {"HGET", "item:{id}", "c_likes"}}[rng.IntN(4)]
+			}
+			add("lookup", "", params)
 			continue
 		}
 		params["fields"] = [][]string{{"title"}, {"likes"}, {"quality", "tags"}, {"premium", "author_id", "title", "likes"}}[rng.IntN(4)] // few, so that nodes share entries

@@ -197,8 +197,12 @@ func TestPlansWhoseRowsCannotBeKept(t *testing.T) {
 	tables.Params = registrytest.Param(1, "shop", "string", registrytest.Nullable) + registrytest.Param(2, "many", "int", registrytest.Nullable)
 	const rows = `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": %s}}`
 	for name, c := range map[string]struct{ nodes, want string }{
-		"the user":         {fmt.Sprintf(rows, `"inbox:{user}"`), "depends on the user"},
-		"the context":      {fmt.Sprintf(rows, `"shop:{shop}"`), "depends on the context of the request (shop)"},
+		"the user":    {fmt.Sprintf(rows, `"inbox:{user}"`), "depends on the user"},
+		"the context": {fmt.Sprintf(rows, `"shop:{shop}"`), "depends on the context of the request (shop)"},
+		"a command": {`{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "command": ["SINTER", "a", "b:{shop}"]}}`,
+			"depends on the context of the request (shop)"},
+		"a draw": {`{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "command": ["SRANDMEMBER", "a", 3]}}`,
+			"depends on a reply of SRANDMEMBER, which no two requests may share"},
 		"the viewer":       {`{"node_id": "out", "op": "viewer", "inputs": [], "params": {"endpoint": "ep_0001"}}`, "node out (core::viewer) of plan items depends on the user"},
 		"a number":         {fmt.Sprintf(rows, `"items", "limit": {"param_id": 2, "default": 5, "max": 10}`), "takes many from requests"},
 		"kept rows":        {`{"node_id": "out", "op": "resident", "inputs": [], "params": {"plan": "other"}}`, "reads the rows of plan other"},
