@@ -55,7 +55,7 @@ func candidates() task.Spec {
 			if len(n.Inputs) == 0 {
 				in = 1
 			}
-			return plan.MulRows(in, limitOf(n, n.Prepared.(*preparedCandidates).stated))
+			return plan.MulRows(in, limitOf(n, statedOf(n)))
 		},
 		Writes:    task.KeyParams("score"),
 		IDs:       plan.ReadsTextIDs,

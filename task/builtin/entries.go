@@ -342,7 +342,7 @@ func (r *entriesRead) entries(reply resp.Reply) int { return min(r.all(reply), r
 // all returns how many entries a reply has.
 func (r *entriesRead) all(reply resp.Reply) int {
 	switch {
-	case r.stated != nil:
+	case r.stated != nil && r.form.shape != idsReply:
 		n, _ := r.form.entries(reply, nil)
 		return n
 	case r.score != nil:
