@@ -236,14 +236,22 @@ func (c *Cluster) Agree(t testing.TB) {
 }
 
 // Move moves a slot with its keys from one node to another, in the steps of redis-cli --cluster
-// reshard. Call Agree before a move to another node than that of the last move.
-func (c *Cluster) Move(t testing.TB, slot, from, to int) {
+// reshard. Call Agree before a move to another node than that of the last move. It calls each of between before the first key moves,
+// after each batch of keys, of which a batch has one key if between has any, and before the nodes know the new owner.
+func (c *Cluster) Move(t testing.TB, slot, from, to int, between ...func()) {
 	t.Helper()
 	number := strconv.Itoa(slot)
 	c.Do(t, to, "CLUSTER", "SETSLOT", number, "IMPORTING", c.ids[from])
 	c.Do(t, from, "CLUSTER", "SETSLOT", number, "MIGRATING", c.ids[to])
+	count := "100"
+	if len(between) > 0 {
+		count = "1"
+	}
 	for {
-		keys := strings.Fields(c.Do(t, from, "CLUSTER", "GETKEYSINSLOT", number, "100"))
+		for _, f := range between {
+			f()
+		}
+		keys := strings.Fields(c.Do(t, from, "CLUSTER", "GETKEYSINSLOT", number, count))
 		var names []string
 		for i := 1; i < len(keys); i += 2 { // $n, the key
 			names = append(names, keys[i])
