@@ -40,15 +40,11 @@ func newDictMerge(a *assembly, key registry.KeyID) (m dictMerge) {
 // recode replaces places in from, which is not the base, by those in the result. Few values stay distinct. Otherwise nobody looks at
 // a string: the list of from is appended, or what these rows have of it, if that is much less.
 func (m *dictMerge) recode(places []int32, from *Dict) {
-	if m.grow == nil {
-		m.grow = newDict()
-		if m.base != nil {
-			m.grow.Values, m.grow.distinct = slices.Clip(m.base.Values), m.base.distinct
-		}
+	d := m.base // what has the values so far
+	if m.grow != nil || d == nil {
+		d = m.own()
 	}
-	d := m.grow
-	switch {
-	case d.distinct && from.distinct && len(d.Values) <= dictScanMax && len(from.Values) <= dictScanMax:
+	if d.distinct && from.distinct && len(d.Values) <= dictScanMax && len(from.Values) <= dictScanMax {
 		var few [dictScanMax]int32 // the new place plus 1, by old one
 		for i, place := range places {
 			if place < 0 {
@@ -57,32 +53,51 @@ func (m *dictMerge) recode(places []int32, from *Dict) {
 			if few[place] == 0 {
 				at := slices.Index(d.Values, from.Values[place])
 				if at < 0 {
-					at = len(d.Values)
+					d, at = m.own(), len(d.Values)
 					d.Values = append(d.Values, from.Values[place])
 				}
 				few[place] = int32(at) + 1
 			}
 			places[i] = few[place] - 1
 		}
-	case fits(len(from.Values), len(places)):
+		return
+	}
+	d = m.own()
+	d.distinct = false
+	if d.Values = m.roomy(d.Values); fits(len(from.Values), len(places)) {
 		if m.latest != from {
 			m.latest, m.at = from, int32(len(d.Values))
-			d.Values, d.distinct = append(m.roomy(d.Values), from.Values...), false
+			d.Values = append(d.Values, from.Values...)
 		}
 		for i, place := range places {
 			if place >= 0 {
 				places[i] = place + m.at
 			}
 		}
-	default:
-		d.Values, d.distinct = m.roomy(d.Values), false
-		for i, place := range places {
-			if place >= 0 {
-				places[i] = int32(len(d.Values))
-				d.Values = append(d.Values, from.Values[place])
-			}
+		return
+	}
+	for i, place := range places {
+		if place >= 0 {
+			places[i] = int32(len(d.Values))
+			d.Values = append(d.Values, from.Values[place])
 		}
 	}
+}
+
+// own returns the dictionary that grows. It begins with the values of the base: a few are copied to where it has room for the next one.
+func (m *dictMerge) own() *Dict {
+	if m.grow != nil {
+		return m.grow
+	}
+	m.grow = newDict()
+	if b := m.base; b != nil {
+		if m.grow.distinct = b.distinct; len(b.Values) < cap(m.grow.Values) {
+			m.grow.Values = append(m.grow.Values, b.Values...)
+		} else {
+			m.grow.Values = slices.Clip(b.Values)
+		}
+	}
+	return m.grow
 }
 
 // roomy returns values with room for all.
