@@ -29,7 +29,7 @@
 //
 // # Stability
 //
-// Twelve packages are stable: if a version breaks what they export, CHANGELOG.md says so, and says how to adapt.
+// Fourteen packages are stable: if a version breaks what they export, CHANGELOG.md says so, and says how to adapt.
 //
 //	rankd                    open an engine, ask it
 //	task, task/builtin       write a task; the tasks that are there
@@ -37,6 +37,7 @@
 //	rankdtest                test tasks and plans
 //	program                  the program rankd with tasks of your own
 //	trace                    take the traces of an engine
+//	record                   read and write files of recorded requests
 //	adapters/rankdprom       its metrics for Prometheus
 //	adapters/rankdotel       its traces for OpenTelemetry
 //	compiler                 compile plans that are written in TypeScript

@@ -20,6 +20,7 @@ import (
 	"github.com/rankd/rankd/internal/cmdline"
 	plancli "github.com/rankd/rankd/internal/command/compile"
 	logcli "github.com/rankd/rankd/internal/command/log"
+	recordcli "github.com/rankd/rankd/internal/command/record"
 	registrycli "github.com/rankd/rankd/internal/command/registry"
 	servecli "github.com/rankd/rankd/internal/command/serve"
 	"github.com/rankd/rankd/internal/devredis"
@@ -78,6 +79,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr, Own: p.own}).Commands(ctx)...)
 	cmd.AddCommand((&registrycli.Program{Stdout: p.stdout}).Command(ctx))
 	cmd.AddCommand((&logcli.Program{Stdout: p.stdout, Stderr: p.stderr}).Command(ctx))
+	cmd.AddCommand((&recordcli.Program{Stdout: p.stdout, Stderr: p.stderr}).Command())
 	cmd.AddCommand(p.tasksCommand())
 	cmd.PersistentPreRunE = p.readProject
 	cmd.Use = p.name + strings.TrimPrefix(cmd.Use, "rankd")

@@ -117,6 +117,13 @@ func (e *encoder) bytes(p []byte) {
 	e.body = e.number(2 + 2*i)
 }
 
+// reset forgets what was written.
+func (e *encoder) reset() {
+	clear(e.contents)
+	clear(e.indexes)
+	e.body, e.blobs, e.contents = e.body[:0], e.blobs[:0], e.contents[:0]
+}
+
 // encode writes *v.
 func (e *encoder) encode(v any) { e.value(reflect.ValueOf(v).Elem()) }
 

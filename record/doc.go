@@ -1,4 +1,4 @@
-// Package record, which is not covered by the compatibility promise yet, has the form of a recorded request: all that its
+// Package record has the form of a recorded request: all that its
 // answer depended on, and digests of what it computed. docs/record.md says where an engine takes each part, and how a
 // replay uses it. It reads and writes files of requests: docs/reference/record-format.md has each byte of them.
 //

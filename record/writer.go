@@ -25,6 +25,7 @@ type Writer struct {
 	zip        *zstd.Encoder
 	file       sum
 	offset     int64
+	encoder    encoder
 	entries    []byte            // of the frame that is not written yet
 	stored     []byte            // room for a frame
 	numbers    map[digest]uint64 // of blobs
@@ -111,7 +112,8 @@ func (w *Writer) shared(kind byte, key digest, get func() (any, error)) error {
 
 // add adds a value, behind the blobs that it names and the file does not have.
 func (w *Writer) add(kind byte, v any) error {
-	var e encoder
+	e := &w.encoder
+	e.reset()
 	e.encode(v)
 	switch {
 	case len(e.body) > bodyBytesMax:

@@ -29,6 +29,14 @@ func (e *RuntimeError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *RuntimeError) Unwrap() error { return e.Err }
 
+// Runtime is an error of what a command does, not of its flags; nil: none.
+func Runtime(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &RuntimeError{Err: err}
+}
+
 // FlagError returns an error of pflag in the user's words, for cobra.Command.SetFlagErrorFunc. The texts of pflag
 // name Go functions, and do not say what to do.
 func FlagError(cmd *cobra.Command, err error) error {

@@ -33,6 +33,40 @@ Flags ("-" and "_" in a name are the same):
 	return cmd
 }
 
+// WithFlags dresses a command that needs some of its flags, and has it check all before it runs. check checks what the table does not say. Without
+// Args of its own the command takes no arguments.
+func WithFlags(cmd *cobra.Command, needs []string, check func() error, table []Setting) *cobra.Command {
+	if cmd.Args == nil {
+		cmd.Args = cobra.NoArgs
+	}
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		f := cmd.Flags()
+		problems := []error{CheckValues(f), CheckSettings(f, table)}
+		for _, name := range needs {
+			if !f.Changed(name) {
+				problems = append(problems, fmt.Errorf("%s needs --%s", cmd.CommandPath(), name))
+			}
+		}
+		return errors.Join(append(problems, check())...)
+	}
+	return Dress(cmd, table)
+}
+
+// Group returns a command that is nothing but those below it.
+func Group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: short}
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Name())
+	}
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return fmt.Errorf("%s needs one of its commands: %s", cmd.CommandPath(), strings.Join(names, ", "))
+	}
+	cmd.AddCommand(commands...)
+	cmd.SetUsageTemplate("Usage:{{range .Commands}}{{if .IsAvailableCommand}}\n  {{rpad .UseLine 42}} {{.Short}}{{end}}{{end}}\n")
+	return cmd
+}
+
 // Normalize makes "-" and "_" the same in flag names. It returns the spelling under which a
 // flag is declared, so that help shows that one.
 func Normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {

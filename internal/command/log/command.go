@@ -26,37 +26,13 @@ type Program struct {
 
 // Command returns the command "rankd log" with those below it.
 func (p *Program) Command(ctx context.Context) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "log", Short: "Make rows to train on of the log of what was served, or remove a user from it",
-		RunE: func(*cobra.Command, []string) error {
-			return errors.New("rankd log needs one of its commands: join, purge")
-		},
-	}
-	cmd.AddCommand(p.joinCommand(ctx), p.purgeCommand())
-	cmd.SetUsageTemplate("Usage:{{range .Commands}}{{if .IsAvailableCommand}}\n  {{rpad .UseLine 42}} {{.Short}}{{end}}{{end}}\n")
-	return cmd
-}
-
-// withFlags gives a command its flags, of which it needs some, and has it check them before it runs. check checks what the table does not say.
-func withFlags(cmd *cobra.Command, needs []string, check func() error, table []cmdline.Setting) *cobra.Command {
-	cmd.Args = cobra.NoArgs
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		f := cmd.Flags()
-		problems := []error{cmdline.CheckValues(f), cmdline.CheckSettings(f, table)}
-		for _, name := range needs {
-			if !f.Changed(name) {
-				problems = append(problems, fmt.Errorf("%s needs --%s", cmd.CommandPath(), name))
-			}
-		}
-		return errors.Join(append(problems, check())...)
-	}
-	return cmdline.Dress(cmd, table)
+	return cmdline.Group("log", "Make rows to train on of the log of what was served, or remove a user from it", p.joinCommand(ctx), p.purgeCommand())
 }
 
 func (p *Program) joinCommand(ctx context.Context) *cobra.Command {
 	var o joinlog.Options
 	until, memory := "", 0
-	return withFlags(&cobra.Command{
+	return cmdline.WithFlags(&cobra.Command{
 		Use:   "join [flags]",
 		Short: "Join the log with what users did, as rows to train a model on",
 		Long: `Join the log of what was served with what users did then. Each row of an answer becomes a row of the
@@ -71,7 +47,7 @@ the same group. What is left out is counted on stdout. docs/learn.md has the for
 			if text, problem := json.Marshal(counts); problem == nil && counts.Lines > 0 {
 				fmt.Fprintf(p.Stdout, "%s\n", text)
 			}
-			return runtimeError(err)
+			return cmdline.Runtime(err)
 		},
 	}, []string{"served", "outcomes", "window", "out"}, func() error {
 		var problems []error
@@ -94,12 +70,4 @@ the same group. What is left out is counted on stdout. docs/learn.md has the for
 		{Name: "out", To: &o.Out, Help: "write the rows to this `file`: .csv or .jsonl"},
 		{Name: "memory_mb", To: &memory, Default: 256, Least: 1, Most: 1 << 20, Help: "keep so many `megabytes` of rows and events in memory, and others in files beside --out"},
 	})
-}
-
-// runtimeError is an error of what a command does, not of its flags; nil: none.
-func runtimeError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &cmdline.RuntimeError{Err: err}
 }

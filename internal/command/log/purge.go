@@ -14,7 +14,7 @@ import (
 
 func (p *Program) purgeCommand() *cobra.Command {
 	dir, user, keyFile := "", "", ""
-	return withFlags(&cobra.Command{
+	return cmdline.WithFlags(&cobra.Command{
 		Use:   "purge [flags]",
 		Short: "Remove the lines of a user",
 		Long: `Remove the lines of a user from the files of the log of what was served: those with the user's id, and
@@ -40,7 +40,7 @@ as it is; run the command again when the server has begun another one.`,
 			if err == nil && done.Unknown > 0 {
 				err = fmt.Errorf("%d lines stay that may be the user's: they have names by keys that --user_key_file does not have", done.Unknown)
 			}
-			return runtimeError(err)
+			return cmdline.Runtime(err)
 		},
 	}, []string{"served", "user"}, func() error { return nil }, []cmdline.Setting{
 		{Name: "served", To: &dir, Help: "remove lines from the files of this `folder`"},
