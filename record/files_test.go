@@ -103,8 +103,8 @@ func runChild(t *testing.T, what, dir string, lines int) (last string) {
 	return last
 }
 
-// readFolder returns the requests of all files of a folder, and how many are torn.
-func readFolder(t *testing.T, dir string) (all []*Request, files, torn int) {
+// readFolder returns the requests of all files of a folder, how many are torn, and how many bytes behind the last whole frames.
+func readFolder(t *testing.T, dir string) (all []*Request, files, torn int, bytes int64) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "record-*"+Ending))
 	require.NoError(t, err)
@@ -115,6 +115,7 @@ func readFolder(t *testing.T, dir string) (all []*Request, files, torn int) {
 			q, err := r.Next()
 			if end := (*Torn)(nil); errors.As(err, &end) {
 				torn++
+				bytes += end.Bytes
 				break
 			}
 			if err == io.EOF {
@@ -128,7 +129,7 @@ func readFolder(t *testing.T, dir string) (all []*Request, files, torn int) {
 		}
 		require.NoError(t, r.Close())
 	}
-	return all, len(paths), torn
+	return all, len(paths), torn, bytes
 }
 
 // TestAWriterThatIsKilled: kill -9 leaves what was written, in files that stand alone; one file is torn.
@@ -138,7 +139,7 @@ func TestAWriterThatIsKilled(t *testing.T) {
 		last := runChild(t, "kill", dir, lines)
 		written, err := strconv.Atoi(last)
 		require.NoError(t, err)
-		all, files, torn := readFolder(t, dir)
+		all, files, torn, _ := readFolder(t, dir)
 		assert.GreaterOrEqual(t, len(all), written)
 		assert.LessOrEqual(t, torn, 1)
 		assert.GreaterOrEqual(t, files, 1+lines/5)
@@ -155,11 +156,11 @@ func TestNoRoom(t *testing.T) {
 	var written, lost, tried int
 	_, err := fmt.Sscan(runChild(t, "full", dir, -1), &written, &lost, &tried)
 	require.NoError(t, err)
-	all, files, torn := readFolder(t, dir)
+	all, files, torn, cut := readFolder(t, dir)
 	assert.Len(t, all, written)
 	assert.Equal(t, tried, written+lost)
 	assert.NotZero(t, lost)
-	assert.Equal(t, []int{3, 3}, []int{files, torn})
+	assert.Equal(t, []int{3, 3, 0}, []int{files, torn, int(cut)})
 	for _, q := range all {
 		n, err := strconv.Atoi(q.RequestID)
 		require.NoError(t, err)
@@ -184,7 +185,7 @@ func TestFilesOfAFolder(t *testing.T) {
 	require.NoError(t, os.Remove(latest))
 	require.NoError(t, f.Add(big(12), world{}))
 	require.NoError(t, f.Close())
-	all, files, torn := readFolder(t, dir)
+	all, files, torn, _ := readFolder(t, dir)
 	assert.Equal(t, []int{4, 0}, []int{files, torn})
 	assert.Len(t, all, 10, "of 13; three were in the file that was removed")
 	written, lost := f.Counts()

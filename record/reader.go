@@ -126,8 +126,8 @@ func NewReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
 // Header returns the header before the latest request, and at first that of the file.
 func (r *Reader) Header() *Header { return r.header }
 
-// Next returns the next request. The error is io.EOF at the end, and a *Torn if the file has none. Each call after an error returns it
-// again.
+// Next returns the next request, whose bytes others share: nobody changes them. The error is io.EOF at the end, and a *Torn if the file has none. Each
+// call after an error returns it again.
 func (r *Reader) Next() (*Request, error) { return r.next(true) }
 
 // next is Next, which leaves values nil that are blobs if it must not load them.

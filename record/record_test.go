@@ -134,18 +134,19 @@ func TestEachFlippedByteIsFound(t *testing.T) {
 
 // TestAFrameStandsWhereItWasWritten: frames that are swapped, left out, put twice or taken from another file are found.
 func TestAFrameStandsWhereItWasWritten(t *testing.T) {
-	file := write(t, Header{Sample: 1, Salt: "a"}, request(1, 7), request(1, 7), request(1, 7), request(1, 7))
-	other := write(t, Header{Sample: 1, Salt: "b"}, request(1, 7), request(1, 7), request(1, 7), request(1, 7))
+	requests := []*Request{small(1, 7), small(1, 7), small(1, 7), small(1, 7), small(1, 7), small(1, 7)}
+	file := write(t, Header{Sample: 1, Salt: "a"}, requests...)
+	other := write(t, Header{Sample: 1, Salt: "b"}, requests...)
 	at := offsets(file)
-	require.Len(t, at, 5)
+	require.Len(t, at, 6, "the frames behind the first one have requests alone")
 	part := func(file []byte, i int) []byte { return file[at[i]:at[i+1]] }
 	head := file[:at[1]]
 	for name, parts := range map[string][][]byte{
-		"swapped":             {head, part(file, 2), part(file, 1), part(file, 3)},
-		"left out":            {head, part(file, 2), part(file, 3)},
-		"twice":               {head, part(file, 1), part(file, 1), part(file, 2), part(file, 3)},
-		"another file's":      {head, part(other, 1), part(file, 2), part(file, 3)},
-		"behind the end":      {file, part(file, 3)},
+		"swapped":             {head, part(file, 1), part(file, 3), part(file, 2), part(file, 4)},
+		"left out":            {head, part(file, 1), part(file, 3), part(file, 4)},
+		"twice":               {head, part(file, 1), part(file, 2), part(file, 2), part(file, 4)},
+		"another file's":      {head, part(other, 1), part(file, 2), part(file, 3), part(file, 4)},
+		"behind the end":      {file, part(file, 4)},
 		"no header":           {[]byte(magic), part(file, 1)},
 		"two headers of them": {head, part(file, 0), part(file, 1)},
 	} {

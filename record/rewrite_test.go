@@ -64,10 +64,19 @@ func TestPurge(t *testing.T) {
 			assert.Equal(t, left, same, "a file without the user stays as it is")
 		}
 	}
+	torn := write(t, Header{Sample: 1}, shared, hers)
+	path := file(t, torn[:len(torn)-40])
+	done, err := Purge(path, "7", ReadOptions{})
+	require.NoError(t, err)
+	require.Positive(t, done.Torn.Bytes)
+	done, err = Purge(path, "7", ReadOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, Purged{}, done, "what is cut off may be of the user: it is gone")
+
 	bad := write(t, Header{Sample: 1}, hers, shared)
 	bad[len(bad)-1] ^= 1
-	path := file(t, bad)
-	_, err := Purge(path, "7", ReadOptions{})
+	path = file(t, bad)
+	_, err = Purge(path, "7", ReadOptions{})
 	require.ErrorIs(t, err, ErrDamaged)
 	same, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ func folder(t *testing.T) string {
 		return &record.Request{
 			ID: [16]byte{15: id}, RequestID: "visit-81", UserID: user, UserIDText: text, Arrived: time.Unix(1, 0).UTC(), Plan: "home", Params: []byte(`{"secret":1}`),
 			Runs: []record.Run{{Plan: "home", Nodes: []record.Node{{ID: "n1", Op: "core::viewer", End: record.Failed,
-				Values: []record.Value{{Kind: record.Reply, Bytes: []byte("$-1\r\n")}}, Failure: &record.Failure{Class: "redis", Text: "a secret"}}}}},
+				Values: []record.Value{{Kind: record.Reply, Bytes: []byte("$-1\r\n")}}, Failure: &record.Failure{Class: "redis", Text: "a secret \xff"}}}}},
 			Answer: &record.Answer{Outputs: []record.Rows{{N: 3}}},
 		}
 	}

@@ -181,7 +181,7 @@ func (p *Program) show(path string, o record.ReadOptions, s *shower) error {
 		if err != nil {
 			return err
 		}
-		text, err := json.Marshal(s.line(q, r.Header()))
+		text, err := json.Marshal(s.line(q, r.Header()), jsontext.AllowInvalidUTF8(true)) // Errors may quote any bytes.
 		if err == nil {
 			_, err = fmt.Fprintf(p.Stdout, "%s\n", text)
 		}
