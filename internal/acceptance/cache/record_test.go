@@ -41,7 +41,7 @@ func TestRandomPlansRunAgain(t *testing.T) {
 	for i := range 100 {
 		name := fmt.Sprintf("random%d", i)
 		names = append(names, name)
-		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(cachePlan(rng, name))}
+		folder[name+".plan.json"] = &fstest.MapFile{Data: []byte(cachePlan(rng, name, []string{"list", "set", "sorted_set"}))}
 	}
 	for _, model := range []rankd.Model{rankd.Reactor, rankd.Pool, rankd.Sequential} {
 		t.Run(string(model), func(t *testing.T) {
