@@ -229,7 +229,7 @@ func (s *statedCommand) value(name string, i int) (number int, err error) {
 	case "query":
 		for _, part := range s.args[i].AllParts() {
 			if part.User || part.Param != nil && part.Param.Type == registry.String || part.Column != nil && (part.Column.Type == registry.String || part.Column.ID == registry.IDKey) {
-				return 0, s.fault(i, "takes no text from outside in a query, of which it would be a part: give it by PARAMS, and name it by $ in the query")
+				return 0, s.fault(i, "takes no text from outside in a query, of which it would be a part: give it by PARAMS where there are such, and name it by $ in the query")
 			}
 		}
 	}
