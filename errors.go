@@ -291,6 +291,7 @@ var failures = [...]failure{
 	{remote.ErrTimeout, outcome.Unavailable, "Service timeout", nil},
 	{remote.ErrConnect, outcome.Unavailable, "Service connection failed", nil},
 	{remote.ErrQueueFull, outcome.Overloaded, "Service in-flight limit exceeded", ErrBusy},
+	{remote.ErrPaused, outcome.Unavailable, "Service asks for a pause", nil},
 	{remote.ErrProtocol, outcome.Unavailable, "Service protocol error", nil},
 	{remote.ErrTooLarge, outcome.Unavailable, "Service answer too large", nil},
 	{task.ErrRemote, outcome.Unavailable, "Service error", nil}, // an answer with a status that is not 2xx

@@ -42,6 +42,9 @@ func (b *Blocking) Exchange(caller context.Context, x *Exchange, deadline clock.
 	case deadline.Passed(now):
 		return b.service.late(true, nil)
 	}
+	if err := b.service.paused(now); err != nil {
+		return err
+	}
 	b.service.count(func(s *Stats) { s.Calls++ })
 	err := b.exchange(caller, x, now.Add(b.service.opts.RequestTimeout).Earlier(deadline), deadline, watch)
 	b.service.count(func(s *Stats) { s.ended(err) })
@@ -56,11 +59,17 @@ func (b *Blocking) exchange(caller context.Context, x *Exchange, by, deadline cl
 	number, err := b.takeNumber(ctx)
 	if err == nil {
 		defer func() { b.numbers <- number }()
+		now := b.clock.Now()
+		if err := b.service.paused(now); err != nil {
+			return err
+		}
 		if watch != nil {
-			watch.Sent(number, 1, 0, b.clock.Now())
+			watch.Sent(number, 1, 0, now)
 		}
 		var received int
+		x.Left = by.Sub(now)
 		received, err = b.service.exchange(ctx, x)
+		b.service.heed(err, b.clock.Now())
 		if watch != nil && received > 0 {
 			watch.Replied(number, 1, received)
 		}

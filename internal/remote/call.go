@@ -1,6 +1,9 @@
 package remote
 
 import (
+	"net/http"
+	"time"
+
 	"github.com/rankd/rankd/internal/list"
 	"github.com/rankd/rankd/loop/clock"
 )
@@ -9,11 +12,22 @@ import (
 // calls both functions, each at most once, between the beginning and the end of the call. They must neither
 // wait nor panic. Its owner fills it in and gives it to one call. One goroutine at a time.
 type Exchange struct {
-	// Request appends the body of the request, a JSON document, to dst. Its error ends the call, as it is.
+	// Request appends the body of the request to dst: a JSON document, unless it sets Header. Its error ends the call, as it
+	// is.
 	Request func(dst []byte) ([]byte, error)
 	// Answer takes the body of the answer, which it must not keep. Its error ends the call: with ErrProtocol if
 	// Malformedf made it, otherwise as it is.
 	Answer func(body []byte) error
+
+	// Header are further headers of the request, in place of those that go with each. Request may set it.
+	Header http.Header
+	// Before Request is called the client sets Known to what Options.Describe has returned, and Left to the time that the
+	// call may take yet; before Answer it sets Answered to the headers of the answer.
+	Known    any
+	Left     time.Duration
+	Answered http.Header
+	// Version is that of the model which has answered. Answer may set it; empty: the service does not say.
+	Version string
 }
 
 // A Call is an Exchange on its way. Its owner fills in the exported fields down to Watch, and gives the call to

@@ -66,7 +66,7 @@ func NewClient(l *loop.Loop, carrier Carrier, o Options) *Client {
 	return c
 }
 
-// Do begins the call and invokes call.Done when it has ended. If Do returns an error (ErrClosed, ErrQueueFull, or
+// Do begins the call and invokes call.Done when it has ended. If Do returns an error (ErrClosed, ErrQueueFull, ErrPaused, or
 // ErrTimeout for a deadline that has passed), nothing was sent and Done is not invoked. Do panics if the call is under
 // way already.
 func (c *Client) Do(call *Call) error {
@@ -81,6 +81,9 @@ func (c *Client) Do(call *Call) error {
 		return c.service.late(true, nil)
 	case c.waiting.Len() >= c.service.opts.MaxWaiting:
 		return c.service.opError(ErrQueueFull, nil)
+	}
+	if err := c.service.paused(now); err != nil {
+		return err
 	}
 	call.Err, call.by = nil, now.Add(c.service.opts.RequestTimeout).Earlier(call.Deadline)
 	c.service.count(func(s *Stats) { s.Calls++ })
@@ -141,13 +144,18 @@ func (c *Client) end(call *Call, err error) {
 	}
 }
 
-// launch sends the queued calls for which there is room.
+// launch sends the queued calls for which there is room. While the service asks for a pause, it ends them.
 func (c *Client) launch() {
 	for !c.closed && c.waiting.Len() > 0 && c.inFlight.Len() < len(c.taken) {
 		call := c.waiting.First()
+		if err := c.service.paused(c.loop.Now()); err != nil {
+			c.end(call, err)
+			continue
+		}
 		c.waiting.Remove(&call.place)
 		c.inFlight.Push(call, &call.place)
 		call.state, call.number = sent, c.takeNumber()
+		call.Exchange.Left = call.by.Sub(c.loop.Now())
 		if call.Watch != nil {
 			call.Watch.Sent(call.number, 1, 0, c.loop.Clock().Now())
 		}
@@ -174,6 +182,7 @@ func (c *Client) completed(call *Call, received int, err error) {
 	c.taken[call.number] = false
 	c.inFlight.Remove(&call.place)
 	call.state, call.cancel = ended, nil
+	c.service.heed(err, c.loop.Now())
 	if c.closed && c.inFlight.Len() == 0 {
 		c.service.transport.CloseIdleConnections()
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/rankd/rankd/internal/errtext"
 )
@@ -26,6 +27,8 @@ var (
 	ErrClosed = errors.New("client closed")
 	// ErrStatus: the service answered with another status than 2xx. The cause is a *StatusError.
 	ErrStatus = errors.New("status")
+	// ErrPaused: the service has answered 429 with Retry-After, and asks for a pause that has not ended; nothing was sent.
+	ErrPaused = errors.New("the service asks for a pause")
 	// ErrProtocol: the answer is not HTTP, or not the document that was asked for.
 	ErrProtocol = errors.New("protocol error")
 	// ErrTooLarge: the request exceeds MaxRequestBytes, or the answer MaxAnswerBytes.
@@ -69,6 +72,8 @@ func (e *OpError) Unwrap() []error {
 type StatusError struct {
 	Code    int
 	Message string // the beginning of the body, in one line
+	// RetryAfter is for how long the service wants no requests. Zero: it does not say, or the status is not 429.
+	RetryAfter time.Duration
 }
 
 // Error implements error.

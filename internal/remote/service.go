@@ -7,10 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/url"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/rankd/rankd/loop/clock"
 )
 
 // Service makes requests to one service, through a connection pool of net/http. Any goroutine.
@@ -20,8 +26,13 @@ type Service struct {
 	header    http.Header
 	transport *http.Transport
 	buffers   sync.Pool // of *bytes.Buffer for answers
+	described atomic.Pointer[description]
+	pause     atomic.Int64 // the instant until which no request leaves
 	counters
 }
+
+// A description is what Options.Describe has returned. Immutable.
+type description struct{ known any }
 
 // newService returns a service that has not connected yet.
 func newService(o Options) *Service {
@@ -97,19 +108,86 @@ func (s *Service) dialTLS(ctx context.Context, network, addr string) (net.Conn, 
 
 // exchange makes one request, and returns how long its answer was. When ctx is cancelled, it soon ends with the cause.
 func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err error) {
+	if x.Known, err = s.describe(ctx); err != nil {
+		return 0, err
+	}
 	// The body has memory of its own: net/http may still read it when the answer has come.
 	body, err := x.Request(nil)
 	if err != nil {
 		return 0, err
 	}
+	received, err = s.send(ctx, http.MethodPost, s.opts.URL, x.Header, body, func(header http.Header, body []byte) error {
+		x.Answered = header
+		return x.Answer(body)
+	})
+	if status := (*StatusError)(nil); errors.Is(err, ErrProtocol) || errors.As(err, &status) && status.Code < 429 {
+		s.described.Store(nil) // It may have become another.
+	}
+	return received, err
+}
+
+// describe returns what Options.Describe has learned, or asks.
+func (s *Service) describe(ctx context.Context) (known any, err error) {
+	if s.opts.Describe == nil {
+		return nil, nil
+	}
+	if d := s.described.Load(); d != nil {
+		return d.known, nil
+	}
+	known, err = s.opts.Describe(func(path string) (body []byte, err error) {
+		at := *s.opts.URL
+		at.Path, at.RawPath = path, ""
+		_, err = s.send(ctx, http.MethodGet, &at, nil, nil, func(_ http.Header, answer []byte) error {
+			body = bytes.Clone(answer)
+			return nil
+		})
+		return body, err
+	})
+	if err != nil {
+		return nil, s.asProtocol(err)
+	}
+	s.described.Store(&description{known})
+	return known, nil
+}
+
+// Once makes an exchange without a client. A nil x only asks the service what it is: without Options.Describe, nothing.
+func Once(ctx context.Context, o Options, x *Exchange) (err error) {
+	o = o.withDefaults()
+	s := newService(o)
+	defer s.transport.CloseIdleConnections()
+	ctx, cancel := context.WithTimeoutCause(ctx, o.RequestTimeout, s.late(false, nil))
+	defer cancel()
+	if x == nil {
+		_, err = s.describe(ctx)
+		return err
+	}
+	x.Left = o.RequestTimeout
+	_, err = s.exchange(ctx, x)
+	return err
+}
+
+// asProtocol gives an error of Malformedf its class.
+func (s *Service) asProtocol(err error) error {
+	if errors.As(err, new(*malformedError)) {
+		return s.opError(ErrProtocol, &shownError{err})
+	}
+	return err
+}
+
+// send makes one HTTP request, and returns how long its answer was. take gets a good answer, and must not keep it.
+func (s *Service) send(ctx context.Context, method string, to *url.URL, own http.Header, body []byte, take func(header http.Header, body []byte) error) (received int, err error) {
 	if len(body) > s.opts.MaxRequestBytes {
 		return 0, s.opError(ErrTooLarge, fmt.Errorf("the request has %d bytes, and may have %d", len(body), s.opts.MaxRequestBytes))
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, "", bytes.NewReader(body))
 	if err != nil {
 		return 0, s.opError(ErrProtocol, err)
 	}
-	request.URL, request.Host, request.Header = s.opts.URL, s.opts.URL.Host, s.header
+	request.URL, request.Host, request.Header = to, to.Host, s.header
+	if own != nil {
+		request.Header = s.header.Clone()
+		maps.Copy(request.Header, own)
+	}
 	answer, err := s.transport.RoundTrip(request)
 	if err != nil {
 		return 0, s.failure(ctx, err)
@@ -131,11 +209,7 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err 
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	err = x.Answer(buffer.Bytes())
-	if errors.As(err, new(*malformedError)) {
-		err = s.opError(ErrProtocol, &shownError{err})
-	}
-	return buffer.Len(), err
+	return buffer.Len(), s.asProtocol(take(answer.Header, buffer.Bytes()))
 }
 
 // answerHint bounds the memory that is allocated for the announced length of an answer.
@@ -174,7 +248,40 @@ func (s *Service) badStatus(ctx context.Context, answer *http.Response) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return s.opError(ErrStatus, &StatusError{answer.StatusCode, string(bytes.TrimSpace(message))})
+	bad := &StatusError{Code: answer.StatusCode, Message: string(bytes.TrimSpace(message))}
+	if bad.Code == http.StatusTooManyRequests {
+		bad.RetryAfter = retryAfter(answer.Header.Get("Retry-After"), time.Now())
+	}
+	return s.opError(ErrStatus, bad)
+}
+
+// pauseMost bounds the pause that a service may ask for.
+const pauseMost = time.Minute
+
+// retryAfter returns the time that the header Retry-After says, in seconds or as a date; zero if it says nothing.
+func retryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, pauseMost)
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return min(max(at.Sub(now), 0), pauseMost)
+	}
+	return 0
+}
+
+// heed begins the pause for which the answer to a request asks, if it does.
+func (s *Service) heed(err error, now clock.Time) {
+	if status := (*StatusError)(nil); errors.As(err, &status) && status.RetryAfter > 0 {
+		s.pause.Store(max(s.pause.Load(), int64(now.Add(status.RetryAfter)))) // Of two at once either may win.
+	}
+}
+
+// paused returns the error of a call that comes while a pause lasts.
+func (s *Service) paused(now clock.Time) error {
+	if left := clock.Time(s.pause.Load()).Sub(now); left > 0 {
+		return s.opError(ErrPaused, fmt.Errorf("it has answered 429, and wants no request for another %v", left.Round(time.Millisecond)))
+	}
+	return nil
 }
 
 // failure returns the error of a request that net/http could not bring to its end.
