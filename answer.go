@@ -47,7 +47,9 @@ func (a *Answer) Version() Version {
 	if a.graph == nil {
 		return Version{}
 	}
-	return versionOf(a.generation, a.graph, a.alias, a.side, a.result.Instead())
+	v := versionOf(a.generation, a.graph, a.alias, a.side, a.result.Instead())
+	v.Services = a.result.Services()
+	return v
 }
 
 // Version says which plan has answered a request, of which generation, and which side of an alias that is.

@@ -58,12 +58,14 @@ type Engine struct {
 
 	lines     *fileio.Lines // that requests cause
 	untracked untracked
+	services  services
 	drift     drift.Watch
 }
 
 // Open reads registry, models and plans and starts an engine. It connects to Redis when a request first
-// needs it. The error reports all that is wrong with o, a table or the chosen plan. Close ends
-// the engine.
+// needs it. It asks the model servers of endpoints with dialect open_inference what they serve, and refuses those that serve
+// another model than the table says; one that is silent makes the engine not Ready. The error reports all that is wrong with o, a
+// table or the chosen plan. Close ends the engine.
 func Open(o Options) (*Engine, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -94,6 +96,12 @@ func Open(o Options) (*Engine, error) {
 		e.kept.StopServer()
 		return nil, err
 	}
+	if o.NoSecrets { // It connects to nobody.
+		return e, nil
+	}
+	if err := e.askServices(context.Background(), e.Registry().Endpoints()); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
 	return e, nil
 }
 
@@ -122,10 +130,14 @@ func (e *Engine) hearUntracked(u scheduler.Untracked) {
 
 // Ready says why the engine should not get requests although it would answer them. Either the first run of a plan
 // whose rows it keeps (Residents) has not succeeded yet. Or an endpoint has cache_require, and its Redis refuses to
-// report changes. The error names the plan or the endpoint, and quotes the server. An unreachable Redis leaves the
+// report changes. Or the model server of an endpoint has not said yet which model it serves; Ready then has it asked again. The
+// error names the plan or the endpoint, and quotes the server. An unreachable Redis leaves the
 // engine ready: it is then unknown whether the server would refuse, and the errors of plans say that it is missing.
 func (e *Engine) Ready() error {
 	if err := e.kept.NotReady(); err != nil {
+		return fmt.Errorf("rankd: %w", err)
+	}
+	if err := e.heardServices(); err != nil {
 		return fmt.Errorf("rankd: %w", err)
 	}
 	e.untracked.mu.Lock()

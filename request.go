@@ -558,6 +558,7 @@ func (c *call) recording(result *scheduler.Result) *trace.Recording {
 	if r.PlanVersion = c.version(result.Instead()); result.FailedFallback() != nil { // which is what was recorded last
 		r.PlanVersion = versionOf(c.generation, result.FailedFallback().Of, c.alias, c.side, &scheduler.Instead{Of: c.Graph})
 	}
+	r.PlanVersion.Services = result.Services()
 	r.Context, r.RequestID, r.At = c.Context, c.RequestID, c.date.Truncate(time.Microsecond).UTC()
 	if c.sampled {
 		c.engine.emit(r)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -101,6 +102,34 @@ func (g *Graph) rowsMax(down *registry.Endpoint) []int64 {
 		}
 	}
 	return rows
+}
+
+// takesMost refuses nodes to which more rows may come than they take.
+func (c *compiler) takesMost() {
+	var rows []int64
+	for i, n := range c.graph.Nodes {
+		if n.Schema.TakesMost == nil {
+			continue
+		}
+		most, why := n.Schema.TakesMost(n)
+		if most == 0 {
+			continue
+		}
+		if rows == nil {
+			rows = c.graph.rowsMax(nil)
+		}
+		in, many := int64(0), "any number of"
+		for _, input := range n.Inputs {
+			in = AddRows(in, rows[input])
+		}
+		if in < Unbounded {
+			many = fmt.Sprint(in)
+		}
+		if in > most {
+			c.report(c.refuse(n.ID, member(element("nodes", i), "inputs"), fault{FaultRange, fmt.Sprintf(
+				"may have %s rows, and at most %d are taken: %s. A take before the node is the way out", many, most, why)}))
+		}
+	}
 }
 
 // AddRows returns a+b, or Unbounded if that is too much. Neither is negative.

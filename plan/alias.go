@@ -159,6 +159,9 @@ type Version struct {
 	Side  string `json:"side,omitempty"`
 	// InsteadOf is the plan in whose place Plan has answered, since that had too few rows: see Below. Empty: it was asked for.
 	InsteadOf string `json:"instead_of,omitempty"`
+	// Services has the versions of models that model servers have answered with, by the id of the node that has asked. A version
+	// that a table pins is not there, since GenerationDigest has it. Nil: there are none.
+	Services map[string]string `json:"services,omitempty"`
 	// Generation is the number of the generation with which the request began, and GenerationDigest its digest; "" if
 	// not all plans were loaded then.
 	Generation       uint64 `json:"generation"`

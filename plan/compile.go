@@ -110,6 +110,7 @@ func (c *compiler) compile() {
 		return
 	}
 	c.applyPolicy()
+	c.takesMost()
 	c.counts()
 	c.begin()
 	c.logged()

@@ -157,6 +157,9 @@ type OpSchema struct {
 	// RowsMax returns the most rows that a node makes from so many rows of its inputs, and of its node references if
 	// it inherits their columns; Unbounded stands for any number. Nil: no more than it gets.
 	RowsMax func(n *Node, in int64) int64
+	// TakesMost returns the most rows that a node takes of its inputs, and why. Load refuses a plan of which more may come, or
+	// any number. 0, or nil: it takes any number.
+	TakesMost func(n *Node) (rows int64, why string)
 	// AsksOf says what a node asks of each row of its only input. A node may then read for later ones that get all rows of its
 	// input: it has Ahead set. Nil: nodes of the op read for themselves.
 	AsksOf func(n *Node) Asking

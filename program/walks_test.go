@@ -3,6 +3,7 @@ package program
 import (
 	"flag"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/testing/modelserver"
 	"github.com/rankd/rankd/internal/testing/testworld"
 )
 
@@ -20,7 +22,7 @@ var updateWalks = flag.Bool("update-walks", false, "run the commands of the page
 
 // walks are the pages with commands that follow each other in one folder. Each has a minimum
 // number of commands.
-var walks = map[string]int{"docs/your-own-data.md": 20, "examples/shop/README.md": 8, "docs/learn.md": 10}
+var walks = map[string]int{"docs/your-own-data.md": 20, "examples/shop/README.md": 8, "docs/learn.md": 10, "docs/model-servers.md": 14}
 
 var (
 	// shownFile is a file that the page shows: its first line is a comment with its path.
@@ -75,6 +77,10 @@ func walk(t *testing.T, name string, least int) {
 	}
 	script("rankd", fmt.Sprintf("RANKD_TEST_RUN_MAIN=1 exec '%s'", os.Args[0]))
 
+	models := httptest.NewServer(modelserver.Demo())
+	t.Cleanup(models.Close)
+	modelsAt := models.Listener.Addr().String()
+
 	commands := 0
 	updated := pageBlock.ReplaceAllStringFunc(string(text), func(block string) string {
 		match := pageBlock.FindStringSubmatch(block)
@@ -84,21 +90,21 @@ func walk(t *testing.T, name string, least int) {
 			require.NotNil(t, path, "a file of the page begins with its path:\n%s", body)
 			file := filepath.Join(folder, path[1])
 			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-			body = strings.ReplaceAll(body, "port = 6379", "port = "+port)
+			body = strings.NewReplacer("port = 6379", "port = "+port, "127.0.0.1:8000", modelsAt).Replace(body)
 			require.NoError(t, os.WriteFile(file, []byte(body), 0o644))
 			return block
 		}
 		shown := "```console\n"
 		for _, s := range sessions(block) {
 			commands++
-			run := exec.Command("sh", "-c", strings.NewReplacer("127.0.0.1:6379", redis.Addr, "~/rankd", root).Replace(s.command))
+			run := exec.Command("sh", "-c", strings.NewReplacer("127.0.0.1:6379", redis.Addr, "127.0.0.1:8000", modelsAt, "~/rankd", root).Replace(s.command))
 			run.Dir = folder
 			run.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 			out, err := run.CombinedOutput()
 			if err != nil { // the page shows commands that fail
 				require.ErrorAs(t, err, new(*exec.ExitError), s.command)
 			}
-			got := strings.ReplaceAll(strings.TrimSpace(string(out)), redis.Addr, "127.0.0.1:6379")
+			got := strings.NewReplacer(redis.Addr, "127.0.0.1:6379", modelsAt, "127.0.0.1:8000").Replace(strings.TrimSpace(string(out)))
 			if !*updateWalks {
 				assert.Equal(t, changing.ReplaceAllString(s.output, "*"), changing.ReplaceAllString(got, "*"), s.command)
 			}

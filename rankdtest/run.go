@@ -58,6 +58,8 @@ type Case struct {
 	// Service answers the request to an endpoint of kind http: both are bodies, JSON documents. Its error becomes
 	// the error of the exchange. Nil makes every exchange fail.
 	Service func(request []byte) (answer []byte, err error)
+	// Online says that services are asked over HTTP, as the registry has their endpoints, and not Service.
+	Online bool
 	// Cancelled says that nobody waits for the result any more. Waits then end at once with task.ErrCancelled.
 	Cancelled bool
 	// MaxRows bounds the rows that the task may make. Zero means task.DefaultMaxRows.
@@ -100,7 +102,7 @@ func Run(spec task.Spec, c Case) (rowset.RowSet, error) {
 	ctx := &task.Ctx{
 		Node: node, Inputs: c.Inputs, UserID: c.UserID, RequestID: c.RequestID, Params: &params, Registry: reg,
 	}
-	w := &waiter{answer: c.Redis, service: c.Service, ctx: ctx}
+	w := &waiter{answer: c.Redis, service: c.Service, online: c.Online, ctx: ctx}
 	env := tasks.Env(ctx)
 	env.Waiter, env.Request, env.Cancellation, env.Outside = w, &taskrun.Request{Rows: tasks.NewRowBudget(c.MaxRows)}, new(taskrun.Cancellation), c.Outside
 	if c.Required {
@@ -154,10 +156,11 @@ type planNode struct {
 // load returns a checked plan whose first node runs the task. Its other nodes represent the row sets of the case and
 // never run.
 func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error) {
-	columns := make(map[string][]registry.KeyID) // by node
+	columns, lengths := make(map[string][]registry.KeyID), make(map[string]int64) // by node
 	rows := task.Spec{Op: rowsOp, Output: task.Source, Entity: c.Entity, IDs: plan.ReadsTextIDs,
-		Writes: func(n *plan.Node, _ *registry.Registry) []registry.KeyID { return columns[n.ID] },
-		Run:    func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
+		Writes:  func(n *plan.Node, _ *registry.Registry) []registry.KeyID { return columns[n.ID] },
+		RowsMax: func(n *plan.Node, _ int64) int64 { return lengths[n.ID] },
+		Run:     func(*task.Ctx) (rowset.RowSet, error) { return rowset.RowSet{}, nil }}
 	catalog, err := task.NewCatalog(spec, rows)
 	if err != nil {
 		return nil, err
@@ -172,6 +175,7 @@ func (c *Case) load(spec task.Spec, reg *registry.Registry) (*plan.Graph, error)
 	nodes := []planNode{{}}
 	given := func(id string, rows rowset.RowSet) string {
 		nodes = append(nodes, planNode{ID: id, Op: rowsOp, Inputs: []string{}})
+		lengths[id] = int64(rows.Len())
 		if rows.Batch != nil {
 			columns[id] = rows.Batch.AppendKeys(nil)
 		}

@@ -1,6 +1,7 @@
 package rankdtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"github.com/rankd/rankd/internal/inference"
 	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -48,6 +50,7 @@ func unscripted(line string) error { return fmt.Errorf("ERR rankdtest has no rep
 type waiter struct {
 	answer  func(command []string) any
 	service func(request []byte) ([]byte, error)
+	online  bool
 	ctx     *task.Ctx
 	batch   resp.Batch
 	replies []byte       // as the body sees them until it waits again
@@ -121,6 +124,10 @@ func (w *waiter) Exchange(ep *registry.Endpoint, x *remote.Exchange) error {
 	w.invalidate()
 	if w.ctx.Cancelled() {
 		return task.ErrCancelled
+	}
+	if w.online {
+		o := remote.Options{URL: ep.URL(), Header: ep.Header(), RequestTimeout: ep.Policy.RequestTimeout, Describe: inference.Describe(ep)}
+		return remote.Once(context.Background(), o, x)
 	}
 	request, err := x.Request(nil)
 	if err != nil {

@@ -332,6 +332,7 @@ func (l *loader) endpoint(file, label, env string, row endpointRow) *Endpoint {
 		}
 	}
 	l.headers(file, label, row.headers(), e)
+	l.dialect(file, label, row, e)
 	for _, err := range e.problems() {
 		l.problem(file, label, "%w", err)
 	}

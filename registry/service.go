@@ -22,8 +22,11 @@ type Service struct {
 	Headers []Header // sent with each request, in the order of the table
 	// BearerToken goes into the header Authorization. Registry.ReadSecrets fills it in.
 	BearerToken     Secret
-	MaxRequestBytes int // of the body; 0 for another kind of endpoint
-	MaxAnswerBytes  int // of the body; 0 for another kind of endpoint
+	Dialect         Dialect
+	Inputs, Outputs []Tensor // of dialect OpenInference
+	Rerank          Rerank   // of dialect Reranking
+	MaxRequestBytes int      // of the body; 0 for another kind of endpoint
+	MaxAnswerBytes  int      // of the body; 0 for another kind of endpoint
 }
 
 // Header is one header of the requests to a service. Immutable; any goroutine.

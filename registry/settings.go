@@ -78,6 +78,16 @@ var settings = []*setting{
 	{name: "tls_key", at: func(e *Endpoint) any { return &e.TLS.files().Key }, need: hasTLS, path: true, url: true},
 	{name: "tls_server_name", at: func(e *Endpoint) any { return &e.TLS.files().ServerName }, need: hasTLS, url: true},
 	{name: "header", at: func(e *Endpoint) any { return &e.Service.Headers }, source: ownReader},
+	{name: "dialect", at: func(e *Endpoint) any { return &e.Service.Dialect }, need: isHTTP, one: []string{"json", string(Reranking), string(OpenInference)}},
+	{name: "input", at: func(e *Endpoint) any { return &e.Service.Inputs }, source: ownReader},
+	{name: "output", at: func(e *Endpoint) any { return &e.Service.Outputs }, source: ownReader},
+	{name: "rerank.query", at: func(e *Endpoint) any { return &e.Service.Rerank.Query }, need: isReranking},
+	{name: "rerank.document", at: func(e *Endpoint) any { return &e.Service.Rerank.Document }, need: isReranking},
+	{name: "rerank.texts", at: func(e *Endpoint) any { return &e.Service.Rerank.Texts }, need: isReranking},
+	{name: "rerank.model", at: func(e *Endpoint) any { return &e.Service.Rerank.Model }, need: isReranking},
+	{name: "rerank.max_batch", at: func(e *Endpoint) any { return &e.Service.Rerank.MaxBatch }, need: isReranking, least: 1, most: 1 << 16},
+	{name: "rerank.pointwise", at: func(e *Endpoint) any { return &e.Service.Rerank.Pointwise }, need: isReranking},
+	{name: "rerank.max_document_bytes", at: func(e *Endpoint) any { return &e.Service.Rerank.MaxDocumentBytes }, need: isReranking, least: 1, most: maxBodyBytesLimit},
 	{
 		name: "sentinel_tls", at: func(e *Endpoint) any { return &e.Policy.Sentinel.Plain }, not: true, url: true,
 		need: func(e *Endpoint) error {
@@ -320,6 +330,8 @@ func (s *setting) text(e *Endpoint) string {
 		return errtext.Name(v)
 	case []Header:
 		return errtext.Name(strings.Join(e.Service.headerNames(), ","))
+	case []Tensor:
+		return tensorNames(v)
 	default:
 		return fmt.Sprint(v)
 	}
@@ -336,6 +348,8 @@ func (s *setting) fingerprint(e *Endpoint) string {
 			list = append(list, fmt.Sprintf("%q %q", h.Name, h.Value.fingerprint(false)))
 		}
 		return strings.Join(list, "\n")
+	case []Tensor:
+		return fmt.Sprintf("%#v", v)
 	default:
 		return fmt.Sprint(v)
 	}
@@ -381,6 +395,8 @@ func rowType(prefix string, more map[string]reflect.Type) reflect.Type {
 			}
 		case []Header:
 			add(name, reflect.TypeFor[[]headerRow]())
+		case []Tensor:
+			add(name, reflect.TypeFor[[]tensorRow]())
 		case bool:
 			add(name, reflect.TypeFor[*bool]())
 		case int64:
@@ -397,15 +413,15 @@ func rowType(prefix string, more map[string]reflect.Type) reflect.Type {
 
 // newEndpointRows returns a pointer to what a file of endpoints is decoded into.
 func newEndpointRows() reflect.Value {
-	row := rowType("", map[string]reflect.Type{"url": reflect.TypeFor[*string](), "policy": rowType("policy.", nil)})
+	row := rowType("", map[string]reflect.Type{"url": reflect.TypeFor[*string](), "policy": rowType("policy.", nil), "rerank": rowType("rerank.", nil)})
 	return reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Endpoint", Type: reflect.SliceOf(row), Tag: `toml:"endpoint"`}}))
 }
 
 // get returns a field: a string, a bool or an int64, nil if the table leaves it out.
 func (r endpointRow) get(name string) any {
 	v := r.fields
-	if rest, ok := strings.CutPrefix(name, "policy."); ok {
-		v, name = v.FieldByName(fieldName("policy")), rest
+	if table, field, ok := strings.Cut(name, "."); ok {
+		v, name = v.FieldByName(fieldName(table)), field
 	}
 	if v = v.FieldByName(fieldName(name)); v.IsNil() {
 		return nil

@@ -148,6 +148,14 @@ func TestSettingsOfATableAreShown(t *testing.T) {
 				before, after = more.before, more.after
 			}
 		}
+		if strings.HasPrefix(s.name, "rerank.") || s.name == "dialect" {
+			kind = "http"
+			for _, line := range []string{"dialect = \"rerank\"\n", "rerank.query = \"q\"\n", "rerank.document = \"d\"\n"} {
+				if !strings.HasPrefix(line, s.name+" ") {
+					before += line
+				}
+			}
+		}
 		value := any("\"x\"")
 		switch s.value(&Endpoint{}).(type) {
 		case bool:

@@ -166,11 +166,14 @@ func (r *Run) Succeed(j *Job) {
 // note notes the outcome of a node that is about to succeed, and its shortfall.
 func (r *Run) note(j *Job) {
 	c := &j.Ctx
-	if s := tasks.Env(c).Shortfall; s != nil {
+	if s := tasks.Env(c).Shortfall; s != nil && (s.Dropped > 0 || s.Err != nil || s.Malformed != nil) {
 		r.State.ReportShortfall(c.Node.Index, *s)
 		if s.Err != nil {
 			r.Journal.Shortfall(c.Node.Index, s.Err, s.Dropped)
 		}
+	}
+	if v := tasks.ServiceVersion(c); v != "" {
+		r.State.noteService(c.Node, v)
 	}
 	use := tasks.Cached(c)
 	if use.Values > 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rankd/rankd/cpupool"
+	"github.com/rankd/rankd/internal/inference"
 	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/loop/clock"
@@ -201,5 +202,6 @@ func RemoteOptions(ep *registry.Endpoint) remote.Options {
 		RequestTimeout:  ep.Policy.RequestTimeout,
 		MaxRequestBytes: ep.Service.MaxRequestBytes,
 		MaxAnswerBytes:  ep.Service.MaxAnswerBytes,
+		Describe:        inference.Describe(ep),
 	}
 }

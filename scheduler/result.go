@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,6 +43,7 @@ type remarks struct {
 	names        []string          // see Result.OutputNames
 	short        []plan.Short      // see Result.Short
 	instead      *Instead          // see Result.Instead
+	services     map[string]string // see Result.Services
 
 	failedFallback *Instead // see Result.FailedFallback
 }
@@ -67,6 +69,9 @@ func (r *Result) OutputNames() []string { return r.said().names }
 
 // Short returns the outputs with fewer rows than the plan wants, in order.
 func (r *Result) Short() []plan.Short { return r.said().short }
+
+// Services has the versions that services have said of themselves, by the id of the node that has asked; nil: none has.
+func (r *Result) Services() map[string]string { return r.said().services }
 
 // Instead says that another plan has run than the request asked for; nil: none has.
 func (r *Result) Instead() *Instead { return r.said().instead }
@@ -133,14 +138,14 @@ func newResult(outputs int) *Result {
 
 // remarks returns what there is to say about the nodes. For a failed request that is only its completeness.
 func (s *State) remarks() *remarks {
-	m := remarks{completeness: s.completeness(), names: s.graph.OutputNames}
+	m := remarks{completeness: s.completeness(), names: s.graph.OutputNames, services: maps.Clone(s.services)}
 	if s.notes != nil && s.err == nil {
 		m.deltas, m.rows = s.dueDeltas(), s.notes.rows
 	}
 	if s.ids != nil {
 		m.ids = s.idTexts(s.ids.Texts())
 	}
-	if m.deltas == nil && m.rows == nil && m.completeness == nil && m.ids == nil && m.names == nil {
+	if m.deltas == nil && m.rows == nil && m.completeness == nil && m.ids == nil && m.names == nil && m.services == nil {
 		return nil
 	}
 	return new(m)

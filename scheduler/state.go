@@ -54,10 +54,11 @@ type State struct {
 	errNode  int   // the node of err
 	err      error // the first error; never changes once set
 
-	optional   int            // optional nodes among those that run
-	ids        *rowset.IDDict // the ids that are texts; nil: none are
-	incomplete []Completeness // what is missing in the answer so far
-	cached     []rowcache.Use // by node, what it has taken from memory; empty: no node has
+	optional   int               // optional nodes among those that run
+	ids        *rowset.IDDict    // the ids that are texts; nil: none are
+	incomplete []Completeness    // what is missing in the answer so far
+	cached     []rowcache.Use    // by node, what it has taken from memory; empty: no node has
+	services   map[string]string // see Result.Services
 }
 
 type nodeState struct {
@@ -114,6 +115,14 @@ func (s *State) noteCached(node int, use rowcache.Use) {
 		clear(s.cached)
 	}
 	s.cached[node] = use
+}
+
+// noteService notes the version of the service that a node has asked.
+func (s *State) noteService(n *plan.Node, version string) {
+	if s.services == nil {
+		s.services = make(map[string]string)
+	}
+	s.services[n.ID] = version
 }
 
 // Tell reports the time. Nodes become ready at the latest instant that s knows, from this method or from the argument

@@ -58,6 +58,9 @@ func (engine) Cached(c *Ctx) (use rowcache.Use) {
 	return use
 }
 
+// ServiceVersion returns what the service that the body of c has asked says of its version; "": nothing.
+func (engine) ServiceVersion(c *Ctx) string { return c.Shortfall().service }
+
 // NewRowBudget returns the full budget of a request: DefaultMaxRows if limit is not
 // positive, MaxRowsLimit at most.
 func (engine) NewRowBudget(limit int) *taskrun.RowBudget {

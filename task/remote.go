@@ -16,13 +16,14 @@ var ErrRemote = errors.New("remote error")
 
 // Remote is a body's access to the service behind an endpoint of kind http. Only the body uses it.
 type Remote struct {
+	ctx      *Ctx
 	waiter   taskrun.Waiter
 	endpoint *registry.Endpoint
 	tape     *taskrun.Tape // of the body's node; nil: nobody records what it sends
 }
 
 // Remote returns the body's access to a service.
-func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.calls(), ep, c.tape()} }
+func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c, c.calls(), ep, c.tape()} }
 
 // Exchange posts a JSON document to the service and waits for the answer. request appends the document, answer takes
 // the body of a good answer, which it must not keep. Both run while the body waits. The asynchronous engine runs them
@@ -31,30 +32,51 @@ func (c *Ctx) Remote(ep *registry.Endpoint) Remote { return Remote{c.calls(), ep
 // The error is of class ErrRemote, or the error of request or answer as it is, or ErrCancelled if nobody waits any more.
 // answer refuses a document with Malformedf.
 func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(body []byte) error) error {
-	x := &remote.Exchange{
-		Request: func(dst []byte) (body []byte, err error) {
-			defer containPanic(&err)
-			if body, err = request(dst); r.tape != nil && err == nil {
-				r.tape.Ask(body[len(dst):])
+	return r.Do(&remote.Exchange{Request: request, Answer: answer})
+}
+
+// Do is Exchange for requests that are more than a JSON document. Only rankd's own tasks can call it.
+func (r Remote) Do(x *remote.Exchange) error {
+	request, answer, records := x.Request, x.Answer, r.tape != nil && !r.tape.Plays
+	x.Request = func(dst []byte) (body []byte, err error) {
+		defer containPanic(&err)
+		if records && x.Wants != "" {
+			r.tape.Add(taskrun.TapeBody, []byte(x.Known))
+		}
+		if body, err = request(dst); r.tape != nil && err == nil {
+			asked := body[len(dst):]
+			if x.Asked != nil {
+				asked = x.Asked()
 			}
-			return body, err
-		},
-		Answer: func(body []byte) (err error) {
-			defer containPanic(&err)
-			if r.tape != nil && !r.tape.Plays {
-				r.tape.Add(taskrun.TapeBody, body)
-			}
-			return answer(body)
-		},
+			r.tape.Ask(asked)
+		}
+		return body, err
 	}
+	x.Answer = func(body []byte) (err error) {
+		defer containPanic(&err)
+		if records && x.Wants != "" {
+			r.tape.Add(taskrun.TapeBody, []byte(x.Got))
+		}
+		if records {
+			r.tape.Add(taskrun.TapeBody, body)
+		}
+		return answer(body)
+	}
+	var err error
 	if r.tape.Call(); r.tape != nil && r.tape.Plays {
-		return r.play(x)
+		err = r.play(x)
+	} else {
+		err = r.waiter.Exchange(r.endpoint, x)
 	}
-	err := r.waiter.Exchange(r.endpoint, x)
-	if errors.Is(err, loop.ErrCancelled) {
+	if x.Version != "" {
+		r.ctx.lacks().service = x.Version
+	}
+	switch {
+	case r.tape != nil && r.tape.Plays:
+		return err
+	case errors.Is(err, loop.ErrCancelled):
 		return ErrCancelled
-	}
-	if errors.As(err, new(*remote.OpError)) {
+	case errors.As(err, new(*remote.OpError)):
 		err = withKind(ErrRemote, fmt.Errorf("endpoint %s (%s): %w", r.endpoint.ID, r.endpoint.Name, err))
 	}
 	return r.tape.Fail(err)
@@ -62,10 +84,23 @@ func (r Remote) Exchange(request func(dst []byte) ([]byte, error), answer func(b
 
 // play is an exchange with what the tape has. The error of a call that failed is there, too, also where the answer was the reason.
 func (r Remote) play(x *remote.Exchange) error {
-	if _, err := x.Request(nil); err != nil {
-		return err
+	var p taskrun.Played
+	next := func(into *string) bool { // reads what the body alone does not say
+		if x.Wants != "" {
+			if p = r.tape.Next(); p.Kind == taskrun.TapeBody {
+				*into = string(p.Bytes)
+			}
+		}
+		return x.Wants == "" || p.Kind == taskrun.TapeBody
 	}
-	p := r.tape.Next()
+	if next(&x.Known) {
+		if _, err := x.Request(nil); err != nil {
+			return err
+		}
+		if next(&x.Got) {
+			p = r.tape.Next()
+		}
+	}
 	if p.Kind == 0 {
 		return taskrun.ErrOtherTape
 	}

@@ -29,7 +29,7 @@ func (s *Spec) schema() plan.OpSchema {
 		Op: s.Op, Params: s.Params, Impl: s,
 		Strict: plan.IsStrict(s.Strict, s.Params), InputsMin: s.Inputs, InputsMax: s.inputsMax(), Prepare: s.Prepare, Entity: s.Entity, IDs: s.IDs, OfRequest: s.OfRequest,
 		Reads: s.Reads, RefReads: s.RefReads, Writes: s.Writes, Inherits: s.Output.inherits(),
-		Partial: s.Partial, KeepsRows: s.keepsRows(), RowsMax: s.rowsMax(), AsksOf: s.AsksOf,
+		Partial: s.Partial, KeepsRows: s.keepsRows(), RowsMax: s.rowsMax(), TakesMost: s.TakesMost, AsksOf: s.AsksOf,
 		Outside: s.Place == Waits, ChoosesBy: s.choosesBy(), Across: s.Across, Pages: s.pages(),
 		Scores: s.Scores, Cuts: s.cuts(),
 		AddsColumns: s.Writes != nil && (s.Output == SameRows || s.Output == Pick),

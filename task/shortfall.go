@@ -13,6 +13,8 @@ type Shortfall struct {
 	Err     error // the first failure; nil: the result is whole
 	// Malformed says which ids or values the node could not read; nil: none. They do not fail the node.
 	Malformed *MalformedIDs
+
+	service string // no lack: the version of the service that the body has asked. It stands here since few bodies have one
 }
 
 // MalformedIDs says which entries of Redis keys a node left out because they are not ids, or which values it took for

@@ -110,6 +110,9 @@ type Spec struct {
 	// its Output is Append or Merge. plan.Unbounded stands for any number. Nil: no more than it gets, but any number
 	// for a Source or Expand. rankd check --advise uses it.
 	RowsMax func(n *plan.Node, in int64) int64
+	// TakesMost returns the most rows that a node takes of its inputs, and why. Loading refuses a plan of which more may come,
+	// by the RowsMax of the nodes before, or any number. 0, or nil: it takes any number.
+	TakesMost func(n *plan.Node) (rows int64, why string)
 
 	// Explain runs an ended node a second time, without changing its inputs, and returns what this run reports about
 	// the rows. It shares the code of Run, so that both agree. c has the arguments of the first run, and out is its

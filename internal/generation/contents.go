@@ -18,8 +18,8 @@ import (
 	"github.com/rankd/rankd/registry"
 )
 
-// Contents reads what a generation is made of again: tables, models, and the plans that are loaded. Of endpoints it has ids, names and
-// kinds alone, since nobody connects to them, and tables may have passwords. models says whether models come with their bytes. The
+// Contents reads what a generation is made of again: tables, models, and the plans that are loaded. Of endpoints it has ids, names,
+// kinds and dialects alone, since nobody connects to them, and tables may have passwords. models says whether models come with their bytes. The
 // error says what has changed since the generation was loaded. It may compile plans.
 func (k *Keeper) Contents(g *Generation, models bool) (c *record.Generation, err error) {
 	o := &k.loader.from
@@ -81,7 +81,7 @@ func tableFiles(o *Source, tables *registry.Registry) (files []record.File, err 
 		if e.Kind == registry.Redis {
 			text.WriteString("host = \"recorded.invalid\"\nport = 6379\n\n")
 		} else {
-			text.WriteString("url = \"http://recorded.invalid/\"\n\n")
+			text.WriteString(e.DialectLines("http://recorded.invalid") + "\n")
 		}
 	}
 	return append(files, file("endpoints."+tables.Env()+".toml", []byte(text.String()))), nil

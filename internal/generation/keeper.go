@@ -306,6 +306,18 @@ func (k *Keeper) Begin() bool {
 	return !k.work.closed
 }
 
+// Go runs fn on a goroutine for which Close waits. ctx ends when Close begins. It reports false after Close.
+func (k *Keeper) Go(fn func(ctx context.Context)) bool {
+	if !k.Begin() {
+		return false
+	}
+	go func() {
+		defer k.End()
+		fn(k.running)
+	}()
+	return true
+}
+
 // End ends what Begin has begun.
 func (k *Keeper) End() { k.work.active.Done() }
 

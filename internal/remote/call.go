@@ -22,10 +22,11 @@ type Exchange struct {
 	// Header are further headers of the request, in place of those that go with each. Request may set it.
 	Header http.Header
 	// Before Request is called the client sets Known to what Options.Describe has returned, and Left to the time that the
-	// call may take yet; before Answer it sets Answered to the headers of the answer.
-	Known    any
-	Left     time.Duration
-	Answered http.Header
+	// call may take yet; before Answer it sets Got to the value of the header Wants of the answer, unless that is empty.
+	Known, Wants, Got string
+	Left              time.Duration
+	// Asked returns the request without what differs each time, such as Left, for those that record it. Nil: the body.
+	Asked func() []byte
 	// Version is that of the model which has answered. Answer may set it; empty: the service does not say.
 	Version string
 }

@@ -32,8 +32,8 @@ type Options struct {
 	MaxAnswerBytes int
 	// Describe asks the service what it is, before the first request and again after an answer that did not fit. get
 	// fetches a path of the same host by GET. A request is made only once Describe has succeeded; it learns the result as
-	// Exchange.Known, which is immutable. An error of Malformedf is one of class ErrProtocol. Any goroutine. Nil: nobody asks.
-	Describe func(get func(path string) (body []byte, err error)) (known any, err error)
+	// Exchange.Known. An error of Malformedf is one of class ErrProtocol. Any goroutine. Nil: nobody asks.
+	Describe func(get func(path string) (body []byte, err error)) (known string, err error)
 	// TLS configures https. Nil means the certificates of the system.
 	TLS *tls.Config
 }

@@ -117,9 +117,9 @@ func TestDescribedServices(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 		}
 	})
-	o := remote.Options{URL: urlOf(t, s.URL+"/infer?key=1"), Describe: func(get func(string) ([]byte, error)) (any, error) {
+	o := remote.Options{URL: urlOf(t, s.URL+"/infer?key=1"), Describe: func(get func(string) ([]byte, error)) (string, error) {
 		if fails.Load() {
-			return nil, remote.Malformedf("it is %s", "red")
+			return "", remote.Malformedf("it is %s", "red")
 		}
 		body, err := get("/about")
 		return string(body), err
@@ -128,7 +128,7 @@ func TestDescribedServices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked.Store(0)
 			exchange := func(text string) error {
-				x := new(remote.Exchange)
+				x := &remote.Exchange{Wants: "X-Answer"}
 				x.Request = func(dst []byte) ([]byte, error) {
 					assert.Equal(t, "blue", x.Known)
 					assert.True(t, x.Left > ample/2 && x.Left <= ample, x.Left)
@@ -136,7 +136,7 @@ func TestDescribedServices(t *testing.T) {
 					return append(dst, text...), nil
 				}
 				x.Answer = func([]byte) error {
-					assert.Equal(t, "yes", x.Answered.Get("X-Answer"))
+					assert.Equal(t, "yes", x.Got)
 					if text == "wrong" {
 						return remote.Malformedf("wrong")
 					}

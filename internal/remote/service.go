@@ -32,7 +32,7 @@ type Service struct {
 }
 
 // A description is what Options.Describe has returned. Immutable.
-type description struct{ known any }
+type description struct{ known string }
 
 // newService returns a service that has not connected yet.
 func newService(o Options) *Service {
@@ -117,7 +117,9 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err 
 		return 0, err
 	}
 	received, err = s.send(ctx, http.MethodPost, s.opts.URL, x.Header, body, func(header http.Header, body []byte) error {
-		x.Answered = header
+		if x.Wants != "" {
+			x.Got = header.Get(x.Wants)
+		}
 		return x.Answer(body)
 	})
 	if status := (*StatusError)(nil); errors.Is(err, ErrProtocol) || errors.As(err, &status) && status.Code < 429 {
@@ -127,9 +129,9 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err 
 }
 
 // describe returns what Options.Describe has learned, or asks.
-func (s *Service) describe(ctx context.Context) (known any, err error) {
+func (s *Service) describe(ctx context.Context) (known string, err error) {
 	if s.opts.Describe == nil {
-		return nil, nil
+		return "", nil
 	}
 	if d := s.described.Load(); d != nil {
 		return d.known, nil
@@ -144,7 +146,7 @@ func (s *Service) describe(ctx context.Context) (known any, err error) {
 		return body, err
 	})
 	if err != nil {
-		return nil, s.asProtocol(err)
+		return "", s.asProtocol(err)
 	}
 	s.described.Store(&description{known})
 	return known, nil

@@ -1,6 +1,8 @@
 package request
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/rankd/rankd/internal/jsondoc"
@@ -163,6 +165,15 @@ func AppendVersion(dst []byte, v *plan.Version) []byte {
 	}
 	if v.InsteadOf != "" {
 		dst = jsondoc.AppendString(append(dst, `,"instead_of":`...), v.InsteadOf)
+	}
+	for i, node := range slices.Sorted(maps.Keys(v.Services)) {
+		if i == 0 {
+			dst = append(dst, `,"services":{`...)
+		}
+		dst = jsondoc.AppendString(jsondoc.AppendName(dst, i, node), v.Services[node])
+	}
+	if len(v.Services) > 0 {
+		dst = append(dst, '}')
 	}
 	dst = strconv.AppendUint(append(dst, `,"generation":`...), v.Generation, 10)
 	if v.GenerationDigest != "" {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rankd/rankd/internal/inference"
 	"github.com/rankd/rankd/internal/jsondoc"
 	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/plan"
@@ -77,6 +78,7 @@ func (e *encoder) append(dst []byte, r *Record, nodes []request.NodeCompleteness
 	if f := r.Result.Instead(); f != nil {
 		version.InsteadOf = f.Of.Name
 	}
+	version.Services = r.Result.Services()
 	dst = request.AppendVersion(append(dst, `,"plan_version":`...), &version)
 	dst = appendScorers(dst, r)
 	dst = strconv.AppendInt(append(dst, `,"elapsed_us":`...), r.Elapsed.Microseconds(), 10)
@@ -266,7 +268,7 @@ func (e *encoder) appendColumns(dst []byte, r *Record, batch *rowset.Batch, rows
 	e.columns = e.columns[:0]
 	appendColumn := func(key *registry.Key, column rowset.Column) {
 		columns.name(key.Name)
-		columns.dst = appendValues(columns.dst, column, rows)
+		columns.dst = appendScored(columns.dst, r, column, rows)
 		e.columns = append(e.columns, column)
 	}
 	has := func(id registry.KeyID) (column rowset.Column) {
@@ -303,6 +305,24 @@ func appendValues(dst []byte, column rowset.Column, rows []int32) []byte {
 		}
 	}
 	return append(dst, ']')
+}
+
+// appendScored is appendValues of a column at Log.At, with what the service of a node got of it: see remoteNode.Rounds.
+func appendScored(dst []byte, r *Record, column rowset.Column, rows []int32) []byte {
+	datatype := ""
+	for _, n := range r.Graph.Nodes {
+		if rounds, ok := n.Prepared.(interface{ Rounds(registry.KeyID) string }); ok && column != nil && slices.Equal(n.Inputs, []int{r.Node.Index}) {
+			datatype = rounds.Rounds(column.KeyID())
+		}
+	}
+	if floats, ok := column.(*rowset.FloatColumn); ok && datatype != "" {
+		rounded := &rowset.FloatColumn{Key: floats.Key, Values: slices.Clone(floats.Values), Valid: floats.Valid}
+		for i, v := range rounded.Values {
+			rounded.Values[i] = inference.Round(datatype, v)
+		}
+		column = rounded
+	}
+	return appendValues(dst, column, rows)
 }
 
 // where returns the positions in e.at of such rows, until the next call.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
@@ -12,8 +13,12 @@ import (
 )
 
 // Ping connects to an endpoint as an engine with that config does, asks a Redis for a key that nobody has, and leaves. An answer with an error is an answer, unless it
-// refuses the password. A service is not asked: its port must take a connection. The end of ctx ends the wait.
+// refuses the password. A service is not asked: its port must take a connection. But a model server must say that it serves the
+// model of the endpoint. The end of ctx ends the wait.
 func Ping(ctx context.Context, cfg *scheduler.Config, ep *registry.Endpoint) error {
+	if ep.Service.Dialect == registry.OpenInference {
+		return remote.Once(ctx, scheduler.RemoteOptions(ep), nil)
+	}
 	if ep.Kind == registry.HTTP {
 		return dial(ctx, ep)
 	}

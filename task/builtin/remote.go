@@ -44,16 +44,19 @@ func remoteColumns() task.Spec {
 			Source: plan.SourceRule{KeyTypes: lookupTypes, Writes: true},
 			Doc:    "Columns that the answer has, and that the node writes.",
 		}),
-		Inputs:  1,
-		IDs:     plan.ReadsTextIDs,
-		Output:  task.SameRows,
-		Scores:  true,
-		Reads:   task.KeyParams("send"),
-		Writes:  task.KeyParams("columns"),
-		Prepare: prepareRemote,
-		Place:   task.Waits,
-		Forgets: true,
-		Run:     runRemoteColumns,
+		Inputs: 1,
+		IDs:    plan.ReadsTextIDs,
+		Output: task.SameRows,
+		Scores: true,
+		Reads: func(n *plan.Node, _ *registry.Registry) []registry.KeyID {
+			return n.Prepared.(*remoteNode).dialect.reads()
+		},
+		Writes:    task.KeyParams("columns"),
+		Prepare:   prepareRemote,
+		TakesMost: func(n *plan.Node) (int64, string) { return n.Prepared.(*remoteNode).dialect.most() },
+		Place:     task.Waits,
+		Forgets:   true,
+		Run:       runRemoteColumns,
 		Reference: task.Reference{
 			Text: remoteText + "The service answers with the columns, one value per id, in the order of the ids:\n\n" +
 				"`{\"columns\":{\"score\":[0.25,null]}}`\n\nOther members are ignored.",
@@ -98,7 +101,7 @@ func remoteCandidates() task.Spec {
 		RowsMax: func(n *plan.Node, _ int64) int64 { return n.Params.Int("limit") },
 		Reads:   task.KeyParams("send"),
 		Writes:  task.KeyParams("columns"),
-		Prepare: prepareRemote,
+		Prepare: prepareRemoteCandidates,
 		Place:   task.Waits,
 		Forgets: true,
 		Run:     runRemoteCandidates,
@@ -130,6 +133,25 @@ type remoteNode struct {
 	send, columns []*registry.Key
 	params        []*registry.Param
 	missing       string
+	dialect       dialect
+}
+
+// A dialect asks a service for the columns of a node in its own way. Immutable; any goroutine.
+type dialect interface {
+	// reads returns the keys of the columns that the service gets.
+	reads() []registry.KeyID
+	// most returns the most rows that one run may ask for, and why; 0: any number.
+	most() (rows int64, why string)
+	// ask asks for the active rows of the input, of which there are some, and returns a value of each.
+	ask(c *task.Ctx) (answerColumns, error)
+}
+
+// prepareRemoteCandidates is prepareRemote for a node that brings rows.
+func prepareRemoteCandidates(n *plan.Node, reg *registry.Registry) (any, error) {
+	if n.Endpoint.Service.Dialect != registry.Document {
+		return nil, plan.ParamErrorf("endpoint", "%s has the dialect %s, which brings no rows", n.Endpoint.Name, n.Endpoint.Service.Dialect)
+	}
+	return prepareRemote(n, reg)
 }
 
 // prepareRemote looks up the parameters of a node.
@@ -163,7 +185,43 @@ func prepareRemote(n *plan.Node, reg *registry.Registry) (any, error) {
 			return nil, plan.ParamErrorf(plan.ItemPath("columns", i), "%s has no default in the registry, so missing cannot be %s", key.Name, missingDefault)
 		}
 	}
-	return r, nil
+	kind := n.Endpoint.Service.Dialect
+	for _, name := range []string{"send", "params"} {
+		if kind != registry.Document && n.Params.Given(name) {
+			return nil, plan.ParamErrorf(name, "the endpoint's table says what a service of dialect %s gets", kind)
+		}
+	}
+	var err error
+	switch kind {
+	case registry.OpenInference:
+		r.dialect, err = newTensors(r, reg)
+	case registry.Reranking:
+		r.dialect, err = newReranker(r, reg)
+	default:
+		r.dialect = document{r}
+	}
+	return r, err
+}
+
+// document is the dialect of rankd's own JSON document.
+type document struct{ node *remoteNode }
+
+func (d document) reads() (keys []registry.KeyID) {
+	for _, key := range d.node.send {
+		keys = append(keys, key.ID)
+	}
+	return keys
+}
+
+func (document) most() (int64, string) { return 0, "" }
+
+func (d document) ask(c *task.Ctx) (answer answerColumns, err error) {
+	rows := c.Inputs[0].Len()
+	err = d.node.exchange(c, func(body []byte) error {
+		answer = d.node.builders(rows)
+		return readColumns(body, answer, rows)
+	})
+	return answer, err
 }
 
 func runRemoteColumns(c *task.Ctx) (out rowset.RowSet, err error) {
@@ -174,16 +232,12 @@ func runRemoteColumns(c *task.Ctx) (out rowset.RowSet, err error) {
 	if in.Len() == 0 {
 		return rowset.Scatter(c.Memory, in, r.builders(0).columns()...), nil
 	}
-	err = r.exchange(c, func(body []byte) error {
-		answer := r.builders(in.Len())
-		if err := readColumns(body, answer, in.Len()); err != nil {
-			return err
-		}
-		answer.countMalformed(c)
-		out = rowset.Scatter(c.Memory, in, answer.columns()...)
-		return nil
-	})
-	return out, err
+	answer, err := r.dialect.ask(c)
+	if err != nil {
+		return rowset.RowSet{}, err
+	}
+	answer.countMalformed(c)
+	return rowset.Scatter(c.Memory, in, answer.columns()...), nil
 }
 
 func runRemoteCandidates(c *task.Ctx) (out rowset.RowSet, err error) {

@@ -190,18 +190,30 @@ func (a answerColumns) named(name string) *answerColumn {
 
 // append takes one value of the answer. The error says that it is missing, and must not be.
 func (b *answerColumn) append(value jsontext.Value) error {
-	if b.builder.AppendJSON(value) {
+	return b.appended(b.builder.AppendJSON(value), value.Kind() == jsontext.KindNull, func() string { return string(value) })
+}
+
+// appendValue is append for a value as Column.Any gives it. nil, and a number that is not finite, are none; shown says what stands there.
+func (b *answerColumn) appendValue(value any, shown string) error {
+	f, isFloat := value.(float64)
+	sound := value != nil && (!isFloat || isFinite(f)) && b.builder.AppendAny(value)
+	return b.appended(sound, false, func() string { return shown })
+}
+
+// appended goes on after the builder has taken a value, or has not. null says that there is none, which is no fault.
+func (b *answerColumn) appended(sound, null bool, value func() string) error {
+	if sound {
 		b.sound++
 		return nil
 	}
-	if value.Kind() != jsontext.KindNull {
+	if !null {
 		if b.bad++; b.bad == 1 {
-			b.first = errtext.Text(string(value))
+			b.first = errtext.Text(value())
 		}
 	}
 	switch b.missing {
 	case missingFail:
-		return task.Malformedf("columns.%s[%d] is %s, must be %s", b.key.Name, b.builder.Len(), task.Quote(string(value)), b.key.Type)
+		return task.Malformedf("columns.%s[%d] is %s, must be %s", b.key.Name, b.builder.Len(), task.Quote(value()), b.key.Type)
 	case missingDefault:
 		b.builder.AppendAny(b.key.Default)
 	default:

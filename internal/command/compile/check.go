@@ -20,6 +20,8 @@ import (
 	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/scheduler/blocking"
 	"github.com/rankd/rankd/task/builtin"
 )
 
@@ -52,6 +54,11 @@ func (p *Program) check(ctx context.Context, o *options, dir string) error {
 		}
 	}
 	k.needs()
+	if o.online {
+		if err := k.askEndpoints(ctx); err != nil {
+			return err
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(k.plans)) {
 		k.advise(k.plans[name].path, k.plans[name].graph)
 	}
@@ -187,6 +194,29 @@ func (k *checker) needs() {
 			}
 		}
 	}
+}
+
+// askEndpoints reports the endpoints of plans whose server does not answer, or serves another model than the table says.
+func (k *checker) askEndpoints(ctx context.Context) error {
+	reg, err := k.config.Registry.ReadSecrets()
+	if err != nil {
+		return err
+	}
+	asked := make(map[*registry.Endpoint]bool)
+	for _, name := range slices.Sorted(maps.Keys(k.plans)) {
+		p := k.plans[name]
+		for _, n := range p.graph.Nodes {
+			if n.Endpoint == nil || n.Endpoint.Embedded || asked[n.Endpoint] {
+				continue
+			}
+			asked[n.Endpoint] = true
+			ep, _ := reg.Endpoint(n.Endpoint.ID)
+			if err := blocking.Ping(ctx, &scheduler.Config{Registry: reg}, ep); err != nil {
+				k.fail("endpoint-offline", p.path, n.SourceSpan, fmt.Sprintf("node %q: endpoint %s: %v", n.ID, ep.Name, err))
+			}
+		}
+	}
+	return nil
 }
 
 // columns reports a column that a plan reads but no node writes.

@@ -34,6 +34,7 @@ type options struct {
 	output                     string // the folder of artifacts
 	planDir                    string // stands for the arguments if there are none
 	json, watch, advise        bool
+	online                     bool
 	env, registryDir, modelDir string
 }
 
@@ -95,6 +96,7 @@ an aliases.toml beside the artifacts that is not that of the folder.`,
 		},
 	}
 	o.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.online, "online", false, "also ask the servers of the endpoints that plans use: one that does not answer, or that serves another model than the table says, is an error")
 	cmd.Flags().BoolVar(&o.advise, "advise", false, "name columns that are looked up for rows which a later node does not keep, and those that go out though the plan only needs to compute with them")
 	return cmd
 }
