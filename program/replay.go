@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"testing/fstest"
 
-	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"github.com/rankd/rankd"
@@ -42,8 +40,7 @@ type replayOptions struct {
 	request      string
 	trace        bool
 	explain      bool
-	identities   string
-	read         record.ReadOptions
+	files        cmdline.RecordFiles
 }
 
 // replayed counts requests. One goroutine.
@@ -57,7 +54,7 @@ func (p *program) replayCommand(ctx context.Context) *cobra.Command {
 		{Name: "scheduling", To: &o.mode, Default: string(rankd.Adaptive), OneOf: []string{string(rankd.Adaptive), string(rankd.OffloadAll), string(rankd.InlineAll)},
 			Help: "where nodes that compute run on the reactor, a `mode`: adaptive, offload_all or inline_all"},
 		{Name: "model_dir", To: &o.models, Help: "take the models from this `folder`, for records without models"},
-		{Name: "identity_file", To: &o.identities, Help: "decrypt records with the age identities in this `file`"},
+		o.files.Setting(),
 		{Name: "request", To: &o.request, Help: "run one request alone, by the engine_request_id or request_id of its answer, an `id`, and print its answer"},
 		{Name: "trace", To: &o.trace, Idle: o.alone, Help: "with --request, draw what ran when in this run; times are those of this machine"},
 		{Name: "explain", To: &o.explain, Idle: o.alone, Help: "with --request, say why the rows of its answer are where they are"},
@@ -68,11 +65,11 @@ func (p *program) replayCommand(ctx context.Context) *cobra.Command {
 		RunE: func(cmd *cobra.Command, files []string) error {
 			idle := cmdline.IdleFlags{Given: cmd.Flags()}
 			idle.AddSettings(table)
-			if err := errors.Join(cmdline.CheckValues(cmd.Flags()), cmdline.CheckSettings(cmd.Flags(), table), idle.Problems(), o.readIdentities()); err != nil {
+			if err := errors.Join(cmdline.CheckValues(cmd.Flags()), cmdline.CheckSettings(cmd.Flags(), table), idle.Problems()); err != nil {
 				return err
 			}
 			var n replayed
-			files, err := recordFiles(files)
+			files, err := o.files.Open(files)
 			if err != nil {
 				return err
 			}
@@ -90,41 +87,11 @@ func (p *program) replayCommand(ctx context.Context) *cobra.Command {
 		"2  bad usage")
 }
 
-// recordFiles returns files, and in place of a folder its files of records.
-func recordFiles(names []string) (files []string, err error) {
-	for _, name := range names {
-		all := []string{name}
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			if all, err = filepath.Glob(filepath.Join(name, "*"+record.Ending)); err != nil || len(all) == 0 {
-				return nil, fmt.Errorf("%s: the folder has no file *%s", errtext.Name(name), record.Ending)
-			}
-		}
-		files = append(files, all...)
-	}
-	return files, nil
-}
-
 func (o *replayOptions) alone() string {
 	if o.request == "" {
 		return "without --request"
 	}
 	return ""
-}
-
-// readIdentities reads the keys to what is encrypted.
-func (o *replayOptions) readIdentities() error {
-	if o.identities == "" {
-		return nil
-	}
-	file, err := os.Open(o.identities)
-	if err == nil {
-		defer file.Close()
-		o.read.Identities, err = age.ParseIdentities(file)
-	}
-	if err != nil {
-		return fmt.Errorf("--identity_file: %w", err)
-	}
-	return nil
 }
 
 // replayEnd prints how many requests were equal, unless the command was about one.
@@ -147,7 +114,7 @@ func (p *program) replayEnd(o *replayOptions, n *replayed) error {
 
 // replayFile runs the requests of a file.
 func (p *program) replayFile(ctx context.Context, o *replayOptions, path string, n *replayed) (failure error) {
-	from, err := record.Open(path, o.read)
+	from, err := record.Open(path, o.files.Read)
 	if err != nil {
 		return err
 	}

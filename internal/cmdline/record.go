@@ -1,16 +1,22 @@
 package cmdline
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 	"unicode"
 
+	"filippo.io/age"
+
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/recorder"
 	"github.com/rankd/rankd/internal/version"
 	"github.com/rankd/rankd/record"
@@ -98,4 +104,38 @@ func zones() string {
 		return release
 	}
 	return ""
+}
+
+// RecordFiles are the files of records that a command reads, and the keys to them. One goroutine.
+type RecordFiles struct {
+	identities string
+	Read       record.ReadOptions
+}
+
+// Setting returns the flag of the keys.
+func (r *RecordFiles) Setting() Setting {
+	return Setting{Name: "identity_file", To: &r.identities, Help: "decrypt records with the age identities in this `file`"}
+}
+
+// Open reads the keys, and returns the files of these names: of a folder those of records.
+func (r *RecordFiles) Open(names []string) (files []string, err error) {
+	if r.identities != "" {
+		text, err := fileio.ReadPath(r.identities, 1<<20)
+		if err == nil {
+			r.Read.Identities, err = age.ParseIdentities(bytes.NewReader(text))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--identity_file: %s: %w", errtext.Name(r.identities), err)
+		}
+	}
+	for _, name := range names {
+		all := []string{name}
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			if all, err = filepath.Glob(filepath.Join(name, "*"+record.Ending)); err != nil || len(all) == 0 {
+				return nil, fmt.Errorf("%s: the folder has no file *%s", errtext.Name(name), record.Ending)
+			}
+		}
+		files = append(files, all...)
+	}
+	return files, nil
 }

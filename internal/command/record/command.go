@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"syscall"
 
-	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"github.com/rankd/rankd/internal/cmdline"
@@ -31,43 +29,6 @@ func (p *Program) Command() *cobra.Command {
 	return cmdline.Group("record", "Show recorded requests, join files of them, or remove a user from them", p.showCommand(), p.mergeCommand(), p.purgeCommand())
 }
 
-// input is what commands read: files, and the keys to them.
-type input struct {
-	identity string
-	options  record.ReadOptions
-}
-
-// setting is the flag of the keys.
-func (in *input) setting() cmdline.Setting {
-	return cmdline.Setting{Name: "identity", To: &in.identity, Help: "the `file` of the age key that opens encrypted files"}
-}
-
-// open reads the keys, and returns the files that arguments name.
-func (in *input) open(args []string) (paths []string, err error) {
-	if in.identity != "" {
-		f, err := os.Open(in.identity)
-		if err != nil {
-			return nil, fmt.Errorf("--identity: %w", err)
-		}
-		in.options.Identities, err = age.ParseIdentities(f)
-		if err := errors.Join(err, f.Close()); err != nil {
-			return nil, fmt.Errorf("--identity: %s: %w", errtext.Name(in.identity), err)
-		}
-	}
-	for _, arg := range args {
-		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-			paths = append(paths, arg) // Whoever opens it has the error.
-			continue
-		}
-		files, _ := filepath.Glob(filepath.Join(arg, "*"+record.Ending))
-		if files == nil {
-			return nil, fmt.Errorf("folder %s has no file *%s", errtext.Name(arg), record.Ending)
-		}
-		paths = append(paths, files...)
-	}
-	return paths, nil
-}
-
 // torn says that a file has no end.
 func (p *Program) torn(path string, torn *record.Torn) {
 	fmt.Fprintf(p.Stderr, "rankd: %s: %v\n", errtext.Name(path), torn)
@@ -77,7 +38,7 @@ func (p *Program) torn(path string, torn *record.Torn) {
 func noCheck() error { return nil }
 
 func (p *Program) mergeCommand() *cobra.Command {
-	var in input
+	var in cmdline.RecordFiles
 	var recipients []string
 	out := ""
 	return cmdline.WithFlags(&cobra.Command{
@@ -87,9 +48,9 @@ func (p *Program) mergeCommand() *cobra.Command {
 probability with which its user was recorded. Files whose shares of users can't be combined are
 refused. The new file is encrypted to the recipients of the files.`,
 		Example: `  rankd record merge records --out all.rec
-  rankd record merge a.rec b.rec --identity key.txt --encrypt_to age1… --out all.rec`,
+  rankd record merge a.rec b.rec --identity_file key.txt --encrypt_to age1… --out all.rec`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			paths, err := in.open(args)
+			paths, err := in.Open(args)
 			if err != nil {
 				return err
 			}
@@ -100,7 +61,7 @@ refused. The new file is encrypted to the recipients of the files.`,
 			_ = f.Close() // What replaces it keeps its permissions.
 			var done record.Merged
 			err = fileio.ReplaceBy(out, func(to *bufio.Writer) (err error) {
-				done, err = record.Merge(to, paths, record.MergeOptions{Read: in.options, Recipients: recipients, Torn: p.torn})
+				done, err = record.Merge(to, paths, record.MergeOptions{Read: in.Read, Recipients: recipients, Torn: p.torn})
 				return err
 			})
 			if err != nil {
@@ -112,13 +73,13 @@ refused. The new file is encrypted to the recipients of the files.`,
 		},
 	}, []string{"out"}, noCheck, []cmdline.Setting{
 		{Name: "out", To: &out, Help: "write this `file`, which must not exist"},
-		in.setting(),
+		in.Setting(),
 		{Name: "encrypt_to", To: &recipients, Help: "public `keys` of age to which the new file is encrypted; without it those of the files"},
 	})
 }
 
 func (p *Program) purgeCommand() *cobra.Command {
-	var in input
+	var in cmdline.RecordFiles
 	user := ""
 	return cmdline.WithFlags(&cobra.Command{
 		Use: "purge FILE|DIR... [flags]", Args: cobra.MinimumNArgs(1),
@@ -126,16 +87,16 @@ func (p *Program) purgeCommand() *cobra.Command {
 		Long: `Remove the requests of a user from files, with all that only these requests needed. What other
 users' requests got stays, even where it is about the user. A file that a server still writes stays
 as it is; run the command again when the server has begun another one.`,
-		Example: `  rankd record purge records --user 7 --identity key.txt`,
+		Example: `  rankd record purge records --user 7 --identity_file key.txt`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			paths, err := in.open(args)
+			paths, err := in.Open(args)
 			if err != nil {
 				return err
 			}
 			requests, files := 0, 0
 			var problems []error
 			for _, path := range paths {
-				done, err := record.Purge(path, user, in.options)
+				done, err := record.Purge(path, user, in.Read)
 				if errors.Is(err, syscall.EWOULDBLOCK) {
 					err = errors.New("a process writes it, and it stays as it is")
 				}
@@ -150,11 +111,11 @@ as it is; run the command again when the server has begun another one.`,
 					files++
 				}
 			}
-			_, err = fmt.Fprintf(p.Stdout, "%d requests are gone from %d files\n", requests, files)
+			_, err = fmt.Fprintf(p.Stdout, "%s gone from %s\n", errtext.Count(requests, "request"), errtext.Count(files, "file"))
 			return cmdline.Runtime(errors.Join(append(problems, err)...))
 		},
 	}, []string{"user"}, noCheck, []cmdline.Setting{
 		{Name: "user", To: &user, Help: "the `id` of the user"},
-		in.setting(),
+		in.Setting(),
 	})
 }

@@ -2,8 +2,11 @@ package record
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,8 +18,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd/internal/served"
+	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/record"
+	"github.com/rankd/rankd/registry"
 )
+
+// source has the tables of generation g.
+type source struct{ record.Source }
+
+func (source) Generation(string) (*record.Generation, error) {
+	tables := registrytest.Tables{Keys: registrytest.ID + registrytest.Key(2001, "age", "int", "private = true") + registrytest.Key(2002, "likes", "int"), Endpoints: registrytest.Redis}.FS()
+	g := &record.Generation{Digest: "g", Env: "test"}
+	names, err := fs.Glob(tables, "*")
+	for _, name := range names {
+		text, problem := fs.ReadFile(tables, name)
+		err = errors.Join(err, problem)
+		g.Tables = append(g.Tables, record.File{Name: name, Bytes: text})
+	}
+	return g, err
+}
+
+// ints is a column of integers.
+func ints(name string, values ...uint64) record.Column {
+	text := []byte{byte(registry.Int)}
+	for _, v := range values {
+		text = binary.LittleEndian.AppendUint64(append(text, 1), v)
+	}
+	return record.Column{Name: name, Values: text}
+}
 
 // folder has files of records: a.rec of users 7 and 8, b.rec of 8 and anna, torn.rec, sealed.rec, which key.txt opens, and keys.
 func folder(t *testing.T) string {
@@ -28,7 +57,7 @@ func folder(t *testing.T) string {
 		w, err := record.NewWriter(&out, record.Header{Commit: "v1", Sample: 0.5, Salt: "s", Recipients: recipients})
 		require.NoError(t, err)
 		for _, q := range requests {
-			require.NoError(t, w.Add(q, nil))
+			require.NoError(t, w.Add(q, source{}))
 		}
 		require.NoError(t, w.Close())
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), out.Bytes()[:out.Len()-cut], 0o640))
@@ -38,7 +67,9 @@ func folder(t *testing.T) string {
 			ID: [16]byte{15: id}, RequestID: "visit-81", UserID: user, UserIDText: text, Arrived: time.Unix(1, 0).UTC(), Plan: "home", Params: []byte(`{"secret":1}`),
 			Runs: []record.Run{{Plan: "home", Nodes: []record.Node{{ID: "n1", Op: "core::viewer", End: record.Failed,
 				Values: []record.Value{{Kind: record.Reply, Bytes: []byte("$-1\r\n")}}, Failure: &record.Failure{Class: "redis", Text: "a secret \xff"}}}}},
-			Answer: &record.Answer{Outputs: []record.Rows{{N: 3}}},
+			Generation: "g",
+			Answer: &record.Answer{Outputs: []record.Rows{{N: 2, IDs: ints("id", 11, 12), Columns: []record.Column{
+				ints("age", 33, 34), ints("likes", 5, 6), ints("unknown", 77, 78)}}}},
 		}
 	}
 	write("a.rec", nil, 0, request(1, 7, ""), request(2, 8, ""))
@@ -99,7 +130,11 @@ func TestShow(t *testing.T) {
 			for _, text := range []string{"secret", "visit-81", id} {
 				assert.Equal(t, c.has, strings.Contains(stdout, text), text)
 			}
-			assert.Equal(t, []any{"home", "v1", 0.5, []int{3}}, []any{l.Plan, l.Commit, l.Probability, l.Rows})
+			assert.Equal(t, []any{"home", "v1", 0.5, 2}, []any{l.Plan, l.Commit, l.Probability, l.Outputs[0].Rows})
+			assert.Contains(t, lines[0], `"ids":[11,12]`)
+			assert.Contains(t, lines[0], `"likes":[5,6]`)
+			assert.Equal(t, c.has, strings.Contains(lines[0], `"age":[33,34]`))
+			assert.Equal(t, c.has, strings.Contains(lines[0], `"unknown":[77,78]`), "nobody knows whether it is private")
 			n := l.Runs[0].Nodes[0]
 			assert.Equal(t, []any{"n1", "core::viewer", "failed", "redis", 1, 5}, []any{n.ID, n.Op, n.End, n.Failure.Class, n.Values, n.Bytes})
 		})
@@ -109,7 +144,7 @@ func TestShow(t *testing.T) {
 	assert.Equal(t, 5, strings.Count(stdout, "\n"))
 	assert.Contains(t, stdout, `"user_id":"anna"`)
 	assert.Contains(t, stderr, "rankd: torn.rec: byte ")
-	stdout, _, err = execute(t, dir, "show", "sealed", "--identity", "key.txt", "--private")
+	stdout, _, err = execute(t, dir, "show", "sealed", "--identity_file", "key.txt", "--private")
 	require.NoError(t, err)
 	assert.Contains(t, stdout, "visit-81")
 }
@@ -123,9 +158,9 @@ func TestMergeAndPurge(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "all"))
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o640), info.Mode())
-	stdout, stderr, err = execute(t, dir, "purge", "all", "sealed", "--user", "7", "--identity", "key.txt")
+	stdout, stderr, err = execute(t, dir, "purge", "all", "sealed", "--user", "7", "--identity_file", "key.txt")
 	require.NoError(t, err)
-	assert.Equal(t, "3 requests are gone from 2 files\n", stdout)
+	assert.Equal(t, "3 requests gone from 2 files\n", stdout)
 	assert.Empty(t, stderr)
 	stdout, _, err = execute(t, dir, "show", "all", "--private")
 	require.NoError(t, err)
@@ -134,7 +169,7 @@ func TestMergeAndPurge(t *testing.T) {
 
 	recipient, err := os.ReadFile(filepath.Join(dir, "recipient"))
 	require.NoError(t, err)
-	_, _, err = execute(t, dir, "merge", "a.rec", "sealed", "--out", "both", "--identity", "key.txt", "--encrypt_to", string(recipient))
+	_, _, err = execute(t, dir, "merge", "a.rec", "sealed", "--out", "both", "--identity_file", "key.txt", "--encrypt_to", string(recipient))
 	require.NoError(t, err)
 	_, _, err = execute(t, dir, "show", "both")
 	require.ErrorContains(t, err, "needs the identity")
@@ -149,15 +184,15 @@ func TestRefused(t *testing.T) {
 	for says, args := range map[string]string{
 		"record needs one of its commands: show, merge, purge": "",
 		"requires at least 1 arg":                              "show",
-		"folder empty has no file *.rec":                       "show empty",
+		"empty: the folder has no file *.rec":                  "show empty",
 		"keys: byte 0: a file of records begins":               "show keys",
 		"no such file":                                         "show nowhere.rec",
 		"needs the identity":                                   "show sealed",
-		"--identity: keys: ":                                   "show sealed --identity keys",
+		"--identity_file: keys: ":                              "show sealed --identity_file keys",
 		"--user_key_file: key.txt: line 1":                     "show a.rec --user_key_file key.txt",
 		"record merge needs --out":                             "merge a.rec",
 		"open a.rec: file exists":                              "merge b.rec --out a.rec",
-		"say to whom":                                          "merge a.rec sealed --identity key.txt --out new",
+		"say to whom":                                          "merge a.rec sealed --identity_file key.txt --out new",
 		"recipient 1 is no public key":                         "merge a.rec --encrypt_to you --out new",
 		"record purge needs --user":                            "purge a.rec",
 		"a process writes it":                                  "purge now --user 7",

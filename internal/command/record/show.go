@@ -1,9 +1,11 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"testing/fstest"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -13,8 +15,10 @@ import (
 
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/errtext"
+	"github.com/rankd/rankd/internal/recorder"
 	"github.com/rankd/rankd/internal/served"
 	"github.com/rankd/rankd/record"
+	"github.com/rankd/rankd/registry"
 )
 
 // line is what show prints of a request.
@@ -36,7 +40,7 @@ type line struct {
 	Params          jsontext.Value `json:"params,omitempty"`
 	Failure         *failure       `json:"failure,omitempty"`
 	Runs            []run          `json:"runs"`
-	Rows            []int          `json:"rows,omitempty"` // of each output
+	Outputs         []output       `json:"outputs,omitempty"`
 }
 
 type failure struct {
@@ -62,6 +66,13 @@ type node struct {
 	Rows    int      `json:"rows"`
 }
 
+// output is an output of the answer, with the values that are not private.
+type output struct {
+	Rows    int                         `json:"rows"`
+	IDs     []jsontext.Value            `json:"ids"`
+	Columns map[string][]jsontext.Value `json:"columns"`
+}
+
 // ends are the words of record.End.
 var ends = [...]string{record.NotRun: "not_run", record.Ended: "ended", record.Failed: "failed", record.Stopped: "stopped"}
 
@@ -69,6 +80,53 @@ var ends = [...]string{record.NotRun: "not_run", record.Ended: "ended", record.F
 type shower struct {
 	keys    *served.Keys
 	private bool
+
+	generation string
+	tables     *registry.Registry // of generation; nil: the file does not have them
+}
+
+// public reports whether a column of a request is not private. Nobody knows it of a column without tables.
+func (s *shower) public(column string, generation string, from record.Source) bool {
+	if s.private {
+		return true
+	}
+	if s.generation != generation {
+		s.generation, s.tables = generation, nil
+		if g, err := from.Generation(generation); err == nil {
+			tables := fstest.MapFS{}
+			for _, f := range g.Tables {
+				tables[f.Name] = &fstest.MapFile{Data: f.Bytes}
+			}
+			s.tables, _ = registry.Load(tables, g.Env) // nil: all is private
+		}
+	}
+	if s.tables == nil {
+		return false
+	}
+	key, ok := s.tables.KeyByName(column)
+	return ok && !key.Private
+}
+
+// output returns an output of the answer to a request.
+func (s *shower) output(rows *record.Rows, q *record.Request, from record.Source) (o output, err error) {
+	values := func(c *record.Column) (all []jsontext.Value) {
+		if c.Values == nil { // The request is marked.
+			return nil
+		}
+		texts, problem := recorder.Values(c, rows.N)
+		err = cmp.Or(err, problem)
+		for _, text := range texts {
+			all = append(all, jsontext.Value(text))
+		}
+		return all
+	}
+	o = output{rows.N, values(&rows.IDs), map[string][]jsontext.Value{}}
+	for i := range rows.Columns {
+		if c := &rows.Columns[i]; s.public(c.Name, q.Generation, from) {
+			o.Columns[c.Name] = values(c)
+		}
+	}
+	return o, err
 }
 
 // name returns the name of a user or of a request.
@@ -90,7 +148,7 @@ func (s *shower) failure(f *record.Failure) *failure {
 	return shown
 }
 
-func (s *shower) line(q *record.Request, h *record.Header) *line {
+func (s *shower) line(q *record.Request, h *record.Header, from record.Source) (*line, error) {
 	l := &line{
 		EngineRequestID: s.name(uuid.UUID(q.ID).String()), RequestID: s.name(q.RequestID), UserID: s.name(q.User()), Time: q.Arrived,
 		Plan: q.Plan, Alias: q.Alias, Side: q.Side, Traffic: q.Traffic, Generation: q.Generation, Commit: h.Commit, Probability: h.Sample,
@@ -117,15 +175,19 @@ func (s *shower) line(q *record.Request, h *record.Header) *line {
 		l.Runs = append(l.Runs, r)
 	}
 	if q.Answer != nil {
-		for _, output := range q.Answer.Outputs {
-			l.Rows = append(l.Rows, output.N)
+		for i := range q.Answer.Outputs {
+			o, err := s.output(&q.Answer.Outputs[i], q, from)
+			if err != nil {
+				return nil, fmt.Errorf("request %s: %w", l.EngineRequestID, err)
+			}
+			l.Outputs = append(l.Outputs, o)
 		}
 	}
-	return l
+	return l, nil
 }
 
 func (p *Program) showCommand() *cobra.Command {
-	var in input
+	var in cmdline.RecordFiles
 	s := shower{}
 	keyFile := ""
 	return cmdline.WithFlags(&cobra.Command{
@@ -134,11 +196,12 @@ func (p *Program) showCommand() *cobra.Command {
 		Long: `Print the requests of files, each as a line of JSON: who asked, which nodes ran, and what became of
 them. Users and requests have keyed hashes as their names: by the newest key of --user_key_file, as in
 the log of what was served, and otherwise by a key that nobody has when the command has ended. A name
-that is needed for rankd log or rankd record purge is printed with --private.`,
+that is needed for rankd log or rankd record purge is printed with --private. Of an answer it prints
+the ids and the columns that are not private in the tables of the request.`,
 		Example: `  rankd record show records --user_key_file keys
-  rankd record show a.rec --identity key.txt --private`,
+  rankd record show a.rec --identity_file key.txt --private`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			paths, err := in.open(args)
+			paths, err := in.Open(args)
 			if err != nil {
 				return err
 			}
@@ -148,7 +211,7 @@ that is needed for rankd log or rankd record purge is printed with --private.`,
 				}
 			}
 			for _, path := range paths {
-				err := p.show(path, in.options, &s)
+				err := p.show(path, in.Read, &s)
 				if torn := (*record.Torn)(nil); errors.As(err, &torn) {
 					p.torn(path, torn)
 					continue
@@ -160,9 +223,9 @@ that is needed for rankd log or rankd record purge is printed with --private.`,
 			return nil
 		},
 	}, nil, noCheck, []cmdline.Setting{
-		in.setting(),
+		in.Setting(),
 		{Name: "user_key_file", To: &keyFile, Help: "the `file` of the keys that make names of users and requests"},
-		{Name: "private", To: &s.private, Help: "print users and requests by their ids, parameters, and the texts of errors"},
+		{Name: "private", To: &s.private, Help: "print users and requests by their ids, parameters, private columns, and the texts of errors"},
 	})
 }
 
@@ -181,7 +244,11 @@ func (p *Program) show(path string, o record.ReadOptions, s *shower) error {
 		if err != nil {
 			return err
 		}
-		text, err := json.Marshal(s.line(q, r.Header()), jsontext.AllowInvalidUTF8(true)) // Errors may quote any bytes.
+		l, err := s.line(q, r.Header(), r)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(l, jsontext.AllowInvalidUTF8(true), json.Deterministic(true)) // Errors may quote any bytes.
 		if err == nil {
 			_, err = fmt.Fprintf(p.Stdout, "%s\n", text)
 		}
