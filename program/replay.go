@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,6 +120,14 @@ func (p *program) replayFile(ctx context.Context, o *replayOptions, path string,
 		return err
 	}
 	defer from.Close()
+	before := n.different
+	defer func() {
+		was, is := from.Header(), cmdline.RecordHeader()
+		if n.different > before && (was.Go != is.Go || was.Zones != is.Zones || was.Unicode != is.Unicode) {
+			fmt.Fprintf(p.stderr, "rankd: %s was recorded with %s, time zones %s and Unicode %s; this is %s, %s and %s\n", errtext.Name(path),
+				was.Go, cmp.Or(was.Zones, "unknown"), was.Unicode, is.Go, cmp.Or(is.Zones, "unknown"), is.Unicode)
+		}
+	}()
 	engines := make(map[string]*rankd.Engine)
 	defer func() {
 		for _, e := range engines {

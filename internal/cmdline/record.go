@@ -77,13 +77,20 @@ func (e *EngineFlags) OpenLogs(o *rankd.Options, stdout io.Writer) (close func()
 	return func() error { return errors.Join(closeServed(), files.Close()) }, nil
 }
 
-// recordHeader returns the header of a file of records.
-func (e *EngineFlags) recordHeader() record.Header {
-	now := time.Now()
+// RecordHeader says what this process would record with. It has nothing of the flags.
+func RecordHeader() record.Header {
 	return record.Header{
 		Commit: version.Read().Commit, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Unicode: unicode.Version, Zones: zones(),
-		Values: record.ValuesVersion, Sample: e.RecordUsers / 100, Salt: recorder.Salt, Written: now, Expires: now.Add(e.record.expires), Recipients: e.record.to,
+		Values: record.ValuesVersion,
 	}
+}
+
+// recordHeader returns the header of a file of records.
+func (e *EngineFlags) recordHeader() record.Header {
+	h := RecordHeader()
+	h.Sample, h.Salt, h.Written, h.Recipients = e.RecordUsers/100, recorder.Salt, time.Now(), e.record.to
+	h.Expires = h.Written.Add(e.record.expires)
+	return h
 }
 
 // RecordLoss says how many records are lost; empty: none, or nothing is recorded.

@@ -3,8 +3,12 @@ package cache_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -173,4 +177,82 @@ func TestAReplaySaysWhereItDiffers(t *testing.T) {
 			assert.Equal(t, c.foreign, replayed.Difference.Foreign)
 		})
 	}
+}
+
+var updateRecords = flag.Bool("update", false, "record testdata/earlier.rec anew, by this build")
+
+// earlierPlan takes ids and columns from memory, fills gaps with a default, computes with now(), sorts rows of which many have equal values, and
+// joins two branches.
+const earlierPlan = `{"schema_version": 1, "plan_name": "earlier", "expr_table": {"aged": {"op": "sub", "a": {"op": "now"}, "b": {"op": "key_ref", "key_id": %[1]d}}}, "nodes": [
+ {"node_id": "inbox", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "inbox:{user}"}},
+ {"node_id": "other", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "key": "set:{user}", "kind": "set"}},
+ {"node_id": "both", "op": "concat", "inputs": ["inbox"], "params": {"rhs": "other"}},
+ {"node_id": "likes", "op": "lookup", "inputs": ["both"], "params": {"endpoint": "ep_0001", "key": "item:{id}", "fields": ["likes"], "missing": "default"}, "on_error": "partial"},
+ {"node_id": "aged", "op": "vm", "inputs": ["likes"], "params": {"expr_id": "aged", "out_key": %[2]d}},
+ {"node_id": "sorted", "op": "sort", "inputs": ["aged"], "params": {"by": %[1]d, "order": "desc"}}],
+ "outputs": ["sorted"], "capabilities_required": ["cap.rankd.expressions.v1", "cap.rankd.on_error.v1"]}`
+
+// TestRecordsOfAnEarlierBuild runs records of an earlier build again. A build that answers otherwise has changed what plans mean.
+func TestRecordsOfAnEarlierBuild(t *testing.T) {
+	const path = "testdata/earlier.rec"
+	if *updateRecords {
+		recordEarlier(t, path)
+	}
+	from, err := record.Open(path, record.ReadOptions{})
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, from.Close()) }()
+	require.Equal(t, record.ValuesVersion, from.Header().Values, "-update records anew")
+	s := new(enginetest.Records)
+	for {
+		r, err := from.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		require.NoError(t, s.Add(r, from))
+	}
+	require.Len(t, s.Requests, 300)
+	s.ReplayAll(t, nil)
+}
+
+// recordEarlier records requests of random plans and of earlierPlan.
+func recordEarlier(t *testing.T, path string) {
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	defer redis.Close()
+	client := blocking.NewClient(clock.NewReal(), resp.Options{Addr: redis.Addr()})
+	defer client.Close()
+	rng := rand.New(rand.NewPCG(55, 2026))
+	cacheData(rng, func(args ...string) {
+		var b resp.Batch
+		b.Cmd(args...)
+		require.NoError(t, client.Do(&b, 0, func(replies resp.Replies) error { return replies.At(0).Err() }))
+	})
+	tables := enginetest.CacheTables(enginetest.CacheForAnHour)
+	reg, err := registry.Load(tables, "dev")
+	require.NoError(t, err)
+	likes, _ := reg.KeyByName("likes")
+	final, _ := reg.KeyByName("final")
+	names, folder := []string{"earlier"}, fstest.MapFS{"earlier.plan.json": {Data: fmt.Appendf(nil, earlierPlan, likes.ID, final.ID)}}
+	for i := range 40 {
+		names = append(names, fmt.Sprint("random", i))
+		folder[names[i+1]+".plan.json"] = &fstest.MapFile{Data: []byte(cachePlan(rng, names[i+1], []string{"list", "set", "sorted_set"}))}
+	}
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	to, err := record.NewWriter(file, record.Header{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Values: record.ValuesVersion, Sample: 1})
+	require.NoError(t, err)
+	e, err := rankd.Open(rankd.Options{Redis: redis.Addr(), Registry: tables, Plans: folder, Record: to, RecordUsers: 100})
+	require.NoError(t, err)
+	plans, err := e.Plans()
+	require.NoError(t, err)
+	for _, p := range plans {
+		require.NoError(t, p.Err)
+	}
+	for i := range 300 {
+		_, _ = e.Rank(t.Context(), rankd.Request{Plan: names[i%len(names)], UserID: int64(1 + rng.IntN(11))}) // Some fail.
+	}
+	require.NoError(t, e.Close())
+	require.NoError(t, to.Close())
+	require.NoError(t, file.Close())
 }
