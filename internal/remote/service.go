@@ -281,6 +281,7 @@ func (s *Service) heed(err error, now clock.Time) {
 // paused returns the error of a call that comes while a pause lasts.
 func (s *Service) paused(now clock.Time) error {
 	if left := clock.Time(s.pause.Load()).Sub(now); left > 0 {
+		s.count(func(s *Stats) { s.Paused++ })
 		return s.opError(ErrPaused, fmt.Errorf("it has answered 429, and wants no request for another %v", left.Round(time.Millisecond)))
 	}
 	return nil

@@ -16,6 +16,7 @@ type Stats struct {
 	Cancelled     uint64 `json:"-"`              // of these, with loop.ErrCancelled
 	Statuses      uint64 `json:"statuses"`       // of these, with ErrStatus
 	TooLarge      uint64 `json:"too_large"`      // of these, with ErrTooLarge
+	Paused        uint64 `json:"paused"`         // calls that a pause has refused, or ended in line
 	Connects      uint64 `json:"connects"`       // attempts to connect
 	BytesSent     uint64 `json:"bytes_sent"`     // bodies of requests that got an answer
 	BytesReceived uint64 `json:"bytes_received"` // bodies of answers
