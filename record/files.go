@@ -26,7 +26,10 @@ func NewFiles(dir string, max int64, header func() Header) (*Files, error) {
 		return nil, err
 	}
 	f := &Files{files: files, header: header}
-	return f, f.begin()
+	if err := f.begin(); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // begin writes the header of a file that is empty.

@@ -168,6 +168,17 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
+// TestAHeaderThatIsRefused leaves no file.
+func TestAHeaderThatIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	f, err := NewFiles(dir, 1, func() Header { return Header{Sample: 2} })
+	require.ErrorContains(t, err, "from 0 to 1")
+	require.Nil(t, f)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // TestFilesOfAFolder: a file ends by its size, one that is removed has a successor, and a file that is written is locked.
 func TestFilesOfAFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "records")

@@ -221,6 +221,16 @@ func TestADiskThatIsFull(t *testing.T) {
 	}
 }
 
+// short takes a byte less than it is given, and says nothing.
+type short struct{}
+
+func (short) Write(p []byte) (int, error) { return len(p) - 1, nil }
+
+func TestAShortWriteIsAnError(t *testing.T) {
+	_, err := NewWriter(short{}, Header{Sample: 1})
+	require.ErrorIs(t, err, io.ErrShortWrite)
+}
+
 // TestContentIsThereOnce: of replies, plans and rows that many requests name.
 func TestContentIsThereOnce(t *testing.T) {
 	reply := make([]byte, 3*partBytes+1)

@@ -45,7 +45,10 @@ func NewWriter(to io.Writer, h Header) (*Writer, error) {
 	if w.recipients, err = h.keys(); err != nil {
 		return nil, err
 	}
-	return w, w.Header(h)
+	if err := w.Header(h); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // Header says that another program made the requests that follow. Its recipients are those of the first header.
