@@ -12,7 +12,7 @@
 // This package is flags, stdin and printing in front of package rankd. flags.go has the flags that package
 // internal/cmdline does not have, and effect.go says which flag affects which job. engine.go opens an engine, and
 // serve.go moves requests and answers. run.go is "rankd run", reference.go is "rankd tasks", and
-// trace.go is "rankd trace". print.go lists plans, and metrics.go prints --metrics. Packages trace/... draw, package
+// trace.go is "rankd trace", eval.go is "rankd eval". print.go lists plans, and metrics.go prints --metrics. Packages trace/... draw, package
 // bench/cli holds the benchmarks, and package internal/command/serve is "rankd serve".
 //
 // Exit status: 0 if all went well, 1 if a request failed or the output could not be written, 2 for bad usage or a bad

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/bench/cli"
@@ -75,7 +76,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	o := options{EngineFlags: cmdline.EngineFlags{Options: p.own}}
 	cmd := newCommand(&o, func(*cobra.Command) error { return p.dispatch(ctx, &o, bench) })
 	server := &servecli.Program{Stdout: p.stdout, Stderr: stderr, Tune: p.tune, Own: p.own}
-	cmd.AddCommand(server.Command(ctx), server.ReloadCommand(ctx, p.stdout), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), p.batchCommand(ctx), p.replayCommand(ctx), p.testCommand(ctx), bench.Command(ctx))
+	cmd.AddCommand(server.Command(ctx), server.ReloadCommand(ctx, p.stdout), p.runCommand(ctx, bench), p.traceCommand(ctx), p.explainCommand(ctx), p.evalCommand(ctx), p.batchCommand(ctx), p.replayCommand(ctx), p.testCommand(ctx), bench.Command(ctx))
 	cmd.AddCommand((&plancli.Program{Stdout: p.stdout, Stderr: p.stderr, Own: p.own}).Commands(ctx)...)
 	cmd.AddCommand((&registrycli.Program{Stdout: p.stdout}).Command(ctx))
 	cmd.AddCommand((&logcli.Program{Stdout: p.stdout, Stderr: p.stderr}).Command(ctx))
@@ -121,7 +122,11 @@ func (p *program) readProject(cmd *cobra.Command, args []string) error {
 	}
 	starts := []string{"."}
 	if plan := given.Lookup("plan"); plan != nil && plan.Changed {
-		args = append(args, plan.Value.String())
+		if several, ok := plan.Value.(pflag.SliceValue); ok {
+			args = append(args, several.GetSlice()...)
+		} else {
+			args = append(args, plan.Value.String())
+		}
 	}
 	if len(args) > 0 {
 		starts = []string{filepath.Dir(args[0]), "."}

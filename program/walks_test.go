@@ -22,7 +22,7 @@ var updateWalks = flag.Bool("update-walks", false, "run the commands of the page
 
 // walks are the pages with commands that follow each other in one folder. Each has a minimum
 // number of commands.
-var walks = map[string]int{"docs/your-own-data.md": 20, "examples/shop/README.md": 8, "docs/learn.md": 10, "docs/model-servers.md": 14}
+var walks = map[string]int{"docs/your-own-data.md": 20, "examples/shop/README.md": 8, "docs/learn.md": 10, "docs/model-servers.md": 14, "docs/is-it-better.md": 4}
 
 var (
 	// shownFile is a file that the page shows: its first line is a comment with its path.
