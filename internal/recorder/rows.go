@@ -206,6 +206,9 @@ func appendColumn(dst []byte, column rowset.Column, rs rowset.RowSet) []byte {
 	return dst
 }
 
+// columnBytesMax is the most bytes that the numbers of a column of vectors take in memory.
+const columnBytesMax = 256 << 20
+
 // decode returns a column of n rows from its text form, for a key; id 0 stands for any. The error says that the bytes are not such a column.
 func decode(text []byte, n int, id registry.KeyID) (c rowset.Column, err error) {
 	defer func() {
@@ -220,7 +223,10 @@ func decode(text []byte, n int, id registry.KeyID) (c rowset.Column, err error) 
 			return nil, fmt.Errorf("a recorded column has vectors of %d elements", dims)
 		}
 	}
-	b := rowset.NewBuilder(nil, &key, min(n, len(rest)))
+	if n > len(rest) || n > columnBytesMax/(4*max(key.Dims, 1)) { // A row takes a byte here. A null vector takes them all in memory.
+		return nil, fmt.Errorf("a recorded column of %d bytes has %d rows, and vectors of %d elements", len(rest), n, key.Dims)
+	}
+	b := rowset.NewBuilder(nil, &key, n)
 	if b == nil {
 		return nil, fmt.Errorf("a recorded column has the type %d", text[0])
 	}
