@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/internal/recorder"
@@ -70,14 +71,23 @@ func (c *call) record(r *Request, graph *plan.Graph) {
 	c.Capture = &c.recorded.Capture
 }
 
-// endRecord hands the record of a request that has run to the goroutine that makes it.
-func (c *call) endRecord(a *Answer, result *scheduler.Result) {
+// endRecord hands the record of a request that has run to the goroutine that makes it. A panic must not keep the answer from its caller.
+func (c *call) endRecord(a *Answer, failed error, result *scheduler.Result) {
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			c.engine.logFault("while a request was recorded", "", recovered, debug.Stack())
+		}
+	}()
 	j := c.recorded
 	if j == nil || len(j.Runs) == 0 || errors.Is(result.Err, scheduler.ErrFault) {
 		return // It has never run, or the engine has broken it.
 	}
-	j.Result, j.Request.Elapsed, j.Request.Waited = result, c.engine.clock.Now().Sub(c.Arrived), result.QueueDelay
+	j.Result, j.Request.Waited = result, result.QueueDelay
+	if f, ok := failed.(*Error); ok {
+		j.Request.Elapsed = f.Elapsed
+	}
 	if j.Request.ID = request.NewIDBits(); a != nil {
+		j.Request.Elapsed = a.Elapsed
 		if a.id == [16]byte{} {
 			a.id = j.Request.ID
 		}

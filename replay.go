@@ -56,7 +56,10 @@ func (e *Engine) replay(ctx context.Context, r *record.Request, from record.Sour
 		c.free()
 		return nil, err
 	}
-	<-w.done
+	select {
+	case <-w.done:
+	case <-ctx.Done(): // A body may wait for something of its own.
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -448,7 +448,7 @@ func synthetic() []rowset.RowSet {
 func (c *call) deliver(result *scheduler.Result) {
 	e, done, ctx, settles := c.engine, c.done, c.Context, c.settles
 	a, err := c.outcome(result)
-	c.endRecord(a, result)
+	c.endRecord(a, err, result)
 	var line *served.Record
 	if c.served != nil {
 		line, c.served = c.served, nil

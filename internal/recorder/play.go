@@ -30,9 +30,9 @@ func Tapes(run *record.Run, g *plan.Graph) ([]taskrun.Tape, error) {
 func play(t *taskrun.Tape, n *record.Node, failed *record.Failure) error {
 	t.Plays = true
 	switch {
-	case n.End == record.Stopped:
+	case n.End == record.Stopped && (failed == nil || failed.Node != ""):
 		t.Stop = errorOf(n.Failure)
-	case n.End == record.NotRun && failed != nil: // Nobody knows what it would have got.
+	case n.End == record.Stopped || n.End == record.NotRun && failed != nil: // Nobody knows what it would have got.
 		t.Stop = errorOf(failed)
 	}
 	replies := 0
