@@ -150,7 +150,7 @@ func prepareCandidates(n *plan.Node, reg *registry.Registry) (any, error) {
 			return nil, err
 		}
 		prepared.sorted = stated.order == unordered
-		shape = stated.meaning(shape + fmt.Sprint(*prepared.form))
+		shape = stated.meaning(shape + fmt.Sprintf("%#v", *prepared.form))
 	}
 	if p.LeastInt("limit") < p.Int("limit") {
 		shape = "" // each request has its own

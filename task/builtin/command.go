@@ -122,7 +122,7 @@ func commandOf(n *plan.Node, instead ...string) (*statedCommand, error) {
 			return nil, plan.ParamErrorf(name, "is not for a command, which says all by its arguments")
 		}
 	}
-	name, _, _ := s.args[0].Literal()
+	name, _ := s.literal(0)
 	s.name = strings.ToUpper(name)
 	var names []string
 	for i := range commands {
@@ -166,6 +166,14 @@ func (s *statedCommand) fault(i int, format string, args ...any) error {
 	return plan.ParamErrorf(at, "%s %s", s.name, fmt.Sprintf(format, args...))
 }
 
+// literal returns the text of argument i. ok is false if the request or a row has a part in it.
+func (s *statedCommand) literal(i int) (text string, ok bool) {
+	if text, _, ok = s.args[i].Literal(); !ok || s.args[i].PerRow() {
+		return "", false
+	}
+	return text, true
+}
+
 // read matches the arguments with the form.
 func (s *statedCommand) read() error {
 	values, option := map[string][]string{}, "" // by option
@@ -200,7 +208,7 @@ func (s *statedCommand) read() error {
 		if s.options[option] = true; next >= len(s.args) {
 			break
 		}
-		text, _, literal := s.args[next].Literal()
+		text, literal := s.literal(next)
 		if option = strings.ToUpper(text); !literal || option == "" || values[option] == nil {
 			return s.fault(next, "takes no option %s here: the arguments are %s", errtext.Quote(text), s.form)
 		}
@@ -213,13 +221,18 @@ func (s *statedCommand) read() error {
 
 // value reads argument i, which stands for a value of this name, and returns the number of further ones that it states.
 func (s *statedCommand) value(name string, i int) (number int, err error) {
-	switch text, _, literal := s.args[i].Literal(); name {
+	switch text, literal := s.literal(i); name {
 	case "key":
 		s.keys = append(s.keys, i)
+		for _, part := range s.args[i].AllParts() {
+			if part.Param != nil && (part.Param.Type == registry.Float || part.Param.Type == registry.Vector) {
+				return 0, s.fault(i, "takes no {%s} of type %s in a key, which takes an int, a string or a bool", part.Param.Name, part.Param.Type)
+			}
+		}
 	case "numkeys", "n", "count":
 		number, err = strconv.Atoi(text)
 		switch {
-		case !literal || err != nil || number < 1 || number > candidatesMax:
+		case !literal || err != nil || strconv.Itoa(number) != text || number < 1 || number > candidatesMax:
 			return 0, s.fault(i, "takes its %s from the plan: an integer from 1 to %d", name, candidatesMax)
 		case name == "count" && s.count > 0:
 			return 0, s.fault(i, "has two counts")
@@ -264,11 +277,11 @@ func slotPattern(key *plan.KeyTemplate) string {
 	for _, part := range key.AllParts() {
 		switch {
 		case part.User:
-			all += mark
+			all += mark + mark
 		case part.Param != nil:
-			all += mark + "P." + part.Param.Name
+			all += mark + "P." + part.Param.Name + mark
 		case part.Column != nil:
-			all += mark + "Key." + part.Column.Name
+			all += mark + "Key." + part.Column.Name + mark
 		}
 		all += part.Text
 	}

@@ -187,6 +187,8 @@ func TestRepliesOfAnotherShape(t *testing.T) {
 		{"FCALL_RO f 1 a:{id}", map[string]any{"reply": "ids_scores", "score": "f1"}, []any{"1", "2", "3"}},
 		{"FCALL_RO f 1 a:{id}", map[string]any{"reply": "ids_scores", "score": "f1"}, []any{[]any{"1", "2"}, "3", "4"}},
 		{"FCALL_RO f 1 a:{id}", map[string]any{"reply": "ids_scores", "score": "f1"}, []any{[]any{"1"}}},
+		{"FCALL_RO f 1 a:{id}", map[string]any{"reply": "ids"}, []any{"1", errors.New("ERR")}},
+		{"FCALL_RO f 1 a:{id}", map[string]any{"reply": "ids_scores", "score": "f1"}, []any{"1", errors.New("ERR")}},
 		{"XRANGE a:{id} - + COUNT 5", stream, []any{"1-1"}},
 		{"XRANGE a:{id} - + COUNT 5", stream, []any{[]any{"1-1", "item"}}},
 		{"XRANGE a:{id} - + COUNT 5", stream, []any{[]any{"1-1"}}},
@@ -216,7 +218,7 @@ func TestRepliesOfAnotherShape(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		reply, shape any
-	}{{[]any{"likes"}, "map"}, {[]any{[]any{"likes", "1"}}, "map"}, {"likes", "map"}, {[]any{}, "scalar"}} {
+	}{{[]any{"likes"}, "map"}, {[]any{"likes", errors.New("ERR")}, "map"}, {[]any{[]any{"likes", "1"}}, "map"}, {"likes", "map"}, {[]any{}, "scalar"}} {
 		params := map[string]any{"reply": tt.shape}
 		if tt.shape == "map" {
 			params["value"], params["fields"] = nil, []any{"likes"}
@@ -287,6 +289,13 @@ func TestCommandsAreRefused(t *testing.T) {
 		{"FCALL_RO f 0", map[string]any{"reply": "ids"}, "params.command[2]: FCALL_RO takes its numkeys from the plan: an integer from 1"},
 		{"FCALL_RO f 1 a", nil, "params.reply: must say what the function answers"},
 		{"FCALL_RO f 1 a", map[string]any{"reply": "map"}, "params.reply: must be"},
+		{"SMEMBERS a:{lon}", nil, "params.command[1]: SMEMBERS takes no {lon} of type float in a key, which takes an int, a string or a bool"},
+		{"ZINTER 2 a {near}", nil, "params.command[3]: ZINTER takes no {near} of type vector in a key"},
+		{"SRANDMEMBER a 5{id}", nil, "params.command[2]: SRANDMEMBER takes its count from the plan"},
+		{"SRANDMEMBER a +5", nil, "params.command[2]: SRANDMEMBER takes its count from the plan"},
+		{"ZINTER 2{id} a b", nil, "params.command[1]: ZINTER takes its numkeys from the plan"},
+		{"SMEMBERS{id} a", nil, `params.command[0]: "" is not a command`},
+		{geo + "COUNT 5 ASC{id}", nil, "params.command[10]: GEOSEARCH takes no option"},
 		{"XRANGE a - + COUNT 5", nil, "params.id_field: must name the field of an entry that has the id of the row"},
 		{"FT.SEARCH docs @t:{tab} LIMIT 0 5", nil, "params.command[2]: FT.SEARCH takes no text from outside in a query"},
 		{"FT.SEARCH docs @t:{user} LIMIT 0 5", nil, "params.command[2]: FT.SEARCH takes no text from outside in a query"},
@@ -306,6 +315,7 @@ func TestCommandsAreRefused(t *testing.T) {
 		"SRANDMEMBER a:{user} 3":                "",
 		"SINTER a b":                            "params.command[2]: SINTER needs all keys in one slot of the Redis Cluster: give them the same hash tag",
 		"SINTER {{u:{user}}}:a {{u:{tab}}}:b":   "params.command[2]: SINTER needs all keys in one slot",
+		"SINTER a:{user}P.tab a:{tab}":          "params.command[2]: SINTER needs all keys in one slot",
 		"SINTER {{}}a {{}}b":                    "params.command[2]: SINTER needs all keys in one slot",
 		"ZINTER 2 likes:{{a}} likes:{{b}}":      "params.command[3]: ZINTER needs all keys in one slot",
 		"ZINTER 3 {{a}}:1 {{a}}:2 {user}:{{a}}": "params.command[4]: ZINTER needs all keys in one slot",

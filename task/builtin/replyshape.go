@@ -72,7 +72,7 @@ func (f *replyForm) entries(reply resp.Reply, take func(id, score []byte)) (n in
 		case fields:
 			fits = kind == resp.Array || kind == resp.Null && f.shape == searchReply
 		default:
-			fits = kind != resp.Array
+			fits = kind != resp.Array && kind != resp.Error
 		}
 		entry[at] = e
 		if at++; at < width || !fits {

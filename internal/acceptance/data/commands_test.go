@@ -179,3 +179,24 @@ func TestLookupsShareCommands(t *testing.T) {
 		assert.Equal(t, want, e.Metrics().Redis[0].Commands, command)
 	}
 }
+
+// A name with a space in it does not make two nodes share what memory has of a key.
+func TestNodesWithOtherFieldsShareNoMemory(t *testing.T) {
+	tables := enginetest.CacheTables(enginetest.CacheForAnHour)
+	tables["keys.toml"].Data = append(tables["keys.toml"].Data, registrytest.Key(9001, "c", "float", registrytest.Nullable, registrytest.Writable, `field = "c"`)+
+		registrytest.Key(9002, "b_c", "float", registrytest.Nullable, registrytest.Writable, `field = "b c"`)...)
+	read := `{"node_id": "out", "op": "candidates", "inputs": [], "params": {"endpoint": "ep_0001", "id_field": %q, "score": %q, "command": ["XRANGE", "s", "-", "+", "COUNT", 5]}}`
+	redis, err := rankdtest.StartRedis()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	enginetest.Command(t, redis.Addr(), "XADD", "s", "1-1", "a b", "1", "c", "0.5", "a", "2", "b c", "0.25")
+	e := enginetest.Open(t, rankd.Options{Redis: redis.Addr(), Registry: tables, Plans: enginetest.Plans(map[string]string{
+		"one": fmt.Sprintf(read, "a b", "c"), "two": fmt.Sprintf(read, "a", "b_c")})})
+	for _, plan := range []string{"one", "two", "one", "two"} {
+		a, err := e.Rank(t.Context(), rankd.Request{Plan: plan, UserID: 1})
+		require.NoError(t, err)
+		want := map[string]string{"one": `[{"id":1,"c":0.5}]`, "two": `[{"id":2,"b_c":0.25}]`}[plan]
+		assert.Equal(t, want, string(enginetest.AnswerJSON(t, a)["candidates"]))
+	}
+	assert.Equal(t, uint64(2), e.Metrics().Caches[0].Hits)
+}
