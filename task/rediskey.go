@@ -122,7 +122,9 @@ func (c *Ctx) keyField(param *registry.Param) (text string, err error) {
 	case registry.Float:
 		var f float64
 		f, ok = c.Params.Float(param.ID)
-		text = strconv.FormatFloat(f, 'g', -1, 64)
+		if text = strconv.FormatFloat(f, 'g', -1, 64); f == math.Trunc(f) && math.Abs(f) < 1<<63 { // as a number that the plan states
+			text = strconv.FormatInt(int64(f), 10)
+		}
 	case registry.Vector:
 		var vector []float32
 		vector, ok = c.Params.Vector(param.ID)

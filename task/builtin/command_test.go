@@ -173,6 +173,21 @@ func TestCommands(t *testing.T) {
 	assert.Empty(t, lacking, "commands without a case")
 }
 
+// A number has one text, whether the plan or a request states it.
+func TestNumbersOfArguments(t *testing.T) {
+	for number, want := range map[float64]string{1e6: "1000000", -3: "-3", 123456789: "123456789", 0: "0", 0.25: "0.25", 1e-7: "1e-07", 1e300: "1e+300"} {
+		for _, arg := range []any{number, "{lon}"} {
+			var sent string
+			_, err := runCommand(t, commandTables().Load(), true, []any{"ZSCORE", "a:{id}", arg}, nil, rankdtest.Case{Context: map[string]any{"lon": number}, Redis: func(command []string) any {
+				sent = strings.Join(command, " ")
+				return nil
+			}})
+			require.NoError(t, err)
+			assert.Equal(t, "ZSCORE a:7 "+want, sent)
+		}
+	}
+}
+
 // A reply of another shape fails the node, or its row if the node may be partial.
 func TestRepliesOfAnotherShape(t *testing.T) {
 	reg := commandTables().Load()
