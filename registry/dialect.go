@@ -158,18 +158,17 @@ func (row *tensorRow) tensor(output bool) (t Tensor, err error) {
 
 // fits makes Missing a value of the datatype: a float64, an int64, a bool or a string.
 func (t *Tensor) fits() bool {
+	if v, ok := t.Missing.(int64); ok && t.Float() {
+		t.Missing = float64(v)
+	}
 	switch v := t.Missing.(type) {
 	case nil:
 		return true
 	case int64:
-		if t.Float() {
-			t.Missing = float64(v)
-			return true
-		}
 		return t.Datatype == "INT64" || t.Datatype == "INT32" && v == int64(int32(v)) || t.Datatype == "UINT8" && v == int64(uint8(v))
 	case float64:
-		most := map[string]float64{"FP32": math.MaxFloat32, "FP16": 65504, "FP64": math.MaxFloat64}[t.Datatype]
-		return math.Abs(v) <= most
+		most, ok := map[string]float64{"FP32": math.MaxFloat32, "FP16": 65504, "FP64": math.MaxFloat64}[t.Datatype]
+		return ok && math.Abs(v) <= most
 	case bool:
 		return t.Datatype == "BOOL"
 	case string:

@@ -7,13 +7,13 @@ import (
 
 	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/rowcache"
+	"github.com/rankd/rankd/internal/sentinel"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/reactor/transport"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/cluster"
 	"github.com/rankd/rankd/resp/clusterclient"
-	"github.com/rankd/rankd/resp/sentinel"
 )
 
 // endpoint is what an Async holds for one endpoint; the zero value means that the endpoint is gone. Loop only.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rankd/rankd/internal/sentinel"
 	"github.com/rankd/rankd/internal/testing/clustertest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/registry"
@@ -14,7 +15,6 @@ import (
 	"github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/resp/cluster"
 	"github.com/rankd/rankd/resp/clusterclient"
-	"github.com/rankd/rankd/resp/sentinel"
 )
 
 // This file has what the simulation knows of endpoints of several servers: a Redis Cluster and

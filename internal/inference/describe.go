@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/rankd/rankd/internal/errtext"
@@ -34,7 +35,7 @@ func Describe(ep *registry.Endpoint) func(get func(path string) ([]byte, error))
 			Extensions []string `json:"extensions"`
 		}
 		switch {
-		case errors.Is(err, remote.ErrStatus): // It has no extension to tell of.
+		case tellsNothing(err): // It has no extension to tell of.
 		case err != nil:
 			return "", err
 		case json.Unmarshal(body, &about) != nil:
@@ -54,6 +55,13 @@ func Describe(ep *registry.Endpoint) func(get func(path string) ([]byte, error))
 		}
 		return known.String(), nil
 	}
+}
+
+// tellsNothing reports whether a server does not have the request for what it is. One that fails for another reason is asked again: it may have
+// extensions, without which rows with nulls are left out.
+func tellsNothing(err error) bool {
+	var status *remote.StatusError
+	return errors.As(err, &status) && slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}, status.Code)
 }
 
 // compare returns where the model differs from the tables. A model that does not tell of its inputs, or outputs, does not differ there.

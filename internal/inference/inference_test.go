@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -209,7 +210,10 @@ func TestDescribe(t *testing.T) {
 	for _, c := range []struct{ server, model, err string }{
 		{about(``), `{"name":"ctr","platform":"p","inputs":[` + x + `],"outputs":[` + y + `]}`, ""},
 		{about(`"binary_tensor_data","schedule_policy"`), `{"name":"ctr","platform":"p"}`, ""},
-		{"status", `{"inputs":[{"name":"x","datatype":"FP32","shape":[-1,-1]}]}`, ""},
+		{"404", `{"inputs":[{"name":"x","datatype":"FP32","shape":[-1,-1]}]}`, ""},
+		{"501", `{"inputs":[` + x + `]}`, ""},
+		{"503", `{"inputs":[` + x + `]}`, "status: 503"}, // in its start: it may have extensions
+		{"429", `{"inputs":[` + x + `]}`, "status: 429"},
 		{about(``), `{"inputs":[{"name":"x","datatype":"FP64","shape":[-1,2]}]}`, `input "x" is FP32 [-1 2] in the table, and FP64 [-1 2] in the model`},
 		{about(``), `{"inputs":[{"name":"x","datatype":"FP32","shape":[8,2]}]}`, `FP32 [8 2] in the model`},
 		{about(``), `{"inputs":[{"name":"x","datatype":"FP32","shape":[-1,3]}]}`, `FP32 [-1 3] in the model`},
@@ -221,15 +225,15 @@ func TestDescribe(t *testing.T) {
 		{about(``), `[`, "does not say what the model is"},
 		{`<html>`, `{}`, "does not say what the server is"},
 		{"down", `{}`, "down"},
-		{about(``), "status", "status"},
+		{about(``), "404", "status: 404"},
 	} {
 		known, err := inference.Describe(ep)(func(path string) ([]byte, error) {
 			text := map[string]string{"/v2": c.server, "/v2/models/ctr/versions/7": c.model}[path]
-			switch text {
-			case "status":
-				return nil, &remote.OpError{Kind: remote.ErrStatus, Cause: errors.New("status")}
-			case "down":
+			if text == "down" {
 				return nil, &remote.OpError{Kind: remote.ErrConnect, Cause: errors.New("down")}
+			}
+			if code, err := strconv.Atoi(text); err == nil {
+				return nil, &remote.OpError{Kind: remote.ErrStatus, Cause: &remote.StatusError{Code: code}}
 			}
 			return []byte(text), nil
 		})

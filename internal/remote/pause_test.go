@@ -25,7 +25,7 @@ func TestPause(t *testing.T) {
 	}{
 		{429, "30", 30 * time.Second},
 		{429, "86400", time.Minute},
-		{429, "4294967296000", 0},
+		{429, "4294967296000", time.Minute},
 		{429, time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), time.Minute},
 		{429, time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat), 0},
 		{429, "", 0}, {429, "0", 0}, {429, "-1", 0}, {429, "soon", 0},

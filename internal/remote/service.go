@@ -262,7 +262,8 @@ const pauseMost = time.Minute
 
 // retryAfter returns the time that the header Retry-After says, in seconds or as a date; zero if it says nothing.
 func retryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+	seconds, err := strconv.ParseUint(value, 10, 31)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // Out of range, seconds is the largest.
 		return min(time.Duration(seconds)*time.Second, pauseMost)
 	}
 	if at, err := http.ParseTime(value); err == nil {

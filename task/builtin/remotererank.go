@@ -35,6 +35,9 @@ func newReranker(r *remoteNode, reg *registry.Registry) (dialect, error) {
 		if err != nil {
 			return nil, plan.ParamErrorf("endpoint", "%s, rerank.%s: %v", ep.Name, t.name, err)
 		}
+		if !t.columns && parsed.PerRow() {
+			return nil, plan.ParamErrorf("endpoint", "%s, rerank.query names a row with {id}; there is one query for all rows", ep.Name)
+		}
 		*t.into = append(append(append(*t.into, parsed.Before...), parsed.Row...), parsed.After...)
 		if t.columns && !parsed.PerRow() {
 			return nil, plan.ParamErrorf("endpoint", "%s, rerank.document has no column, so that all documents are equal", ep.Name)

@@ -204,6 +204,9 @@ func TestRerankersThatDoNotFit(t *testing.T) {
 		require.ErrorContains(t, err, "nodes[0].params", c.lines)
 		require.ErrorContains(t, err, c.want, c.lines)
 	}
+	head := strings.Replace(rerankHead(`document = "{s1}"`), `"{q}"`, `"like {id}"`, 1)
+	_, err := rankdtest.Run(specNamed(t, "remote"), modelCase(t, http.NotFoundHandler(), head, documents(), "f2"))
+	require.ErrorContains(t, err, "rerank.query names a row with {id}")
 }
 
 // Whatever a reranker answers, the result is an error of one line or a score or a null for each row.

@@ -236,8 +236,12 @@ func (d *tensors) ask(c *task.Ctx) (answer answerColumns, err error) {
 		if err != nil {
 			return task.Malformedf("%w", err)
 		}
-		if _, _, pinned := c.Node.Endpoint.Service.ModelPaths(); pinned == "" && got.ModelVersion != "" {
+		switch _, _, pinned := c.Node.Endpoint.Service.ModelPaths(); {
+		case got.ModelVersion == "":
+		case pinned == "":
 			x.Version = errtext.Name(got.ModelVersion)
+		case pinned != got.ModelVersion:
+			return task.Malformedf("version %s of the model has answered, in place of version %s", errtext.Quote(got.ModelVersion), errtext.Quote(pinned))
 		}
 		answer, err = run.read(got)
 		return err

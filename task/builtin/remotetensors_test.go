@@ -295,6 +295,28 @@ func TestInferenceFaults(t *testing.T) {
 	})
 }
 
+// A version that the address pins is the one that answers.
+func TestPinnedVersions(t *testing.T) {
+	for answered, want := range map[string]string{"": "", `,"model_version":"3"`: "", `,"model_version":"2"`: `version "2" of the model has answered, in place of version "3"`} {
+		s := &modelserver.Inference{Model: "m", Version: "3", Infer: func(map[string]modelserver.Tensor) ([]modelserver.Tensor, error) {
+			return []modelserver.Tensor{{Name: "y", Datatype: "FP32", Shape: []int64{2}, Data: []any{0.5, 0.25}}}, nil
+		}, Fault: func(a *modelserver.Answer) {
+			if a.Request.Method == http.MethodPost {
+				a.Body = []byte(`{"model_name":"m"` + answered + `,"outputs":[{"name":"y","datatype":"FP32","shape":[2],"data":[0.5,0.25]}]}`)
+			}
+		}}
+		in := rankdtest.WithFloats(rankdtest.Rows(1, 2), 2001, 1.0, 2.0)
+		tables := strings.Replace(inferenceHead, "/v2/models/m/infer", "/v2/models/m/versions/3/infer", 1) + tensorOf("input", "x", "FP32", "[-1]", `columns = ["solid"]`) + tensorOf("output", "y", "FP32", "[-1]", `columns = ["f2"]`)
+		_, err := rankdtest.Run(specNamed(t, "remote"), modelCase(t, s, tables, in, "f2"))
+		if want == "" {
+			require.NoError(t, err, answered)
+			continue
+		}
+		require.ErrorIs(t, err, task.ErrRemote)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // Tables and nodes that do not fit each other are refused when the plan loads.
 func TestTensorsThatDoNotFit(t *testing.T) {
 	x, y := tensorOf("input", "x", "FP32", "[-1]", `columns = ["solid"]`), tensorOf("output", "y", "FP32", "[-1]", `columns = ["f2"]`)

@@ -1,5 +1,4 @@
-// Package sentinel, which is not covered by the compatibility promise, dials the master that Redis Sentinel
-// names, for the clients of the loop. Sentinels are asked on goroutines, since that is rare and may wait for
+// Package sentinel dials the master that Redis Sentinel names, for the clients of the loop. Sentinels are asked on goroutines, since that is rare and may wait for
 // name servers; what they say is posted to the loop.
 //
 //	Dial ──▶ goroutine: blocking.Sentinels ──post──▶ Dial of the master ──▶ greeting with ROLE: no master ─▶ the connection ends
