@@ -105,7 +105,7 @@ func TestDescribedServices(t *testing.T) {
 	var fails atomic.Bool
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
-			assert.Equal(t, "/about?key=1", r.URL.String())
+			assert.Equal(t, "/about%20it?key=1", r.URL.String())
 			asked.Add(1)
 			_, _ = io.WriteString(w, "blue")
 			return
@@ -121,7 +121,7 @@ func TestDescribedServices(t *testing.T) {
 		if fails.Load() {
 			return "", remote.Malformedf("it is %s", "red")
 		}
-		body, err := get("/about")
+		body, err := get("/about%20it") // a path as an address has it
 		return string(body), err
 	}}
 	for name, ask := range clients(t, o) {

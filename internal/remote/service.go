@@ -137,8 +137,12 @@ func (s *Service) describe(ctx context.Context) (known string, err error) {
 		return d.known, nil
 	}
 	known, err = s.opts.Describe(func(path string) (body []byte, err error) {
+		parsed, err := url.ParseRequestURI(path)
+		if err != nil {
+			return nil, err
+		}
 		at := *s.opts.URL
-		at.Path, at.RawPath = path, ""
+		at.Path, at.RawPath = parsed.Path, parsed.RawPath
 		_, err = s.send(ctx, http.MethodGet, &at, nil, nil, func(_ http.Header, answer []byte) error {
 			body = bytes.Clone(answer)
 			return nil
