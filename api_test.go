@@ -26,7 +26,7 @@ var updateAPI = flag.Bool("update-api", false, "write docs/api.txt anew")
 // publicPackages are the packages that keep a compatibility promise: what a program imports to
 // embed rankd and to write tasks.
 var publicPackages = []string{
-	".", "task", "task/builtin", "rowset", "registry", "plan", "rankdtest", "program", "trace", "record", "adapters/rankdprom", "adapters/rankdotel", "compiler", "compiler/editor",
+	".", "task", "task/builtin", "rowset", "registry", "plan", "rankdtest", "program", "trace", "trace/record", "adapters/rankdprom", "adapters/rankdotel", "compiler", "compiler/editor",
 }
 
 // TestPackagesSayWhatHolds: README and the comment of package rankd name the packages with a

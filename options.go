@@ -16,11 +16,11 @@ import (
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // Model is a threading model: how an engine runs the nodes of a plan.

@@ -11,8 +11,8 @@ import (
 	"github.com/rankd/rankd/internal/recorder"
 	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // openRecorder makes what records requests, if somebody wants records.

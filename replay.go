@@ -8,9 +8,9 @@ import (
 	"github.com/rankd/rankd/internal/generation"
 	"github.com/rankd/rankd/internal/recorder"
 	"github.com/rankd/rankd/internal/request"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // Replayed is what became of a recorded request that was run again. Immutable; any goroutine.

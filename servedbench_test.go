@@ -19,9 +19,9 @@ import (
 	"github.com/rankd/rankd/internal/testing/enginetest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rankdtest"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // onTheLoop runs requests one after the other, each begun by the answer to the former one on the loop, and returns the

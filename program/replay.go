@@ -16,9 +16,9 @@ import (
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/explain"
 	"github.com/rankd/rankd/internal/request"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/trace"
 	"github.com/rankd/rankd/trace/draw"
+	"github.com/rankd/rankd/trace/record"
 )
 
 const replayLong = `Run recorded requests again, and compare each node and each answer with the record.

@@ -19,7 +19,7 @@ import (
 	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/recorder"
 	"github.com/rankd/rankd/internal/version"
-	"github.com/rankd/rankd/record"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // recordFlags are the flags of records. Immutable once checked.

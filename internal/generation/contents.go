@@ -14,8 +14,8 @@ import (
 	"github.com/rankd/rankd/internal/fileio"
 	"github.com/rankd/rankd/internal/gbdt"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // Contents reads what a generation is made of again: tables, models, and the plans that are loaded. Of endpoints it has ids, names,

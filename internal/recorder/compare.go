@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rankd/rankd/internal/errtext"
-	"github.com/rankd/rankd/record"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // A Difference is the first one between a record and a second run of the request. Immutable.

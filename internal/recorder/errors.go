@@ -9,11 +9,11 @@ import (
 	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/loop"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // class is an error that code asks for by errors.Is. Immutable.

@@ -3,10 +3,10 @@ package recorder
 import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // fill fills in what became of a request: its runs, and its answer or error.

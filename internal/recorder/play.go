@@ -5,9 +5,9 @@ import (
 
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/trace/record"
 
 	"github.com/rankd/rankd/registry"
 )

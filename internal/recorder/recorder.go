@@ -13,9 +13,9 @@ import (
 	"github.com/rankd/rankd/internal/taskrun"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/plan/expr"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/scheduler"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // waitingBytes bounds what waits to become records.

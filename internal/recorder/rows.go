@@ -10,9 +10,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/rankd/rankd/internal/taskrun"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // IDs is the name of the ids among columns.

@@ -20,12 +20,12 @@ import (
 	"github.com/rankd/rankd/internal/testing/enginetest"
 	"github.com/rankd/rankd/loop/clock"
 	"github.com/rankd/rankd/rankdtest"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/resp"
 	"github.com/rankd/rankd/resp/blocking"
 	"github.com/rankd/rankd/rowset"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // TestRandomPlansRunAgain records requests of random plans, with and without what memory has, and runs them again.

@@ -15,7 +15,7 @@ import (
 	"github.com/rankd/rankd/internal/cmdline"
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/fileio"
-	"github.com/rankd/rankd/record"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // Program is the program whose command this is. Its errors tell the exit status, as in package

@@ -19,8 +19,8 @@ import (
 
 	"github.com/rankd/rankd/internal/served"
 	"github.com/rankd/rankd/internal/testing/registrytest"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // source has the tables of generation g.

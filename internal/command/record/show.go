@@ -17,8 +17,8 @@ import (
 	"github.com/rankd/rankd/internal/errtext"
 	"github.com/rankd/rankd/internal/recorder"
 	"github.com/rankd/rankd/internal/served"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // line is what show prints of a request.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/rankd/rankd"
 	"github.com/rankd/rankd/plan"
-	"github.com/rankd/rankd/record"
 	"github.com/rankd/rankd/task"
+	"github.com/rankd/rankd/trace/record"
 )
 
 // Records keeps records in memory: it is a record.Sink and their record.Source. The zero value is ready. Any goroutine, but for Requests: once

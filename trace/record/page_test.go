@@ -31,8 +31,8 @@ var structs = []reflect.Type{
 
 // TestPage: the page has each field in its order, and the bytes of a file, which a reader that knows only the page finds in it.
 func TestPage(t *testing.T) {
-	const path = "../docs/reference/record-format.md"
-	const mark = "`go test ./record -run TestPage -update` writes what follows. -->\n"
+	const path = "../../docs/reference/record-format.md"
+	const mark = "`go test ./trace/record -run TestPage -update` writes what follows. -->\n"
 	page, err := os.ReadFile(path)
 	require.NoError(t, err)
 	head, _, ok := strings.Cut(string(page), mark)
@@ -42,7 +42,7 @@ func TestPage(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		page = []byte(want)
 	}
-	assert.Equal(t, want, string(page), "go test ./record -run TestPage -update")
+	assert.Equal(t, want, string(page), "go test ./trace/record -run TestPage -update")
 }
 
 // fieldTables has a table for each struct, with the comments of the source.
