@@ -37,7 +37,7 @@
 //	rankdtest                test tasks and plans
 //	program                  the program rankd with tasks of your own
 //	trace                    take the traces of an engine
-//	record                   read and write files of recorded requests
+//	trace/record             read and write files of recorded requests
 //	adapters/rankdprom       its metrics for Prometheus
 //	adapters/rankdotel       its traces for OpenTelemetry
 //	compiler                 compile plans that are written in TypeScript

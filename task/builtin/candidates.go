@@ -156,7 +156,7 @@ func prepareCandidates(n *plan.Node, reg *registry.Registry) (any, error) {
 		shape = "" // each request has its own
 	}
 	prepared.recall = recallRule(n, shape, prepared.key.Start())
-	return prepared, nil
+	return prepared, stated.checkAge(p)
 }
 
 // preparedCandidates is a candidates node as the plan states it. Immutable once built; any goroutine.

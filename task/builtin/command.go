@@ -337,6 +337,14 @@ func (s *statedCommand) entriesForm(p *plan.NodeParams) (*replyForm, error) {
 	return f, nil
 }
 
+// checkAge refuses an age for values that are never kept.
+func (s *statedCommand) checkAge(p *plan.NodeParams) error {
+	if s != nil && p.Given("cache_age") && s.meaning(s.name) == "" {
+		return plan.ParamErrorf("cache_age", "has no effect: the engine keeps no reply of this %s in its memory", s.name)
+	}
+	return nil
+}
+
 // meaning identifies what the reply about a key means, and what a node makes of it: see taskrun.RecallRule. It is "" unless one key and its value
 // decide about the reply.
 func (s *statedCommand) meaning(of string) string {

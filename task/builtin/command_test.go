@@ -296,6 +296,8 @@ func TestCommandsAreRefused(t *testing.T) {
 		{"GEOSEARCH shops FROMLONLAT {likes} 1", nil, "params.command[3]: {likes} is a column"},
 		{"VSIM a FP32 v{near} COUNT 5", nil, "params.command[3]: {near} is a vector, which is an argument by itself"},
 		{"SRANDMEMBER a", nil, "params.command: SRANDMEMBER lacks its count"},
+		{"SRANDMEMBER a 3", map[string]any{"cache_age": 1.0}, "params.cache_age: has no effect: the engine keeps no reply of this SRANDMEMBER in its memory"},
+		{"SINTER a b", map[string]any{"cache_age": 1.0}, "params.cache_age: has no effect"},
 		{"SRANDMEMBER a -3", nil, "params.command[2]: SRANDMEMBER takes its count from the plan"},
 		{"SINTER a:{id} b:{id}", nil, "params.command[2]: SINTER takes marks of the row in one argument, and command[1] has some"},
 		{"SINTER a:{id} b", nil, "params.command[1]: has {id}, so the node needs an input"},
@@ -354,6 +356,7 @@ func TestCommandsAreRefused(t *testing.T) {
 		{"HGETALL a:{id}", map[string]any{"fields": []any{"likes"}, "value": nil, "max_age": 5, "timestamp": "likes"}, "params.max_age: is not for a command"},
 		{"ZSCORE a {far}", nil, "params.command[2]: {far} is a column of type float; a key takes an int or a string"},
 		{"ZSCORE a b", map[string]any{"by": "likes"}, "params.by: has no effect"},
+		{"ZSCORE a {id}", map[string]any{"cache_age": 1.0}, "params.cache_age: has no effect"},
 	} {
 		_, err := runCommand(t, regs[false], true, words(tt.command), tt.params, rankdtest.Case{})
 		require.ErrorContains(t, err, tt.text)

@@ -221,6 +221,9 @@ func prepareLookup(n *plan.Node, reg *registry.Registry) (any, error) {
 		shape += " whole"
 	}
 	if stated != nil {
+		if err = stated.checkAge(&n.Params); err != nil {
+			return nil, err
+		}
 		shape = stated.meaning(shape)
 	}
 	l.recall = recallRule(n, shape, template.Start())
