@@ -66,7 +66,7 @@ func (e *Engine) replay(ctx context.Context, r *record.Request, from record.Sour
 	result := played.Runs[len(played.Runs)-1].Result
 	out := &Replayed{Answer: w.answer}
 	if w.answer != nil {
-		result = w.answer.result
+		result, w.answer.id = w.answer.result, r.ID // It is that answer again.
 	} else {
 		out.Err, _ = w.err.(*Error)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rankd/rankd"
+	"github.com/rankd/rankd/internal/request"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/task"
 	"github.com/rankd/rankd/trace/record"
@@ -109,6 +110,9 @@ func (s *Records) replayOn(t testing.TB, o rankd.Options) {
 		require.NoError(t, err)
 		if d := again.Difference; d != nil && !d.Foreign {
 			assert.Fail(t, "a replay differs", "%s %s: plan %s, user %d: %v", o.Model, o.Scheduling.Mode, r.Plan, r.UserID, d)
+		}
+		if again.Answer != nil {
+			assert.Contains(t, string(again.Answer.AppendJSON(nil, rankd.FormatFlat)), `"engine_request_id":"`+request.ID(r.ID)+`"`, "it is the answer of the record")
 		}
 	}
 	for _, e := range engines {
