@@ -144,8 +144,18 @@ func (g *Graph) passEntity(n *Node) (bad string) {
 	case !text.TextIDs():
 	case n.Schema.IDs == RefusesTextIDs:
 		return fmt.Sprintf("does not take rows of entity %s, whose ids are strings", label(text))
+	case n.refusesTextIDs() != "":
+		return fmt.Sprintf("does not take rows of entity %s, whose ids are strings: %s", label(text), n.refusesTextIDs())
 	case n.Schema.IDs == MovesTextIDs && id:
 		return fmt.Sprintf("reads the id, which is a string of entity %s; compare it with strings by ==, != or in, exclude by a list of strings, or read a column that has the value instead", label(text))
+	}
+	return ""
+}
+
+// refusesTextIDs says why what the op has prepared does not take ids that are texts; "": it does.
+func (n *Node) refusesTextIDs() string {
+	if own, ok := n.Prepared.(interface{ RefusesTextIDs() string }); ok {
+		return own.RefusesTextIDs()
 	}
 	return ""
 }

@@ -23,9 +23,11 @@ type Answer struct {
 type Output struct {
 	Name, Datatype string
 	Shape          []int64
-	// Elements are in row-major order: float64, int64, bool and string. Nil stands for what is no value of the datatype.
+	// Elements are in row-major order: float64, int64, bool and string. Nil stands for what is no value of the datatype. An output with more
+	// elements than the caller of ReadAnswer takes has none.
 	Elements []any
 
+	count   int64 // elements that came as JSON
 	size    int64 // of its binary data
 	inBytes bool
 	hasData bool
@@ -34,8 +36,12 @@ type Output struct {
 // elementsMost bounds the elements of an output, as bodies do.
 const elementsMost = 1 << 28
 
-// ReadAnswer reads the body of an answer, of which given is the BinaryHeader. The error says what is wrong, in one line.
-func ReadAnswer(given string, body []byte) (*Answer, error) {
+// outputsMost bounds the outputs of an answer.
+const outputsMost = 1024
+
+// ReadAnswer reads the body of an answer, of which given is the BinaryHeader. It takes outputs of at most so many elements; of a larger one,
+// which nobody can have asked for, it keeps the shape. The error says what is wrong, in one line.
+func ReadAnswer(given string, body []byte, most int64) (*Answer, error) {
 	text, raw := body, []byte(nil)
 	if given != "" {
 		n, err := strconv.ParseUint(given, 10, 63)
@@ -44,7 +50,7 @@ func ReadAnswer(given string, body []byte) (*Answer, error) {
 		}
 		text, raw = body[:n], body[n:]
 	}
-	r := &answerReader{}
+	r := &answerReader{most: most}
 	r.Reader = jsondoc.NewLenientReader(text, r)
 	if err := r.Object("", r.member); err != nil {
 		return nil, err
@@ -57,7 +63,7 @@ func ReadAnswer(given string, body []byte) (*Answer, error) {
 		if slices.ContainsFunc(r.answer.Outputs[:i], func(other Output) bool { return other.Name == o.Name }) {
 			return nil, fmt.Errorf("output %s is there twice", errtext.Quote(o.Name))
 		}
-		if err := o.finish(&raw); err != nil {
+		if err := o.finish(&raw, most); err != nil {
 			return nil, fmt.Errorf("output %s %w", errtext.Quote(o.Name), err)
 		}
 	}
@@ -77,7 +83,7 @@ func (a *Answer) Output(name string) (*Output, bool) {
 }
 
 // finish checks the output against its shape, and takes its binary data from the front of raw.
-func (o *Output) finish(raw *[]byte) error {
+func (o *Output) finish(raw *[]byte, most int64) error {
 	n := int64(1)
 	for _, d := range o.Shape {
 		if d < 0 || d > 0 && n > elementsMost/d {
@@ -90,8 +96,11 @@ func (o *Output) finish(raw *[]byte) error {
 		return errors.New("lacks its shape or its datatype")
 	case o.inBytes == o.hasData:
 		return errors.New("must have either data or binary data")
-	case o.hasData && int64(len(o.Elements)) != n:
-		return fmt.Errorf("has %d elements, and the shape %v", len(o.Elements), o.Shape)
+	case o.hasData && o.count != n:
+		return fmt.Errorf("has %d elements, and the shape %v", o.count, o.Shape)
+	case o.hasData && n > most:
+		o.Elements = nil
+		return nil
 	case o.hasData:
 		for i, v := range o.Elements {
 			o.Elements[i] = ofJSON(o.Datatype, v.(jsontext.Value))
@@ -108,6 +117,9 @@ func (o *Output) finish(raw *[]byte) error {
 		return nil // an unknown datatype: nobody asked for it
 	case size > 0 && n*size != o.size, size == 0 && n > o.size/4:
 		return fmt.Errorf("has %d bytes of binary data, and the shape %v of %s", o.size, o.Shape, o.Datatype)
+	}
+	if n > most {
+		return nil
 	}
 	o.Elements = make([]any, 0, n)
 	for range n {
@@ -162,6 +174,7 @@ func ofJSON(datatype string, v jsontext.Value) any {
 type answerReader struct {
 	jsondoc.Reader
 	answer Answer
+	most   int64 // elements of an output that are kept
 }
 
 func (r *answerReader) member(name string) error {
@@ -171,6 +184,9 @@ func (r *answerReader) member(name string) error {
 	case "outputs":
 		r.answer.Outputs = nil // Of a name that stands twice the last value counts.
 		return r.Array("outputs", func(i int) error {
+			if i == outputsMost {
+				return fmt.Errorf("outputs has more than %d items", outputsMost)
+			}
 			r.answer.Outputs = append(r.answer.Outputs, Output{})
 			return r.output(&r.answer.Outputs[i], fmt.Sprintf("outputs[%d]", i))
 		})
@@ -212,7 +228,7 @@ func (r *answerReader) output(o *Output, path string) error {
 				return nil
 			})
 		case "data":
-			o.Elements, o.hasData = nil, true
+			o.Elements, o.count, o.hasData = nil, 0, true
 			return r.elements(path, o, 0)
 		}
 		return r.Skip()
@@ -224,6 +240,9 @@ func (r *answerReader) elements(path string, o *Output, depth int) error {
 	return r.Array(path, func(int) error {
 		if r.PeekKind() == '[' && depth < 8 {
 			return r.elements(path, o, depth+1)
+		}
+		if o.count++; o.count > r.most {
+			return r.Skip()
 		}
 		v, err := r.ReadValue()
 		if err == nil {

@@ -40,7 +40,7 @@ func echoes(t *testing.T, known inference.Known, parts ...inference.Part) (sent 
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, request)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-	got, err := inference.ReadAnswer(w.Result().Header.Get(inference.BinaryHeader), w.Body.Bytes())
+	got, err := inference.ReadAnswer(w.Result().Header.Get(inference.BinaryHeader), w.Body.Bytes(), 1<<20)
 	require.NoError(t, err)
 	assert.Equal(t, "3", got.ModelVersion)
 	return s.Requests()[0], got
@@ -122,7 +122,7 @@ func TestElementsThatDoNotFit(t *testing.T) {
 func TestHalves(t *testing.T) {
 	read := func(h uint16) float64 {
 		body := fmt.Sprintf(`{"outputs":[{"name":"x","datatype":"FP16","shape":[1],"parameters":{"binary_data_size":2}}]}`)
-		a, err := inference.ReadAnswer(fmt.Sprint(len(body)), append([]byte(body), byte(h), byte(h>>8)))
+		a, err := inference.ReadAnswer(fmt.Sprint(len(body)), append([]byte(body), byte(h), byte(h>>8)), 1<<20)
 		require.NoError(t, err)
 		return a.Outputs[0].Elements[0].(float64)
 	}
@@ -176,21 +176,45 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		if binary {
 			length = fmt.Sprint(len(text))
 		}
-		_, err := inference.ReadAnswer(length, []byte(text+raw))
+		_, err := inference.ReadAnswer(length, []byte(text+raw), 1<<20)
 		require.ErrorContains(t, err, want, answer)
 		assert.NotContains(t, err.Error(), "\n")
 	}
 	for _, length := range []string{"3000", "-1", "x", "2"} { // beyond the body, no number, in the middle of the JSON
-		_, err := inference.ReadAnswer(length, []byte(`{"outputs":[]}`))
+		_, err := inference.ReadAnswer(length, []byte(`{"outputs":[]}`), 1<<20)
 		require.Error(t, err, length)
 	}
+}
+
+// Outputs are so many at most, and one that is larger than the caller takes keeps no elements. Its data must still fit its shape.
+func TestAnswersAreBounded(t *testing.T) {
+	const two = `{"outputs":[{"name":"x","datatype":"UINT8","shape":[2],"data":[1,2]},{"name":"big","datatype":"UINT8","shape":[3],"data":[[1],[2],[3]]},` +
+		`{"name":"raw","datatype":"UINT8","shape":[3],"parameters":{"binary_data_size":3}}]}`
+	a, err := inference.ReadAnswer(fmt.Sprint(len(two)), []byte(two+"abc"), 2)
+	require.NoError(t, err)
+	assert.Equal(t, []any{int64(1), int64(2)}, a.Outputs[0].Elements)
+	assert.Nil(t, a.Outputs[1].Elements)
+	assert.Nil(t, a.Outputs[2].Elements)
+	_, err = inference.ReadAnswer("", []byte(`{"outputs":[{"name":"x","datatype":"UINT8","shape":[2],"data":[1,2,3]}]}`), 2)
+	require.ErrorContains(t, err, "has 3 elements, and the shape [2]")
+	outputs := func(n int) []byte {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf(`{"name":"o%d","datatype":"UINT8","shape":[0],"data":[]}`, i))
+		}
+		return []byte(`{"outputs":[` + strings.Join(list, ",") + `]}`)
+	}
+	_, err = inference.ReadAnswer("", outputs(1024), 2)
+	require.NoError(t, err)
+	_, err = inference.ReadAnswer("", outputs(1025), 2)
+	require.ErrorContains(t, err, "outputs has more than 1024 items")
 }
 
 // Values of JSON that are none of their datatype, and data that is nested.
 func TestValuesOfAnswers(t *testing.T) {
 	a, err := inference.ReadAnswer("", []byte(`{"model_name":"m","outputs":[{"name":"f","datatype":"FP32","shape":[2,3],"data":[[0.1,null,"NaN"],[1e300,true,2]]},
 		{"name":"i","datatype":"UINT8","shape":[4],"data":[1,256,1.5,"1"]},{"name":"b","datatype":"BOOL","shape":[2],"data":[true,1]},{"name":"t","datatype":"BYTES","shape":[2],"data":["a",1]},
-		{"name":"other","datatype":"UINT64","shape":[1],"data":[1]}]}`))
+		{"name":"other","datatype":"UINT64","shape":[1],"data":[1]}]}`), 1<<20)
 	require.NoError(t, err)
 	assert.Equal(t, []any{float64(float32(0.1)), nil, nil, math.Inf(1), nil, 2.0}, a.Outputs[0].Elements)
 	assert.Equal(t, []any{int64(1), nil, nil, nil}, a.Outputs[1].Elements)
@@ -258,7 +282,7 @@ func FuzzReadAnswer(f *testing.F) {
 	f.Add(`{"model_version":"1","outputs":[{"name":"x","datatype":"BYTES","shape":[1],"parameters":{"binary_data_size":5}}]}`, "\x01\x00\x00\x00a", "103")
 	f.Add(`{"outputs":[{"name":"x","datatype":"FP16","shape":[0],"parameters":{"binary_data_size":0}}]}`, "", "88")
 	f.Fuzz(func(t *testing.T, text, raw, length string) {
-		a, err := inference.ReadAnswer(length, []byte(text+raw))
+		a, err := inference.ReadAnswer(length, []byte(text+raw), 1<<20)
 		if err != nil {
 			require.NotContains(t, err.Error(), "\n")
 			return

@@ -13,7 +13,7 @@ import (
 // wait nor panic. Its owner fills it in and gives it to one call. One goroutine at a time.
 type Exchange struct {
 	// Request appends the body of the request to dst: a JSON document, unless it sets Header. Its error ends the call, as it
-	// is.
+	// is; that of TooLarge gets the address.
 	Request func(dst []byte) ([]byte, error)
 	// Answer takes the body of the answer, which it must not keep. Its error ends the call: with ErrProtocol if
 	// Malformedf made it, otherwise as it is.

@@ -89,6 +89,12 @@ func Malformedf(format string, args ...any) error {
 	return &malformedError{fmt.Errorf(format, args...)}
 }
 
+// TooLarge returns the error with which Exchange.Request gives up a body that has more bytes than MaxRequestBytes, which is most. The call
+// fails with ErrTooLarge.
+func TooLarge(most int) error {
+	return &OpError{Kind: ErrTooLarge, Cause: fmt.Errorf("the request has more than %d bytes", most)}
+}
+
 type malformedError struct{ err error }
 
 func (e *malformedError) Error() string { return e.err.Error() }

@@ -114,6 +114,9 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) (received int, err 
 	// The body has memory of its own: net/http may still read it when the answer has come.
 	body, err := x.Request(nil)
 	if err != nil {
+		if op := (*OpError)(nil); errors.As(err, &op) && op.Addr == "" { // of TooLarge
+			op.Addr = s.addr
+		}
 		return 0, err
 	}
 	received, err = s.send(ctx, http.MethodPost, s.opts.URL, x.Header, body, func(header http.Header, body []byte) error {

@@ -312,15 +312,36 @@ func appendScored(dst []byte, r *Record, column rowset.Column, rows []int32) []b
 	datatype := ""
 	for _, n := range r.Graph.Nodes {
 		if rounds, ok := n.Prepared.(interface{ Rounds(registry.KeyID) string }); ok && column != nil && slices.Equal(n.Inputs, []int{r.Node.Index}) {
-			datatype = rounds.Rounds(column.KeyID())
+			datatype = cmp.Or(rounds.Rounds(column.KeyID()), datatype)
 		}
 	}
-	if floats, ok := column.(*rowset.FloatColumn); ok && datatype != "" {
-		rounded := &rowset.FloatColumn{Key: floats.Key, Values: slices.Clone(floats.Values), Valid: floats.Valid}
-		for i, v := range rounded.Values {
+	if datatype == "" {
+		return appendValues(dst, column, rows)
+	}
+	switch exact := column.(type) {
+	case *rowset.FloatColumn:
+		rounded := *exact
+		rounded.Values = slices.Clone(exact.Values)
+		for i, v := range exact.Values {
 			rounded.Values[i] = inference.Round(datatype, v)
 		}
-		column = rounded
+		column = &rounded
+	case *rowset.IntColumn:
+		rounded := *exact
+		rounded.Values = slices.Clone(exact.Values)
+		for i, v := range exact.Values {
+			if f := inference.Round(datatype, float64(v)); math.Abs(f) < 1<<63 { // Others do not fit into their type.
+				rounded.Values[i] = int64(f)
+			}
+		}
+		column = &rounded
+	case *rowset.VectorColumn:
+		rounded := *exact
+		rounded.Values = slices.Clone(exact.Values)
+		for i, v := range exact.Values {
+			rounded.Values[i] = float32(inference.Round(datatype, float64(v)))
+		}
+		column = &rounded
 	}
 	return appendValues(dst, column, rows)
 }

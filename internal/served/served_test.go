@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rankd/rankd/plan"
+	"github.com/rankd/rankd/registry"
+	"github.com/rankd/rankd/rowset"
 )
 
 var secrets = []string{strings.Repeat("a", 32), strings.Repeat("b", 40)}
@@ -173,4 +178,34 @@ func FuzzUserOf(f *testing.F) {
 		}
 		assert.Equal(t, text, user)
 	})
+}
+
+// rounding says in which datatype a service gets columns.
+type rounding map[registry.KeyID]string
+
+func (r rounding) Rounds(id registry.KeyID) string { return r[id] }
+
+// A column is written as the service got it, also if a later service does not get it at all.
+func TestColumnsAreRounded(t *testing.T) {
+	at := &plan.Node{}
+	for _, later := range []rounding{nil, {}} {
+		nodes := []*plan.Node{at, {Index: 1, Inputs: []int{0}, Prepared: rounding{1: "FP32", 2: "FP32", 3: "FP16", 4: "FP16"}}}
+		if later != nil {
+			nodes = append(nodes, &plan.Node{Index: 2, Inputs: []int{0}, Prepared: later})
+		}
+		r := &Record{Graph: &plan.Graph{Nodes: nodes}}
+		r.Node = at
+		for _, c := range []struct {
+			column rowset.Column
+			want   string
+		}{
+			{&rowset.FloatColumn{Key: 1, Values: []float64{0.1, 3}}, "[0.10000000149011612,3.0]"},
+			{&rowset.IntColumn{Key: 2, Values: []int64{1<<24 + 1, math.MaxInt64}}, "[16777216,9223372036854775807]"},
+			{&rowset.IntColumn{Key: 3, Values: []int64{2049, -1}}, "[2048,-1]"},
+			{&rowset.VectorColumn{Key: 4, Dims: 2, Values: []float32{0.1, 1, 2049, -2}}, "[[0.099975586,1],[2048,-2]]"},
+			{&rowset.FloatColumn{Key: 5, Values: []float64{0.1, 3}}, "[0.1,3.0]"},
+		} {
+			assert.Equal(t, c.want, string(appendScored(nil, r, c.column, []int32{0, 1})), c.column.KeyID())
+		}
+	}
 }

@@ -1,14 +1,16 @@
 package builtin
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rankd/rankd/internal/jsondoc"
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/plan"
 	"github.com/rankd/rankd/registry"
 	"github.com/rankd/rankd/rowset"
@@ -85,7 +87,7 @@ func (d *reranker) ask(c *task.Ctx) (answer answerColumns, err error) {
 				}
 			}
 			to = min(from+d.Most(), len(r.rows))
-			return d.appendRequest(dst, r.query, r.texts[from:to]), nil
+			return r.appendRequest(dst, r.rows[from:to])
 		}
 		err := c.Remote(c.Node.Endpoint).Exchange(request, func(body []byte) error {
 			err := readRanks(body, r.rows[from:to], r.ranks)
@@ -110,7 +112,7 @@ type rerankRun struct {
 	c     *task.Ctx
 	query []byte
 	rows  []int      // that have a document, by their place among the active ones
-	texts [][]byte   // their documents
+	text  []byte     // the document of one row, until the next one
 	ranks []rowScore // of each active row
 }
 
@@ -122,22 +124,24 @@ var (
 
 // read makes the query and the documents. The error is errNoDocuments if there are none.
 func (r *rerankRun) read() error {
-	if r.query, _ = appendTemplate(nil, r.c, r.reranker.query, -1); strings.TrimSpace(string(r.query)) == "" {
+	query, filled := appendTemplate(nil, r.c, r.reranker.query, -1)
+	marks := slices.ContainsFunc(r.reranker.query, func(p plan.TemplatePart) bool { return p.User || p.Param != nil })
+	if r.query = query; marks && !filled || len(bytes.TrimSpace(query)) == 0 {
 		return task.Invalidf("rerank.query of endpoint %s: %w", r.node.node.Endpoint.Name, errNoQuery)
 	}
 	for i := range r.ranks {
 		if i%remoteBlock == 0 && r.c.Cancelled() {
 			return task.ErrCancelled
 		}
-		text, filled := appendTemplate(nil, r.c, r.document, i)
+		r.text, filled = appendTemplate(r.text[:0], r.c, r.document, i)
 		switch {
-		case !filled || strings.TrimSpace(string(text)) == "":
+		case !filled:
 			r.ranks[i].null = true
-		case r.MaxDocumentBytes > 0 && len(text) > r.MaxDocumentBytes:
-			r.ranks[i].value = fmt.Sprintf("none: its document has %d bytes", len(text))
+		case r.MaxDocumentBytes > 0 && len(r.text) > r.MaxDocumentBytes:
+			r.ranks[i].value = fmt.Sprintf("none: its document has %d bytes", len(r.text))
 		default:
 			r.ranks[i].value = "none: the answer has no result for it"
-			r.rows, r.texts = append(r.rows, i), append(r.texts, text)
+			r.rows = append(r.rows, i)
 		}
 	}
 	switch most, why := r.most(); {
@@ -171,28 +175,33 @@ func (d *reranker) columns(ranks []rowScore) (answerColumns, error) {
 	return answer, answer.check(len(ranks))
 }
 
-// appendRequest appends the document that the service gets.
-func (d *reranker) appendRequest(dst, query []byte, texts [][]byte) []byte {
+// appendRequest appends what the service gets about these rows.
+func (r *rerankRun) appendRequest(dst []byte, rows []int) ([]byte, error) {
 	dst = append(dst, '{')
-	if d.Model != "" {
-		dst = append(jsondoc.AppendString(append(dst, `"model":`...), d.Model), ',')
+	if r.Model != "" {
+		dst = append(jsondoc.AppendString(append(dst, `"model":`...), r.Model), ',')
 	}
-	dst = jsondoc.AppendString(append(dst, `"query":`...), query)
+	dst = jsondoc.AppendString(append(dst, `"query":`...), r.query)
 	list := `,"documents":[`
-	if d.Texts {
+	if r.Texts {
 		list = `,"truncate":true,"texts":[`
 	}
 	dst = append(dst, list...)
-	for i, text := range texts {
-		dst = jsondoc.AppendString(jsondoc.AppendComma(dst, i), text)
+	for i, row := range rows {
+		r.text, _ = appendTemplate(r.text[:0], r.c, r.document, row)
+		dst = jsondoc.AppendString(jsondoc.AppendComma(dst, i), r.text)
+		if most := r.node.node.Endpoint.Service.MaxRequestBytes; len(dst) > most {
+			return nil, remote.TooLarge(most)
+		}
 	}
-	return append(dst, "]}"...)
+	return append(dst, "]}"...), nil
 }
 
-// appendTemplate appends what a template says of a row. filled reports whether a column of the row has a value; what the parts hold
-// is never read as a template.
+// appendTemplate appends what a template says of row i; -1 stands for all rows. filled reports whether a column of the row has a value that
+// is not blank or, for all rows, whether the user or a parameter has one. What the parts hold is never read as a template.
 func appendTemplate(dst []byte, c *task.Ctx, parts []plan.TemplatePart, i int) (_ []byte, filled bool) {
 	for _, part := range parts {
+		from := len(dst)
 		switch {
 		case part.User:
 			dst = append(dst, c.UserIDText()...)
@@ -211,20 +220,23 @@ func appendTemplate(dst []byte, c *task.Ctx, parts []plan.TemplatePart, i int) (
 				dst = append(dst, v...)
 			}
 		case part.Column != nil && part.Column.ID == registry.IDKey:
-			dst, filled = append(dst, c.IDText(c.Inputs[0].ID(i))...), true
+			dst = append(dst, c.IDText(c.Inputs[0].ID(i))...)
 		case part.Column != nil:
 			row := int(c.Inputs[0].Row(i))
 			switch column := c.Inputs[0].Batch.Column(part.Column.ID).(type) {
 			case *rowset.StringColumn:
 				v, _ := column.Value(row)
-				dst, filled = append(dst, v...), filled || strings.TrimSpace(v) != ""
+				dst = append(dst, v...)
 			case *rowset.IntColumn:
 				if v, ok := column.Value(row); ok {
-					dst, filled = strconv.AppendInt(dst, v, 10), true
+					dst = strconv.AppendInt(dst, v, 10)
 				}
 			}
 		default:
 			dst = append(dst, part.Text...)
+		}
+		if counts := part.Column != nil || i < 0 && (part.User || part.Param != nil); counts && !filled {
+			filled = len(bytes.TrimSpace(dst[from:])) > 0
 		}
 	}
 	return dst, filled

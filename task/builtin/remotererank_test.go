@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/testing/modelserver"
 	"github.com/rankd/rankd/rankdtest"
 	"github.com/rankd/rankd/registry"
@@ -230,4 +231,53 @@ func FuzzRerankAnswer(f *testing.F) {
 		require.NoError(t, out.Validate())
 		require.Equal(t, 2, out.Len())
 	})
+}
+
+// A query none of whose marks has a value fails the node, whatever its literals say.
+func TestRerankWithoutQuery(t *testing.T) {
+	for _, c := range []struct {
+		query string
+		q     any
+		want  string // "": the node fails
+	}{
+		{"Query: {q}", nil, ""}, {"Query: {q}", "", ""}, {"Query: {q}", " \t", ""}, {"{q}", nil, ""}, {"Query: {q}", "shoes", "Query: shoes"},
+		{"{q} at {hour}", nil, "at 18"}, {"Query: {user}", nil, "Query: 9"}, {"shoes", nil, "shoes"},
+	} {
+		s := &modelserver.Rerank{Style: modelserver.VLLM}
+		k := modelCase(t, s, strings.Replace(rerankHead(`document = "{s1}"`), "{q}", c.query, 1), documents(), "f2")
+		k.RequestParams = map[string]any{"hour": int64(18)}
+		if c.q != nil {
+			k.Context = map[string]any{"q": c.q}
+		}
+		_, err := rankdtest.Run(specNamed(t, "remote"), k)
+		if c.want == "" {
+			require.ErrorIs(t, err, task.ErrInvalid, c)
+			require.ErrorContains(t, err, "the query is empty", c)
+			assert.Empty(t, s.Requests(), c)
+			continue
+		}
+		require.NoError(t, err, c)
+		assert.Equal(t, c.want, strings.TrimSpace(s.Requests()[0]["query"].(string)))
+	}
+}
+
+// A request that becomes too large is given up before it is made; of several, each has the bound for itself.
+func TestRerankTooLarge(t *testing.T) {
+	for lines, ok := range map[string]bool{"": false, "pointwise = true\nmax_batch = 1": true} {
+		s := &modelserver.Rerank{Style: modelserver.VLLM}
+		head := strings.Replace(rerankHead("document = \"{s1}\"\n"+lines), "policy.", "policy.max_request_bytes = 300\npolicy.", 1)
+		title := strings.Repeat("x", 150)
+		k := modelCase(t, s, head, rankdtest.WithStrings(rankdtest.Rows(1, 2, 3), 3001, title, title, title), "f2")
+		k.Context = map[string]any{"q": "x"}
+		_, err := rankdtest.Run(specNamed(t, "remote"), k)
+		if ok {
+			require.NoError(t, err)
+			assert.Len(t, s.Requests(), 3)
+			continue
+		}
+		require.ErrorIs(t, err, remote.ErrTooLarge)
+		require.ErrorIs(t, err, task.ErrRemote)
+		require.ErrorContains(t, err, "too large: the request has more than 300 bytes")
+		assert.Empty(t, s.Requests())
+	}
 }

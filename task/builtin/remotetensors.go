@@ -142,6 +142,8 @@ func (t *tensorInput) resolve(reg *registry.Registry) (err error) {
 		t.param, ok = reg.ParamByName(t.Param)
 		width := int64(1)
 		switch {
+		case !ok && t.Param == userParam && t.Datatype == "INT64" && reg.User().TextIDs():
+			return fmt.Errorf("%s is a text, which INT64 does not carry", userParam)
 		case !ok && t.Param == userParam && (t.Datatype == "BYTES" || t.Datatype == "INT64"):
 		case !ok:
 			return fmt.Errorf("there is no parameter %s in the registry", task.Quote(t.Param))
@@ -196,6 +198,19 @@ func (r *remoteNode) Rounds(id registry.KeyID) (datatype string) {
 	return datatype
 }
 
+// RefusesTextIDs says why rows whose ids are texts cannot be sent; "": they can. Loading a plan asks.
+func (r *remoteNode) RefusesTextIDs() string {
+	if d, ok := r.dialect.(*tensors); ok {
+		for i := range d.inputs {
+			t := &d.inputs[i]
+			if t.Datatype != "BYTES" && slices.ContainsFunc(t.keys, func(k *registry.Key) bool { return k.ID == registry.IDKey }) {
+				return fmt.Sprintf("input %s of endpoint %s has the id as %s: only BYTES carries a text", t.Name, r.node.Endpoint.Name, t.Datatype)
+			}
+		}
+	}
+	return ""
+}
+
 // tensorRun is one request. Only the exchange uses it.
 type tensorRun struct {
 	*tensors
@@ -232,7 +247,11 @@ func (d *tensors) ask(c *task.Ctx) (answer answerColumns, err error) {
 		return dst, nil
 	}
 	x.Answer = func(body []byte) error {
-		got, err := inference.ReadAnswer(x.Got, body)
+		most := int64(0) // elements of an output
+		for _, t := range d.outputs {
+			most = max(most, int64(len(run.rows))*t.Width())
+		}
+		got, err := inference.ReadAnswer(x.Got, body, most)
 		if err != nil {
 			return task.Malformedf("%w", err)
 		}
@@ -254,12 +273,13 @@ func (d *tensors) ask(c *task.Ctx) (answer answerColumns, err error) {
 func (r *tensorRun) parts() (parts []inference.Part, err error) {
 	for {
 		parts = parts[:0]
-		left := len(r.reasons)
+		left, size := len(r.reasons), 0
 		for i := range r.inputs {
-			part, err := r.part(&r.inputs[i])
+			part, err := r.part(&r.inputs[i], size)
 			if err != nil {
 				return nil, err
 			}
+			size += len(part.Elements)
 			parts = append(parts, part)
 		}
 		if len(r.reasons) == left {
@@ -272,8 +292,8 @@ func (r *tensorRun) parts() (parts []inference.Part, err error) {
 	}
 }
 
-// part makes a tensor of the rows. It notes those that cannot be sent.
-func (r *tensorRun) part(t *tensorInput) (p inference.Part, err error) {
+// part makes a tensor of the rows, behind others of so many bytes. It notes the rows that cannot be sent.
+func (r *tensorRun) part(t *tensorInput, size int) (p inference.Part, err error) {
 	source, once := t, []int{-1}
 	if t.of != nil {
 		source = t.of
@@ -285,7 +305,10 @@ func (r *tensorRun) part(t *tensorInput) (p inference.Part, err error) {
 	width := int(source.Width())
 	if width < 0 { // as long as the longest list, and not empty, which some servers refuse
 		width = 1
-		for _, i := range rows {
+		for n, i := range rows {
+			if n > 0 && source.Param != "" {
+				break // It has the same elements for each row.
+			}
 			r.items = r.appendItems(r.items[:0], source, i)
 			width = max(width, len(r.items))
 		}
@@ -299,7 +322,12 @@ func (r *tensorRun) part(t *tensorInput) (p inference.Part, err error) {
 		if n%remoteBlock == 0 && r.c.Cancelled() {
 			return p, task.ErrCancelled
 		}
-		r.items = r.appendItems(r.items[:0], source, i)
+		if most := r.node.node.Endpoint.Service.MaxRequestBytes; size+len(p.Elements) > most {
+			return p, remote.TooLarge(most)
+		}
+		if n == 0 || source.Param == "" {
+			r.items = r.appendItems(r.items[:0], source, i)
+		}
 		items := r.items
 		if over := len(items) - width; over > 0 && source.PadLeft {
 			items = items[over:]
@@ -381,7 +409,7 @@ func (r *tensorRun) appendItems(dst []inference.Value, t *tensorInput, i int) []
 			if key.ID == registry.IDKey {
 				if t.Datatype == "BYTES" {
 					v = r.c.IDText(in.ID(i))
-				} else if r.c.IDTexts() == nil {
+				} else { // see RefusesTextIDs
 					v = in.ID(i)
 				}
 			}

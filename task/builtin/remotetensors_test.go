@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rankd/rankd/internal/remote"
 	"github.com/rankd/rankd/internal/testing/modelserver"
 	"github.com/rankd/rankd/internal/testing/registrytest"
 	"github.com/rankd/rankd/rankdtest"
@@ -358,4 +360,64 @@ func TestTensorsThatDoNotFit(t *testing.T) {
 	delete(k.Params, "send")
 	_, err = rankdtest.Run(specNamed(t, "remote_candidates"), k)
 	require.ErrorContains(t, err, "nodes[0].params.endpoint: model has the dialect open_inference, which brings no rows")
+}
+
+// Ids and users that are texts go as BYTES alone, also where a null would have a value.
+func TestTensorsOfTexts(t *testing.T) {
+	for _, c := range []struct{ datatype, source, want string }{
+		{"FP32", `columns = ["id"]`, "has the id as FP32: only BYTES carries a text"},
+		{"INT64", "columns = [\"id\"]\nmissing = 0", "has the id as INT64: only BYTES carries a text"},
+		{"BYTES", `columns = ["id"]`, ""},
+		{"INT64", "param = \"user_id\"\nmissing = 0", "user_id is a text, which INT64 does not carry"},
+		{"BYTES", `param = "user_id"`, ""},
+	} {
+		s := &modelserver.Inference{Model: "m", Extensions: []string{"binary_tensor_data"}, Infer: func(inputs map[string]modelserver.Tensor) ([]modelserver.Tensor, error) {
+			return []modelserver.Tensor{{Name: "y", Datatype: "FP32", Shape: []int64{2}, Data: []any{0.5, 0.25}}}, nil
+		}}
+		h := httptest.NewServer(s)
+		t.Cleanup(h.Close)
+		tables := modelTables(strings.ReplaceAll(inferenceHead+tensorOf("input", "x", c.datatype, "[-1]", c.source)+tensorOf("output", "y", "FP32", "[-1]", `columns = ["f2"]`), "ADDRESS", h.URL)).FS()
+		tables["entities.toml"] = &fstest.MapFile{Data: []byte("[[entity]]\nname = \"user\"\nid = \"string\"\n[[entity]]\nname = \"product\"\nid = \"string\"\n")}
+		reg, err := registry.Load(tables, "test")
+		require.NoError(t, err)
+		ids := rowset.NewIDDict()
+		rows, err := ids.Number(nil, []byte("a"), []byte("b"))
+		require.NoError(t, err)
+		_, err = rankdtest.Run(specNamed(t, "remote"), rankdtest.Case{Params: map[string]any{"endpoint": "ep_0002", "columns": []any{"f2"}}, Registry: reg, UserIDText: "u",
+			Entity: "product", IDs: ids, Inputs: rankdtest.Inputs(rankdtest.Rows(rows...)), Online: true})
+		if c.want == "" {
+			require.NoError(t, err, c)
+			continue
+		}
+		require.ErrorContains(t, err, c.want, c)
+		require.ErrorContains(t, err, "nodes[", c)
+		assert.Empty(t, s.Requests())
+	}
+}
+
+// A request that becomes too large is given up before its tensors take memory.
+func TestTensorsTooLarge(t *testing.T) {
+	both(t, func(t *testing.T, extensions []string) {
+		seen, ids := make([]any, 1000), make([]int64, 20000)
+		for i := range seen {
+			seen[i] = 1000 + i
+		}
+		for i := range ids {
+			ids[i] = int64(i)
+		}
+		for name, inputs := range map[string]string{
+			"one":     tensorOf("input", "x", "INT64", "[-1, -1]", `param = "seen"`),
+			"several": tensorOf("input", "x", "INT64", "[-1, 3]", `param = "seen"`) + tensorOf("input", "z", "INT64", "[-1, 3]", `param = "seen"`),
+		} {
+			s := &modelserver.Inference{Model: "m", Extensions: extensions, Infer: firstColumn}
+			head := strings.Replace(inferenceHead, "policy.", "policy.max_request_bytes = 500000\npolicy.", 1)
+			k := modelCase(t, s, head+tensorOf("input", "n", "INT32", "[-1]", `lengths_of = "x"`)+inputs+tensorOf("output", "y", "INT64", "[-1]", `columns = ["i1"]`), rankdtest.Rows(ids...), "i1")
+			k.Context = map[string]any{"seen": seen}
+			_, err := rankdtest.Run(specNamed(t, "remote"), k)
+			require.ErrorIs(t, err, remote.ErrTooLarge, name)
+			require.ErrorIs(t, err, task.ErrRemote, name)
+			require.Regexp(t, `http 127\.0\.0\.1:\d+: too large: the request has more than 500000 bytes`, err.Error(), name)
+			assert.Empty(t, s.Requests())
+		}
+	})
 }
