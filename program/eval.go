@@ -151,6 +151,8 @@ type evaluated struct {
 	Degraded       int    `json:"degraded"`
 	Fallback       int    `json:"fallback"` // answers of another plan
 	RepeatedRows   int    `json:"repeated_rows"`
+	JudgedRows     int    `json:"judged_rows"`               // of the requests that were answered
+	JudgedAbsent   int    `json:"judged_rows_absent"`        // those that stood in no answer
 	JudgmentsAlone int    `json:"judgments_without_request"` // judged requests that the file of requests lacks
 
 	Measures []measured `json:"measures"`
@@ -353,6 +355,11 @@ func (v *evaluation) add(p *batch.Entry, t *relevance.Table, figures *evaluated,
 				ids = append(ids, id)
 			}
 		}
+		for id := range v.judgments[request] {
+			if figures.JudgedRows++; !there[id] {
+				figures.JudgedAbsent++
+			}
+		}
 		if line.Degraded = p.Answer.Degraded(); line.Degraded {
 			figures.Degraded++
 		}
@@ -426,7 +433,8 @@ func (v *evaluation) print(w io.Writer) error {
 		}{
 			{plan.WithoutJudgments, "left out, without judgments"}, {plan.WithoutRelevant, "without relevant rows: " + v.noRelevant}, {plan.Unanswered, "without an answer: " + v.noAnswer},
 			{plan.Failed, "failed; the first one: " + plan.FirstFailure}, {plan.Degraded, "with degraded answers"}, {plan.Fallback, "answered by a fallback, another plan"},
-			{plan.RepeatedRows, "rows whose id stood further up; they were taken out"}, {plan.JudgmentsAlone, "in the judgments alone: nobody asked"},
+			{plan.RepeatedRows, "rows whose id stood further up; they were taken out"},
+			{plan.JudgedAbsent, fmt.Sprintf("of %d judged ids stood in no answer; ids are compared as text", plan.JudgedRows)}, {plan.JudgmentsAlone, "in the judgments alone: nobody asked"},
 		} {
 			if row.n > 0 {
 				fmt.Fprintf(w, "  %d %s\n", row.n, row.text)

@@ -74,12 +74,16 @@ func (p *program) replayCommand(ctx context.Context) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var failures []error // A damaged file hides none of the others.
 			for _, file := range files {
 				if err := p.replayFile(ctx, &o, file, &n); err != nil {
-					return &cmdline.RuntimeError{Err: fmt.Errorf("%s: %w", errtext.Name(file), err)}
+					failures = append(failures, fmt.Errorf("%s: %w", errtext.Name(file), err))
 				}
 			}
-			return p.replayEnd(&o, &n)
+			if err := p.replayEnd(&o, &n); len(failures) == 0 {
+				return err
+			}
+			return &cmdline.RuntimeError{Err: errors.Join(failures...)}
 		},
 	}
 	return cmdline.Dress(cmd, table,
@@ -110,12 +114,19 @@ func (p *program) replayEnd(o *replayOptions, n *replayed) error {
 	if n.different+n.foreign > 0 {
 		return cmdline.ErrFailed
 	}
+	if all == 0 {
+		return &cmdline.RuntimeError{Err: errors.New("no request was run again: the files have none with values")}
+	}
 	return nil
 }
 
 // replayFile runs the requests of a file.
 func (p *program) replayFile(ctx context.Context, o *replayOptions, path string, n *replayed) (failure error) {
 	from, err := record.Open(path, o.files.Read)
+	if torn := (*record.Torn)(nil); errors.As(err, &torn) {
+		fmt.Fprintf(p.stderr, "rankd: %s: %v\n", errtext.Name(path), torn)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

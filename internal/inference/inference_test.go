@@ -121,7 +121,7 @@ func TestElementsThatDoNotFit(t *testing.T) {
 // the even one.
 func TestHalves(t *testing.T) {
 	read := func(h uint16) float64 {
-		body := fmt.Sprintf(`{"outputs":[{"name":"x","datatype":"FP16","shape":[1],"parameters":{"binary_data_size":2}}]}`)
+		const body = `{"outputs":[{"name":"x","datatype":"FP16","shape":[1],"parameters":{"binary_data_size":2}}]}`
 		a, err := inference.ReadAnswer(fmt.Sprint(len(body)), append([]byte(body), byte(h), byte(h>>8)), 1<<20)
 		require.NoError(t, err)
 		return a.Outputs[0].Elements[0].(float64)

@@ -82,6 +82,9 @@ func (j *judgment) add(all map[string]Grades) error {
 		if !utf8.ValidString(member.text) {
 			return errors.New(member.name + " is not in UTF-8")
 		}
+		if strings.TrimSpace(member.text) != member.text {
+			return fmt.Errorf("%s is %s, with white space at an end, which no answer has", member.name, errtext.Quote(member.text))
+		}
 	}
 	grade, err := strconv.Atoi(string(j.Grade))
 	if err != nil || grade < Unjudged || grade > gradeMost {

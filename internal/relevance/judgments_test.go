@@ -39,6 +39,8 @@ func TestRead(t *testing.T) {
 		{"j.jsonl", `{"request":"q","id":1,"id":2,"grade":1}`, "duplicate"},
 		{"j.jsonl", "{\"request\":\"q\",\"id\":1,\"grade\":1}\n[1]", "line 2: "},
 		{"j.qrels", "q 0 \xff 1\n", "line 1: id is not in UTF-8"},
+		{"j.csv", "request,id,grade\nq, 1,1\n", `line 2: id is " 1", with white space at an end`},
+		{"j.jsonl", `{"request":"q ","id":1,"grade":1}`, `line 1: request is "q ", with white space at an end`},
 		{"j.csv", "request,id\nq,1\n", "line 1: the first line names the columns"},
 		{"j.csv", "request,id,grade,id\nq,1,1,1\n", "each once"},
 		{"j.csv", "request,id,grade\nq,1,1\nq,2\n", "line 3: wrong number of fields"},
