@@ -35,7 +35,7 @@ func (w *simWorld) playAgain(q *simRequest) {
 			if !q.capture.AllRows {
 				c.Limit = tasks.Limit(run.Graph, node)
 			}
-			tasks.Env(&c).Request = &taskrun.Request{Rows: tasks.NewRowBudget(0), Required: q.required, Tapes: tapes}
+			tasks.Env(&c).Request = &taskrun.Request{Rows: tasks.NewRowBudget(w.cfg.maxRows), Required: q.required, Tapes: tapes}
 			out, err := tasks.Invoke(tasks.SpecOf(node), &c)
 			if was.Err != nil {
 				w.check(err != nil && err.Error() == was.Err.Error(), "node %s of request %d fails with %v when it is played, and had failed with %v", node.ID, q.user, err, was.Err)

@@ -51,11 +51,15 @@ func (c *Ctx) MakeRows(n int64) error {
 }
 
 // RowsLeft returns how many rows the request may still make. Nodes that run at the same
-// time may take them first. The number never grows.
+// time may take them first. The number never grows. In a request that is recorded or replayed it is how many rows a
+// request may make: what a node asks for must not depend on what others have made by then.
 func (c *Ctx) RowsLeft() int64 {
 	rows := c.env.rows()
-	if rows == nil {
+	switch {
+	case rows == nil:
 		return MaxRowsLimit
+	case c.tape() != nil:
+		return rows.Limit()
 	}
 	return rows.Left()
 }
