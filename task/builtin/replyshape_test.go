@@ -35,9 +35,10 @@ func walkedEntries(f *replyForm, reply any) (entries [][2]any, ok bool) {
 		return nil
 	}
 	isList := func(v any, n int) bool { list, ok := v.([]any); return ok && (n < 0 || len(list) == n) }
+	plain := func(v any) bool { _, failed := v.(failure); return !failed && !isList(v, -1) }
 	flat := true
 	for _, e := range array {
-		flat = flat && !isList(e, -1)
+		flat = flat && plain(e)
 	}
 	switch {
 	case f.shape == scalarReply:
@@ -58,14 +59,14 @@ func walkedEntries(f *replyForm, reply any) (entries [][2]any, ok bool) {
 	case f.shape == idsScoresReply:
 		ok = true
 		for _, e := range array {
-			if ok = ok && isList(e, 2) && !isList(e.([]any)[0], -1) && !isList(e.([]any)[1], -1); ok {
+			if ok = ok && isList(e, 2) && plain(e.([]any)[0]) && plain(e.([]any)[1]); ok {
 				entries = append(entries, [2]any{text(e.([]any)[0]), text(e.([]any)[1])})
 			}
 		}
 	case f.shape == streamReply:
 		ok = true
 		for _, e := range array {
-			if ok = ok && isList(e, 2) && !isList(e.([]any)[0], -1) && isList(e.([]any)[1], -1); ok {
+			if ok = ok && isList(e, 2) && plain(e.([]any)[0]) && isList(e.([]any)[1], -1); ok {
 				entries = append(entries, [2]any{field(e.([]any)[1], f.id), field(e.([]any)[1], f.score)})
 			}
 		}
@@ -89,9 +90,9 @@ func walkedEntries(f *replyForm, reply any) (entries [][2]any, ok bool) {
 		}
 		for len(array) > 0 && ok {
 			entry := [2]any{text(array[0])}
-			ok, array = !isList(array[0], -1), array[1:]
+			ok, array = plain(array[0]), array[1:]
 			if f.scores {
-				if ok = ok && len(array) > 0 && !isList(array[0], -1); ok {
+				if ok = ok && len(array) > 0 && plain(array[0]); ok {
 					entry[1], array = array[0], array[1:]
 				}
 			}
@@ -112,9 +113,10 @@ func walkedEntries(f *replyForm, reply any) (entries [][2]any, ok bool) {
 	return entries, ok
 }
 
-// An integer and a status are what a reply has as such.
+// An integer, a status and an error are what a reply has as such.
 type integer string
 type status string
+type failure string
 
 // exported returns a reply as Go has it: its texts, integers, nil and arrays.
 func exported(reply resp.Reply) any {
@@ -131,6 +133,8 @@ func exported(reply resp.Reply) any {
 		return integer(reply.Bytes())
 	case resp.SimpleString:
 		return status(reply.Bytes())
+	case resp.Error:
+		return failure(reply.Bytes())
 	}
 	return string(reply.Bytes())
 }
@@ -139,7 +143,7 @@ func exported(reply resp.Reply) any {
 func FuzzReplies(f *testing.F) {
 	for _, seed := range []string{"*0\r\n", "*2\r\n$1\r\n1\r\n$1\r\n2\r\n", "*1\r\n*2\r\n$1\r\n1\r\n$1\r\n2\r\n", "*1\r\n*2\r\n$3\r\n1-1\r\n*4\r\n$1\r\na\r\n$1\r\n5\r\n$1\r\nb\r\n$1\r\n7\r\n", "$-1\r\n", ":5\r\n",
 		"*3\r\n:1\r\n$1\r\n4\r\n*2\r\n$1\r\nb\r\n$3\r\n0.5\r\n", "*3\r\n:2\r\n$1\r\n4\r\n*-1\r\n", "*4\r\n:1\r\n$1\r\n4\r\n$1\r\n1\r\n*2\r\n$1\r\na\r\n$1\r\n9\r\n", "*2\r\n:1\r\n$1\r\n4\r\n",
-		"*4\r\n$7\r\nresults\r\n*1\r\n*4\r\n$1\r\na\r\n$1\r\n4\r\n$1\r\nb\r\n$1\r\n2\r\n$8\r\nwarnings\r\n*0\r\n", "*1\r\n*1\r\n*1\r\n:1\r\n", "*2\r\n*1\r\n:1\r\n$1\r\n1\r\n"} {
+		"*4\r\n$7\r\nresults\r\n*1\r\n*4\r\n$1\r\na\r\n$1\r\n4\r\n$1\r\nb\r\n$1\r\n2\r\n$8\r\nwarnings\r\n*0\r\n", "*1\r\n*1\r\n*1\r\n:1\r\n", "*2\r\n+\x1f\r\n-\r\n", "*2\r\n*1\r\n:1\r\n$1\r\n1\r\n"} {
 		f.Add([]byte(seed))
 	}
 	shown := func(v any) string { return fmt.Sprintf("%q", v) }
