@@ -1,6 +1,7 @@
 package rankd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -239,6 +240,9 @@ func (o *Options) source() generation.Source {
 	}
 	return s
 }
+
+// maxRows returns how many rows the nodes of one request may make together.
+func (o *Options) maxRows() int { return cmp.Or(o.MaxRows, task.DefaultMaxRows) }
 
 // withDefaults fills in defaults and reports all that is wrong with o at once.
 func (o Options) withDefaults() (Options, error) {

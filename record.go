@@ -65,7 +65,7 @@ func (c *call) record(r *Request, graph *plan.Graph) {
 	}
 	c.recorded = &recorder.Job{Generation: c.generation, Params: c.Params, Residents: c.Residents, Request: record.Request{
 		RequestID: r.ID, UserID: r.UserID, UserIDText: r.UserIDText, Arrived: c.date, Traffic: r.Traffic, Plan: graph.Name,
-		Alias: c.aliasName(), Side: c.side, Require: r.Require, Model: string(c.engine.options.Model), Scheduling: string(cmp.Or(c.Mode, c.engine.options.Scheduling.Mode)),
+		Alias: c.aliasName(), Side: c.side, Require: r.Require, Model: string(c.engine.options.Model), Scheduling: string(cmp.Or(c.Mode, c.engine.options.Scheduling.Mode)), MaxRows: c.engine.options.maxRows(),
 	}}
 	c.recorded.Request.Now, _ = c.Params.Now()
 	c.Capture = &c.recorded.Capture

@@ -89,6 +89,9 @@ func (e *Engine) played(ctx context.Context, g *generation.Generation, r *record
 	if r.Marked || len(r.Runs) == 0 {
 		return nil, nil, fmt.Errorf("its record has no values, since its user is not of the sample")
 	}
+	if is := e.options.maxRows(); r.MaxRows > 0 && r.MaxRows != is {
+		return nil, nil, fmt.Errorf("its nodes might make %d rows together, and here they may make %d: open the engine with the MaxRows of the record", r.MaxRows, is)
+	}
 	graph, err := g.Choose(r.Plan)
 	if err != nil {
 		return nil, nil, err

@@ -139,7 +139,11 @@ func (p *program) replayFile(ctx context.Context, o *replayOptions, path string,
 				was.Go, cmp.Or(was.Zones, "unknown"), was.Unicode, is.Go, cmp.Or(is.Zones, "unknown"), is.Unicode)
 		}
 	}()
-	engines := make(map[string]*rankd.Engine)
+	type setting struct {
+		generation string
+		maxRows    int
+	}
+	engines := make(map[setting]*rankd.Engine)
 	defer func() {
 		for _, e := range engines {
 			failure = errors.Join(failure, e.Close())
@@ -165,16 +169,16 @@ func (p *program) replayFile(ctx context.Context, o *replayOptions, path string,
 			n.marked++
 			continue
 		}
-		e := engines[r.Generation]
+		e := engines[setting{r.Generation, r.MaxRows}]
 		if from.Header().Values != record.ValuesVersion {
 			p.differs(n, true, id, fmt.Sprintf("it has values from memory in form %d, and this build has form %d", from.Header().Values, record.ValuesVersion))
 			continue
 		}
 		if e == nil {
-			if e, err = p.replayEngine(o, r.Generation, from); err != nil {
+			if e, err = p.replayEngine(o, r, from); err != nil {
 				return fmt.Errorf("request %s: %w", id, err)
 			}
-			engines[r.Generation] = e
+			engines[setting{r.Generation, r.MaxRows}] = e
 		}
 		how := rankd.Request{Trace: o.trace}
 		how.Explain.All = o.explain
@@ -206,9 +210,9 @@ func (p *program) differs(n *replayed, foreign bool, id, why string) {
 	fmt.Fprintf(p.stdout, "%s is %s: %s\n", id, what, why)
 }
 
-// replayEngine opens an engine for requests of a generation.
-func (p *program) replayEngine(o *replayOptions, generation string, from record.Source) (*rankd.Engine, error) {
-	g, err := from.Generation(generation)
+// replayEngine opens an engine for requests like r.
+func (p *program) replayEngine(o *replayOptions, r *record.Request, from record.Source) (*rankd.Engine, error) {
+	g, err := from.Generation(r.Generation)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +224,7 @@ func (p *program) replayEngine(o *replayOptions, generation string, from record.
 		return all
 	}
 	options := p.own
-	options.NoSecrets, options.Env, options.Compiler = true, g.Env, nil
+	options.NoSecrets, options.Env, options.Compiler, options.MaxRows = true, g.Env, nil, r.MaxRows
 	options.Registry, options.Plans = folder(g.Tables, ""), folder(g.Plans, ".plan.json")
 	options.RegistryName, options.PlansName, options.ModelsName = "the record", "the record", "the record"
 	options.Plan, options.PlanFile, options.PlanText = "", "", nil

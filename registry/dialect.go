@@ -52,7 +52,7 @@ type Tensor struct {
 	Columns   []string `json:"columns,omitempty"`    // names of keys, one beside the other
 	Param     string   `json:"param,omitempty"`      // the name of a parameter
 	MaskOf    string   `json:"mask_of,omitempty"`    // another tensor, of the same shape: which of its elements have a value
-	LengthsOf string   `json:"lengths_of,omitempty"` // another tensor: how many elements of a row are no padding
+	LengthsOf string   `json:"lengths_of,omitempty"` // another tensor: this one has how many elements each of its rows has without the padding
 	Missing   any      `json:"missing,omitempty"`    // in place of a null, and for padding: a float64, an int64, a bool or a string
 	PadLeft   bool     `json:"pad_left,omitempty"`   // shorter lists begin with padding, and do not end with it
 }

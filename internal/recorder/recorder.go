@@ -50,10 +50,10 @@ type Job struct {
 
 // Recorder makes records beside the requests. Any goroutine.
 type Recorder struct {
-	config  Config
-	users   plan.Alias // side B is recorded
-	queue   *fileio.Queue[*Job]
-	failing atomic.Bool
+	config Config
+	users  plan.Alias // side B is recorded
+	queue  *fileio.Queue[*Job]
+	losses fileio.Losses
 
 	written, dropped, failed atomic.Uint64
 
@@ -69,6 +69,7 @@ type Recorder struct {
 // New returns a recorder. Close ends it.
 func New(c Config) *Recorder {
 	r := &Recorder{config: c, users: plan.Alias{B: plan.SideB, BShare: c.Users, Salt: Salt}}
+	r.losses.To = c.Report
 	r.queue = fileio.NewGatheringQueue(waitingBytes, r.take, r.flush)
 	return r
 }
@@ -104,14 +105,7 @@ func (r *Recorder) Put(j *Job) {
 
 func (r *Recorder) lose(count *atomic.Uint64, err error) {
 	count.Add(1)
-	r.report(true, err)
-}
-
-// report reports whether records are lost, if that has changed.
-func (r *Recorder) report(failing bool, err error) {
-	if r.failing.Swap(failing) != failing && r.config.Report != nil && !r.config.Report(err) {
-		r.failing.Store(!failing)
-	}
+	r.losses.Report(err)
 }
 
 // take makes the record of a request.
@@ -130,7 +124,7 @@ func (r *Recorder) take(j *Job) {
 		return
 	}
 	r.written.Add(1)
-	r.report(false, nil)
+	r.losses.Report(nil)
 }
 
 // fill completes the record of a job.

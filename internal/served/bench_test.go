@@ -46,7 +46,7 @@ func BenchmarkLine(b *testing.B) {
 
 // recordOf returns a record of that many rows, with a column for each letter of types: i, s or f. The answer has them in another order,
 // as behind a sort.
-func recordOf(b *testing.B, types string, rows int) *Record {
+func recordOf(b testing.TB, types string, rows int) *Record {
 	tables := "[[key]]\nid = 1\nname = \"id\"\ntype = \"int\"\n"
 	for i, c := range types {
 		kind := map[rune]string{'i': "int\"\ndefault = 0", 's': `string"`, 'f': `float"`}[c]

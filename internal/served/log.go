@@ -2,6 +2,7 @@ package served
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ type Log struct {
 
 	written, dropped, failed atomic.Uint64
 	made                     atomic.Uint64 // lines in buffer, of which nobody has said what became of them
-	failing                  atomic.Bool   // Report has had the last error
+	losses                   fileio.Losses
 
 	// The goroutine of queue has the rest.
 	encoder encoder
@@ -85,6 +86,7 @@ func New(c Config) *Log {
 	}
 	l := &Log{config: c, users: plan.Alias{B: plan.SideB, BShare: c.Users, Salt: Salt}}
 	l.records.New = func() any { return new(Record) }
+	l.losses.To = c.Report
 	l.queue = fileio.NewGatheringQueue(waitingBytes, l.take, l.flush)
 	return l
 }
@@ -138,14 +140,7 @@ func sizeOf(rows rowset.RowSet) int {
 // lose counts lines that are lost.
 func (l *Log) lose(count *atomic.Uint64, n uint64, err error) {
 	count.Add(n)
-	l.report(true, err)
-}
-
-// report reports whether lines are lost, if that has changed.
-func (l *Log) report(failing bool, err error) {
-	if l.failing.Swap(failing) != failing && l.config.Report != nil && !l.config.Report(err) {
-		l.failing.Store(!failing)
-	}
+	l.losses.Report(err)
 }
 
 // take makes the line of a record.
@@ -185,9 +180,9 @@ func (l *Log) flush() {
 	l.written.Add(written)
 	switch {
 	case err != nil || written < made:
-		l.lose(&l.failed, made-written, err)
+		l.lose(&l.failed, made-written, cmp.Or(err, io.ErrShortWrite))
 	default:
-		l.report(false, nil)
+		l.losses.Report(nil)
 	}
 	if l.buffer = l.buffer[:0]; cap(l.buffer) > 16*chunkBytes {
 		l.buffer = nil

@@ -89,7 +89,7 @@ func candidatesReference() task.Reference {
 			"A `count` is an integer that the plan states, and bounds the rows of each reply. Other replies are read whole, and `limit` says how many of their entries become rows, from the start of the reply. " +
 			"`score` names the column for what `WITHSCORES`, `WITHDIST` and `WITHVALUES` add to an id. In an entry of a stream, and in a document, it is the field of this key. `VSIM`, `FT.SEARCH` and `FT.HYBRID` are known by their documentation: no test has asked a server that has them.",
 		Writes: "the column of `score`, if given; the result has no other columns, also none of the input",
-		Redis: "One command for each key: that of `command`, or `LRANGE`, `SMEMBERS`, `ZREVRANGE` or, with `reverse`, `ZRANGE`; for a range `ZRANGE` with `BYSCORE` or `BYLEX`, since Redis 6.2. A `limit` above 10,000 makes one command for each 10,000 " +
+		Redis: "One command for each key. A node without `command` sends `LRANGE`, `SMEMBERS` or `ZREVRANGE`; with `reverse`, `ZRANGE`; for a range, `ZRANGE` with `BYSCORE` or `BYLEX` (Redis 6.2). A `limit` above 10,000 makes one command for each 10,000 " +
 			"entries, so an entry may be there twice, or missing, if the key changes meanwhile. One round trip carries up to 4,096 commands, and " +
 			"fewer if their entries could exceed the rows that the request may still make.",
 		Order: "The keys follow the order of the input's rows. Within a key the rows follow the order of its list, or of its scores; Redis orders members of equal score by their bytes, descending, and " +

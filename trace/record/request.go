@@ -97,6 +97,8 @@ type Request struct {
 	Waited   time.Duration // of Elapsed, for admission
 	Trace    []byte        // as JSON; only if Marked
 	Degraded bool
+
+	MaxRows int // how many rows its nodes might make together; 0: the record does not say
 }
 
 // Answer is what a request returned. One goroutine.
@@ -124,7 +126,7 @@ type Node struct {
 	// Asked is the digest of the commands to Redis whose replies it took, and of the keys that it took from memory, in that order; or of the
 	// documents that it sent to services. Zero: none.
 	Asked uint64
-	// Outside: the body has waited for functions of its own (task.Ctx.Await). What they brought is unknown, so the node can't run again.
+	// Outside: the body has waited for functions of its own (task.Ctx.Await). The record lacks what they returned, so the node cannot run again.
 	Outside bool
 	Cached  int           // values from memory
 	Age     time.Duration // of the oldest of these, since its read was sent
@@ -139,7 +141,7 @@ const (
 	NotRun  End = iota
 	Ended       // its body returned rows
 	Failed      // its body returned an error
-	Stopped     // the engine ended it: by a deadline, since nobody waited any more, or since there was no room
+	Stopped     // the engine ended it: its deadline passed, its client left, or the engine had no room
 )
 
 // Value is one thing that a body got from outside. One goroutine.
